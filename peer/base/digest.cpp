@@ -1,0 +1,60 @@
+#include "peer/base/digest.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc {
+namespace {
+
+unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
+const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
+
+}  // namespace
+
+Digest blake2b(std::span<const std::byte> bytes) {
+    Digest digest;
+    crypto_generichash_blake2b(raw(digest.bytes.data()), digest.bytes.size(), raw(bytes.data()),
+                               bytes.size(), nullptr, 0);
+    return digest;
+}
+
+KeyPair KeyPair::generate() {
+    std::array<std::byte, 32> seed;
+    DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
+    randombytes_buf(seed.data(), seed.size());
+    KeyPair pair = from_seed(seed);
+    sodium_memzero(seed.data(), seed.size());
+    return pair;
+}
+
+KeyPair KeyPair::from_seed(std::span<const std::byte, 32> seed) {
+    KeyPair pair;
+    crypto_sign_seed_keypair(raw(pair.public_.bytes.data()), raw(pair.secret_.data()),
+                             raw(seed.data()));
+    return pair;
+}
+
+KeyPair::~KeyPair() { sodium_memzero(secret_.data(), secret_.size()); }
+
+std::array<std::byte, 32> KeyPair::seed() const {
+    std::array<std::byte, 32> seed;
+    std::copy_n(secret_.begin(), seed.size(), seed.begin());
+    return seed;
+}
+
+Signature KeyPair::sign(std::span<const std::byte> bytes) const {
+    Signature signature;
+    crypto_sign_detached(raw(signature.data()), nullptr, raw(bytes.data()), bytes.size(),
+                         raw(secret_.data()));
+    return signature;
+}
+
+bool verify(const PeerKey& key, std::span<const std::byte> bytes, const Signature& signature) {
+    return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
+                                       raw(key.bytes.data())) == 0;
+}
+
+}  // namespace dedloc

@@ -1,0 +1,36 @@
+#include "peer/base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace dedloc {
+namespace {
+
+spdlog::level::level_enum level_of(LogLevel level) {
+    switch (level) {
+        case LogLevel::kDebug: return spdlog::level::debug;
+        case LogLevel::kInfo: return spdlog::level::info;
+        case LogLevel::kWarning: return spdlog::level::warn;
+        case LogLevel::kError: return spdlog::level::err;
+    }
+    return spdlog::level::err;
+}
+
+}  // namespace
+
+void start_log(const std::string& program, LogLevel lowest) {
+    auto logger = std::make_shared<spdlog::logger>(
+        program, std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %l: %v");
+    logger->set_level(level_of(lowest));
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(std::move(logger));
+}
+
+void log_line(LogLevel level, const std::string& line) {
+    spdlog::default_logger_raw()->log(level_of(level), "{}", line);
+}
+
+}  // namespace dedloc

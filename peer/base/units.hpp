@@ -1,0 +1,69 @@
+// Strong units: a step is not a sample count, and time is passed in, never read.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace dedloc {
+
+/// An integer that only mixes with its own kind. Explicit to make, `.value()` to leave.
+template <class Tag, class Rep = std::uint64_t>
+class Strong {
+  public:
+    using rep = Rep;
+    constexpr Strong() = default;
+    constexpr explicit Strong(Rep value) : value_(value) {}
+    constexpr Rep value() const { return value_; }
+    constexpr auto operator<=>(const Strong&) const = default;
+
+    constexpr Strong& operator+=(Strong other) { return value_ += other.value_, *this; }
+    constexpr Strong& operator-=(Strong other) { return value_ -= other.value_, *this; }
+    constexpr friend Strong operator+(Strong a, Strong b) { return a += b; }
+    constexpr friend Strong operator-(Strong a, Strong b) { return a -= b; }
+    constexpr Strong next() const { return Strong{static_cast<Rep>(value_ + 1)}; }
+
+  private:
+    Rep value_{};
+};
+
+using Bytes = Strong<struct BytesTag>;
+using Samples = Strong<struct SamplesTag>;
+using StepIndex = Strong<struct StepTag>;
+using PeerIndex = Strong<struct PeerIndexTag, std::uint32_t>;  ///< position in a plan's member list
+using PartIndex = Strong<struct PartIndexTag, std::uint32_t>;  ///< part k is reduced by member k
+using LinkId = Strong<struct LinkTag>;
+
+using Duration = std::chrono::nanoseconds;
+
+/// The one clock of the protocol core: whoever drives it says what time it is. Never goes backwards.
+struct ProtocolClock {
+    using duration = Duration;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<ProtocolClock>;
+    static constexpr bool is_steady = true;
+};
+using TimePoint = ProtocolClock::time_point;
+inline constexpr TimePoint kNever = TimePoint::max();
+
+/// Bytes per second. Bandwidth × duration = Bytes is the only operator across units.
+struct Bandwidth {
+    double bytes_per_second = 0;
+    auto operator<=>(const Bandwidth&) const = default;
+    friend Bytes operator*(Bandwidth bandwidth, Duration time) {
+        return Bytes{static_cast<std::uint64_t>(bandwidth.bytes_per_second *
+                                                std::chrono::duration<double>(time).count())};
+    }
+};
+
+}  // namespace dedloc
+
+template <class Tag, class Rep>
+struct std::hash<dedloc::Strong<Tag, Rep>> {
+    std::size_t operator()(dedloc::Strong<Tag, Rep> x) const {
+        return std::hash<Rep>{}(x.value());
+    }
+};
