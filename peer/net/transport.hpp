@@ -1,0 +1,23 @@
+// The seam of messages: frames between processes over links. A frame arrives whole or not at all, and in order.
+#pragma once
+
+#include "peer/events.hpp"
+
+namespace dedloc::net {
+
+class Transport {
+  public:
+    virtual ~Transport() = default;
+
+    /// Ends in event::LinkOpened{dialled = true} or event::DialFailed, within a deadline.
+    virtual void dial(const Endpoint& remote) = 0;
+    /// Queues the frame. A link whose queue is over its limit, or that is gone, drops the frame and is closed:
+    /// event::LinkClosed says so; nothing is ever lost in the middle of a living link.
+    virtual void send(LinkId link, SharedBytes frame) = 0;
+    /// Ends the link after what is queued has been written or a short deadline has passed.
+    virtual void close(LinkId link) = 0;
+    /// The port that peers can dial; 0 when this transport does not listen.
+    virtual std::uint16_t listening_port() const = 0;
+};
+
+}  // namespace dedloc::net
