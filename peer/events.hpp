@@ -1,9 +1,8 @@
-// What a Peer is told and what it asks for. The protocol core is a pure state machine between these two lists: it is
-// told the time, what the network and the trainer did, and answers with actions for whoever drives it (the reactor on
-// a real network, the world of tests/sim in virtual time).
+// What a Peer is told and what it asks for. The protocol core is a pure state machine between these
+// two lists: it is told the time, what the network and the trainer did, and answers with actions
+// for whoever drives it (the reactor on a real network, the world of tests/sim in virtual time).
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -12,48 +11,18 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
-#include "peer/state/update_scalars.hpp"
+#include "peer/wire/types.hpp"
 
 namespace dedloc {
-
-/// Where a peer listens. `host` is a numeric IPv4 or IPv6 address.
-struct Endpoint {
-    std::string host;
-    std::uint16_t port = 0;
-    auto operator<=>(const Endpoint&) const = default;
-    std::string text() const {
-        const bool is_v6 = host.find(':') != std::string::npos;
-        return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-    }
-};
-
-enum class Role : std::uint8_t { kTrainer, kAggregator, kBackbone };
 
 /// One peer's summed gradient on one state.
 struct Contribution {
     Samples samples;
-    double loss_sum = 0;    ///< sum over the samples of their losses, in nats
-    bool is_finite = true;  ///< false: some element is NaN or infinite; such a contribution is never averaged
-    SharedFloats sum;       ///< sum over samples of per-sample gradients, N elements; null when samples is 0
-};
-
-/// A line of a commit: what one member brought into the round.
-struct CommitLine {
-    PeerKey peer;
-    Samples samples;
-    double loss_sum = 0;
-    bool operator==(const CommitLine&) const = default;
-};
-
-/// The signed record that ends the round on state `step`: from now on state `step + 1` exists.
-struct CommitRecord {
-    StepIndex step;
-    std::uint32_t attempt = 0;
-    std::vector<CommitLine> members;  ///< in member order, the order of every sum
-    Digest average;                   ///< digest of the averaged gradient
-    Digest previous_state;            ///< digest of the state that all members started from
-    state::UpdateScalars scalars;
-    bool operator==(const CommitRecord&) const = default;
+    double loss_sum = 0;  ///< sum over the samples of their losses, in nats
+    bool is_finite =
+        true;  ///< false: some element is NaN or infinite; such a contribution is never averaged
+    SharedFloats
+        sum;  ///< sum over samples of per-sample gradients, N elements; null when samples is 0
 };
 
 /// How one peer looks from the coordinator, for pages and the seat table.
@@ -78,7 +47,8 @@ struct EndpointsFound {
 };
 struct LinkOpened {
     LinkId link;
-    Endpoint remote;  ///< the address of the other end; its port is only the listening one when `dialled`
+    Endpoint remote;  ///< the address of the other end; its port is only the listening one when
+                      ///< `dialled`
     bool dialled = false;
 };
 /// Comes exactly once for each LinkOpened, also after action::Close.
@@ -125,11 +95,10 @@ struct ReturnRequested {};
 
 }  // namespace event
 
-using Event =
-    std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
-                 event::DialFailed, event::FrameReceived, event::Progressed,
-                 event::ContributionFrozen, event::StateReached, event::StateRefused,
-                 event::SnapshotTaken, event::LeaveRequested, event::ReturnRequested>;
+using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
+                           event::DialFailed, event::FrameReceived, event::Progressed,
+                           event::ContributionFrozen, event::StateReached, event::StateRefused,
+                           event::SnapshotTaken, event::LeaveRequested, event::ReturnRequested>;
 
 namespace action {
 
@@ -155,7 +124,7 @@ struct Freeze {
 struct Apply {
     StepIndex step;
     SharedFloats average;
-    state::UpdateScalars scalars;
+    UpdateScalars scalars;
 };
 struct TakeSnapshot {};
 struct Load {
@@ -166,17 +135,19 @@ struct Load {
 struct Pause {};
 
 // For the host of the peer: ledger, receipt, progress, pages.
-/// A round has ended. Comes before the Apply of the same step, so that what must not be lost is written first.
+/// A round has ended. Comes before the Apply of the same step, so that what must not be lost is
+/// written first.
 struct Committed {
     CommitRecord record;
     SharedBytes signed_frame;  ///< as the coordinator signed it: the ledger keeps these bytes
 };
 /// Coordinator only: how many of the commit's members have reported the state that follows it.
 struct Settled {
-    StepIndex step;               ///< of the state reached, so commit.step + 1
-    Digest digest;                ///< the coordinator's own
-    std::uint32_t reported = 0;   ///< members that reported a digest of this state (the coordinator included)
-    std::uint32_t equal = 0;      ///< of these, how many reported exactly `digest`
+    StepIndex step;  ///< of the state reached, so commit.step + 1
+    Digest digest;   ///< the coordinator's own
+    std::uint32_t reported =
+        0;  ///< members that reported a digest of this state (the coordinator included)
+    std::uint32_t equal = 0;  ///< of these, how many reported exactly `digest`
 };
 /// Coordinator only, about once a second and after each commit.
 struct SwarmSeen {
@@ -200,11 +171,10 @@ struct Note {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
-                 action::Apply, action::TakeSnapshot, action::Load, action::Pause,
-                 action::Committed, action::Settled, action::SwarmSeen, action::Finished,
-                 action::Refused, action::Note>;
+using Action = std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
+                            action::Apply, action::TakeSnapshot, action::Load, action::Pause,
+                            action::Committed, action::Settled, action::SwarmSeen, action::Finished,
+                            action::Refused, action::Note>;
 using Actions = std::vector<Action>;
 
 }  // namespace dedloc

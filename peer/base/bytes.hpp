@@ -18,14 +18,17 @@ using Buffer = std::vector<std::byte>;
 /// Bytes that several owners may hold and none may change: one encoded message sent to many links.
 using SharedBytes = std::shared_ptr<const Buffer>;
 using FloatVector = std::vector<float>;
-/// One full gradient or average, handed between threads without a copy. Shared because donors and the trainer hold it.
+/// One full gradient or average, handed between threads without a copy. Shared because donors and
+/// the trainer hold it.
 using SharedFloats = std::shared_ptr<const FloatVector>;
 
 std::string to_hex(std::span<const std::byte> bytes);
-/// Exactly out.size() bytes from 2 × out.size() hex digits of either case; false if anything else is given.
+/// Exactly out.size() bytes from 2 × out.size() hex digits of either case; false if anything else
+/// is given.
 [[nodiscard]] bool from_hex(std::string_view text, std::span<std::byte> out);
 
-/// Reads little-endian values one after the other; after the first short read everything reads as absent.
+/// Reads little-endian values one after the other; after the first short read everything reads as
+/// absent.
 class ByteReader {
   public:
     explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -1,5 +1,5 @@
-// Checks for bugs: conditions that no input from outside can make false. Always on: a wrong gradient is worse than
-// a crash, and BOINC reports the crash with what we print here.
+// Checks for bugs: conditions that no input from outside can make false. Always on: a wrong
+// gradient is worse than a crash, and BOINC reports the crash with what we print here.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,11 +24,12 @@ std::string describe(std::string_view sentence, const Values&... values) {
 
 }  // namespace dedloc
 
-/// DEDLOC_CHECK(condition, "sentence", values...): aborts with the values when `condition` is false.
-#define DEDLOC_CHECK(condition, ...)                                         \
-    do {                                                                     \
-        if (!(condition)) [[unlikely]] {                                     \
-            ::dedloc::check_failed(__FILE__, __LINE__, #condition,           \
+/// DEDLOC_CHECK(condition, "sentence", values...): aborts with the values when `condition` is
+/// false.
+#define DEDLOC_CHECK(condition, ...)                                           \
+    do {                                                                       \
+        if (!(condition)) [[unlikely]] {                                       \
+            ::dedloc::check_failed(__FILE__, __LINE__, #condition,             \
                                    ::dedloc::internal::describe(__VA_ARGS__)); \
-        }                                                                    \
+        }                                                                      \
     } while (false)

@@ -9,8 +9,12 @@
 namespace dedloc {
 namespace {
 
-unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
-const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
+unsigned char* raw(std::byte* p) {
+    return reinterpret_cast<unsigned char*>(p);
+}
+const unsigned char* raw(const std::byte* p) {
+    return reinterpret_cast<const unsigned char*>(p);
+}
 
 }  // namespace
 
@@ -37,7 +41,9 @@ KeyPair KeyPair::from_seed(std::span<const std::byte, 32> seed) {
     return pair;
 }
 
-KeyPair::~KeyPair() { sodium_memzero(secret_.data(), secret_.size()); }
+KeyPair::~KeyPair() {
+    sodium_memzero(secret_.data(), secret_.size());
+}
 
 std::array<std::byte, 32> KeyPair::seed() const {
     std::array<std::byte, 32> seed;

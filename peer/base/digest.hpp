@@ -25,9 +25,10 @@ struct Bytes32 {
     }
 };
 
-using Digest = Bytes32<struct DigestTag>;    ///< BLAKE2b-256 of something
-using PeerKey = Bytes32<struct PeerKeyTag>;  ///< Ed25519 public key of a peer, a backbone or a project
-using RunId = Bytes32<struct RunIdTag>;      ///< digest of the canonical run file
+using Digest = Bytes32<struct DigestTag>;  ///< BLAKE2b-256 of something
+using PeerKey =
+    Bytes32<struct PeerKeyTag>;          ///< Ed25519 public key of a peer, a backbone or a project
+using RunId = Bytes32<struct RunIdTag>;  ///< digest of the canonical run file
 
 Digest blake2b(std::span<const std::byte> bytes);
 

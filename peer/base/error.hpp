@@ -1,5 +1,6 @@
-// Errors of the environment (disk, network card, GPU, database): thrown by the wrapper that met them, caught in main,
-// at a thread's entry, or in a C callback. The message says what was wanted and what failed, in one sentence.
+// Errors of the environment (disk, network card, GPU, database): thrown by the wrapper that met
+// them, caught in main, at a thread's entry, or in a C callback. The message says what was wanted
+// and what failed, in one sentence.
 #pragma once
 
 #include <stdexcept>

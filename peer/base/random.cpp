@@ -48,8 +48,7 @@ std::uint64_t Random::next() {
     if (left_ == 0) {
         const auto position = halves(block_++);
         const auto from = halves(stream_);
-        const auto block =
-            philox4x32({position[0], position[1], from[0], from[1]}, halves(seed_));
+        const auto block = philox4x32({position[0], position[1], from[0], from[1]}, halves(seed_));
         ready_ = {joined(block[0], block[1]), joined(block[2], block[3])};
         left_ = 2;
     }
@@ -66,7 +65,9 @@ std::uint64_t Random::below(std::uint64_t bound) {
     }
 }
 
-double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double Random::uniform() {
+    return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 double Random::near_normal() {
     double sum = 0;

@@ -1,6 +1,7 @@
-// Counter-based random numbers: the same seed gives the same numbers on every machine, in any order, and a generator
-// splits into independent ones by name. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011); its published test vectors are in tests/peer/base_test.cpp.
+// Counter-based random numbers: the same seed gives the same numbers on every machine, in any
+// order, and a generator splits into independent ones by name. Philox4x32-10 (Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", SC 2011); its published test vectors are in
+// tests/peer/base_test.cpp.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@ namespace dedloc {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
-/// A stream of random numbers. A value: copying it copies the position. Not for secrets: keys come from libsodium.
+/// A stream of random numbers. A value: copying it copies the position. Not for secrets: keys come
+/// from libsodium.
 class Random {
   public:
     using result_type = std::uint64_t;
@@ -27,7 +29,8 @@ class Random {
     std::uint64_t below(std::uint64_t bound);
     /// Uniform in [0, 1), a multiple of 2⁻⁵³.
     double uniform();
-    /// Mean 0, variance 1: the sum of 12 uniforms − 6, so |x| ≤ 6. Only additions: the same bits everywhere.
+    /// Mean 0, variance 1: the sum of 12 uniforms − 6, so |x| ≤ 6. Only additions: the same bits
+    /// everywhere.
     double near_normal();
 
     std::uint64_t operator()() { return next(); }

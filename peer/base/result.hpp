@@ -1,4 +1,5 @@
-// Result<T, E>: a value or the reason why there is none, for what is expected to go wrong in a swarm.
+// Result<T, E>: a value or the reason why there is none, for what is expected to go wrong in a
+// swarm.
 #pragma once
 
 #include <utility>

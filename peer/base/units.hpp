@@ -38,7 +38,8 @@ using LinkId = Strong<struct LinkTag>;
 
 using Duration = std::chrono::nanoseconds;
 
-/// The one clock of the protocol core: whoever drives it says what time it is. Never goes backwards.
+/// The one clock of the protocol core: whoever drives it says what time it is. Never goes
+/// backwards.
 struct ProtocolClock {
     using duration = Duration;
     using rep = duration::rep;
@@ -63,7 +64,5 @@ struct Bandwidth {
 
 template <class Tag, class Rep>
 struct std::hash<dedloc::Strong<Tag, Rep>> {
-    std::size_t operator()(dedloc::Strong<Tag, Rep> x) const {
-        return std::hash<Rep>{}(x.value());
-    }
+    std::size_t operator()(dedloc::Strong<Tag, Rep> x) const { return std::hash<Rep>{}(x.value()); }
 };

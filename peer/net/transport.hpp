@@ -1,4 +1,5 @@
-// The seam of messages: frames between processes over links. A frame arrives whole or not at all, and in order.
+// The seam of messages: frames between processes over links. A frame arrives whole or not at all,
+// and in order.
 #pragma once
 
 #include "peer/events.hpp"
@@ -11,8 +12,8 @@ class Transport {
 
     /// Ends in event::LinkOpened{dialled = true} or event::DialFailed, within a deadline.
     virtual void dial(const Endpoint& remote) = 0;
-    /// Queues the frame. A link whose queue is over its limit, or that is gone, drops the frame and is closed:
-    /// event::LinkClosed says so; nothing is ever lost in the middle of a living link.
+    /// Queues the frame. A link whose queue is over its limit, or that is gone, drops the frame and
+    /// is closed: event::LinkClosed says so; nothing is ever lost in the middle of a living link.
     virtual void send(LinkId link, SharedBytes frame) = 0;
     /// Ends the link after what is queued has been written or a short deadline has passed.
     virtual void close(LinkId link) = 0;
