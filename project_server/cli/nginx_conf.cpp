@@ -1,0 +1,71 @@
+#include "project_server/cli/nginx_conf.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace dedloc::cli {
+
+std::string nginx_configuration(const std::filesystem::path& project,
+                                const server::Settings& settings) {
+    return fmt::format(R"(# Made by `dedloc project`; written again at every start.
+daemon off;
+worker_processes 1;
+pid "{0}/nginx/nginx.pid";
+error_log "{0}/log/nginx.log" warn;
+events {{ worker_connections 1024; }}
+http {{
+    include /etc/nginx/mime.types;
+    default_type application/octet-stream;
+    access_log "{0}/log/access.log";
+    client_body_temp_path "{0}/nginx/body";
+    proxy_temp_path "{0}/nginx/proxy";
+    fastcgi_temp_path "{0}/nginx/fastcgi";
+    uwsgi_temp_path "{0}/nginx/uwsgi";
+    scgi_temp_path "{0}/nginx/scgi";
+    client_max_body_size 64m;
+    client_body_timeout 60s;
+    sendfile on;
+    tcp_nopush on;
+    server_tokens off;
+    server {{
+        listen {1}:{2};
+        root "{0}/html";
+        location /download/ {{
+            alias "{0}/download/";
+            types {{}}
+        }}
+        location /chart.js/ {{
+            alias /usr/share/javascript/chart.js/;
+            expires 1d;
+        }}
+        location /static/ {{
+            alias "{0}/html/";
+        }}
+        location / {{
+            proxy_pass http://127.0.0.1:{3};
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Real-IP $remote_addr;
+            proxy_read_timeout 60s;
+        }}
+    }}
+}}
+)",
+                       project.string(), settings.host, settings.port, settings.server_port);
+}
+
+Command nginx_command(const std::filesystem::path& project) {
+    // By path: Debian keeps it in /usr/sbin, which an ordinary user's PATH lacks.
+    Command command{"/usr/sbin/nginx",
+                    "-p",
+                    (project / "nginx").string(),
+                    "-e",
+                    (project / "log/nginx.log").string(),
+                    "-c",
+                    (project / "nginx/nginx.conf").string()};
+    if (geteuid() == 0) command.insert(command.end(), {"-g", "user root;"});
+    return command;
+}
+
+}  // namespace dedloc::cli

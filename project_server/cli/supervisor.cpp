@@ -1,0 +1,162 @@
+#include "project_server/cli/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <thread>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFirstPause = 500ms;
+constexpr auto kLongestPause = 30s;
+/// A daemon that ran this long has proved itself: its next pause is the first one again.
+constexpr auto kGoodRun = 60s;
+constexpr auto kPoll = 20ms;
+
+/// Our direct children now; after the daemons ended, what they left behind (we are their
+/// subreaper).
+std::vector<pid_t> children_of_this_process() {
+    const auto self = std::to_string(getpid());
+    std::ifstream file("/proc/" + self + "/task/" + self + "/children");
+    std::vector<pid_t> children;
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+    return children;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(Folders folders) : folders_(std::move(folders)) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+Supervisor::~Supervisor() {
+    stop_all();
+}
+
+Supervisor::Kept* Supervisor::find(const std::string& name) {
+    const auto found =
+        std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.daemon.name == name; });
+    return found == kept_.end() ? nullptr : &*found;
+}
+
+bool Supervisor::knows(const std::string& name) const {
+    return std::ranges::any_of(kept_, [&](const Kept& kept) { return kept.daemon.name == name; });
+}
+
+bool Supervisor::is_running(const std::string& name) const {
+    return std::ranges::any_of(
+        kept_, [&](const Kept& kept) { return kept.daemon.name == name && kept.child != 0; });
+}
+
+std::filesystem::path Supervisor::log_of(const std::string& name) const {
+    return folders_.logs / (name + ".log");
+}
+
+void Supervisor::launch(Kept& kept, Clock::time_point now) {
+    kept.child = spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
+                                             .death_signal = kept.daemon.stop_signal});
+    kept.started = now;
+    std::ofstream(folders_.pids / (kept.daemon.name + ".pid")) << kept.child << '\n';
+}
+
+void Supervisor::start(Daemon daemon) {
+    DEDLOC_CHECK(!knows(daemon.name), "a daemon is started once", daemon.name);
+    Kept kept{.daemon = std::move(daemon)};
+    launch(kept, Clock::now());
+    kept_.push_back(std::move(kept));
+}
+
+void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
+    kill(-kept.child, SIGKILL);  // its own children (a web server's workers) would hold ports
+    kept.child = 0;
+    std::error_code ignored;
+    std::filesystem::remove(folders_.pids / (kept.daemon.name + ".pid"), ignored);
+    if (status == 0 && kept.daemon.is_done_by_exit_0) {
+        kept.is_done = true;
+        log_info("{} is done", kept.daemon.name);
+        return;
+    }
+    if (now - kept.started >= kGoodRun) kept.pause = 0ms;
+    kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kLongestPause);
+    kept.retry = now + kept.pause;
+    log_warning("{} ended with status {}; starting it again in {} ms", kept.daemon.name, status,
+                kept.pause.count());
+}
+
+void Supervisor::reap_strays() {
+    for (const pid_t child : children_of_this_process()) {
+        if (std::ranges::none_of(kept_, [&](const Kept& kept) { return kept.child == child; })) {
+            poll_child(child);
+        }
+    }
+}
+
+void Supervisor::tend(Clock::time_point now) {
+    reap_strays();
+    for (auto& kept : kept_) {
+        if (kept.is_done) continue;
+        if (kept.child != 0) {
+            if (const auto status = poll_child(kept.child)) ended(kept, *status, now);
+        } else if (now >= kept.retry) {
+            try {
+                launch(kept, now);
+            } catch (const Error& error) {
+                log_error("{}", error.what());
+                ended(kept, 127, now);
+            }
+        }
+    }
+}
+
+void Supervisor::end(Kept& kept) {
+    if (kept.child == 0) return;
+    kill(kept.child, kept.daemon.stop_signal);
+    const auto deadline = Clock::now() + kept.daemon.patience;
+    while (!poll_child(kept.child)) {
+        if (Clock::now() >= deadline) {
+            log_warning("{} did not stop in time; killing it", kept.daemon.name);
+            kill(kept.child, SIGKILL);
+            while (waitpid(kept.child, nullptr, 0) < 0 && errno == EINTR) continue;
+            break;
+        }
+        std::this_thread::sleep_for(kPoll);
+    }
+    kill(-kept.child, SIGKILL);
+    kept.child = 0;
+    std::error_code ignored;
+    std::filesystem::remove(folders_.pids / (kept.daemon.name + ".pid"), ignored);
+}
+
+void Supervisor::stop(const std::string& name) {
+    Kept* const kept = find(name);
+    if (kept == nullptr) return;
+    end(*kept);
+    std::erase_if(kept_, [&](const Kept& each) { return each.daemon.name == name; });
+}
+
+void Supervisor::stop_all() {
+    while (!kept_.empty()) {
+        end(kept_.back());
+        kept_.pop_back();
+    }
+    for (auto left = children_of_this_process(); !left.empty(); left = children_of_this_process()) {
+        for (const pid_t child : left) {
+            kill(child, SIGKILL);
+            while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+        }
+    }
+}
+
+}  // namespace dedloc::cli

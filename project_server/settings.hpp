@@ -1,0 +1,35 @@
+// Where things lie in a project's folder, and dedloc.json: its name and ports.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace dedloc::server {
+
+/// What `dedloc project create` fixed for the life of a project.
+struct Settings {
+    std::string name;                 ///< as volunteers see it
+    std::string host = "127.0.0.1";   ///< address that nginx listens on
+    std::uint16_t port = 0;           ///< nginx, the public one
+    std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
+    std::uint16_t database_port = 0;  ///< mariadbd, loopback only
+    bool operator==(const Settings&) const = default;
+};
+
+/// The URL that volunteers attach to, with a slash at the end.
+std::string master_url(const Settings& settings);
+
+/// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the field that cannot be
+/// used), in one sentence.
+Settings read_settings(const std::filesystem::path& project);
+/// Errors: IoError.
+void write_settings(const std::filesystem::path& project, const Settings& settings);
+
+/// Whole contents of a file. Errors: IoError.
+std::string read_text(const std::filesystem::path& file);
+/// Writes beside, flushes to disk, renames: readers see the old or the new file, never a half.
+/// Errors: IoError.
+void write_text(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace dedloc::server

@@ -1,0 +1,127 @@
+#include "project_server/cli/supervisor.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <thread>
+
+#include "peer/base/error.hpp"
+#include "tests/project_server/cli/temporary_folder.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Supervisor::Clock;
+
+bool is_alive(pid_t process) {
+    return kill(process, 0) == 0;
+}
+
+pid_t read_pid(const std::filesystem::path& file) {
+    pid_t process = 0;
+    std::ifstream(file) >> process;
+    return process;
+}
+
+/// Tends until `condition` holds; false when it does not within ten seconds.
+template <class Condition>
+bool tend_until(Supervisor& supervisor, Condition condition) {
+    const auto deadline = Clock::now() + 10s;
+    while (Clock::now() < deadline) {
+        supervisor.tend(Clock::now());
+        if (condition()) return true;
+        std::this_thread::sleep_for(5ms);
+    }
+    return false;
+}
+
+TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][integration]") {
+    const TemporaryFolder folder;
+    Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+    supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
+    const pid_t first = read_pid(folder.path() / "sleeper.pid");
+    REQUIRE(is_alive(first));
+    kill(first, SIGKILL);
+    REQUIRE(tend_until(supervisor, [&] { return !supervisor.is_running("sleeper"); }));
+    REQUIRE(tend_until(supervisor, [&] { return supervisor.is_running("sleeper"); }));
+    const pid_t second = read_pid(folder.path() / "sleeper.pid");
+    CHECK(second != first);
+    supervisor.stop_all();
+    CHECK_FALSE(is_alive(second));
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "sleeper.pid"));
+}
+
+TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]") {
+    const TemporaryFolder folder;
+    const auto orphan_file = (folder.path() / "orphan").string();
+    pid_t orphan = 0;
+    {
+        Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+        supervisor.start({.name = "parent",
+                          .command = {"setsid", "sh", "-c",
+                                      "setsid sleep 600 & echo $! > '" + orphan_file + "'; wait"}});
+        REQUIRE(tend_until(supervisor, [&] { return (orphan = read_pid(orphan_file)) > 0; }));
+        REQUIRE(is_alive(orphan));
+    }
+    CHECK_FALSE(is_alive(orphan));
+}
+
+TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
+          "[server][integration]") {
+    const TemporaryFolder folder;
+    Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+    const auto ready = folder.path() / "ready";
+    supervisor.start(
+        {.name = "stubborn",
+         .command = {"sh", "-c",
+                     "trap '' TERM; : > '" + ready.string() + "'; while :; do sleep 600; done"},
+         .patience = 200ms});
+    REQUIRE(tend_until(supervisor, [&] { return std::filesystem::exists(ready); }));
+    const pid_t stubborn = read_pid(folder.path() / "stubborn.pid");
+    supervisor.stop("stubborn");
+    CHECK_FALSE(is_alive(stubborn));
+    CHECK_FALSE(supervisor.knows("stubborn"));
+}
+
+TEST_CASE("a daemon that is done by ending with 0 is not started again", "[server][integration]") {
+    const TemporaryFolder folder;
+    Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+    supervisor.start({.name = "task", .command = {"true"}, .is_done_by_exit_0 = true});
+    REQUIRE(tend_until(supervisor, [&] { return !supervisor.is_running("task"); }));
+    supervisor.tend(Clock::now() + 1h);
+    CHECK_FALSE(supervisor.is_running("task"));
+}
+
+TEST_CASE("children get a signal when their parent is killed", "[server][integration]") {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "sleeper.pid";
+    const pid_t parent = fork();
+    if (parent == 0) {
+        Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+        supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
+        pause();
+        _exit(0);
+    }
+    const auto deadline = Clock::now() + 10s;
+    while (read_pid(file) == 0 && Clock::now() < deadline) std::this_thread::sleep_for(5ms);
+    const pid_t sleeper = read_pid(file);
+    REQUIRE(sleeper > 0);
+    kill(parent, SIGKILL);
+    REQUIRE(run_to_end({"true"}).status == 0);
+    while (is_alive(sleeper) && Clock::now() < deadline) {
+        poll_child(parent);
+        poll_child(sleeper);  // ours now if this process is a subreaper, init's otherwise
+        std::this_thread::sleep_for(5ms);
+    }
+    CHECK_FALSE(is_alive(sleeper));
+}
+
+TEST_CASE("a program that does not exist is one sentence", "[server][integration]") {
+    CHECK_THROWS_WITH(run_to_end({"/nowhere/program"}),
+                      "cannot start /nowhere/program: No such file or directory");
+}
+
+}  // namespace
+}  // namespace dedloc::cli

@@ -1,0 +1,80 @@
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/closure.hpp"
+#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/sentences.hpp"
+#include "project_server/settings.hpp"
+#include "tests/project_server/cli/temporary_folder.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+TEST_CASE("sentences end at full stops but not at abbreviations", "[server]") {
+    CHECK(split_sentences("Mr. Smith went  home. He slept!  \"Why?\" she asked. 7 is odd.") ==
+          Sentences{"Mr. Smith went home.", "He slept!", "\"Why?\" she asked.", "7 is odd."});
+    CHECK(split_sentences("version 1.5 of it") == Sentences{"version 1.5 of it"});
+    CHECK(split_sentences(" \t ").empty());
+}
+
+TEST_CASE("verses become one document a chapter", "[server]") {
+    std::istringstream text(
+        "Ge1:1 In the beginning.\nGe1:2 And the earth.\nGe2:1 Thus the heavens.\n"
+        "1Ch1:1 Adam, Sheth, Enosh,\n");
+    CHECK(read_documents(text) == std::vector<Document>{{"In the beginning.", "And the earth."},
+                                                        {"Thus the heavens."},
+                                                        {"Adam, Sheth, Enosh,"}});
+}
+
+TEST_CASE("plain text gives one document a paragraph", "[server]") {
+    std::istringstream text("One. Two.\n\n   \nAt 10:30 it rained. Then it stopped.\n");
+    CHECK(read_documents(text) ==
+          std::vector<Document>{{"One.", "Two."}, {"At 10:30 it rained.", "Then it stopped."}});
+}
+
+TEST_CASE("the C library is left out of a program's closure", "[server]") {
+    const auto closure = parse_ldd(
+        "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibgomp.so.1 => /x/a b/libgomp.so.1 (0x00007f)\n"
+        "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n"
+        "\tlibc10.so => /x/libc10.so (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n");
+    CHECK(closure == std::vector<Needed>{{"libc10.so", "/x/libc10.so"},
+                                         {"libgomp.so.1", "/x/a b/libgomp.so.1"}});
+    CHECK_THROWS_WITH(parse_ldd("\tlibc10.so => not found\n"),
+                      "the library libc10.so that the program needs was not found");
+    CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
+}
+
+TEST_CASE("settings survive a round trip and their errors name the field", "[server]") {
+    const TemporaryFolder folder;
+    const server::Settings settings{
+        .name = "A \"quoted\" name", .port = 8080, .server_port = 8081, .database_port = 3307};
+    server::write_settings(folder.path(), settings);
+    CHECK(server::read_settings(folder.path()) == settings);
+    server::write_text(folder.path() / "dedloc.json",
+                       R"({"name":"x","host":"h","port":70000,"server_port":1,"database_port":2})");
+    CHECK_THROWS_WITH(server::read_settings(folder.path()),
+                      Catch::Matchers::EndsWith("field port is no port"));
+    CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
+}
+
+TEST_CASE("nginx accepts the configuration we write", "[server]") {
+    const TemporaryFolder folder;
+    const auto project = folder.path() / "with space";
+    for (const char* name : {"nginx", "log", "html", "download"}) {
+        std::filesystem::create_directories(project / name);
+    }
+    const server::Settings settings{
+        .name = "x", .port = 18080, .server_port = 18081, .database_port = 3307};
+    server::write_text(project / "nginx/nginx.conf", nginx_configuration(project, settings));
+    auto command = nginx_command(project);
+    command.emplace_back("-t");
+    const auto tested = run_to_end(command);
+    INFO(tested.output);
+    CHECK(tested.status == 0);
+}
+
+}  // namespace
+}  // namespace dedloc::cli
