@@ -1,0 +1,24 @@
+// Adding one micro-batch's gradient to what a peer will contribute.
+#pragma once
+
+#include <span>
+
+namespace dedloc::kernels {
+
+struct Accumulated {
+    double sum_of_squares;  ///< Σ (scale × gradient[i])², of the rounded terms; by the rule of
+                            ///< reduction.hpp
+    bool is_finite;         ///< every new sum[i] is finite; once false it stays false
+};
+
+/// Adds a scaled gradient to a running sum.
+///
+///     sum[i] = sum[i] + scale × gradient[i]          (product and sum rounded separately)
+///
+/// Shapes    sum N, gradient N; N = 0 does nothing
+/// Requires  scale finite, sum and gradient do not overlap     (aborts)
+/// Errors    none; a non-finite gradient is reported, not refused      Thread  any
+/// Cost      12 bytes an element
+Accumulated accumulate(std::span<float> sum, std::span<const float> gradient, float scale);
+
+}  // namespace dedloc::kernels

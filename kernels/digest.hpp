@@ -1,0 +1,38 @@
+// A digest of a large array as a tree of two levels, so that a receiver can check every 256 KiB on
+// arrival and so that leaves can be computed in parallel.
+//
+//   leaf = BLAKE2b-256(bytes of the leaf, personal "dedloc.leaf")
+//   root = BLAKE2b-256(length of the array as 8 little-endian bytes ‖ leaves in order, personal
+//   "dedloc.root")
+//
+// Every leaf but the last covers 256 KiB; an empty array has no leaf.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace dedloc::kernels {
+
+using DigestBytes = std::array<std::byte, 32>;
+inline constexpr std::size_t kLeafBytes = 256 * 1024;
+
+constexpr std::uint64_t leaf_count(std::uint64_t total_bytes) {
+    return total_bytes / kLeafBytes + (total_bytes % kLeafBytes != 0 ? 1 : 0);
+}
+
+/// Requires  1 to 256 KiB of bytes      (aborts)      Thread  any      Cost  1 byte read a byte
+DigestBytes leaf_digest(std::span<const std::byte> leaf);
+
+/// The digests of all leaves of an array, in order.
+std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes);
+
+/// Requires  leaves.size() = leaf_count(total_bytes)      (aborts)
+DigestBytes root_digest(std::span<const DigestBytes> leaves, std::uint64_t total_bytes);
+
+/// Root of the tree over `bytes`.
+DigestBytes tree_digest(std::span<const std::byte> bytes);
+
+}  // namespace dedloc::kernels

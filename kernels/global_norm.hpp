@@ -1,0 +1,31 @@
+// Norms by one fixed reduction tree, and the clipping that follows from them.
+#pragma once
+
+#include <span>
+
+namespace dedloc::kernels {
+
+/// Σ values[i]² in double, in the order of reduction.hpp. Squares are exact, and double cannot
+/// overflow here, so the result is finite exactly if every element is.
+///
+/// Shapes    values N ≤ 2³²; 0 for N = 0      Thread  any      Cost  4 bytes an element
+double sum_of_squares(std::span<const float> values);
+
+/// √ of the above: of a whole gradient, or of one tensor.
+double global_norm(std::span<const float> values);
+
+/// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`:
+///
+///     float(limit ÷ norm) if norm > limit > 0, else 1
+///
+/// limit = 0 switches clipping off.
+/// Requires  norm finite and ≥ 0, limit finite and ≥ 0      (aborts)
+/// Source    torch.nn.utils.clip_grad_norm_; differs: no 1e-6 added to the norm
+float clip_factor(double norm, float limit);
+
+/// values[i] ← factor × values[i]. LAMB multiplies in its own pass and does not need this.
+///
+/// Requires  factor finite      (aborts)      Thread  any      Cost  8 bytes an element
+void clip(std::span<float> values, float factor);
+
+}  // namespace dedloc::kernels

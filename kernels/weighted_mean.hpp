@@ -1,0 +1,28 @@
+// Averaging the contributions of a round.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace dedloc::kernels {
+
+/// Mean over samples of one part (or one chunk of it), given every sender's sum over its own
+/// samples.
+///
+///     out[i] = (parts[0][i] + parts[1][i] + …) ÷ float(Σ_k weights[k])
+///
+/// A contribution is a *sum* over weights[k] samples, so it is already weighted: adding the sums
+/// and dividing once by all samples is the weighted mean of the senders' means, with one rounding
+/// less.
+///
+/// Shapes    parts K×N, weights K, out N (K senders, N elements); N = 0 does nothing
+/// Units     weights in samples; parts in gradient units, fp32
+/// Order     k ascending by position in the round's member list, never by arrival: every reducer
+/// computes the same bits Requires  K ≥ 1, 0 < Σ weights, every part has N elements, out overlaps
+/// no part      (aborts) Errors    none; overflow gives infinities, as fp32 addition does Thread
+/// any Cost      4 (K + 1) bytes an element Source    DeDLOC's averaging of gradients; differs:
+/// fixed order (hivemind adds in arrival order)
+void weighted_mean(std::span<const std::span<const float>> parts,
+                   std::span<const std::uint64_t> weights, std::span<float> out);
+
+}  // namespace dedloc::kernels

@@ -1,0 +1,124 @@
+#include "peer/state/model_state.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "kernels/global_norm.hpp"
+#include "kernels/lamb.hpp"
+#include "peer/base/check.hpp"
+
+namespace dedloc::state {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "a state's bytes are little-endian floats; this machine would need to swap them");
+
+float from_bits(std::uint32_t bits) {
+    return std::bit_cast<float>(bits);
+}
+
+std::size_t checked_count(const std::vector<TensorRange>& tensors) {
+    std::uint64_t end = 0;
+    for (const TensorRange& tensor : tensors) {
+        DEDLOC_CHECK(tensor.offset == end, "a model's tensors must follow each other without gaps",
+                     tensor.offset, end);
+        end += tensor.count;
+    }
+    DEDLOC_CHECK(end > 0, "a model needs at least one parameter");
+    return static_cast<std::size_t>(end);
+}
+
+kernels::LambScalars lamb_arguments(const UpdateScalars& scalars, float clip_factor) {
+    return {
+        .element = {.beta1 = from_bits(scalars.beta1_bits),
+                    .one_minus_beta1 = from_bits(scalars.one_minus_beta1_bits),
+                    .beta2 = from_bits(scalars.beta2_bits),
+                    .one_minus_beta2 = from_bits(scalars.one_minus_beta2_bits),
+                    .epsilon = from_bits(scalars.epsilon_bits),
+                    .weight_decay = from_bits(scalars.weight_decay_bits),
+                    .clip_factor = clip_factor},
+        .step_size = static_cast<double>(from_bits(scalars.learning_rate_bits)) *
+                     static_cast<double>(from_bits(scalars.bias_correction_bits)),
+        .norm_limit = static_cast<double>(from_bits(scalars.norm_limit_bits)),
+    };
+}
+
+/// BLAKE2b-256 of the step (8 bytes, little-endian) and the tree's root.
+Digest with_step(StepIndex step, const kernels::DigestBytes& root) {
+    ByteWriter writer;
+    writer.write(step.value());
+    writer.append(root);
+    return blake2b(std::move(writer).finish());
+}
+
+}  // namespace
+
+Digest state_digest(StepIndex step, std::span<const std::byte> bytes) {
+    return with_step(step, kernels::tree_digest(bytes));
+}
+
+Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_t total_bytes) {
+    std::vector<kernels::DigestBytes> raw;
+    raw.reserve(leaves.size());
+    for (const Digest& leaf : leaves) raw.push_back(leaf.bytes);
+    return with_step(step, kernels::root_digest(raw, total_bytes));
+}
+
+ModelState::ModelState(std::vector<TensorRange> tensors)
+    : tensors_(std::move(tensors)), count_(checked_count(tensors_)), values_(3 * count_) {}
+
+void ModelState::initialise(std::span<const float> parameters) {
+    DEDLOC_CHECK(parameters.size() == count_, "initial parameters of another model",
+                 parameters.size(), count_);
+    std::copy(parameters.begin(), parameters.end(), values_.begin());
+    std::fill(values_.begin() + static_cast<std::ptrdiff_t>(count_), values_.end(), 0.0f);
+    step_ = StepIndex{0};
+}
+
+UpdateReport ModelState::apply(std::span<const float> average, const UpdateScalars& scalars) {
+    DEDLOC_CHECK(average.size() == count_, "an average of another model", average.size(), count_);
+    DEDLOC_CHECK(are_usable(scalars), "scalars that no peer can apply");
+    step_ = step_.next();
+    UpdateReport report{.gradient_norm = kernels::global_norm(average)};
+    if (!std::isfinite(report.gradient_norm)) return report;
+    report.was_applied = true;
+    report.clip_factor =
+        kernels::clip_factor(report.gradient_norm, from_bits(scalars.clip_norm_bits));
+    kernels::LambScalars arguments = lamb_arguments(scalars, report.clip_factor);
+    const std::span all{values_};
+    for (const TensorRange& tensor : tensors_) {
+        const auto offset = static_cast<std::size_t>(tensor.offset);
+        const auto count = static_cast<std::size_t>(tensor.count);
+        arguments.element.weight_decay =
+            tensor.decays ? from_bits(scalars.weight_decay_bits) : 0.0f;
+        kernels::lamb(all.subspan(offset, count), all.subspan(count_ + offset, count),
+                      all.subspan(2 * count_ + offset, count), average.subspan(offset, count),
+                      arguments);
+    }
+    return report;
+}
+
+bool ModelState::restore(StepIndex step, std::span<const std::byte> bytes, const Digest& expected) {
+    if (bytes.size() != byte_count() || state_digest(step, bytes) != expected) return false;
+    std::memcpy(values_.data(), bytes.data(), bytes.size());
+    step_ = step;
+    return true;
+}
+
+Digest ModelState::digest() const {
+    return state_digest(step_, bytes());
+}
+
+std::vector<Digest> ModelState::leaf_digests() const {
+    std::vector<Digest> leaves;
+    for (const kernels::DigestBytes& leaf : kernels::leaf_digests(bytes())) {
+        leaves.push_back(Digest{leaf});
+    }
+    return leaves;
+}
+
+}  // namespace dedloc::state
