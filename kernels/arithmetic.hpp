@@ -28,13 +28,13 @@ DEDLOC_HOST_DEVICE inline double exact_square(float x) {
 
 /// What every element of one LAMB update has in common.
 struct LambElementScalars {
-    float beta1;
-    float one_minus_beta1;
-    float beta2;
-    float one_minus_beta2;
-    float epsilon;       ///< added outside the root
-    float weight_decay;  ///< 0 for a tensor that does not decay
-    float clip_factor;   ///< multiplies the gradient first
+    float beta1 = 0;
+    float one_minus_beta1 = 0;
+    float beta2 = 0;
+    float one_minus_beta2 = 0;
+    float epsilon = 0;       ///< added outside the root
+    float weight_decay = 0;  ///< 0 for a tensor that does not decay
+    float clip_factor = 1;   ///< multiplies the gradient first
 };
 
 /// m ← β₁ m + (1 − β₁) g

@@ -28,11 +28,14 @@ struct LambScalars {
 ///     p = p − float(step_size × ratio) × u
 ///
 /// Elements in fp32, norms (by the rule of reduction.hpp) and the ratio in double; every operation
-/// rounded separately. Returns   the ratio Shapes    all four N ≤ 2³²; N = 0 does nothing and
-/// returns 1 Requires  equal extents, no overlap, finite scalars, ε > 0, v ≥ 0, finite elements
-/// (elements are not checked) (aborts) Thread    any      Cost  two passes, 24 + 16 = 40 bytes an
-/// element; no memory: u is computed twice, not stored Source    You et al., "Large batch
-/// optimization for deep learning", and torch_optimizer.Lamb
+/// rounded separately.
+///
+/// Returns   the ratio
+/// Shapes    all four N ≤ 2³²; N = 0 does nothing and returns 1
+/// Requires  equal extents, no overlap, finite scalars, ε > 0 (aborts); finite elements, v ≥ 0
+/// Thread    any
+/// Cost      two passes, 24 + 16 = 40 bytes an element; u is computed twice, not stored
+/// Source    You et al. 2019, "Large batch optimization for deep learning"; torch_optimizer.Lamb
 double lamb(std::span<float> parameters, std::span<float> first_moment,
             std::span<float> second_moment, std::span<const float> gradient,
             const LambScalars& scalars);

@@ -17,11 +17,12 @@ namespace dedloc::kernels {
 ///
 /// Shapes    parts K×N, weights K, out N (K senders, N elements); N = 0 does nothing
 /// Units     weights in samples; parts in gradient units, fp32
-/// Order     k ascending by position in the round's member list, never by arrival: every reducer
-/// computes the same bits Requires  K ≥ 1, 0 < Σ weights, every part has N elements, out overlaps
-/// no part      (aborts) Errors    none; overflow gives infinities, as fp32 addition does Thread
-/// any Cost      4 (K + 1) bytes an element Source    DeDLOC's averaging of gradients; differs:
-/// fixed order (hivemind adds in arrival order)
+/// Order     k ascending by position in the round's member list, never by arrival
+/// Requires  K ≥ 1, 0 < Σ weights, every part has N elements, out overlaps no part      (aborts)
+/// Errors    none; overflow gives infinities, as fp32 addition does
+/// Thread    any
+/// Cost      4 (K + 1) bytes an element
+/// Source    DeDLOC's averaging of gradients; differs: fixed order (hivemind adds as parts arrive)
 void weighted_mean(std::span<const std::span<const float>> parts,
                    std::span<const std::uint64_t> weights, std::span<float> out);
 

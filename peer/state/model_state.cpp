@@ -17,8 +17,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "a state's bytes are little-endian floats; this machine would need to swap them");
 
-float from_bits(std::uint32_t bits) {
-    return std::bit_cast<float>(bits);
+double from_bits(std::uint32_t bits) {
+    return double{std::bit_cast<float>(bits)};
 }
 
 std::size_t checked_count(const std::vector<TensorRange>& tensors) {
@@ -32,18 +32,15 @@ std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     return static_cast<std::size_t>(end);
 }
 
-kernels::LambScalars lamb_arguments(const UpdateScalars& scalars, float clip_factor) {
+kernels::LambScalars lamb_arguments(const LambSettings& settings, const UpdateScalars& scalars) {
     return {
-        .element = {.beta1 = from_bits(scalars.beta1_bits),
-                    .one_minus_beta1 = from_bits(scalars.one_minus_beta1_bits),
-                    .beta2 = from_bits(scalars.beta2_bits),
-                    .one_minus_beta2 = from_bits(scalars.one_minus_beta2_bits),
-                    .epsilon = from_bits(scalars.epsilon_bits),
-                    .weight_decay = from_bits(scalars.weight_decay_bits),
-                    .clip_factor = clip_factor},
-        .step_size = static_cast<double>(from_bits(scalars.learning_rate_bits)) *
-                     static_cast<double>(from_bits(scalars.bias_correction_bits)),
-        .norm_limit = static_cast<double>(from_bits(scalars.norm_limit_bits)),
+        .element = {.beta1 = static_cast<float>(settings.beta1),
+                    .one_minus_beta1 = static_cast<float>(1 - settings.beta1),
+                    .beta2 = static_cast<float>(settings.beta2),
+                    .one_minus_beta2 = static_cast<float>(1 - settings.beta2),
+                    .epsilon = static_cast<float>(settings.epsilon)},
+        .step_size = from_bits(scalars.learning_rate) * from_bits(scalars.bias_correction),
+        .norm_limit = double{static_cast<float>(settings.norm_limit)},
     };
 }
 
@@ -68,8 +65,13 @@ Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_
     return with_step(step, kernels::root_digest(raw, total_bytes));
 }
 
-ModelState::ModelState(std::vector<TensorRange> tensors)
-    : tensors_(std::move(tensors)), count_(checked_count(tensors_)), values_(3 * count_) {}
+ModelState::ModelState(std::vector<TensorRange> tensors, const LambSettings& settings)
+    : tensors_(std::move(tensors)),
+      settings_(settings),
+      count_(checked_count(tensors_)),
+      values_(3 * count_) {
+    DEDLOC_CHECK(are_usable(settings), "LAMB settings that give no optimizer");
+}
 
 void ModelState::initialise(std::span<const float> parameters) {
     DEDLOC_CHECK(parameters.size() == count_, "initial parameters of another model",
@@ -86,15 +88,16 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
     UpdateReport report{.gradient_norm = kernels::global_norm(average)};
     if (!std::isfinite(report.gradient_norm)) return report;
     report.was_applied = true;
+    kernels::LambScalars arguments = lamb_arguments(settings_, scalars);
     report.clip_factor =
-        kernels::clip_factor(report.gradient_norm, from_bits(scalars.clip_norm_bits));
-    kernels::LambScalars arguments = lamb_arguments(scalars, report.clip_factor);
+        kernels::clip_factor(report.gradient_norm, static_cast<float>(settings_.clip_norm));
+    arguments.element.clip_factor = report.clip_factor;
     const std::span all{values_};
     for (const TensorRange& tensor : tensors_) {
         const auto offset = static_cast<std::size_t>(tensor.offset);
         const auto count = static_cast<std::size_t>(tensor.count);
         arguments.element.weight_decay =
-            tensor.decays ? from_bits(scalars.weight_decay_bits) : 0.0f;
+            tensor.decays ? static_cast<float>(settings_.weight_decay) : 0.0f;
         kernels::lamb(all.subspan(offset, count), all.subspan(count_ + offset, count),
                       all.subspan(2 * count_ + offset, count), average.subspan(offset, count),
                       arguments);

@@ -44,8 +44,9 @@ struct UpdateReport {
 /// initialise and restore write them.
 class ModelState {
   public:
-    /// All zero at step 0. Requires ranges that cover [0, N) in order without gaps, N ≥ 1 (aborts).
-    explicit ModelState(std::vector<TensorRange> tensors);
+    /// All zero at step 0. Requires ranges that cover [0, N) in order without gaps, N ≥ 1, and
+    /// usable settings (aborts).
+    ModelState(std::vector<TensorRange> tensors, const LambSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
@@ -84,6 +85,7 @@ class ModelState {
 
   private:
     const std::vector<TensorRange> tensors_;
+    const LambSettings settings_;
     const std::size_t count_;
     FloatVector values_;
     StepIndex step_{};

@@ -1,35 +1,18 @@
-// The numbers of one optimizer update. They need libm or long products, which differ between
-// machines or cost time, so the coordinator computes them once (`lamb_scalars`), the plan carries
-// their bits, and every peer applies those.
+// The optimizer's settings, and the numbers of one update that follow from them and the step. Those
+// need libm or long products, which differ between machines or cost time, so the coordinator
+// computes them once, the commit carries their bits (UpdateScalars, peer/wire/types.hpp), and every
+// peer applies those.
 #pragma once
 
 #include <cstdint>
 
 #include "peer/base/units.hpp"
+#include "peer/wire/types.hpp"
 
 namespace dedloc::state {
 
-/// Everything an update needs besides the average gradient, each the bits of one binary32.
-struct UpdateScalars {
-    std::uint32_t learning_rate_bits = 0;
-    std::uint32_t bias_correction_bits = 0;  ///< √(1 − β₂ᵗ) ÷ (1 − β₁ᵗ)
-    std::uint32_t beta1_bits = 0;
-    std::uint32_t one_minus_beta1_bits = 0;  ///< rounded from the difference in double
-    std::uint32_t beta2_bits = 0;
-    std::uint32_t one_minus_beta2_bits = 0;
-    std::uint32_t epsilon_bits = 0;
-    std::uint32_t weight_decay_bits = 0;
-    std::uint32_t clip_norm_bits = 0;  ///< bound of the average's norm; 0: no clipping
-    std::uint32_t norm_limit_bits =
-        0;  ///< a tensor's norm counts at most this much in its trust ratio
-    bool operator==(const UpdateScalars&) const = default;
-};
-
-/// Whether a peer can apply these: all finite, none negative, both decay rates at most 1, ε > 0.
-/// What came over the wire is asked this before anything else.
-[[nodiscard]] bool are_usable(const UpdateScalars& scalars);
-
-/// The optimizer's part of a run file.
+/// The optimizer's part of a run file: the same for all peers and all steps. Peers use the
+/// constants rounded to binary32 (1 − β from the difference in double), which needs no libm.
 struct LambSettings {
     double learning_rate = 0.00176;  ///< the peak
     std::uint64_t warmup_steps = 0;
@@ -38,21 +21,33 @@ struct LambSettings {
     double beta2 = 0.999;
     double epsilon = 1e-6;
     double weight_decay = 0.01;
-    double clip_norm = 1.0;  ///< 0: no clipping
-    double norm_limit = 10'000;
+    double clip_norm = 1.0;      ///< bound of the average's norm; 0: no clipping
+    double norm_limit = 10'000;  ///< a tensor's norm counts at most this much in its trust ratio
+    bool operator==(const LambSettings&) const = default;
 };
+
+/// Whether an optimizer can be made of these: all finite in binary32 and not negative, both β below
+/// 1, ε above 0.
+[[nodiscard]] bool are_usable(const LambSettings& settings);
+
+/// Whether a peer can apply these: both finite and not negative. What came over the wire is asked
+/// this before anything else.
+[[nodiscard]] bool are_usable(const UpdateScalars& scalars);
 
 /// Linear warm-up, then linear decay to 0 at total_steps:
 ///
-///     step < warmup:  peak × (step + 1) ÷ warmup;   else peak × (total − step) ÷ (total − warmup),
-///     and 0 from total on
+///     step < warmup    peak × (step + 1) ÷ warmup
+///     step < total     peak × (total − step) ÷ (total − warmup)
+///     else             0
 ///
 /// Departs from DeDLOC's schedule, whose first update has learning rate 0.
 double learning_rate_at(const LambSettings& settings, StepIndex step);
 
 /// Scalars of the update that turns state `step` into state `step + 1` (so t = step + 1). Only the
-/// coordinator calls this. Powers by repeated multiplication in double: O(step), about a
-/// millisecond at step 1,000,000. Requires  settings that give usable scalars      (aborts)
+/// coordinator calls this.
+///
+/// Requires  usable settings (aborts)
+/// Cost      powers by repeated multiplication in double: O(step), some ms at step 1,000,000
 UpdateScalars lamb_scalars(const LambSettings& settings, StepIndex step);
 
 }  // namespace dedloc::state
