@@ -1,0 +1,144 @@
+#include "project_server/backbone/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/backbone/durable_file.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "DEDLOCST";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kSealBytes = 8;
+constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
+constexpr std::uint64_t kBytesPerElement = 12;
+constexpr std::string_view kSuffix = ".state";
+
+Buffer encode_head(const RunId& run, const CheckpointHead& head) {
+    ByteWriter writer;
+    writer.append(bytes_of(kMagic));
+    writer.write(kVersion);
+    writer.write(std::uint32_t{0});
+    writer.write(run.bytes);
+    writer.write(head.step.value());
+    writer.write(head.elements);
+    writer.write(head.digest.bytes);
+    Buffer bytes = std::move(writer).finish();
+    const Digest seal = blake2b(bytes);
+    bytes.insert(bytes.end(), seal.bytes.begin(), seal.bytes.begin() + kSealBytes);
+    return bytes;
+}
+
+/// Nothing when these are not the first bytes of a checkpoint of `run`.
+std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std::byte> bytes) {
+    ByteReader reader{bytes};
+    reader.take(8 + 4 + 4 + 32);
+    CheckpointHead head;
+    const auto step = reader.read<std::uint64_t>();
+    const auto elements = reader.read<std::uint64_t>();
+    const auto digest = reader.read<std::array<std::byte, 32>>();
+    if (!digest) return std::nullopt;
+    head.step = StepIndex{*step};
+    head.elements = *elements;
+    head.digest.bytes = *digest;
+    if (!std::ranges::equal(bytes, encode_head(run, head))) return std::nullopt;
+    return head;
+}
+
+std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
+    const DurableFile file{path, DurableFile::Mode::kRead};
+    Buffer bytes(kHeadBytes);
+    if (file.read_at(0, bytes) < bytes.size()) return std::nullopt;
+    const auto head = decode_head(run, bytes);
+    const auto size = file.size();
+    if (!head || (size - kHeadBytes) / kBytesPerElement != head->elements ||
+        (size - kHeadBytes) % kBytesPerElement != 0) {
+        return std::nullopt;
+    }
+    const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(path));
+    return CheckpointEntry{
+        .head = *head,
+        .path = path,
+        .bytes = size,
+        .created_at = std::chrono::duration<double>(written.time_since_epoch()).count()};
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep)
+    : folder_(std::move(folder)), run_(run), keep_(keep) {
+    DEDLOC_CHECK(keep >= 1, "a store keeps at least one checkpoint");
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) {
+        throw IoError(
+            fmt::format("Cannot make the folder {}: {}.", folder_.string(), error.message()));
+    }
+}
+
+fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
+    DEDLOC_CHECK(state.size() == kBytesPerElement * head.elements, "a state has 12 N bytes",
+                 state.size(), head.elements);
+    const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
+    const Buffer first = encode_head(run_, head);
+    const std::array<std::span<const std::byte>, 2> pieces{first, state};
+    write_file_atomically(path, pieces);
+    drop_surplus();
+    return path;
+}
+
+std::vector<CheckpointEntry> CheckpointStore::list() const {
+    std::vector<CheckpointEntry> entries;
+    for (const auto& item : fs::directory_iterator{folder_}) {
+        if (item.path().extension() != kSuffix) continue;
+        const auto entry = look_at(item.path(), run_);
+        if (entry) {
+            entries.push_back(*entry);
+        } else {
+            log_warning("Not a whole checkpoint of this run, left alone: {}", item.path().string());
+        }
+    }
+    std::ranges::sort(entries, std::greater{},
+                      [](const CheckpointEntry& entry) { return entry.head.step; });
+    return entries;
+}
+
+std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
+                                                  const Verifier& verify) const {
+    for (const auto& entry : list()) {
+        if (entry.head.elements != elements) {
+            log_warning("Checkpoint {} has {} elements, the run {}: not used", entry.path.string(),
+                        entry.head.elements, elements);
+            continue;
+        }
+        Checkpoint checkpoint{.head = entry.head,
+                              .path = entry.path,
+                              .state = Buffer(kBytesPerElement * entry.head.elements)};
+        const DurableFile file{entry.path, DurableFile::Mode::kRead};
+        const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
+        if (is_whole && verify(checkpoint)) return checkpoint;
+        log_warning("Checkpoint {} does not have the digest in its head: not used",
+                    entry.path.string());
+    }
+    return std::nullopt;
+}
+
+void CheckpointStore::drop_surplus() const {
+    const auto entries = list();
+    for (std::size_t i = keep_; i < entries.size(); ++i) {
+        std::error_code error;
+        fs::remove(entries[i].path, error);
+        if (error) log_warning("Cannot remove {}: {}", entries[i].path.string(), error.message());
+    }
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,140 @@
+#include "project_server/backbone/state_keeper.hpp"
+
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+/// The protocol has one update, one load and one snapshot under way at most; more is a caller that
+/// must wait.
+constexpr std::size_t kMaxCommands = 16;
+
+}  // namespace
+
+StateKeeper::StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
+                         KeeperOptions options)
+    : options_(std::move(options)), store_(store), state_(std::move(state)) {
+    DEDLOC_CHECK(options_.checkpoint_every >= 1, "checkpoints need an interval");
+    worker_ = std::thread{[this] { run(); }};
+}
+
+StateKeeper::~StateKeeper() {
+    stop();
+}
+
+void StateKeeper::work(StepIndex) {}
+void StateKeeper::pause() {}
+void StateKeeper::freeze(StepIndex step) {
+    push(Freeze{step});
+}
+void StateKeeper::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
+    push(Apply{step, std::move(average), scalars});
+}
+void StateKeeper::snapshot() {
+    push(Snapshot{});
+}
+void StateKeeper::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
+    push(Load{step, digest, std::move(bytes)});
+}
+
+void StateKeeper::stop() {
+    {
+        const std::lock_guard lock{mutex_};
+        is_stopping_ = true;
+    }
+    changed_.notify_all();
+    if (worker_.joinable()) worker_.join();
+}
+
+void StateKeeper::push(Command command) {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this] { return is_stopping_ || commands_.size() < kMaxCommands; });
+    if (is_stopping_) return;
+    commands_.push_back(std::move(command));
+    lock.unlock();
+    changed_.notify_all();
+}
+
+std::optional<StateKeeper::Command> StateKeeper::pop() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [this] { return is_stopping_ || !commands_.empty(); });
+    if (commands_.empty()) return std::nullopt;
+    Command command = std::move(commands_.front());
+    commands_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return command;
+}
+
+void StateKeeper::run() {
+    try {
+        run_commands();
+    } catch (const Error& error) {
+        {
+            const std::lock_guard lock{mutex_};
+            is_stopping_ = true;
+            commands_.clear();
+        }
+        changed_.notify_all();
+        options_.on_failure(error.what());
+    }
+}
+
+void StateKeeper::run_commands() {
+    Digest digest = state_->digest();
+    if (state_->step() != StepIndex{0}) checkpointed_ = state_->step();
+    options_.events(event::StateReached{.step = state_->step(), .digest = digest});
+    while (auto command = pop()) {
+        std::visit([this](const auto& what) { execute(what); }, *command);
+    }
+    if (checkpointed_ != state_->step()) write_checkpoint(state_->digest());
+}
+
+void StateKeeper::execute(const Freeze& command) {
+    options_.events(event::ContributionFrozen{
+        .step = command.step, .contribution = Contribution{.samples = Samples{0}, .sum = nullptr}});
+}
+
+void StateKeeper::execute(const Apply& command) {
+    DEDLOC_CHECK(command.step == state_->step(), "an update is for the state at hand",
+                 command.step.value(), state_->step().value());
+    state_->apply(*command.average, command.scalars);
+    reached(state_->digest());
+}
+
+void StateKeeper::execute(const Snapshot&) {
+    const auto bytes = state_->bytes();
+    options_.events(
+        event::SnapshotTaken{.step = state_->step(),
+                             .digest = state_->digest(),
+                             .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end())});
+}
+
+void StateKeeper::execute(const Load& command) {
+    if (state_->restore(command.step, *command.bytes, command.digest)) {
+        reached(command.digest);
+    } else {
+        options_.events(event::StateRefused{.step = command.step});
+    }
+}
+
+void StateKeeper::reached(const Digest& digest) {
+    options_.events(event::StateReached{.step = state_->step(), .digest = digest});
+    // After the event: the swarm goes on while the disk works.
+    const auto step = state_->step();
+    if (step.value() % options_.checkpoint_every == 0 || step == options_.last_step) {
+        write_checkpoint(digest);
+    }
+}
+
+void StateKeeper::write_checkpoint(const Digest& digest) {
+    store_.save({.step = state_->step(), .digest = digest, .elements = state_->element_count()},
+                state_->bytes());
+    checkpointed_ = state_->step();
+    options_.on_checkpoint();
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,95 @@
+// The backbone's side of the Trainer seam: it holds the run's state, applies every update and
+// writes checkpoints, but makes no gradients. One worker thread owns the state; calls become
+// commands in a bounded queue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "peer/state/model_state.hpp"
+#include "peer/trainer.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+
+namespace dedloc::backbone {
+
+struct KeeperOptions {
+    std::uint64_t checkpoint_every = 20;  ///< updates between two checkpoints, ≥ 1
+    StepIndex last_step;                  ///< the run's end: its state gets a checkpoint at once
+    EventSink events;                     ///< called on the worker thread
+    std::function<void()> on_checkpoint;  ///< after each one written; worker thread
+    /// The worker met an error of the environment (disk full, …) and has stopped; one sentence.
+    /// Worker thread.
+    std::function<void(const std::string&)> on_failure;
+};
+
+class StateKeeper final : public Trainer {
+  public:
+    /// Starts the worker, which first reports event::StateReached for the state as given.
+    /// `store` must outlive the keeper.
+    StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
+                KeeperOptions options);
+    /// As stop().
+    ~StateKeeper() override;
+
+    /// Backbones compute nothing: ignored.
+    void work(StepIndex step) override;
+    /// Answers with no samples.
+    void freeze(StepIndex step) override;
+    void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
+    void snapshot() override;
+    void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
+    void pause() override;
+
+    /// Does what was asked before, writes a checkpoint of the last state unless it has one, and
+    /// ends the worker. Thread: any but the worker's. Idempotent.
+    void stop();
+
+  private:
+    struct Freeze {
+        StepIndex step;
+    };
+    struct Apply {
+        StepIndex step;
+        SharedFloats average;
+        UpdateScalars scalars;
+    };
+    struct Snapshot {};
+    struct Load {
+        StepIndex step;
+        Digest digest;
+        SharedBytes bytes;
+    };
+    using Command = std::variant<Freeze, Apply, Snapshot, Load>;
+
+    void push(Command command);
+    std::optional<Command> pop();
+    void run();
+    void run_commands();
+    void execute(const Freeze& command);
+    void execute(const Apply& command);
+    void execute(const Snapshot& command);
+    void execute(const Load& command);
+    void reached(const Digest& digest);
+    void write_checkpoint(const Digest& digest);
+
+    const KeeperOptions options_;
+    const CheckpointStore& store_;
+    const std::unique_ptr<state::ModelState> state_;  ///< worker only
+    std::optional<StepIndex> checkpointed_;           ///< worker only
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Command> commands_;  ///< guarded by mutex_
+    bool is_stopping_ = false;      ///< guarded by mutex_
+    std::thread worker_;
+};
+
+}  // namespace dedloc::backbone
