@@ -1,0 +1,57 @@
+#include "peer/state/run_state.hpp"
+
+#include "peer/base/check.hpp"
+#include "peer/state/initial_parameters.hpp"
+
+namespace dedloc::state {
+namespace {
+
+Initial kind_of(wire::Initial initial) {
+    switch (initial) {
+        case wire::Initial::kZero:
+            return Initial::kZero;
+        case wire::Initial::kOne:
+            return Initial::kOne;
+        case wire::Initial::kNormal:
+            return Initial::kNormal;
+    }
+    DEDLOC_CHECK(false, "a tensor starts zero, one or normal", static_cast<int>(initial));
+    return Initial::kZero;
+}
+
+}  // namespace
+
+std::vector<TensorRange> tensor_ranges(const wire::RunFile& run) {
+    std::vector<TensorRange> ranges;
+    std::uint64_t offset = 0;
+    for (const wire::TensorSpec& tensor : run.tensors) {
+        ranges.push_back({.offset = offset, .count = tensor.count(), .decays = tensor.decays});
+        offset += tensor.count();
+    }
+    return ranges;
+}
+
+LambSettings lamb_settings(const wire::RunFile& run) {
+    LambSettings settings;
+    settings.learning_rate = run.optimizer.learning_rate;
+    settings.warmup_steps = run.optimizer.warmup_steps;
+    settings.total_steps = run.steps;
+    settings.beta1 = run.optimizer.beta1;
+    settings.beta2 = run.optimizer.beta2;
+    settings.epsilon = run.optimizer.epsilon;
+    settings.weight_decay = run.optimizer.weight_decay;
+    settings.clip_norm = run.optimizer.clip_norm;
+    return settings;
+}
+
+FloatVector initial_parameters(const wire::RunFile& run) {
+    std::vector<TensorInit> tensors;
+    for (const wire::TensorSpec& tensor : run.tensors) {
+        tensors.push_back({.count = tensor.count(),
+                           .kind = kind_of(tensor.initial),
+                           .deviation = tensor.deviation});
+    }
+    return initial_parameters(tensors, run.seed);
+}
+
+}  // namespace dedloc::state
