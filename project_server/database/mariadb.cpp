@@ -1,0 +1,224 @@
+#include "project_server/database/mariadb.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr auto kStartPatience = 60s;
+constexpr auto kStopPatience = 30s;
+
+std::string login_name() {
+    const passwd* const entry = getpwuid(geteuid());
+    if (entry == nullptr) {
+        throw IoError(fmt::format("User {} has no name in the system's accounts.", geteuid()));
+    }
+    return entry->pw_name;
+}
+
+std::string last_line(const fs::path& log) {
+    std::ifstream lines{log};
+    std::string last;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.empty()) last = line;
+    }
+    return last.empty() ? "it said nothing" : last;
+}
+
+/// Starts `command` with its output appended to `log`. It gets SIGTERM if this process dies first.
+pid_t spawn(const std::vector<std::string>& command, const fs::path& log) {
+    std::vector<char*> arguments;
+    for (const auto& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (output < 0) {
+        throw IoError(fmt::format("Cannot write {}: {}.", log.string(), std::strerror(errno)));
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, nullptr);
+        dup2(output, STDOUT_FILENO);
+        dup2(output, STDERR_FILENO);
+        execvp(arguments[0], arguments.data());
+        _exit(127);
+    }
+    close(output);
+    if (child < 0) throw IoError(fmt::format("Cannot start {}.", command.front()));
+    return child;
+}
+
+/// The exit status once `process` has ended.
+std::optional<int> ended(pid_t process) {
+    int status = 0;
+    if (waitpid(process, &status, WNOHANG) == 0) return std::nullopt;
+    return status;
+}
+
+void check_socket_length(const MariadbPlace& place) {
+    if (place.socket().string().size() < sizeof(sockaddr_un::sun_path)) return;
+    throw InputError(fmt::format("The path {} is too long for a socket: at most {} characters.",
+                                 place.socket().string(), sizeof(sockaddr_un::sun_path) - 1));
+}
+
+}  // namespace
+
+std::uint16_t free_loopback_port() {
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    const bool found = listener >= 0 && bind(listener, generic, length) == 0 &&
+                       getsockname(listener, generic, &length) == 0;
+    if (listener >= 0) close(listener);
+    if (!found) throw IoError("No port of 127.0.0.1 is free.");
+    return ntohs(address.sin_port);
+}
+
+void initialise_mariadb(const MariadbPlace& place) {
+    check_socket_length(place);
+    const fs::path data = place.directory / "data";
+    if (fs::exists(data)) return;
+    const fs::path unfinished = place.directory / "data.unfinished";
+    fs::remove_all(unfinished);
+    fs::create_directories(unfinished);
+    fs::permissions(place.directory, fs::perms::owner_all);
+    const std::string user = login_name();
+    const pid_t child =
+        spawn({"mariadb-install-db", "--no-defaults", "--skip-test-db",
+               "--auth-root-authentication-method=socket", "--auth-root-socket-user=" + user,
+               "--user=" + user, "--datadir=" + unfinished.string()},
+              place.log());
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (status != 0) {
+        throw IoError(
+            fmt::format("Cannot make a database in {}: {}", data.string(), last_line(place.log())));
+    }
+    fs::rename(unfinished, data);
+}
+
+std::vector<std::string> mariadb_command(const MariadbPlace& place) {
+    return {"/usr/sbin/mariadbd",  // by path: not in an ordinary user's PATH
+            "--no-defaults",
+            "--user=" + login_name(),
+            "--datadir=" + (place.directory / "data").string(),
+            "--socket=" + place.socket().string(),
+            "--pid-file=" + (place.directory / "mariadb.pid").string(),
+            "--bind-address=127.0.0.1",
+            "--port=" + std::to_string(place.port),
+            "--skip-name-resolve",
+            "--skip-log-bin",
+            "--character-set-server=utf8mb4",
+            "--collation-server=utf8mb4_general_ci",
+            "--default-storage-engine=InnoDB",
+            "--innodb-flush-log-at-trx-commit=1",
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-log-file-size=32M",
+            "--performance-schema=OFF",
+            "--key-buffer-size=1M",
+            "--aria-pagecache-buffer-size=8M",
+            "--max-allowed-packet=32M",
+            "--max-connections=100",
+            "--log-warnings=1"};
+}
+
+DatabaseSettings mariadb_administrator(const MariadbPlace& place) {
+    return {.socket = place.socket().string(), .user = login_name(), .password = "", .name = ""};
+}
+
+void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        try {
+            const Database probe{mariadb_administrator(place)};
+            return;
+        } catch (const DatabaseError&) {
+            if (std::chrono::steady_clock::now() > deadline) throw;
+        }
+        std::this_thread::sleep_for(50ms);
+    }
+}
+
+void create_database(Database& administrator, const DatabaseSettings& settings) {
+    for (const char c : settings.name) {
+        if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_') {
+            throw InputError(
+                fmt::format("The database's name \"{}\" has a character that is not a letter, "
+                            "digit or underscore.",
+                            settings.name));
+        }
+    }
+    administrator.execute("create database if not exists `" + settings.name +
+                          "` character set utf8mb4");
+    for (const char* const host : {"localhost", "127.0.0.1"}) {
+        administrator.execute("create user if not exists ?@?", {settings.user, host});
+        administrator.execute("alter user ?@? identified by ?",
+                              {settings.user, host, settings.password});
+        administrator.execute("grant all privileges on `" + settings.name + "`.* to ?@?",
+                              {settings.user, host});
+    }
+}
+
+MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
+    check_socket_length(place_);
+    process_ = spawn(mariadb_command(place_), place_.log());
+    const auto deadline = std::chrono::steady_clock::now() + kStartPatience;
+    for (;;) {
+        if (ended(process_)) {
+            process_ = 0;
+            throw IoError(fmt::format("The database in {} does not start: {}",
+                                      place_.directory.string(), last_line(place_.log())));
+        }
+        try {
+            await_mariadb(place_, 200ms);
+            return;
+        } catch (const DatabaseError&) {
+            if (std::chrono::steady_clock::now() < deadline) continue;
+            stop();
+            throw;
+        }
+    }
+}
+
+MariadbProcess::~MariadbProcess() {
+    stop();
+}
+
+void MariadbProcess::stop() {
+    if (process_ == 0) return;
+    kill(process_, SIGTERM);
+    const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
+    while (!ended(process_)) {
+        if (std::chrono::steady_clock::now() > deadline) kill(process_, SIGKILL);
+        std::this_thread::sleep_for(20ms);
+    }
+    process_ = 0;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,107 @@
+#include "project_server/database/project_config.hpp"
+
+// First of BOINC's headers: it says what the others may use.
+#include <config.h>
+
+#include <boinc_db.h>
+#include <fmt/format.h>
+#include <mysql.h>
+#include <sched_config.h>
+
+#include <charconv>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string required(const char* value, const char* element, const fs::path& file) {
+    if (*value == '\0') {
+        throw InputError(fmt::format("{} has no <{}>.", file.string(), element));
+    }
+    return value;
+}
+
+/// "host:port", as libsched's own connection takes it; a bare host has the server's usual port.
+void split_host(const std::string& text, const fs::path& file, DatabaseSettings& settings) {
+    const auto colon = text.find(':');
+    settings.host = text.substr(0, colon);
+    settings.port = 3306;
+    if (colon == std::string::npos) return;
+    const char* const end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data() + colon + 1, end, settings.port);
+    if (failure != std::errc{} || stop != end || settings.port == 0) {
+        throw InputError(
+            fmt::format("<db_host>{}</db_host> in {} is not host:port.", text, file.string()));
+    }
+}
+
+int jobs_per_core(JOB_LIMIT& limit) {
+    const auto& cpu = limit.proc_type_limits[PROC_TYPE_CPU];
+    return cpu.base_limit > 0 ? cpu.base_limit : 1;
+}
+
+}  // namespace
+
+ProjectConfig load_project_config(const fs::path& directory) {
+    const fs::path root = fs::absolute(directory).lexically_normal();
+    const fs::path file = root / "config.xml";
+    if (!fs::exists(file)) {
+        throw InputError(fmt::format("{} is no project: it has no config.xml.", root.string()));
+    }
+    // libsched reads the environment before its argument, and glues the file's name to the
+    // argument.
+    ::unsetenv("BOINC_PROJECT_DIR");
+    if (::config.parse_file((root.string() + "/").c_str()) != 0) {
+        throw InputError(fmt::format("{} cannot be parsed.", file.string()));
+    }
+    ProjectConfig result;
+    result.directory = root;
+    result.name = required(::config.long_name, "long_name", file);
+    result.master_url = required(::config.master_url, "master_url", file);
+    if (!result.master_url.ends_with('/')) result.master_url += '/';
+    result.download_url = required(::config.download_url, "download_url", file);
+    result.upload_url = required(::config.upload_url, "upload_url", file);
+    if (result.upload_url.find("file_upload_handler") == std::string::npos) {
+        throw InputError(fmt::format("<upload_url> in {} must hold the word file_upload_handler.",
+                                     file.string()));
+    }
+    result.download_directory = required(::config.download_dir, "download_dir", file);
+    result.upload_directory = required(::config.upload_dir, "upload_dir", file);
+    result.key_directory = required(::config.key_dir, "key_dir", file);
+    result.database.name = required(::config.db_name, "db_name", file);
+    result.database.user = required(::config.db_user, "db_user", file);
+    result.database.password = ::config.db_passwd;
+    split_host(required(::config.db_host, "db_host", file), file, result.database);
+    result.directory_fanout = ::config.uldl_dir_fanout;
+    result.min_rpc_seconds = ::config.min_sendwork_interval + 1;
+    result.next_rpc_seconds = ::config.next_rpc_delay;
+    result.jobs_per_core = jobs_per_core(::config.max_jobs_in_progress.project_limits);
+    result.ignore_upload_certificates = ::config.ignore_upload_certificates;
+    result.send_messages_to_hosts = ::config.msg_to_host;
+    return result;
+}
+
+void open_boinc_database(const ProjectConfig& config) {
+    close_boinc_database();
+    if (boinc_db.open(::config.db_name, ::config.db_host, ::config.db_user, ::config.db_passwd) !=
+        0) {
+        const DatabaseError error{
+            fmt::format("Cannot connect libsched to the database at {}:{}: {}",
+                        config.database.host, config.database.port,
+                        boinc_db.mysql != nullptr ? boinc_db.error_string() : "out of memory"),
+            boinc_db.mysql != nullptr ? mysql_errno(boinc_db.mysql) : 0};
+        close_boinc_database();
+        throw error;
+    }
+}
+
+void close_boinc_database() {
+    if (boinc_db.mysql == nullptr) return;
+    boinc_db.close();
+    boinc_db.mysql = nullptr;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,539 @@
+-- Database of a project: BOINC's tables, then those of DeDLOC@home.
+-- libsched reads "select *" rows by position and writes by name: the columns of the BOINC tables keep
+-- BOINC's names and order; columns that only newer servers know come last. Every statement may be
+-- applied to a database that has it already, and ends at a line that ends with a semicolon.
+
+
+create table if not exists platform (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    name                varchar(254) not null default '',
+    user_friendly_name  varchar(254) not null default '',
+    deprecated          tinyint not null default 0,
+    unique key platform_name (name)
+) engine=InnoDB;
+
+create table if not exists app (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    name                varchar(254) not null default '',
+    min_version         integer not null default 0,
+    deprecated          smallint not null default 0,
+    user_friendly_name  varchar(254) not null default '',
+    homogeneous_redundancy smallint not null default 0,
+    weight              double not null default 1,
+    beta                smallint not null default 0,
+    target_nresults     smallint not null default 0,
+    min_avg_pfc         double not null default 1,
+    host_scale_check    tinyint not null default 0,
+    homogeneous_app_version tinyint not null default 0,
+    non_cpu_intensive   tinyint not null default 0,
+    locality_scheduling integer not null default 0,
+    n_size_classes      smallint not null default 0,
+    fraction_done_exact tinyint not null default 0,
+    unique key app_name (name)
+) engine=InnoDB;
+
+create table if not exists app_version (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    appid               integer not null default 0,
+    version_num         integer not null default 0,
+    platformid          integer not null default 0,
+    xml_doc             mediumblob,
+    min_core_version    integer not null default 0,
+    max_core_version    integer not null default 0,
+    deprecated          tinyint not null default 0,
+    plan_class          varchar(254) not null default '',
+    pfc_n               double not null default 0,
+    pfc_avg             double not null default 0,
+    pfc_scale           double not null default 0,
+    expavg_credit       double not null default 0,
+    expavg_time         double not null default 0,
+    beta                tinyint not null default 0,
+    unique key app_version_what (appid, platformid, version_num, plan_class)
+) engine=InnoDB;
+
+create table if not exists user (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    email_addr          varchar(254) not null default '',
+    name                varchar(254) not null default '',
+    authenticator       varchar(254) not null default '',
+    country             varchar(254) not null default '',
+    postal_code         varchar(254) not null default '',
+    total_credit        double not null default 0,
+    expavg_credit       double not null default 0,
+    expavg_time         double not null default 0,
+    global_prefs        blob default '',
+    project_prefs       blob default '',
+    teamid              integer not null default 0,
+    venue               varchar(254) not null default '',
+    url                 varchar(254) not null default '',
+    send_email          smallint not null default 0,
+    show_hosts          smallint not null default 0,
+    posts               smallint not null default 0,
+    seti_id             integer not null default 0,
+    seti_nresults       integer not null default 0,
+    seti_last_result_time integer not null default 0,
+    seti_total_cpu      double not null default 0,
+    signature           varchar(254) not null default '',
+    has_profile         smallint not null default 0,
+    cross_project_id    varchar(254) not null default '',
+    passwd_hash         varchar(254) not null default '',
+    email_validated     smallint not null default 0,
+    donated             smallint not null default 0,
+    login_token         char(32) not null default '',
+    login_token_time    double not null default 0,
+    previous_email_addr varchar(254) not null default '',
+    email_addr_change_time double not null default 0,
+    unique key user_email (email_addr),
+    unique key user_auth (authenticator),
+    key user_name (name),
+    key user_tot (total_credit desc),
+    key user_avg (expavg_credit desc)
+) engine=InnoDB;
+
+create table if not exists user_deleted (
+    userid              integer not null primary key,
+    public_cross_project_id varchar(254) not null default '',
+    create_time         double not null default 0
+) engine=InnoDB;
+
+create table if not exists team (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    userid              integer not null default 0,
+    name                varchar(254) not null default '',
+    name_lc             varchar(254) not null default '',
+    url                 varchar(254) not null default '',
+    type                integer not null default 0,
+    name_html           varchar(254) not null default '',
+    description         text default '',
+    nusers              integer not null default 0,
+    country             varchar(254) not null default '',
+    total_credit        double not null default 0,
+    expavg_credit       double not null default 0,
+    expavg_time         double not null default 0,
+    seti_id             integer not null default 0,
+    ping_user           integer not null default 0,
+    ping_time           integer unsigned not null default 0,
+    joinable            tinyint not null default 1,
+    mod_time            timestamp not null default current_timestamp on update current_timestamp,
+    unique key team_name (name),
+    key team_tot (total_credit desc)
+) engine=InnoDB;
+
+create table if not exists host (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    userid              integer not null default 0,
+    rpc_seqno           integer not null default 0,
+    rpc_time            integer not null default 0,
+    total_credit        double not null default 0,
+    expavg_credit       double not null default 0,
+    expavg_time         double not null default 0,
+    timezone            integer not null default 0,
+    domain_name         varchar(254) not null default '',
+    serialnum           varchar(254) not null default '',
+    last_ip_addr        varchar(254) not null default '',
+    nsame_ip_addr       integer not null default 0,
+    on_frac             double not null default 0,
+    connected_frac      double not null default 0,
+    active_frac         double not null default 0,
+    cpu_efficiency      double not null default 0,
+    duration_correction_factor double not null default 0,
+    p_ncpus             integer not null default 0,
+    p_vendor            varchar(254) not null default '',
+    p_model             varchar(254) not null default '',
+    p_fpops             double not null default 0,
+    p_iops              double not null default 0,
+    p_membw             double not null default 0,
+    os_name             varchar(254) not null default '',
+    os_version          varchar(254) not null default '',
+    m_nbytes            double not null default 0,
+    m_cache             double not null default 0,
+    m_swap              double not null default 0,
+    d_total             double not null default 0,
+    d_free              double not null default 0,
+    d_boinc_used_total  double not null default 0,
+    d_boinc_used_project double not null default 0,
+    d_boinc_max         double not null default 0,
+    n_bwup              double not null default 0,
+    n_bwdown            double not null default 0,
+    credit_per_cpu_sec  double not null default 0,
+    venue               varchar(254) not null default '',
+    nresults_today      integer not null default 0,
+    avg_turnaround      double not null default 0,
+    host_cpid           varchar(254) not null default '',
+    external_ip_addr    varchar(254) not null default '',
+    max_results_day     integer not null default 0,
+    error_rate          double not null default 0,
+    product_name        varchar(254) not null default '',
+    gpu_active_frac     double not null default 0,
+    p_ngpus             integer not null default 0,
+    p_gpu_fpops         double not null default 0,
+    misc                text not null default '',
+    key host_userid_cpid (userid, host_cpid),
+    key host_tot (total_credit desc),
+    key host_avg (expavg_credit desc)
+) engine=InnoDB;
+
+create table if not exists host_deleted (
+    hostid              integer not null primary key,
+    public_cross_project_id varchar(254) not null default '',
+    create_time         double not null default 0
+) engine=InnoDB;
+
+create table if not exists host_app_version (
+    host_id             integer not null default 0,
+    app_version_id      integer not null default 0,
+    pfc_n               double not null default 0,
+    pfc_avg             double not null default 0,
+    et_n                double not null default 0,
+    et_avg              double not null default 0,
+    et_var              double not null default 0,
+    et_q                double not null default 0,
+    max_jobs_per_day    integer not null default 0,
+    n_jobs_today        integer not null default 0,
+    turnaround_n        double not null default 0,
+    turnaround_avg      double not null default 0,
+    turnaround_var      double not null default 0,
+    turnaround_q        double not null default 0,
+    consecutive_valid   integer not null default 0,
+    unique key hap (host_id, app_version_id)
+) engine=InnoDB;
+
+create table if not exists workunit (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    appid               integer not null default 0,
+    name                varchar(254) not null default '',
+    xml_doc             blob,
+    batch               integer not null default 0,
+    rsc_fpops_est       double not null default 0,
+    rsc_fpops_bound     double not null default 0,
+    rsc_memory_bound    double not null default 0,
+    rsc_disk_bound      double not null default 0,
+    need_validate       smallint not null default 0,
+    canonical_resultid  integer not null default 0,
+    canonical_credit    double not null default 0,
+    transition_time     integer not null default 0,
+    delay_bound         integer not null default 0,
+    error_mask          integer not null default 0,
+    file_delete_state   integer not null default 0,
+    assimilate_state    integer not null default 0,
+    hr_class            integer not null default 0,
+    opaque              double not null default 0,
+    min_quorum          integer not null default 0,
+    target_nresults     integer not null default 0,
+    max_error_results   integer not null default 0,
+    max_total_results   integer not null default 0,
+    max_success_results integer not null default 0,
+    result_template_file varchar(63) not null default '',
+    priority            integer not null default 0,
+    mod_time            timestamp not null default current_timestamp on update current_timestamp,
+    rsc_bandwidth_bound double not null default 0,
+    fileset_id          integer not null default 0,
+    app_version_id      integer not null default 0,
+    transitioner_flags  tinyint not null default 0,
+    size_class          smallint not null default -1,
+    keywords            varchar(254) not null default '',
+    app_version_num     integer not null default 0,
+    unique key wu_name (name),
+    key wu_val (appid, need_validate),
+    key wu_timeout (transition_time),
+    key wu_filedel (file_delete_state),
+    key wu_assim (appid, assimilate_state)
+) engine=InnoDB;
+
+create table if not exists result (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    workunitid          integer not null default 0,
+    server_state        integer not null default 0,
+    outcome             integer not null default 0,
+    client_state        integer not null default 0,
+    hostid              integer not null default 0,
+    userid              integer not null default 0,
+    report_deadline     integer not null default 0,
+    sent_time           integer not null default 0,
+    received_time       integer not null default 0,
+    name                varchar(254) not null default '',
+    cpu_time            double not null default 0,
+    xml_doc_in          blob default '',
+    xml_doc_out         blob default '',
+    stderr_out          blob default '',
+    batch               integer not null default 0,
+    file_delete_state   integer not null default 0,
+    validate_state      integer not null default 0,
+    claimed_credit      double not null default 0,
+    granted_credit      double not null default 0,
+    opaque              double not null default 0,
+    random              integer not null default 0,
+    app_version_num     integer not null default 0,
+    appid               integer not null default 0,
+    exit_status         integer not null default 0,
+    teamid              integer not null default 0,
+    priority            integer not null default 0,
+    mod_time            timestamp not null default current_timestamp on update current_timestamp,
+    elapsed_time        double not null default 0,
+    flops_estimate      double not null default 0,
+    app_version_id      integer not null default 0,
+    runtime_outlier     tinyint not null default 0,
+    size_class          smallint not null default -1,
+    peak_working_set_size double not null default 0,
+    peak_swap_size      double not null default 0,
+    peak_disk_usage     double not null default 0,
+    unique key res_name (name),
+    key ind_res_st (server_state, priority),
+    key res_app_state (appid, server_state),
+    key res_wuid (workunitid),
+    key res_hostid_id (hostid, id),
+    key res_userid_id (userid, id)
+) engine=InnoDB;
+
+create table if not exists assignment (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    target_id           integer not null default 0,
+    target_type         integer not null default 0,
+    multi               tinyint not null default 0,
+    workunitid          integer not null default 0,
+    resultid            integer not null default 0,
+    key asgn_target (target_type, target_id)
+) engine=InnoDB;
+
+create table if not exists batch (
+    id                  serial primary key,
+    user_id             integer not null default 0,
+    create_time         integer not null default 0,
+    logical_start_time  double not null default 0,
+    logical_end_time    double not null default 0,
+    est_completion_time double not null default 0,
+    njobs               integer not null default 0,
+    fraction_done       double not null default 0,
+    nerror_jobs         integer not null default 0,
+    state               integer not null default 0,
+    completion_time     double not null default 0,
+    credit_estimate     double not null default 0,
+    credit_canonical    double not null default 0,
+    credit_total        double not null default 0,
+    name                varchar(255) not null default '',
+    app_id              integer not null default 0,
+    project_state       integer not null default 0,
+    description         varchar(255) not null default '',
+    expire_time         double not null default 0
+) engine=InnoDB;
+
+create table if not exists msg_from_host (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    hostid              integer not null default 0,
+    variety             varchar(254) not null default '',
+    handled             smallint not null default 0,
+    xml                 mediumtext,
+    key message_handled (handled)
+) engine=InnoDB;
+
+create table if not exists msg_to_host (
+    id                  integer not null auto_increment primary key,
+    create_time         integer not null default 0,
+    hostid              integer not null default 0,
+    variety             varchar(254) not null default '',
+    handled             smallint not null default 0,
+    xml                 mediumtext,
+    key msg_to_host (hostid, handled)
+) engine=InnoDB;
+
+create table if not exists credited_job (
+    userid              integer not null default 0,
+    workunitid          bigint not null default 0,
+    unique key credited_job_user_wu (userid, workunitid)
+) engine=InnoDB;
+
+create table if not exists credit_user (
+    userid              integer not null default 0,
+    appid               integer not null default 0,
+    njobs               integer not null default 0,
+    total               double not null default 0,
+    expavg              double not null default 0,
+    expavg_time         double not null default 0,
+    credit_type         integer not null default 0,
+    primary key (userid, appid, credit_type)
+) engine=InnoDB;
+
+create table if not exists credit_team (
+    teamid              integer not null default 0,
+    appid               integer not null default 0,
+    njobs               integer not null default 0,
+    total               double not null default 0,
+    expavg              double not null default 0,
+    expavg_time         double not null default 0,
+    credit_type         integer not null default 0,
+    primary key (teamid, appid, credit_type)
+) engine=InnoDB;
+
+create table if not exists job_file (
+    id                  integer not null auto_increment primary key,
+    name                varchar(255) not null default '',
+    create_time         double not null default 0,
+    delete_time         double not null default 0,
+    unique key jf_name (name)
+) engine=InnoDB;
+
+create table if not exists user_submit (
+    user_id             integer not null primary key,
+    quota               double not null default 0,
+    logical_start_time  double not null default 0,
+    submit_all          tinyint not null default 0,
+    manage_all          tinyint not null default 0,
+    max_jobs_in_progress integer not null default 0
+) engine=InnoDB;
+
+create table if not exists user_submit_app (
+    user_id             integer not null default 0,
+    app_id              integer not null default 0,
+    manage              tinyint not null default 0,
+    primary key (user_id, app_id)
+) engine=InnoDB;
+
+create table if not exists badge (
+    id                  serial primary key,
+    create_time         double not null default 0,
+    type                tinyint not null default 0,
+    name                varchar(255) not null default '',
+    title               varchar(255) not null default '',
+    description         varchar(255) not null default '',
+    image_url           varchar(255) not null default '',
+    level               varchar(255) not null default '',
+    tags                varchar(255) not null default '',
+    sql_rule            varchar(255) not null default ''
+) engine=InnoDB;
+
+create table if not exists badge_user (
+    badge_id            integer not null default 0,
+    user_id             integer not null default 0,
+    create_time         double not null default 0,
+    reassign_time       double not null default 0,
+    primary key (user_id, badge_id)
+) engine=InnoDB;
+
+create table if not exists badge_team (
+    badge_id            integer not null default 0,
+    team_id             integer not null default 0,
+    create_time         double not null default 0,
+    reassign_time       double not null default 0,
+    primary key (team_id, badge_id)
+) engine=InnoDB;
+
+create table if not exists consent_type (
+    id                  integer not null auto_increment primary key,
+    shortname           varchar(255) not null default '',
+    description         varchar(255) not null default '',
+    enabled             integer not null default 0,
+    project_specific    integer not null default 0,
+    privacypref         integer not null default 0,
+    unique key consent_shortname (shortname)
+) engine=InnoDB;
+
+create table if not exists consent (
+    id                  integer not null auto_increment primary key,
+    userid              integer not null default 0,
+    consent_type_id     integer not null default 0,
+    consent_time        integer not null default 0,
+    consent_flag        tinyint not null default 0,
+    consent_not_required tinyint not null default 0,
+    source              varchar(255) not null default '',
+    key consent_user (userid)
+) engine=InnoDB;
+
+create table if not exists token (
+    token               varchar(64) not null primary key,
+    userid              integer not null default 0,
+    type                char(1) not null default '',
+    create_time         integer not null default 0,
+    expire_time         integer not null default 0,
+    key token_userid (userid)
+) engine=InnoDB;
+
+-- DeDLOC@home. state: running, paused, finished.
+create table if not exists dedloc_run (
+    id                  integer not null auto_increment primary key,
+    name                varchar(64) not null,
+    run_id              char(64) not null,
+    state               varchar(16) not null default 'running',
+    spec                mediumtext not null,
+    target_batch        bigint not null,
+    steps               bigint not null,
+    flops_per_sample    double not null,
+    credit_per_sample   double not null,
+    final_digest        char(64) not null default '',
+    created             double not null,
+    unique key dedloc_run_name (name)
+) engine=InnoDB;
+
+-- One row an update: step is the number of updates done, digest that of the state after it.
+-- equal_digests of the members reported exactly this digest.
+create table if not exists dedloc_step (
+    runid               integer not null,
+    step                bigint not null,
+    samples             bigint not null,
+    loss                double not null,
+    learning_rate       double not null,
+    members             integer not null,
+    equal_digests       integer not null,
+    digest              char(64) not null,
+    seconds             double not null,
+    committed_at        double not null,
+    primary key (runid, step)
+) engine=InnoDB;
+
+-- The ledger: what each key contributed to each step. resultid 0: not credited yet.
+create table if not exists dedloc_contribution (
+    runid               integer not null,
+    step                bigint not null,
+    peer_key            char(64) not null,
+    samples             bigint not null,
+    loss_sum            double not null,
+    resultid            bigint not null default 0,
+    credit              double not null default 0,
+    primary key (runid, step, peer_key),
+    key dedloc_contribution_key (runid, peer_key, resultid),
+    key dedloc_contribution_result (resultid)
+) engine=InnoDB;
+
+-- Who sits, or sat, in the swarm. state: joining, working, left, lost.
+create table if not exists dedloc_seat (
+    runid               integer not null,
+    peer_key            char(64) not null,
+    result_name         varchar(254) not null default '',
+    role                varchar(16) not null default '',
+    address             varchar(64) not null default '',
+    state               varchar(16) not null default '',
+    step                bigint not null default 0,
+    samples_per_second  double not null default 0,
+    digest              char(64) not null default '',
+    first_seen          double not null default 0,
+    last_seen           double not null default 0,
+    primary key (runid, peer_key),
+    key dedloc_seat_result (result_name)
+) engine=InnoDB;
+
+create table if not exists dedloc_checkpoint (
+    runid               integer not null,
+    step                bigint not null,
+    digest              char(64) not null,
+    path                varchar(254) not null,
+    bytes               bigint not null,
+    created_at          double not null,
+    primary key (runid, step)
+) engine=InnoDB;
+
+-- Reference rows.
+insert ignore into platform (create_time, name, user_friendly_name) values
+    (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),
+    (unix_timestamp(), 'aarch64-unknown-linux-gnu', 'Linux on an ARM 64-bit CPU'),
+    (unix_timestamp(), 'windows_x86_64', 'Microsoft Windows on an AMD x86_64 or Intel EM64T CPU'),
+    (unix_timestamp(), 'x86_64-apple-darwin', 'macOS on 64-bit Intel'),
+    (unix_timestamp(), 'arm64-apple-darwin', 'macOS on Apple silicon');

@@ -1,0 +1,144 @@
+#include "project_server/database/database.hpp"
+
+#include <boinc_db.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::server {
+
+TEST_CASE("what goes into the database comes out of it", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    const std::string odd = "it's a \"test\" \\ with ? and \xC3\xA9 and 50%";
+    database.execute(
+        "insert into user (name, email_addr, authenticator, total_credit) "
+        "values (?, ?, ?, ?)",
+        {odd, "a@b", "k", 0.1});
+    const auto row = database.query_one(
+        "select name, total_credit, posts, country from user "
+        "where id = ?",
+        {database.insert_id()});
+    REQUIRE(row);
+    CHECK(row->text("name") == odd);
+    CHECK(row->real("total_credit") == 0.1);
+    CHECK(row->integer("posts") == 0);
+    CHECK(row->text("country").empty());
+    CHECK_FALSE(database.query_one("select id from user where name = ?", {"nobody"}));
+    CHECK(database.execute("update user set name = name where email_addr = ?", {"a@b"}) == 1);
+}
+
+TEST_CASE("a failed statement says why", "[server]") {
+    TestProject project;
+    try {
+        project.database().query("select nothing from nowhere");
+        FAIL("there is no such table");
+    } catch (const DatabaseError& error) {
+        CHECK_THAT(error.what(), Catch::Contains("nowhere"));
+        CHECK_FALSE(error.lost_connection());
+    }
+    DatabaseSettings wrong = project.config().database;
+    wrong.password = "wrong";
+    CHECK_THROWS_WITH(Database{wrong}, Catch::Contains("Access denied"));
+}
+
+TEST_CASE("a transaction is done whole or not at all", "[server]") {
+    TestProject project;
+    Database& database = project.database();
+    const auto count = [&] {
+        return database.query_one("select count(*) as n from app")->integer("n");
+    };
+    {
+        const Transaction dropped{database};
+        database.execute("insert into app (name) values ('a')");
+    }
+    CHECK(count() == 0);
+    in_transaction(database, [&] { database.execute("insert into app (name) values ('a')"); });
+    CHECK(count() == 1);
+    try {
+        database.execute("insert into app (name) values ('a')");
+        FAIL("the name is taken");
+    } catch (const DatabaseError& error) {
+        CHECK(error.is_duplicate());
+    }
+}
+
+TEST_CASE("the schema may be applied twice", "[server]") {
+    TestProject project;
+    apply_schema(project.database());
+    CHECK(project.database().query("select name from platform").size() == 5);
+}
+
+TEST_CASE("libsched reads and writes the tables of the schema", "[server]") {
+    TestProject project;
+    open_boinc_database(project.config());
+    DB_PLATFORM platform;
+    REQUIRE(platform.lookup("where name='x86_64-pc-linux-gnu'") == 0);
+    CHECK(platform.id > 0);
+    DB_USER user;
+    user.clear();
+    std::snprintf(user.name, sizeof(user.name), "%s", "Ada");
+    std::snprintf(user.email_addr, sizeof(user.email_addr), "%s", "ada@b");
+    CHECK(user.insert() == 0);
+    DB_HOST host;
+    host.clear();
+    host.p_ncpus = 7;
+    host.gpu_active_frac = 0.5;
+    REQUIRE(host.insert() == 0);
+    DB_HOST found;
+    REQUIRE(found.lookup_id(boinc_db.insert_id()) == 0);
+    CHECK(found.p_ncpus == 7);
+    CHECK(found.gpu_active_frac == 0.5);
+    DB_WORKUNIT workunit;
+    workunit.clear();
+    workunit.rsc_fpops_est = 5;
+    workunit.app_version_num = 101;
+    CHECK(workunit.insert() == 0);
+    DB_WORKUNIT again;
+    REQUIRE(again.lookup_id(boinc_db.insert_id()) == 0);
+    CHECK(again.app_version_num == 101);
+    CHECK(again.rsc_fpops_est == 5);
+    DB_RESULT result;
+    result.clear();
+    result.peak_disk_usage = 3;
+    std::snprintf(result.name, sizeof(result.name), "%s", "w_0");
+    CHECK(result.insert() == 0);
+    DB_RESULT same;
+    REQUIRE(same.lookup("where name='w_0'") == 0);
+    CHECK(same.peak_disk_usage == 3);
+    DB_APP_VERSION version;
+    CHECK(version.insert() == 0);
+    DB_APP app;
+    app.clear();
+    CHECK(app.insert() == 0);
+    DB_TEAM team;
+    team.clear();
+    CHECK(team.insert() == 0);
+    DB_HOST_APP_VERSION host_version;
+    host_version.clear();
+    CHECK(host_version.insert() == 0);
+    DB_MSG_FROM_HOST message;
+    message.clear();
+    CHECK(message.insert() == 0);
+    close_boinc_database();
+}
+
+TEST_CASE("a project without a usable config.xml is refused in one sentence", "[server]") {
+    const TemporaryDirectory empty;
+    CHECK_THROWS_WITH(load_project_config(empty.path()), Catch::Contains("no config.xml"));
+    std::ofstream{empty.path() / "config.xml"} << "<boinc><config></config></boinc>";
+    CHECK_THROWS_WITH(load_project_config(empty.path()), Catch::Contains("<long_name>"));
+}
+
+TEST_CASE("the configuration is what config.xml says", "[server]") {
+    TestProject project{8080};
+    CHECK(project.config().master_url == "http://127.0.0.1:8080/");
+    CHECK(project.config().scheduler_url() == "http://127.0.0.1:8080/cgi/scheduler");
+    CHECK(project.config().jobs_per_core == 1);
+    CHECK(project.config().min_rpc_seconds == 2);
+    CHECK(project.config().next_rpc_seconds == 5);
+    CHECK(project.config().directory_fanout == 1024);
+}
+
+}  // namespace dedloc::server
