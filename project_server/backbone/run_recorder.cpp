@@ -1,0 +1,266 @@
+#include "project_server/backbone/run_recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/wire/message.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+/// Ledger records in one transaction while catching up.
+constexpr int kRecordsAtOnce = 200;
+constexpr std::chrono::seconds kRetryAfter{2};
+
+const char* name_of(Role role) {
+    switch (role) {
+        case Role::kTrainer:
+            return "trainer";
+        case Role::kAggregator:
+            return "aggregator";
+        case Role::kBackbone:
+            return "backbone";
+    }
+    return "";
+}
+
+/// Seconds with three decimals, from milliseconds.
+double seconds_of(std::chrono::milliseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+RunRecorder::RunRecorder(RecorderOptions options, const CheckpointStore& store)
+    : options_(std::move(options)), store_(store), reader_(options_.ledger, options_.run) {
+    thread_ = std::thread{[this] { run(); }};
+}
+
+RunRecorder::~RunRecorder() {
+    stop();
+}
+
+void RunRecorder::ledger_has_grown() {
+    {
+        const std::lock_guard lock{mutex_};
+        news_.ledger = true;
+    }
+    changed_.notify_all();
+}
+
+void RunRecorder::checkpoints_have_changed() {
+    {
+        const std::lock_guard lock{mutex_};
+        news_.checkpoints = true;
+    }
+    changed_.notify_all();
+}
+
+void RunRecorder::swarm_seen(std::vector<SeatView> seats) {
+    {
+        const std::lock_guard lock{mutex_};
+        news_.seats = std::move(seats);
+    }
+    changed_.notify_all();
+}
+
+void RunRecorder::run_is_finished(const Digest& digest) {
+    {
+        const std::lock_guard lock{mutex_};
+        news_.final_digest = digest;
+    }
+    changed_.notify_all();
+}
+
+void RunRecorder::stop() {
+    {
+        const std::lock_guard lock{mutex_};
+        is_stopping_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void RunRecorder::run() {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+        changed_.wait(lock, [this] { return is_stopping_ || news_.any(); });
+        const bool is_last_round = is_stopping_;
+        News news = std::exchange(news_, News{.ledger = false, .checkpoints = false});
+        lock.unlock();
+        const bool is_recorded = record(news);
+        lock.lock();
+        if (is_last_round) return;
+        if (!is_recorded) {
+            keep_unrecorded(std::move(news));
+            changed_.wait_for(lock, kRetryAfter, [this] { return is_stopping_; });
+        }
+    }
+}
+
+/// Requires mutex_. What came meanwhile is newer.
+void RunRecorder::keep_unrecorded(News&& news) {
+    news_.ledger = news_.ledger || news.ledger;
+    news_.checkpoints = news_.checkpoints || news.checkpoints;
+    if (!news_.seats) news_.seats = std::move(news.seats);
+    if (!news_.final_digest) news_.final_digest = news.final_digest;
+}
+
+/// False when the database failed; what is still unset in `news` then is what has been written.
+bool RunRecorder::record(News& news) {
+    const auto position = reader_.position();
+    try {
+        if (!database_) connect();
+        if (news.ledger) record_ledger();
+        news.ledger = false;
+        if (news.checkpoints) record_checkpoints();
+        news.checkpoints = false;
+        if (news.seats) record_seats(*news.seats);
+        news.seats.reset();
+        if (news.final_digest) record_end(*news.final_digest);
+        news.final_digest.reset();
+    } catch (const Error& error) {
+        if (news.ledger) reader_.rewind(position);
+        database_.reset();
+        if (!is_down_) {
+            log_warning("{} The run goes on; its rows will follow from the ledger.", error.what());
+        }
+        is_down_ = true;
+        return false;
+    }
+    if (std::exchange(is_down_, false)) log_info("The database is back, its rows are up to date");
+    return true;
+}
+
+void RunRecorder::connect() {
+    auto database = std::make_unique<server::Database>(options_.database);
+    const auto row = database->query_one("select id, run_id from dedloc_run where name = ?",
+                                         {options_.run_name});
+    if (!row || row->text("run_id") != options_.run.hex()) {
+        throw InputError(fmt::format("The database has no run \"{}\" with the id {}.",
+                                     options_.run_name, options_.run.brief()));
+    }
+    run_row_ = row->integer("id");
+    database_ = std::move(database);
+}
+
+void RunRecorder::record_ledger() {
+    for (bool is_more = true; is_more;) {
+        const auto begin = reader_.position();
+        server::in_transaction(*database_, [&] {
+            reader_.rewind(begin);
+            int count = 0;
+            while (count < kRecordsAtOnce) {
+                const auto next = reader_.next();
+                if (!next) break;
+                if (const auto* commit = std::get_if<LedgerCommit>(&*next)) record_commit(*commit);
+                if (const auto* settled = std::get_if<LedgerSettled>(&*next)) {
+                    record_settled(*settled);
+                }
+                ++count;
+            }
+            is_more = count == kRecordsAtOnce;
+        });
+    }
+}
+
+void RunRecorder::record_commit(const LedgerCommit& commit) {
+    const auto message = wire::decode(commit.signed_frame);
+    const auto* const body = message ? std::get_if<wire::Commit>(&message->body) : nullptr;
+    if (body == nullptr || message->run != options_.run || message->sender != options_.backbone) {
+        log_error("The ledger holds a record that is no commit of this run's backbone: left out");
+        return;
+    }
+    const CommitRecord& record = body->record;
+    const auto updates = record.step.next().value();
+    Samples samples;
+    double loss_sum = 0;
+    for (const auto& line : record.members) {
+        samples += line.samples;
+        loss_sum += line.loss_sum;
+        if (line.samples == Samples{0}) continue;
+        // What is credited stays as it was credited.
+        database_->execute(
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum) "
+            "values (?, ?, ?, ?, ?) on duplicate key update "
+            "loss_sum = if(resultid = 0, values(loss_sum), loss_sum), "
+            "samples = if(resultid = 0, values(samples), samples)",
+            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum});
+    }
+    const double loss =
+        samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());
+    database_->execute(
+        "insert into dedloc_step (runid, step, samples, loss, learning_rate, members, "
+        "equal_digests, digest, seconds, committed_at) values (?, ?, ?, ?, ?, ?, 0, '', ?, ?) "
+        "on duplicate key update samples = values(samples), loss = values(loss), "
+        "learning_rate = values(learning_rate), seconds = values(seconds), "
+        "committed_at = values(committed_at)",
+        {run_row_, updates, samples.value(), loss,
+         static_cast<double>(std::bit_cast<float>(record.scalars.learning_rate)),
+         record.members.size(), seconds_of(commit.took),
+         seconds_of(commit.committed_at.time_since_epoch())});
+    if (record.step < newest_) {
+        // The run went back to an older state and takes its later steps again.
+        database_->execute("delete from dedloc_step where runid = ? and step > ?",
+                           {run_row_, updates});
+    }
+    newest_ = record.step;
+    database_->execute(
+        "update dedloc_step set digest = ? where runid = ? and step = ? and digest = ''",
+        {record.previous_state.hex(), run_row_, record.step.value()});
+}
+
+void RunRecorder::record_settled(const LedgerSettled& settled) {
+    database_->execute(
+        "update dedloc_step set digest = ?, members = ?, equal_digests = ? "
+        "where runid = ? and step = ?",
+        {settled.digest.hex(), settled.reported, settled.equal, run_row_, settled.step.value()});
+}
+
+void RunRecorder::record_checkpoints() {
+    const auto entries = store_.list();
+    server::in_transaction(*database_, [&] {
+        database_->execute("delete from dedloc_checkpoint where runid = ?", {run_row_});
+        for (const auto& entry : entries) {
+            database_->execute(
+                "insert into dedloc_checkpoint (runid, step, digest, path, bytes, created_at) "
+                "values (?, ?, ?, ?, ?, ?)",
+                {run_row_, entry.head.step.value(), entry.head.digest.hex(), entry.path.string(),
+                 entry.bytes, entry.created_at});
+        }
+    });
+}
+
+void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
+    const double now = server::unix_now();
+    server::in_transaction(*database_, [&] {
+        for (const auto& seat : seats) {
+            database_->execute(
+                "insert into dedloc_seat (runid, peer_key, result_name, role, address, state, "
+                "step, samples_per_second, digest, first_seen, last_seen) "
+                "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
+                "result_name = values(result_name), role = values(role), "
+                "address = values(address), state = values(state), step = values(step), "
+                "samples_per_second = values(samples_per_second), digest = values(digest), "
+                "last_seen = values(last_seen)",
+                {run_row_, seat.peer.hex(), seat.result_name, name_of(seat.role),
+                 seat.endpoint.text(), seat.has_state ? "working" : "joining", seat.step.value(),
+                 seat.samples_per_second, seat.digest.hex(), now, now});
+        }
+        database_->execute(
+            "update dedloc_seat set state = 'left', samples_per_second = 0 "
+            "where runid = ? and last_seen < ? and state in ('working', 'joining')",
+            {run_row_, now});
+    });
+}
+
+void RunRecorder::record_end(const Digest& digest) {
+    database_->execute("update dedloc_run set state = 'finished', final_digest = ? where id = ?",
+                       {digest.hex(), run_row_});
+}
+
+}  // namespace dedloc::backbone

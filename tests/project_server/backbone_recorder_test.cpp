@@ -1,0 +1,197 @@
+#include <bit>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "peer/wire/message.hpp"
+#include "project_server/backbone/run_recorder.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+using namespace dedloc;
+using namespace dedloc::backbone;
+
+namespace {
+
+PeerKey peer(int number) {
+    return PeerKey{blake2b(bytes_of(std::to_string(number))).bytes};
+}
+Digest digest(std::string_view name) {
+    return blake2b(bytes_of(name));
+}
+
+/// A project with one run, its ledger and checkpoints.
+struct World {
+    server::TestProject project;
+    KeyPair key = KeyPair::generate();
+    RunId run{blake2b(bytes_of("run")).bytes};
+    std::filesystem::path ledger_path = project.root() / "ledger";
+    LedgerWriter ledger{ledger_path, run};
+    CheckpointStore store{project.root() / "checkpoints", run, 2};
+
+    World() {
+        project.database().execute(
+            "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+            "credit_per_sample, created) values ('demo', ?, '{}', 96, 100, 1e6, 0.5, 0)",
+            {run.hex()});
+    }
+    RecorderOptions options() const {
+        return {.database = project.config().database,
+                .run_name = "demo",
+                .run = run,
+                .backbone = key.public_key(),
+                .ledger = ledger_path};
+    }
+    void commit(std::uint64_t step, std::vector<CommitLine> members) {
+        CommitRecord record;
+        record.step = StepIndex{step};
+        record.members = std::move(members);
+        record.previous_state = digest("state");
+        record.scalars.learning_rate = std::bit_cast<std::uint32_t>(0.25F);
+        wire::Message message;
+        message.run = run;
+        message.step = StepIndex{step};
+        message.sender = key.public_key();
+        message.body = wire::Commit{record};
+        ledger.append({.committed_at = WallTime{std::chrono::seconds{1'700'000'000 + step}},
+                       .took = std::chrono::milliseconds{1'500},
+                       .signed_frame = *wire::encode(message, key)});
+    }
+    void settled(std::uint64_t step, std::uint32_t reported, std::uint32_t equal) {
+        ledger.append(LedgerSettled{.step = StepIndex{step},
+                                    .digest = digest("settled"),
+                                    .reported = reported,
+                                    .equal = equal});
+    }
+    /// Everything that the ledger and the store hold is in the database.
+    void record() {
+        RunRecorder recorder{options(), store};
+        recorder.stop();
+    }
+    std::string one(const char* sql) {
+        const auto row = project.database().query_one(sql);
+        REQUIRE(row);
+        return row->text("x");
+    }
+};
+
+SeatView joining_seat(int number) {
+    SeatView seat;
+    seat.peer = peer(number);
+    seat.result_name = "demo_1_0";
+    return seat;
+}
+
+SeatView working_seat(int number) {
+    SeatView seat = joining_seat(number);
+    seat.has_state = true;
+    seat.step = StepIndex{9};
+    return seat;
+}
+
+CommitLine line(int number, std::uint64_t samples, double loss_sum) {
+    return {.peer = peer(number), .samples = Samples{samples}, .loss_sum = loss_sum};
+}
+
+}  // namespace
+
+TEST_CASE("the database is brought up to the ledger, once and again", "[server][integration]") {
+    World world;
+    world.commit(0, {line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
+    world.settled(1, 3, 2);
+    world.commit(1, {line(1, 5, 20.0)});
+    for (int time = 0; time < 3; ++time) {
+        world.record();
+        CHECK(
+            world.one("select group_concat(step, ' ', samples, ' ', loss, ' ', learning_rate, ' ', "
+                      "members, ' ', equal_digests, ' ', seconds order by step) x "
+                      "from dedloc_step") == "1 40 7.5 0.25 3 2 1.5,2 5 4 0.25 1 0 1.5");
+        CHECK(world.one("select digest x from dedloc_step where step = 1") ==
+              digest("settled").hex());
+        CHECK(world.one("select group_concat(step, ' ', samples, ' ', loss_sum, ' ', resultid "
+                        "order by step, samples) x from dedloc_contribution") ==
+              "1 10 70 0,1 30 230 0,2 5 20 0");
+    }
+}
+
+TEST_CASE("a step without a settled record gets its digest from the next commit",
+          "[server][integration]") {
+    World world;
+    world.commit(0, {line(1, 1, 1.0)});
+    world.commit(1, {line(1, 1, 1.0)});
+    world.record();
+    CHECK(world.one("select digest x from dedloc_step where step = 1") == digest("state").hex());
+}
+
+TEST_CASE("a run that went back replaces its later steps, but never what is credited",
+          "[server][integration]") {
+    World world;
+    for (std::uint64_t step = 0; step < 3; ++step) world.commit(step, {line(1, 10, 10.0)});
+    world.record();
+    world.project.database().execute(
+        "update dedloc_contribution set resultid = 7, credit = 5 where step = 2");
+    world.commit(0, {line(1, 20, 10.0)});
+    world.commit(1, {line(1, 20, 10.0)});
+    world.record();
+    CHECK(world.one("select group_concat(step, ' ', samples order by step) x from dedloc_step") ==
+          "1 20,2 20");
+    CHECK(world.one("select group_concat(step, ' ', samples, ' ', credit order by step) x from "
+                    "dedloc_contribution") == "1 20 0,2 10 5,3 10 0");
+}
+
+TEST_CASE("commits that another key signed, or of another run, are left out",
+          "[server][integration]") {
+    World world;
+    const auto own = world.key;
+    world.key = KeyPair::generate();
+    world.commit(0, {line(1, 10, 10.0)});
+    world.key = own;
+    world.record();
+    CHECK(world.one("select count(*) x from dedloc_step") == "0");
+}
+
+TEST_CASE("seats, checkpoints and the end of the run reach their tables", "[server][integration]") {
+    World world;
+    world.store.save({.step = StepIndex{4}, .digest = digest("four"), .elements = 1}, Buffer(12));
+    {
+        RunRecorder recorder{world.options(), world.store};
+        recorder.swarm_seen({joining_seat(1), working_seat(2)});
+        recorder.stop();
+    }
+    CHECK(world.one("select group_concat(state, ' ', step order by step) x from dedloc_seat") ==
+          "joining 0,working 9");
+    {
+        RunRecorder recorder{world.options(), world.store};
+        recorder.swarm_seen({working_seat(1)});
+        recorder.run_is_finished(digest("end"));
+        recorder.stop();
+    }
+    CHECK(world.one("select group_concat(state order by state) x from dedloc_seat") ==
+          "left,working");
+    CHECK(world.one("select concat(step, ' ', bytes) x from dedloc_checkpoint") ==
+          "4 " + std::to_string(std::filesystem::file_size(world.store.list()[0].path)));
+    CHECK(world.one("select concat(state, ' ', final_digest) x from dedloc_run") ==
+          "finished " + digest("end").hex());
+}
+
+TEST_CASE("an absent database costs the caller nothing and is caught up with when it is back",
+          "[server][integration]") {
+    World world;
+    server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
+    administrator.execute("rename table dedloc_test.dedloc_step to dedloc_test.away");
+    RunRecorder recorder{world.options(), world.store};
+    for (std::uint64_t step = 0; step < 450; ++step) {
+        world.commit(step, {line(1, 10, 10.0)});
+        recorder.ledger_has_grown();
+    }
+    administrator.execute("rename table dedloc_test.away to dedloc_test.dedloc_step");
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+    while (world.one("select count(*) x from dedloc_step") != "450" &&
+           std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+    CHECK(world.one("select count(*) x from dedloc_step") == "450");
+    CHECK(world.one("select sum(samples) x from dedloc_contribution") == "4500");
+    auto nowhere = world.options();
+    nowhere.database.port = 1;
+    RunRecorder hopeless{nowhere, world.store};
+    hopeless.stop();
+}
