@@ -6,6 +6,7 @@
 
 namespace dedloc::net {
 
+/// All calls come from one thread, the one that drives the peer. Events may come from any.
 class Transport {
   public:
     virtual ~Transport() = default;
@@ -17,6 +18,10 @@ class Transport {
     virtual void send(LinkId link, SharedBytes frame) = 0;
     /// Ends the link after what is queued has been written or a short deadline has passed.
     virtual void close(LinkId link) = 0;
+    /// The driver has taken one event::FrameReceived or event::LinkClosed of this link from its
+    /// queue. To be called once for each: a link with too many frames not yet taken is not read
+    /// further, so its sender waits.
+    virtual void taken(LinkId link) = 0;
     /// The port that peers can dial; 0 when this transport does not listen.
     virtual std::uint16_t listening_port() const = 0;
 };

@@ -1,0 +1,107 @@
+#include "peer/net/endpoint_text.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::net {
+
+namespace {
+
+struct HostAndPort {
+    std::string host;
+    std::uint16_t port = 0;
+};
+
+std::optional<HostAndPort> split(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    std::string_view host = text.substr(0, colon);
+    const std::string_view digits = text.substr(colon + 1);
+    if (host.front() == '[') {
+        if (host.size() < 3 || host.back() != ']') return std::nullopt;
+        host = host.substr(1, host.size() - 2);
+    } else if (host.find(':') != std::string_view::npos) {
+        return std::nullopt;
+    }
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (error != std::errc{} || digits.empty() || end != digits.data() + digits.size()) {
+        return std::nullopt;
+    }
+    return HostAndPort{std::string(host), port};
+}
+
+std::optional<std::uint32_t> ipv4_of(const std::string& host) {
+    in_addr address{};
+    if (inet_pton(AF_INET, host.c_str(), &address) != 1) return std::nullopt;
+    return ntohl(address.s_addr);
+}
+
+std::optional<std::array<std::uint8_t, 16>> ipv6_of(const std::string& host) {
+    std::array<std::uint8_t, 16> bytes{};
+    if (inet_pton(AF_INET6, host.c_str(), bytes.data()) != 1) return std::nullopt;
+    return bytes;
+}
+
+constexpr std::array<std::uint8_t, 16> kLoopback6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+}  // namespace
+
+bool is_numeric_host(const std::string& host) {
+    return ipv4_of(host).has_value() || ipv6_of(host).has_value();
+}
+
+bool is_loopback_host(const std::string& host) {
+    if (const auto v4 = ipv4_of(host)) return (*v4 >> 24) == 127;
+    return ipv6_of(host) == kLoopback6;
+}
+
+bool is_private_host(const std::string& host) {
+    if (is_loopback_host(host)) return true;
+    if (const auto v4 = ipv4_of(host)) {
+        return (*v4 >> 24) == 10 || (*v4 >> 20) == 0xac1 || (*v4 >> 16) == 0xc0a8 ||
+               (*v4 >> 16) == 0xa9fe;
+    }
+    const auto v6 = ipv6_of(host);
+    return v6 && (((*v6)[0] & 0xfe) == 0xfc || ((*v6)[0] == 0xfe && ((*v6)[1] & 0xc0) == 0x80));
+}
+
+std::optional<Endpoint> parse_endpoint(std::string_view text) {
+    auto parts = split(text);
+    if (!parts || !is_numeric_host(parts->host)) return std::nullopt;
+    return Endpoint{std::move(parts->host), parts->port};
+}
+
+Endpoint resolve_endpoint(const std::string& text) {
+    const auto parts = split(text);
+    if (!parts || parts->port == 0) {
+        throw InputError(fmt::format("\"{}\" is not an address of the form HOST:PORT", text));
+    }
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const int status = getaddrinfo(parts->host.c_str(), nullptr, &wanted, &found);
+    if (status != 0) {
+        throw InputError(
+            fmt::format("cannot find the address of {}: {}", parts->host, gai_strerror(status)));
+    }
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+    std::array<char, NI_MAXHOST> host{};
+    if (getnameinfo(found->ai_addr, found->ai_addrlen, host.data(), host.size(), nullptr, 0,
+                    NI_NUMERICHOST) != 0) {
+        throw InputError(fmt::format("cannot find the address of {}", parts->host));
+    }
+    return {host.data(), parts->port};
+}
+
+}  // namespace dedloc::net

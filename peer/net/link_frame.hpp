@@ -1,0 +1,44 @@
+// The 16 bytes in front of every frame on a link.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace dedloc::net {
+
+/// No peer can make another one allocate more than this for one frame, whatever limit a transport
+/// is given.
+inline constexpr std::size_t kLargestFrameLimit = std::size_t{64} << 20;
+
+enum class FrameKind : std::uint32_t {
+    kData = 0,     ///< a frame of the protocol, `length` bytes follow
+    kPing = 1,     ///< "still here", length 0
+    kGoodbye = 2,  ///< the last thing sent on this link, length 0
+};
+
+/// Little-endian on the wire.
+struct FrameHeader {
+    std::uint32_t magic = 0;
+    FrameKind kind = FrameKind::kData;
+    std::uint32_t length = 0;
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(FrameHeader) == 16 && std::endian::native == std::endian::little);
+
+inline constexpr std::uint32_t kFrameMagic = 0x314c4444;  // "DDL1"
+
+/// False for anything that a link of this version does not send: it then ends.
+constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
+    if (header.magic != kFrameMagic || header.reserved != 0) return false;
+    switch (header.kind) {
+        case FrameKind::kData:
+            return header.length <= frame_limit;
+        case FrameKind::kPing:
+        case FrameKind::kGoodbye:
+            return header.length == 0;
+    }
+    return false;
+}
+
+}  // namespace dedloc::net

@@ -1,0 +1,272 @@
+#include "peer/net/nng_transport.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/net/nng_handles.hpp"
+#include "peer/net/nng_link.hpp"
+#include "peer/net/signals_blocked.hpp"
+
+namespace dedloc::net {
+
+namespace {
+
+/// After a failed accept (no descriptor left, say) this passes before the next one.
+constexpr nng_duration kAcceptPauseMilliseconds = 100;
+
+std::string url_of(const Endpoint& endpoint) {
+    return "tcp://" + endpoint.text();
+}
+
+Endpoint remote_of(nng_stream* stream) {
+    nng_sockaddr address{};
+    if (nng_stream_get_addr(stream, NNG_OPT_REMADDR, &address) != 0) return {};
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (address.s_family == NNG_AF_INET) {
+        inet_ntop(AF_INET, &address.s_in.sa_addr, text.data(), text.size());
+        return {text.data(), ntohs(address.s_in.sa_port)};
+    }
+    if (address.s_family == NNG_AF_INET6) {
+        inet_ntop(AF_INET6, address.s_in6.sa_addr, text.data(), text.size());
+        return {text.data(), ntohs(address.s_in6.sa_port)};
+    }
+    return {};
+}
+
+}  // namespace
+
+/// Objects with callbacks cannot be destroyed inside them: what is over is put on a list, and the
+/// owner's next call destroys it. Links are found and destroyed on the owner's thread only, so a
+/// found link stays while it is used.
+class NngTransport::Impl {
+  public:
+    Impl(const TransportOptions& options, EventSink sink);
+    ~Impl();
+
+    void dial(const Endpoint& remote);
+    NngLink* find(LinkId id);
+    void bury();
+    std::uint16_t port() const { return port_; }
+
+  private:
+    struct Dialling {
+        Dialling(Impl& owner, const Endpoint& endpoint)
+            : impl(owner),
+              remote(endpoint),
+              aio([](void* self) { static_cast<Dialling*>(self)->ended(); }, this) {}
+        void ended() { impl.dial_ended(*this); }
+
+        Impl& impl;
+        const Endpoint remote;
+        NngDialer dialer;
+        NngAio aio;
+    };
+
+    void listen(const Endpoint& endpoint);
+    void accepted();
+    void dial_ended(Dialling& dialling);
+    void adopt(NngStream stream, const Endpoint& remote, bool is_dialled);
+    void link_over(LinkId id);
+
+    const TransportOptions options_;
+    const EventSink sink_;
+    std::uint16_t port_ = 0;
+
+    std::mutex mutex_;  ///< guards what follows, up to the listener
+    std::condition_variable all_over_;
+    std::unordered_map<LinkId, std::unique_ptr<NngLink>> links_;
+    std::vector<LinkId> over_;
+    std::vector<std::unique_ptr<Dialling>> diallings_;
+    std::vector<const Dialling*> dialled_;
+    std::uint64_t last_id_ = 0;
+    std::size_t living_ = 0;
+    bool is_stopping_ = false;
+
+    NngListener listener_;
+    bool accept_pauses_ = false;  ///< the accept operation under way is a sleep
+    NngAio accept_;
+};
+
+NngTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
+    : options_(options),
+      sink_(std::move(sink)),
+      accept_([](void* self) { static_cast<Impl*>(self)->accepted(); }, this) {
+    DEDLOC_CHECK(options_.limits.frame_bytes <= kLargestFrameLimit, "frame limit is too large");
+    if (options_.listen) listen(*options_.listen);
+}
+
+NngTransport::Impl::~Impl() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_stopping_ = true;
+    }
+    if (listener_) nng_stream_listener_close(listener_.get());
+    accept_.stop();
+    for (const auto& dialling : diallings_) dialling->aio.stop();
+    std::unique_lock lock(mutex_);
+    for (const auto& [id, link] : links_) link->cut();
+    all_over_.wait(lock, [&] { return living_ == 0; });
+}
+
+void NngTransport::Impl::listen(const Endpoint& endpoint) {
+    if (!is_numeric_host(endpoint.host)) {
+        throw InputError(
+            fmt::format("cannot listen on \"{}\": it is not a numeric address", endpoint.host));
+    }
+    nng_stream_listener* listener = nullptr;
+    int status = nng_stream_listener_alloc(&listener, url_of(endpoint).c_str());
+    listener_.reset(listener);
+    if (status == 0) status = nng_stream_listener_listen(listener);
+    if (status == NNG_EADDRINUSE) {
+        throw IoError(fmt::format("cannot listen on {}: the port is in use", endpoint.text()));
+    }
+    int port = endpoint.port;
+    if (status == 0 && port == 0) {
+        status = nng_stream_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port);
+    }
+    if (status != 0) {
+        throw IoError(
+            fmt::format("cannot listen on {}: {}", endpoint.text(), nng_strerror(status)));
+    }
+    port_ = static_cast<std::uint16_t>(port);
+    nng_stream_listener_accept(listener, accept_.get());
+}
+
+void NngTransport::Impl::accepted() {
+    const int status = accept_.result();
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_stopping_ || status == NNG_ECLOSED || status == NNG_ECANCELED) return;
+    }
+    if (!std::exchange(accept_pauses_, false)) {
+        if (status != 0) {
+            accept_pauses_ = true;
+            nng_sleep_aio(kAcceptPauseMilliseconds, accept_.get());
+            return;
+        }
+        NngStream stream(static_cast<nng_stream*>(nng_aio_get_output(accept_.get(), 0)));
+        const Endpoint remote = remote_of(stream.get());
+        adopt(std::move(stream), remote, false);
+    }
+    nng_stream_listener_accept(listener_.get(), accept_.get());
+}
+
+void NngTransport::Impl::dial(const Endpoint& remote) {
+    const std::string url = url_of(remote);
+    nng_stream_dialer* dialer = nullptr;
+    if (!is_numeric_host(remote.host) || remote.port == 0 ||
+        nng_stream_dialer_alloc(&dialer, url.c_str()) != 0) {
+        sink_(event::DialFailed{remote});
+        return;
+    }
+    auto dialling = std::make_unique<Dialling>(*this, remote);
+    dialling->dialer.reset(dialer);
+    nng_aio* aio = dialling->aio.get();
+    nng_aio_set_timeout(aio, static_cast<nng_duration>(options_.dial_deadline.count()));
+    {
+        const std::lock_guard lock(mutex_);
+        diallings_.push_back(std::move(dialling));
+    }
+    nng_stream_dialer_dial(dialer, aio);
+}
+
+void NngTransport::Impl::dial_ended(Dialling& dialling) {
+    if (dialling.aio.result() == 0) {
+        NngStream stream(static_cast<nng_stream*>(nng_aio_get_output(dialling.aio.get(), 0)));
+        adopt(std::move(stream), dialling.remote, true);
+    } else {
+        sink_(event::DialFailed{dialling.remote});
+    }
+    const std::lock_guard lock(mutex_);
+    dialled_.push_back(&dialling);
+}
+
+/// Makes a link of a connection. On a thread of nng.
+void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is_dialled) {
+    NngLink* link = nullptr;
+    LinkId id;
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_stopping_) return;
+        if (!is_dialled && living_ >= options_.most_links) return;
+        id = LinkId{++last_id_};
+        auto owned = std::make_unique<NngLink>(id, std::move(stream), options_.limits, sink_,
+                                               [this](LinkId over) { link_over(over); });
+        link = owned.get();
+        links_.emplace(id, std::move(owned));
+        ++living_;
+    }
+    sink_(event::LinkOpened{id, remote, is_dialled});
+    link->start();
+}
+
+void NngTransport::Impl::link_over(LinkId id) {
+    const std::lock_guard lock(mutex_);
+    over_.push_back(id);
+    if (--living_ == 0) all_over_.notify_all();
+}
+
+/// Destroys what is over. Waits at most for a callback that is just returning.
+void NngTransport::Impl::bury() {
+    std::vector<std::unique_ptr<NngLink>> links;
+    std::vector<std::unique_ptr<Dialling>> diallings;
+    const std::lock_guard lock(mutex_);
+    for (const LinkId id : std::exchange(over_, {})) {
+        links.push_back(std::move(links_.at(id)));
+        links_.erase(id);
+    }
+    for (const Dialling* over : std::exchange(dialled_, {})) {
+        const auto found = std::ranges::find(diallings_, over, &std::unique_ptr<Dialling>::get);
+        diallings.push_back(std::move(*found));
+        diallings_.erase(found);
+    }
+}
+
+NngLink* NngTransport::Impl::find(LinkId id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = links_.find(id);
+    return found == links_.end() ? nullptr : found->second.get();
+}
+
+NngTransport::NngTransport(const TransportOptions& options, EventSink sink) {
+    const SignalsBlocked blocked;  // nng starts its threads at its first use
+    impl_ = std::make_unique<Impl>(options, std::move(sink));
+}
+
+NngTransport::~NngTransport() = default;
+
+void NngTransport::dial(const Endpoint& remote) {
+    impl_->bury();
+    impl_->dial(remote);
+}
+
+void NngTransport::send(LinkId link, SharedBytes frame) {
+    if (NngLink* found = impl_->find(link)) found->send(std::move(frame));
+}
+
+void NngTransport::close(LinkId link) {
+    if (NngLink* found = impl_->find(link)) found->close();
+}
+
+void NngTransport::taken(LinkId link) {
+    if (NngLink* found = impl_->find(link)) found->taken();
+    impl_->bury();
+}
+
+std::uint16_t NngTransport::listening_port() const {
+    return impl_->port();
+}
+
+}  // namespace dedloc::net

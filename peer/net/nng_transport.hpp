@@ -1,0 +1,36 @@
+// Transport over nng byte streams: one TCP connection per pair of peers, 16-byte frame headers,
+// shared buffers written without a copy. See nng_link.hpp for a link's life and README.md for the
+// figures.
+#pragma once
+
+#include <memory>
+
+#include "peer/net/transport.hpp"
+#include "peer/net/transport_options.hpp"
+#include "peer/trainer.hpp"
+
+namespace dedloc::net {
+
+class NngTransport final : public Transport {
+  public:
+    /// Listens if told to. `sink` gets the events of transport.hpp, on threads of nng; it may wait,
+    /// which holds back only reading, but must return once the driver is stopping. Errors:
+    /// InputError (host is not numeric), IoError (port in use, no such address).
+    NngTransport(const TransportOptions& options, EventSink sink);
+    /// Cuts all links and waits until the sink has returned from its last call. Never from inside
+    /// the sink.
+    ~NngTransport() override;
+
+    void dial(const Endpoint& remote) override;
+    /// Requires a frame of at most options.limits.frame_bytes.
+    void send(LinkId link, SharedBytes frame) override;
+    void close(LinkId link) override;
+    void taken(LinkId link) override;
+    std::uint16_t listening_port() const override;
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dedloc::net
