@@ -21,9 +21,9 @@ struct DatabaseSettings {
     std::uint16_t port = 0;
     std::string
         socket;  ///< path of the server's socket; used instead of host and port unless empty
-    std::string user;
-    std::string password;
-    std::string name;  ///< of the database; empty: none selected
+    std::string user{};
+    std::string password{};
+    std::string name{};  ///< of the database; empty: none selected
 };
 
 /// A statement failed. `code` is the server's or the client library's error number.

@@ -1,0 +1,301 @@
+#include "peer/membership/links.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "peer/base/check.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::membership {
+namespace {
+
+constexpr Duration kFirstRetry = std::chrono::seconds{1};
+constexpr unsigned kMaxBackoffDoublings = 5;  // 32 s between tries at most
+constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
+constexpr std::uint64_t kFullRefusalLines = 8;
+
+}  // namespace
+
+Links::Links(const PeerConfig& config, const KeyPair& key)
+    : config_(config), key_(key), random_(config.random_seed) {}
+
+const Known* Links::find(const PeerKey& peer) const {
+    const auto it = known_.find(peer);
+    return it == known_.end() ? nullptr : &it->second;
+}
+
+// --- links come and go
+// ----------------------------------------------------------------------------------------------
+
+void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actions) {
+    Link link{.remote = event.remote,
+              .dialled = event.dialled,
+              .nonce = {},
+              .peer = {},
+              .last_sequence = 0,
+              .opened_at = now};
+    for (std::size_t i = 0; i < link.nonce.bytes.size(); i += 8) {
+        const std::uint64_t word = random_.next();
+        std::memcpy(link.nonce.bytes.data() + i, &word, sizeof word);
+    }
+    actions.push_back(action::Send{event.link, seal({}, wire::Challenge{link.nonce})});
+    links_.insert_or_assign(event.link, std::move(link));
+}
+
+std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& event) {
+    const auto it = links_.find(event.link);
+    if (it == links_.end()) return {};
+    const Link link = std::move(it->second);
+    links_.erase(it);
+    if (link.dialled) {
+        attempts_[link.remote].is_dialling = false;
+        if (!link.peer)
+            dial_failed(now, link.remote);  // somebody answers there who is no peer of ours
+    }
+    if (!link.peer) return {};
+    const auto known = known_.find(*link.peer);
+    if (known == known_.end() || known->second.link != event.link) return {};
+    // Another link to the same peer takes over, if there is one.
+    for (const auto& [id, other] : links_) {
+        if (other.peer == link.peer && !other.is_closing) {
+            known->second.link = id;
+            known->second.dialler = other.dialled ? key_.public_key() : *link.peer;
+            return {};
+        }
+    }
+    known_.erase(known);
+    return link.peer;
+}
+
+void Links::dial_failed(TimePoint now, const Endpoint& remote) {
+    Attempt& attempt = attempts_[remote];
+    attempt.is_dialling = false;
+    attempt.not_before =
+        now + kFirstRetry * (1 << std::min(attempt.failures, kMaxBackoffDoublings));
+    ++attempt.failures;
+}
+
+bool Links::is_known_endpoint(const Endpoint& endpoint) const {
+    return std::any_of(known_.begin(), known_.end(),
+                       [&](const auto& entry) { return entry.second.endpoint == endpoint; });
+}
+
+void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
+    for (const Endpoint& endpoint : endpoints) {
+        if (attempts_.size() >= kMaxAttempts && !attempts_.contains(endpoint)) continue;
+        reach(now, endpoint, actions);
+    }
+}
+
+void Links::reach(TimePoint now, const Endpoint& endpoint, Actions& actions) {
+    if (endpoint.port == 0 || self_.contains(endpoint) || is_known_endpoint(endpoint)) return;
+    dial(now, endpoint, actions);
+}
+
+void Links::dial(TimePoint now, const Endpoint& endpoint, Actions& actions) {
+    Attempt& attempt = attempts_[endpoint];
+    if (attempt.is_dialling || now < attempt.not_before) return;
+    attempt.is_dialling = true;
+    actions.push_back(action::Dial{endpoint});
+}
+
+void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions) {
+    if (link.is_closing) return;
+    link.is_closing = true;
+    if (!why.empty()) {
+        actions.push_back(action::Note{"closing the link to " + link.remote.text() + ": " + why});
+    }
+    actions.push_back(action::Close{id});
+}
+
+void Links::drop(const PeerKey& peer, Actions& actions) {
+    known_.erase(peer);
+    std::erase(newcomers_, peer);
+    for (auto& [id, link] : links_) {
+        if (link.peer == peer) close(id, link, "", actions);
+    }
+}
+
+void Links::outdate(const PeerKey& peer) {
+    if (const auto it = known_.find(peer); it != known_.end())
+        it->second.heartbeat.has_state = false;
+}
+
+void Links::leave_all(Actions& actions) {
+    for (auto& [id, link] : links_) close(id, link, "", actions);
+    links_.clear();
+    known_.clear();
+    attempts_.clear();
+    newcomers_.clear();
+}
+
+// --- messages
+// -------------------------------------------------------------------------------------------------------
+
+void Links::count_refusal(LinkId id, const std::string& why, Actions& actions) {
+    ++refused_frames_;
+    const auto it = links_.find(id);
+    if (it == links_.end()) return;
+    const bool is_worth_a_line =
+        refused_frames_ <= kFullRefusalLines || refused_frames_ % 1'000 == 0;
+    close(id, it->second, is_worth_a_line ? why : "", actions);
+}
+
+std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameReceived& event,
+                                            Actions& actions) {
+    const auto it = links_.find(event.link);
+    if (it == links_.end() || it->second.is_closing) return {};
+    Link& link = it->second;
+    auto decoded = wire::decode(*event.frame);
+    if (!decoded) {
+        count_refusal(event.link, wire::describe(decoded.reason()), actions);
+        return {};
+    }
+    wire::Message message = std::move(decoded).value();
+    if (message.run != config_.run) {
+        count_refusal(event.link, "it is in another run", actions);
+        return {};
+    }
+    if (link.peer ? message.sender != *link.peer || message.sequence <= link.last_sequence
+                  : false) {
+        count_refusal(event.link, "replayed or foreign frame", actions);
+        return {};
+    }
+    if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
+        const wire::Hello hello{.protocol = wire::kProtocolVersion,
+                                .role = config_.role,
+                                .listening_port = config_.listening_port,
+                                .result_name = config_.result_name,
+                                .nonce = challenge->nonce};
+        actions.push_back(action::Send{event.link, seal({}, hello)});
+        return {};
+    }
+    if (const auto* hello = std::get_if<wire::Hello>(&message.body)) {
+        greet(now, event.link, link, message, *hello, actions);
+        return {};
+    }
+    if (!link.peer) {
+        count_refusal(event.link, "it did not introduce itself", actions);
+        return {};
+    }
+    link.last_sequence = message.sequence;
+    const auto sender = known_.find(*link.peer);
+    if (sender == known_.end()) return {};
+    Known& known = sender->second;
+    known.last_heard = now;
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        known.step = message.step;
+        known.heartbeat = *heartbeat;
+    }
+    return message;
+}
+
+void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
+                  const wire::Hello& hello, Actions& actions) {
+    if (message.sender == key_.public_key()) {
+        if (link.dialled) self_.insert(link.remote);
+        close(id, link, "", actions);
+        return;
+    }
+    if (hello.nonce != link.nonce)
+        return count_refusal(id, "it answered another challenge", actions);
+    if (hello.protocol != wire::kProtocolVersion) {
+        const std::string reason = "protocol version " + std::to_string(hello.protocol) +
+                                   " is not " + std::to_string(wire::kProtocolVersion);
+        actions.push_back(action::Send{id, seal({}, wire::Refusal{reason})});
+        return count_refusal(id, reason, actions);
+    }
+    link.peer = message.sender;
+    link.last_sequence = message.sequence;
+    if (link.dialled) attempts_[link.remote].failures = 0;
+    const PeerKey dialler = link.dialled ? key_.public_key() : message.sender;
+    const auto [it, is_new] = known_.try_emplace(message.sender);
+    Known& known = it->second;
+    if (is_new || dialler <= known.dialler) {
+        if (!is_new && links_.contains(known.link)) {
+            links_.at(known.link).close_at = now + config_.rules.silence;
+        }
+        known.link = id;
+        known.dialler = dialler;
+    } else {
+        link.close_at = now + config_.rules.silence;
+    }
+    known.role = hello.role;
+    known.result_name = hello.result_name;
+    const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
+    known.endpoint = {link.remote.host, port};
+    known.last_heard = now;
+    if (is_new) newcomers_.push_back(message.sender);
+}
+
+SharedBytes Links::seal(StepIndex step, wire::Body body) {
+    return wire::encode({.run = config_.run,
+                         .generation = 0,
+                         .step = step,
+                         .sequence = ++sequence_,
+                         .sender = key_.public_key(),
+                         .body = std::move(body)},
+                        key_);
+}
+
+bool Links::send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions) {
+    const Known* known = find(to);
+    if (known == nullptr) return false;
+    actions.push_back(action::Send{known->link, frame});
+    return true;
+}
+
+bool Links::send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions) {
+    return find(to) != nullptr && send_sealed(to, seal(step, std::move(body)), actions);
+}
+
+void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) {
+    if (known_.empty()) return;
+    const SharedBytes frame = seal(step, body);
+    for (const auto& [peer, known] : known_) actions.push_back(action::Send{known.link, frame});
+}
+
+// --- time
+// -----------------------------------------------------------------------------------------------------------
+
+void Links::tick(TimePoint now, Actions& actions) {
+    for (auto& [id, link] : links_) {
+        if (!link.peer && now >= link.opened_at + config_.rules.silence) {
+            close(id, link, "it did not introduce itself in time", actions);
+        } else if (now >= link.close_at) {
+            close(id, link, "", actions);
+        }
+    }
+    for (const auto& [peer, known] : known_) {
+        if (now < known.last_heard + config_.rules.silence) continue;
+        for (auto& [id, link] : links_) {
+            if (link.peer == peer) close(id, link, peer.brief() + " is silent", actions);
+        }
+    }
+}
+
+TimePoint Links::next_deadline() const {
+    TimePoint next = kNever;
+    for (const auto& [id, link] : links_) {
+        if (link.is_closing) continue;
+        if (!link.peer) next = std::min(next, link.opened_at + config_.rules.silence);
+        next = std::min(next, link.close_at);
+    }
+    for (const auto& [peer, known] : known_) {
+        if (!links_.at(known.link).is_closing) {
+            next = std::min(next, known.last_heard + config_.rules.silence);
+        }
+    }
+    return next;
+}
+
+void Links::check_invariants() const {
+    for (const auto& [peer, known] : known_) {
+        DEDLOC_CHECK(links_.contains(known.link), "a known peer has a link", peer.brief());
+        DEDLOC_CHECK(links_.at(known.link).peer == peer, "the link leads to the peer",
+                     peer.brief());
+        DEDLOC_CHECK(peer != key_.public_key(), "nobody is its own neighbour");
+    }
+}
+
+}  // namespace dedloc::membership

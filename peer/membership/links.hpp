@@ -1,0 +1,118 @@
+// Who is there: every link is challenged, every answer checked, and whoever says nothing for too
+// long is gone.
+//
+// Handshake    both ends send Challenge{nonce} when a link opens and Hello{other's nonce} when
+// challenged. A peer is
+//              known once its Hello carries our nonce; before that only these two messages are
+//              taken from a link.
+// Two links    peers may dial each other at once. Sends go over the newest link dialled by the
+// smaller key; frames are
+//              still read from the other one, which both ends close after the silence limit.
+// Liveness     a heartbeat a second to everybody; silence or a closed last link is loss.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/events.hpp"
+#include "peer/peer.hpp"
+#include "peer/wire/message.hpp"
+
+namespace dedloc::membership {
+
+/// What is known of another peer.
+struct Known {
+    LinkId link;
+    PeerKey dialler;  ///< of `link`
+    Role role = Role::kTrainer;
+    Endpoint endpoint;  ///< port 0: cannot be dialled
+    std::string result_name;
+    TimePoint last_heard;
+    StepIndex step;  ///< of its last heartbeat
+    wire::Heartbeat heartbeat;
+};
+
+class Links {
+  public:
+    Links(const PeerConfig& config, const KeyPair& key);
+
+    /// A message from a known peer, or nothing: handshake, refusal, garbage (counted).
+    std::optional<wire::Message> receive(TimePoint now, const event::FrameReceived& event,
+                                         Actions& actions);
+    void opened(TimePoint now, const event::LinkOpened& event, Actions& actions);
+    /// The peer that is lost with this link, if it was its last.
+    std::optional<PeerKey> closed(TimePoint now, const event::LinkClosed& event);
+    void dial_failed(TimePoint now, const Endpoint& remote);
+    void found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions);
+    /// Dials a peer that a plan names but that is not known here.
+    void reach(TimePoint now, const Endpoint& endpoint, Actions& actions);
+
+    /// Closes silent links and retired ones; their loss follows as LinkClosed.
+    void tick(TimePoint now, Actions& actions);
+    TimePoint next_deadline() const;
+
+    /// False when the peer is not known (any more): the message is dropped.
+    bool send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions);
+    void broadcast(StepIndex step, const wire::Body& body, Actions& actions);
+    /// Signs a message that several receive as the same bytes.
+    SharedBytes seal(StepIndex step, wire::Body body);
+    bool send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions);
+
+    /// It said good-bye: not known any more, its links are closed.
+    void drop(const PeerKey& peer, Actions& actions);
+    /// What its last heartbeat said of its state does not hold any more.
+    void outdate(const PeerKey& peer);
+    /// Closes everything; knows nobody afterwards. Links that close later are ignored.
+    void leave_all(Actions& actions);
+
+    const std::map<PeerKey, Known>& known() const { return known_; }
+    const Known* find(const PeerKey& peer) const;
+    std::uint64_t refused_frames() const { return refused_frames_; }
+    /// True once after somebody became known; for the greeting that only the caller can give.
+    std::vector<PeerKey> take_newcomers() { return std::exchange(newcomers_, {}); }
+    void check_invariants() const;
+
+  private:
+    struct Link {
+        Endpoint remote;
+        bool dialled = false;
+        Digest nonce;  ///< what we challenged with
+        std::optional<PeerKey> peer;
+        std::uint64_t last_sequence = 0;
+        TimePoint opened_at;
+        TimePoint close_at = kNever;
+        bool is_closing = false;
+    };
+    struct Attempt {
+        bool is_dialling = false;
+        unsigned failures = 0;
+        TimePoint not_before;
+    };
+
+    void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
+               const wire::Hello& hello, Actions& actions);
+    void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
+    void close(LinkId id, Link& link, const std::string& why, Actions& actions);
+    void count_refusal(LinkId id, const std::string& why, Actions& actions);
+    bool is_known_endpoint(const Endpoint& endpoint) const;
+
+    const PeerConfig& config_;
+    const KeyPair key_;
+    Random random_;
+    std::uint64_t sequence_ = 0;
+    std::uint64_t refused_frames_ = 0;
+    std::unordered_map<LinkId, Link> links_;
+    std::map<PeerKey, Known> known_;
+    std::map<Endpoint, Attempt> attempts_;
+    std::set<Endpoint> self_;  ///< endpoints that turned out to be our own
+    std::vector<PeerKey> newcomers_;
+};
+
+}  // namespace dedloc::membership

@@ -1,0 +1,30 @@
+// Where the parts of a peer leave what is to be done: letters to peers (oneself included) and
+// actions.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "peer/events.hpp"
+#include "peer/wire/message.hpp"
+
+namespace dedloc::round {
+
+struct Letter {
+    PeerKey to;
+    StepIndex step;
+    wire::Body body;
+};
+
+struct Outbox {
+    std::vector<Letter> letters;
+    Actions actions;
+
+    void send(const PeerKey& to, StepIndex step, wire::Body body) {
+        letters.push_back({to, step, std::move(body)});
+    }
+    void act(Action action) { actions.push_back(std::move(action)); }
+    void note(std::string line) { actions.push_back(action::Note{std::move(line)}); }
+};
+
+}  // namespace dedloc::round

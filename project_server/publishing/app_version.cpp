@@ -1,0 +1,147 @@
+#include "project_server/publishing/app_version.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "peer/base/error.hpp"
+#include "project_server/publishing/keys.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kDigestDigits = 12;      // of the MD5, in a physical name
+constexpr std::size_t kMaxDocument = 262'143;  // libsched's buffer for app_version.xml_doc
+
+std::string physical_name(const AppFile& file, const std::string& md5) {
+    std::string name = file.open_name + '.' + md5.substr(0, kDigestDigits);
+    for (char& c : name) {
+        const bool plain =
+            std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+        if (!plain) c = '_';
+    }
+    return name;
+}
+
+void check_version(const AppVersion& version) {
+    const auto mains = std::ranges::count_if(version.files, &AppFile::is_main_program);
+    if (mains != 1) {
+        throw InputError(fmt::format("An app version has one main program; {} were given.", mains));
+    }
+    for (const AppFile& file : version.files) {
+        if (!fs::is_regular_file(file.source)) {
+            throw InputError(fmt::format("The app's file {} is not there.", file.source.string()));
+        }
+        if (file.open_name.empty() || file.open_name.find_first_of("/<>&") != std::string::npos) {
+            throw InputError(fmt::format("\"{}\" cannot be a file's open name.", file.open_name));
+        }
+    }
+}
+
+/// Copies beside and renames: clients never see half a file. Equal names mean equal bytes.
+void publish_file(const fs::path& source, const fs::path& target) {
+    if (fs::exists(target) && fs::file_size(target) == fs::file_size(source)) return;
+    const fs::path unfinished = target.string() + ".unfinished";
+    std::error_code failure;
+    fs::copy_file(source, unfinished, fs::copy_options::overwrite_existing, failure);
+    if (!failure) fs::rename(unfinished, target, failure);
+    if (failure) {
+        fs::remove(unfinished, failure);
+        throw IoError(fmt::format("Cannot copy {} to {}: {}.", source.string(), target.string(),
+                                  failure.message()));
+    }
+}
+
+std::string file_info(const AppFile& file, const std::string& name, const ProjectConfig& config,
+                      const SigningKey& key) {
+    const fs::path published = config.download_directory / name;
+    publish_file(file.source, published);
+    return fmt::format(
+        "<file_info>\n    <name>{}</name>\n    <url>{}/{}</url>\n    <executable/>\n"
+        "    <file_signature>\n{}    </file_signature>\n    <nbytes>{}</nbytes>\n</file_info>\n",
+        name, config.download_url, name, key.sign_file(published), fs::file_size(published));
+}
+
+std::string file_ref(const AppFile& file, const std::string& name) {
+    // The main program is started by its physical name; libraries must be found under their own.
+    std::string text = fmt::format("<file_ref>\n    <file_name>{}</file_name>\n", name);
+    if (file.is_main_program) {
+        text += "    <main_program/>\n";
+    } else {
+        text += fmt::format("    <open_name>{}</open_name>\n", file.open_name);
+        if (file.copy_to_slot) text += "    <copy_file/>\n";
+    }
+    return text + "</file_ref>\n";
+}
+
+std::string document(const AppVersion& version, const ProjectConfig& config) {
+    const SigningKey key{config.key_directory / "code_sign_private"};
+    std::string infos;
+    std::string refs;
+    for (const AppFile& file : version.files) {
+        const std::string name = physical_name(file, md5_of_file(file.source));
+        infos += file_info(file, name, config, key);
+        refs += file_ref(file, name);
+    }
+    std::string text = infos;
+    text += fmt::format(
+        "<app_version>\n    <app_name>{}</app_name>\n    <version_num>{}</version_num>\n{}",
+        version.app, version.version, refs);
+    if (version.dont_throttle) text += "    <dont_throttle/>\n";
+    if (version.needs_network) text += "    <needs_network/>\n";
+    text += "</app_version>\n";
+    if (text.size() > kMaxDocument) {
+        throw InputError(
+            fmt::format("{} files are too many for one app version: its description "
+                        "takes {} bytes, {} are allowed.",
+                        version.files.size(), text.size(), kMaxDocument));
+    }
+    return text;
+}
+
+std::int64_t app_id(Database& database, const AppVersion& version) {
+    database.execute(
+        "insert into app (create_time, name, user_friendly_name, fraction_done_exact) "
+        "values (?, ?, ?, 1) on duplicate key update user_friendly_name = ?",
+        {static_cast<std::int64_t>(unix_now()), version.app, version.friendly_name,
+         version.friendly_name});
+    return database.query_one("select id from app where name = ?", {version.app})->integer("id");
+}
+
+}  // namespace
+
+std::int64_t add_app_version(Database& database, const ProjectConfig& config,
+                             const AppVersion& version) {
+    check_version(version);
+    const auto platform =
+        database.query_one("select id from platform where name = ?", {version.platform});
+    if (!platform) {
+        throw InputError(
+            fmt::format("The platform {} is not in the project's database.", version.platform));
+    }
+    const std::string xml = document(version, config);
+    return in_transaction(database, [&]() -> std::int64_t {
+        const std::int64_t app = app_id(database, version);
+        const auto existing = database.query_one(
+            "select id, xml_doc from app_version where appid = ? and platformid = ? "
+            "and version_num = ? and plan_class = ? for update",
+            {app, platform->integer("id"), version.version, version.plan_class});
+        if (existing && existing->text("xml_doc") == xml) return existing->integer("id");
+        if (existing) {
+            throw InputError(fmt::format(
+                "Version {} of {} is already published for {} with other files; give this one a "
+                "higher number.",
+                version.version, version.app, version.platform));
+        }
+        database.execute(
+            "insert into app_version (create_time, appid, version_num, platformid, xml_doc, "
+            "plan_class) values (?, ?, ?, ?, ?, ?)",
+            {static_cast<std::int64_t>(unix_now()), app, version.version, platform->integer("id"),
+             xml, version.plan_class});
+        return database.insert_id();
+    });
+}
+
+}  // namespace dedloc::server

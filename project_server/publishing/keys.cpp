@@ -1,0 +1,178 @@
+#include "project_server/publishing/keys.hpp"
+
+#include <config.h>
+
+#include <crypt.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <md5_file.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CloseFile {
+    void operator()(FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<FILE, CloseFile>;
+
+struct FreeKey {
+    void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+
+File open_file(const fs::path& path, int flags, mode_t permissions, const char* mode) {
+    const int descriptor = open(path.c_str(), flags | O_CLOEXEC, permissions);
+    if (descriptor < 0) {
+        throw IoError(fmt::format("Cannot open {}: {}.", path.string(), std::strerror(errno)));
+    }
+    return File{fdopen(descriptor, mode)};
+}
+
+/// One number of the pair, big-endian, padded to the field's size as BOINC's format wants it.
+template <std::size_t N>
+void copy_number(const EVP_PKEY& key, const char* name, unsigned char (&field)[N]) {
+    BIGNUM* number = nullptr;
+    if (EVP_PKEY_get_bn_param(&key, name, &number) != 1 ||
+        BN_bn2binpad(number, field, static_cast<int>(N)) < 0) {
+        BN_free(number);
+        throw Error("OpenSSL gives no RSA key pair.");
+    }
+    BN_clear_free(number);
+}
+
+template <class Key>
+KEY* as_boinc_key(Key& key) {
+    return reinterpret_cast<KEY*>(&key);
+}
+
+template <class Key>
+void write_key(const fs::path& path, Key& key, mode_t permissions) {
+    const File file = open_file(path, O_WRONLY | O_CREAT | O_EXCL, permissions, "w");
+    print_key_hex(file.get(), as_boinc_key(key), sizeof(key));
+    if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0) {
+        throw IoError(fmt::format("Cannot write {}: {}.", path.string(), std::strerror(errno)));
+    }
+}
+
+template <class Key>
+void read_key(const fs::path& path, Key& key) {
+    const File file = open_file(path, O_RDONLY, 0, "r");
+    if (scan_key_hex(file.get(), as_boinc_key(key), sizeof(key)) != 0) {
+        throw InputError(fmt::format("{} holds no BOINC key.", path.string()));
+    }
+}
+
+}  // namespace
+
+void make_key_pair(const fs::path& directory, const std::string& name) {
+    const std::unique_ptr<EVP_PKEY, FreeKey> pair{EVP_RSA_gen(MAX_RSA_MODULUS_BITS)};
+    if (!pair) throw Error("OpenSSL cannot make an RSA key pair.");
+    R_RSA_PRIVATE_KEY secret{};
+    secret.bits = MAX_RSA_MODULUS_BITS;
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_N, secret.modulus);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_E, secret.publicExponent);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_D, secret.exponent);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_FACTOR1, secret.prime[0]);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_FACTOR2, secret.prime[1]);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_EXPONENT1, secret.primeExponent[0]);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_EXPONENT2, secret.primeExponent[1]);
+    copy_number(*pair, OSSL_PKEY_PARAM_RSA_COEFFICIENT1, secret.coefficient);
+    R_RSA_PUBLIC_KEY open{};
+    open.bits = MAX_RSA_MODULUS_BITS;
+    std::memcpy(open.modulus, secret.modulus, sizeof(open.modulus));
+    std::memcpy(open.exponent, secret.publicExponent, sizeof(open.exponent));
+    write_key(directory / (name + "_private"), secret, 0600);
+    write_key(directory / (name + "_public"), open, 0644);
+    OPENSSL_cleanse(&secret, sizeof(secret));
+}
+
+std::string read_public_key_text(const fs::path& path) {
+    std::ifstream file{path};
+    std::stringstream text;
+    text << file.rdbuf();
+    if (!file || text.str().empty()) {
+        throw IoError(fmt::format("Cannot read the key {}.", path.string()));
+    }
+    return text.str();
+}
+
+std::string md5_of_file(const fs::path& file) {
+    std::array<char, 64> digest{};
+    double bytes = 0;
+    if (md5_file(file.c_str(), digest.data(), bytes) != 0) {
+        throw IoError(fmt::format("Cannot read {}: {}.", file.string(), std::strerror(errno)));
+    }
+    return digest.data();
+}
+
+std::string md5_of_text(std::string_view text) {
+    return md5_string(reinterpret_cast<const unsigned char*>(text.data()),
+                      static_cast<int>(text.size()));
+}
+
+struct SigningKey::Key {
+    R_RSA_PRIVATE_KEY boinc{};
+    ~Key() { OPENSSL_cleanse(&boinc, sizeof(boinc)); }
+};
+
+SigningKey::SigningKey(const fs::path& file) : key_(std::make_unique<Key>()) {
+    read_key(file, key_->boinc);
+}
+
+SigningKey::~SigningKey() = default;
+
+std::string SigningKey::sign_file(const fs::path& file) const {
+    std::array<unsigned char, SIGNATURE_SIZE_BINARY> bytes{};
+    DATA_BLOCK signature{bytes.data(), bytes.size()};
+    if (::sign_file(file.c_str(), key_->boinc, signature) != 0) {
+        throw IoError(fmt::format("Cannot sign {}.", file.string()));
+    }
+    std::array<char, SIGNATURE_SIZE_TEXT> text{};
+    sprint_hex_data(text.data(), signature);
+    return text.data();
+}
+
+std::string SigningKey::sign_text(std::string_view text) const {
+    std::string copy{text};
+    std::array<char, SIGNATURE_SIZE_TEXT> signature{};
+    if (generate_signature(copy.data(), signature.data(), key_->boinc) != 0) {
+        throw Error("OpenSSL cannot sign a text.");
+    }
+    return signature.data();
+}
+
+struct VerifyingKey::Key {
+    R_RSA_PUBLIC_KEY boinc{};
+};
+
+VerifyingKey::VerifyingKey(const fs::path& file) : key_(std::make_unique<Key>()) {
+    read_key(file, key_->boinc);
+}
+
+VerifyingKey::~VerifyingKey() = default;
+
+bool VerifyingKey::verifies(std::string_view text, std::string_view signature) const {
+    // libboinc_crypt decodes into a buffer of the key's size without asking how much is there.
+    if (signature.size() > SIGNATURE_SIZE_TEXT) return false;
+    R_RSA_PUBLIC_KEY key = key_->boinc;
+    bool good = false;
+    const int failure = check_string_signature(std::string{text}.c_str(),
+                                               std::string{signature}.c_str(), key, good);
+    return failure == 0 && good;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,82 @@
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "peer/base/error.hpp"
+#include "project_server/publishing/app_version.hpp"
+#include "project_server/publishing/keys.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+void write(const std::filesystem::path& path, const std::string& text) {
+    std::ofstream{path} << text;
+}
+
+}  // namespace
+
+TEST_CASE("what one key of a pair signs the other verifies", "[server]") {
+    const TemporaryDirectory directory;
+    make_key_pair(directory.path(), "upload");
+    const SigningKey secret{directory.path() / "upload_private"};
+    const VerifyingKey open{directory.path() / "upload_public"};
+    const std::string signature = secret.sign_text("<name>a</name>");
+    CHECK(open.verifies("<name>a</name>", signature));
+    CHECK_FALSE(open.verifies("<name>b</name>", signature));
+    CHECK_FALSE(open.verifies("<name>a</name>", ""));
+    CHECK_FALSE(open.verifies("<name>a</name>", std::string(100'000, 'f')));
+    std::string damaged = signature;
+    damaged[3] = damaged[3] == '0' ? '1' : '0';
+    CHECK_FALSE(open.verifies("<name>a</name>", damaged));
+    struct stat status {};
+    REQUIRE(stat((directory.path() / "upload_private").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+    CHECK_THROWS_AS(make_key_pair(directory.path(), "upload"), IoError);
+    CHECK(read_public_key_text(directory.path() / "upload_public").starts_with("1024\n"));
+    write(directory.path() / "nokey", "hello\n");
+    CHECK_THROWS_AS(VerifyingKey{directory.path() / "nokey"}, InputError);
+}
+
+TEST_CASE("MD5 of texts and files is the standard's", "[server]") {
+    const TemporaryDirectory directory;
+    write(directory.path() / "abc", "abc");
+    CHECK(md5_of_text("abc") == "900150983cd24fb0d6963f7d28e17f72");
+    CHECK(md5_of_file(directory.path() / "abc") == "900150983cd24fb0d6963f7d28e17f72");
+    CHECK_THROWS_AS(md5_of_file(directory.path() / "absent"), IoError);
+}
+
+TEST_CASE("an app version is published once and never changes", "[server]") {
+    TestProject project;
+    make_key_pair(project.config().key_directory, "code_sign");
+    const auto program = project.root() / "program";
+    const auto library = project.root() / "libx++.so";
+    write(program, "#!/bin/sh\n");
+    write(library, "library");
+    AppVersion version{
+        .app = "dedloc_train",
+        .friendly_name = "Trainer <1>",
+        .files = {{.source = program, .open_name = "dedloc_train", .is_main_program = true},
+                  {.source = library, .open_name = "libx++.so.1"}}};
+    const auto id = add_app_version(project.database(), project.config(), version);
+    CHECK(add_app_version(project.database(), project.config(), version) == id);
+    const auto row =
+        project.database().query_one("select xml_doc from app_version where id = ?", {id});
+    const std::string xml = row->text("xml_doc");
+    const std::string name = "libx__.so.1." + md5_of_text("library").substr(0, 12);
+    CHECK_THAT(xml, Catch::Contains("<open_name>libx++.so.1</open_name>\n    <copy_file/>"));
+    CHECK_THAT(xml, Catch::Contains("<file_name>" + name + "</file_name>"));
+    CHECK_THAT(xml, Catch::Contains("<nbytes>7</nbytes>"));
+    CHECK(std::filesystem::exists(project.config().download_directory / name));
+    write(library, "another");
+    CHECK_THROWS_WITH(add_app_version(project.database(), project.config(), version),
+                      Catch::Contains("higher number"));
+    version.version = 101;
+    CHECK(add_app_version(project.database(), project.config(), version) != id);
+    version.files[0].is_main_program = false;
+    CHECK_THROWS_WITH(add_app_version(project.database(), project.config(), version),
+                      Catch::Contains("one main program"));
+}
+
+}  // namespace dedloc::server
