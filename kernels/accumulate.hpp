@@ -19,6 +19,7 @@ struct Accumulated {
 /// Requires  scale finite, sum and gradient do not overlap     (aborts)
 /// Errors    none; a non-finite gradient is reported, not refused      Thread  any
 /// Cost      12 bytes an element
+/// Call it qualified: spans would also find std::accumulate.
 Accumulated accumulate(std::span<float> sum, std::span<const float> gradient, float scale);
 
 }  // namespace dedloc::kernels

@@ -1,0 +1,38 @@
+// Runs something that must abort, in a child process, and hands back what it said.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <functional>
+#include <string>
+
+namespace dedloc::tests {
+
+/// What `misuse` printed to stderr before it aborted; empty if it came back or ended otherwise.
+inline std::string abort_message(const std::function<void()>& misuse) {
+    std::array<int, 2> pipe_ends{};
+    if (pipe(pipe_ends.data()) != 0) return {};
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(pipe_ends[1], STDERR_FILENO);
+        std::signal(SIGABRT, SIG_DFL);
+        misuse();
+        _exit(0);
+    }
+    close(pipe_ends[1]);
+    std::string message;
+    std::array<char, 512> chunk{};
+    for (ssize_t count = 0; (count = read(pipe_ends[0], chunk.data(), chunk.size())) > 0;) {
+        message.append(chunk.data(), static_cast<std::size_t>(count));
+    }
+    close(pipe_ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const bool has_aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    return has_aborted ? message : std::string{};
+}
+
+}  // namespace dedloc::tests

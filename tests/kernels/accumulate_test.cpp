@@ -1,0 +1,66 @@
+#include "kernels/accumulate.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/aborts.hpp"
+#include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_reference.hpp"
+
+using namespace dedloc;
+
+TEST_CASE("accumulate rounds product and sum separately", "[kernels]") {
+    for (const std::size_t count : tests::kSizes) {
+        for (const float scale : {1.0f, 0.1f, -3.0f, 1e-40f}) {
+            const auto gradient = tests::adversarial(Random{1}, count, 1e30);
+            const auto before = tests::adversarial(Random{2}, count, 1e30);
+            auto sum = before;
+            const auto outcome = kernels::accumulate(sum, gradient, scale);
+            std::vector<float> terms;
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                volatile float term = scale * gradient[i];
+                volatile float expected = before[i] + term;
+                terms.push_back(float{term});
+                wrong += tests::same_bits(sum[i], expected) ? 0u : 1u;
+            }
+            CHECK(wrong == 0);
+            CHECK(outcome.sum_of_squares == tests::slow::tree_of_squares(terms));
+            CHECK(outcome.is_finite);
+        }
+    }
+}
+
+TEST_CASE("accumulate reports a sum that is not finite, and goes on reporting it", "[kernels]") {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    for (const float bad : {kInfinity, -kInfinity, kNan}) {
+        for (const std::size_t place : {std::size_t{0}, std::size_t{1500}, std::size_t{2999}}) {
+            std::vector<float> sum(3000, 1.0f);
+            std::vector<float> gradient(3000, 1.0f);
+            gradient[place] = bad;
+            CHECK_FALSE(kernels::accumulate(sum, gradient, 1).is_finite);
+            gradient[place] = -bad;
+            CHECK_FALSE(kernels::accumulate(sum, gradient, 1).is_finite);
+        }
+    }
+    std::vector<float> sum{3e38f};
+    const std::vector<float> gradient{3e38f};
+    CHECK_FALSE(kernels::accumulate(sum, gradient, 1).is_finite);
+}
+
+TEST_CASE("accumulate refuses misuse in one sentence", "[kernels]") {
+    std::vector<float> sum(8);
+    const std::vector<float> gradient(7);
+    CHECK(tests::abort_message([&] {
+              kernels::accumulate(sum, gradient, 1);
+          }).find("another length") != std::string::npos);
+    CHECK(tests::abort_message([&] {
+              kernels::accumulate(sum, std::vector<float>(8), INFINITY);
+          }).find("must be finite") != std::string::npos);
+    const std::span<float> all{sum};
+    CHECK(tests::abort_message([&] {
+              kernels::accumulate(all.first(4), all.subspan(3, 4), 1);
+          }).find("overlaps") != std::string::npos);
+}

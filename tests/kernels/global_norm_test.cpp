@@ -1,0 +1,67 @@
+#include "kernels/global_norm.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "kernels/finite.hpp"
+#include "tests/kernels/aborts.hpp"
+#include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_reference.hpp"
+
+using namespace dedloc;
+using namespace dedloc::kernels;
+
+TEST_CASE("a sum of squares follows the fixed tree", "[kernels]") {
+    for (const std::size_t count : tests::kSizes) {
+        const auto values = tests::adversarial(Random{count}, count);
+        CHECK(sum_of_squares(values) == tests::slow::tree_of_squares(values));
+    }
+    const auto values = tests::ordinary(Random{9}, 5 * 65'536 + 777);
+    CHECK(sum_of_squares(values) == tests::slow::tree_of_squares(values));
+    double in_a_row = 0;
+    for (const float x : values) in_a_row += static_cast<double>(x) * static_cast<double>(x);
+    CHECK(sum_of_squares(values) == Approx(in_a_row).epsilon(1e-12));
+}
+
+TEST_CASE("more segments than lanes still follow the fixed tree", "[kernels][.slow]") {
+    const auto values = tests::ordinary(Random{9}, std::size_t{1030} * 65'536 + 5);
+    CHECK(sum_of_squares(values) == tests::slow::tree_of_squares(values));
+}
+
+TEST_CASE("a norm is finite exactly if every element is", "[kernels]") {
+    std::vector<float> values(70'000, std::numeric_limits<float>::max());
+    CHECK(std::isfinite(global_norm(values)));
+    CHECK(all_finite(values));
+    for (const float bad : {INFINITY, -INFINITY, NAN, -NAN}) {
+        for (const std::size_t place : {std::size_t{0}, std::size_t{16'384}, std::size_t{69'999}}) {
+            auto copy = values;
+            copy[place] = bad;
+            CHECK_FALSE(std::isfinite(global_norm(copy)));
+            CHECK_FALSE(all_finite(copy));
+        }
+    }
+    CHECK(all_finite({}));
+    CHECK(global_norm({}) == 0);
+}
+
+TEST_CASE("clipping bounds the norm and leaves short gradients alone", "[kernels]") {
+    CHECK(clip_factor(2.0, 1.0f) == 0.5f);
+    CHECK(clip_factor(1.0, 1.0f) == 1.0f);
+    CHECK(clip_factor(0.0, 1.0f) == 1.0f);
+    CHECK(clip_factor(1e30, 0.0f) == 1.0f);
+    auto values = tests::ordinary(Random{4}, 100'000, 3);
+    clip(values, clip_factor(global_norm(values), 1.5f));
+    // Each product and the factor are off by at most 2⁻²⁴ of themselves.
+    CHECK(std::fabs(global_norm(values) - 1.5) <= 1.5 * 2.001 / 16'777'216);
+}
+
+TEST_CASE("norm and clip refuse misuse in one sentence", "[kernels]") {
+    CHECK(tests::abort_message([] { clip_factor(NAN, 1); }).find("must be finite") !=
+          std::string::npos);
+    CHECK(tests::abort_message([] { clip_factor(1, -1); }).find("positive") != std::string::npos);
+    std::vector<float> values(2);
+    CHECK(tests::abort_message([&] { clip(values, INFINITY); }).find("must be finite") !=
+          std::string::npos);
+}

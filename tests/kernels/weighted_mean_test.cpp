@@ -1,0 +1,82 @@
+#include "kernels/weighted_mean.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+
+#include "tests/kernels/aborts.hpp"
+#include "tests/kernels/inputs.hpp"
+
+using namespace dedloc;
+using dedloc::kernels::weighted_mean;
+
+namespace {
+
+using Parts = std::vector<std::vector<float>>;
+
+std::vector<float> mean_of(const Parts& parts, const std::vector<std::uint64_t>& weights) {
+    const std::vector<std::span<const float>> views(parts.begin(), parts.end());
+    std::vector<float> out(parts.at(0).size());
+    weighted_mean(views, weights, out);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("a mean adds senders in member order and divides once", "[kernels]") {
+    for (const std::size_t count : tests::kSizes) {
+        for (const std::size_t senders : {1u, 2u, 8u}) {
+            Parts parts;
+            std::vector<std::uint64_t> weights;
+            std::uint64_t total = 0;
+            for (std::size_t k = 0; k < senders; ++k) {
+                parts.push_back(tests::adversarial(Random{k}, count, 1e30));
+                weights.push_back(7 * k + 5);
+                total += weights.back();
+            }
+            const auto mean = mean_of(parts, weights);
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                volatile float sum = parts[0][i];
+                for (std::size_t k = 1; k < senders; ++k) sum = sum + parts[k][i];
+                volatile float expected = sum / static_cast<float>(total);
+                wrong += tests::same_bits(mean[i], expected) ? 0u : 1u;
+            }
+            CHECK(wrong == 0);
+        }
+    }
+}
+
+TEST_CASE("the order of senders decides the bits of a mean", "[kernels]") {
+    CHECK(mean_of({{1e8f}, {-1e8f}, {1.0f}}, {1, 1, 2}) == std::vector<float>{0.25f});
+    CHECK(mean_of({{1e8f}, {1.0f}, {-1e8f}}, {1, 2, 1}) == std::vector<float>{0.0f});
+}
+
+TEST_CASE("a mean in chunks is the mean in one piece", "[kernels]") {
+    const Parts parts{tests::ordinary(Random{1}, 10'000), tests::ordinary(Random{2}, 10'000)};
+    const std::vector<std::uint64_t> weights{3, 4};
+    const auto whole = mean_of(parts, weights);
+    std::vector<float> pieces(10'000);
+    for (std::size_t first = 0; first < pieces.size(); first += 1234) {
+        const std::size_t count = std::min<std::size_t>(1234, pieces.size() - first);
+        const std::array views{std::span{parts[0]}.subspan(first, count),
+                               std::span{parts[1]}.subspan(first, count)};
+        weighted_mean(views, weights, std::span{pieces}.subspan(first, count));
+    }
+    CHECK(pieces == whole);
+}
+
+TEST_CASE("a mean refuses misuse in one sentence", "[kernels]") {
+    const auto message = [](const Parts& parts, const std::vector<std::uint64_t>& weights) {
+        return tests::abort_message([&] { mean_of(parts, weights); });
+    };
+    CHECK(message({{1}, {2}}, {0, 0}).find("add up to zero") != std::string::npos);
+    CHECK(message({{1}, {2, 3}}, {1, 1}).find("another length") != std::string::npos);
+    CHECK(message({{1}, {2}}, {1}).find("needs its weight") != std::string::npos);
+    CHECK(message({{1}, {2}}, {UINT64_MAX, 1}).find("overflow") != std::string::npos);
+    std::vector<float> values(8);
+    const std::array parts{std::span<const float>{values}.first(4)};
+    CHECK(tests::abort_message([&] {
+              weighted_mean(parts, std::array{std::uint64_t{1}}, std::span{values}.subspan(3, 4));
+          }).find("overlaps") != std::string::npos);
+}

@@ -1,0 +1,193 @@
+#include "peer/state/model_state.hpp"
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "peer/base/random.hpp"
+#include "peer/state/initial_parameters.hpp"
+
+using namespace dedloc;
+using namespace dedloc::state;
+
+namespace {
+
+constexpr std::size_t kCount = 70'000;  // more than one leaf a vector, more than one segment a norm
+
+LambSettings settings() {
+    return {.learning_rate = 0.01, .warmup_steps = 3, .total_steps = 20};
+}
+
+std::vector<TensorRange> tensors() {
+    return {{.offset = 0, .count = 69'000, .decays = true},
+            {.offset = 69'000, .count = 1, .decays = false},
+            {.offset = 69'001, .count = 999, .decays = false}};
+}
+
+FloatVector start() {
+    const std::array inits{
+        TensorInit{.count = 69'000, .kind = Initial::kNormal, .deviation = 0.02},
+        TensorInit{.count = 1, .kind = Initial::kOne},
+        TensorInit{.count = 999, .kind = Initial::kZero},
+    };
+    return initial_parameters(inits, 42);
+}
+
+FloatVector average_at(StepIndex step) {
+    Random random = Random{7}.split(step.value());
+    FloatVector average(kCount);
+    for (float& x : average) x = static_cast<float>(random.uniform() - 0.5);
+    return average;
+}
+
+void advance(ModelState& state, std::uint64_t steps) {
+    for (std::uint64_t i = 0; i < steps; ++i) {
+        state.apply(average_at(state.step()), lamb_scalars(settings(), state.step()));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a restored state continues with the same digests", "[state]") {
+    ModelState whole{tensors(), settings()};
+    whole.initialise(start());
+    advance(whole, 4);
+    const Buffer snapshot{whole.bytes().begin(), whole.bytes().end()};
+    const Digest digest = whole.digest();
+
+    ModelState resumed{tensors(), settings()};
+    const auto views = resumed.parameters_for_views();
+    REQUIRE(resumed.restore(StepIndex{4}, snapshot, digest));
+    CHECK(resumed.step() == StepIndex{4});
+    CHECK(resumed.digest() == digest);
+    for (int i = 0; i < 3; ++i) {
+        advance(whole, 1);
+        advance(resumed, 1);
+        CHECK(whole.digest() == resumed.digest());
+    }
+    CHECK(views.data() == resumed.parameters().data());
+    CHECK(views[5] == whole.parameters()[5]);
+}
+
+TEST_CASE("a state with another digest, step or size is refused and changes nothing", "[state]") {
+    ModelState state{tensors(), settings()};
+    state.initialise(start());
+    advance(state, 2);
+    const Digest before = state.digest();
+    ModelState other{tensors(), settings()};
+    other.initialise(start());
+    advance(other, 3);
+    Buffer bytes{other.bytes().begin(), other.bytes().end()};
+    const Digest digest = other.digest();
+
+    CHECK_FALSE(state.restore(StepIndex{2}, bytes, digest));
+    CHECK_FALSE(state.restore(StepIndex{3}, std::span{bytes}.first(bytes.size() - 1), digest));
+    CHECK_FALSE(state.restore(StepIndex{3}, {}, digest));
+    bytes[123] ^= std::byte{1};
+    CHECK_FALSE(state.restore(StepIndex{3}, bytes, digest));
+    CHECK(state.step() == StepIndex{2});
+    CHECK(state.digest() == before);
+    bytes[123] ^= std::byte{1};
+    CHECK(state.restore(StepIndex{3}, bytes, digest));
+}
+
+TEST_CASE("any flipped bit and any other step changes the digest", "[state]") {
+    ModelState state{tensors(), settings()};
+    state.initialise(start());
+    advance(state, 1);
+    Buffer bytes{state.bytes().begin(), state.bytes().end()};
+    const Digest digest = state_digest(StepIndex{1}, bytes);
+    CHECK(digest == state.digest());
+    CHECK(digest != state_digest(StepIndex{2}, bytes));
+    for (std::size_t vector = 0; vector < 3; ++vector) {
+        for (const std::size_t element : {std::size_t{0}, std::size_t{69'000}, kCount - 1}) {
+            for (unsigned bit = 0; bit < 32; ++bit) {
+                std::byte& byte = bytes[(vector * kCount + element) * 4 + bit / 8];
+                byte ^= std::byte{1} << (bit % 8);
+                CHECK(state_digest(StepIndex{1}, bytes) != digest);
+                byte ^= std::byte{1} << (bit % 8);
+            }
+        }
+    }
+    CHECK(state_digest(StepIndex{1}, state.leaf_digests(), state.byte_count()) == digest);
+}
+
+// The bits of state and initial parameters are a contract between versions and machines.
+TEST_CASE("initial parameters and five updates give the golden digests", "[state]") {
+    ModelState state{tensors(), settings()};
+    CHECK(state.digest().hex() ==
+          "4ea08acb70da96d1c20b92e9ca5e1de7fe19b9ca210425cfe7082eb9918c6d19");
+    state.initialise(start());
+    CHECK(state.digest().hex() ==
+          "a972fcd33f183d900faeeee4a5e11233fea0255ae48a6ccf92e5cfebbdb49c57");
+    advance(state, 5);
+    CHECK(state.digest().hex() ==
+          "c054f8babe5d4e43294a9b81f1a7ae96e0541b62d3bd3a81cb24389e5a458ecb");
+}
+
+TEST_CASE("an average that is not finite only advances the step", "[state]") {
+    ModelState state{tensors(), settings()};
+    state.initialise(start());
+    advance(state, 1);
+    const Buffer before{state.bytes().begin(), state.bytes().end()};
+    FloatVector average = average_at(StepIndex{1});
+    average[69'500] = std::numeric_limits<float>::infinity();
+    const auto report = state.apply(average, lamb_scalars(settings(), state.step()));
+    CHECK_FALSE(report.was_applied);
+    CHECK(state.step() == StepIndex{2});
+    CHECK(std::ranges::equal(before, state.bytes()));
+}
+
+TEST_CASE("an update clips by the global norm and decays only what should", "[state]") {
+    ModelState state{tensors(), settings()};
+    state.initialise(start());
+    FloatVector zero(kCount);
+    auto scalars = lamb_scalars(settings(), StepIndex{0});
+    CHECK(state.apply(zero, scalars).clip_factor == 1.0f);
+    CHECK(state.parameters()[69'000] == 1.0f);
+    const float decayed = start()[0];
+    CHECK(std::fabs(state.parameters()[0]) < std::fabs(decayed));
+    FloatVector long_average(kCount, 1.0f);
+    const auto report = state.apply(long_average, scalars);
+    CHECK(report.was_applied);
+    CHECK(report.gradient_norm == std::sqrt(double{kCount}));
+    CHECK(report.clip_factor == static_cast<float>(1 / std::sqrt(double{kCount})));
+}
+
+TEST_CASE("the coordinator's scalars follow schedule and bias correction", "[state]") {
+    const auto at = [](std::uint64_t step) {
+        return learning_rate_at(settings(), StepIndex{step});
+    };
+    CHECK(at(0) == Approx(0.01 / 3));
+    CHECK(at(2) == Approx(0.01));
+    CHECK(at(3) == Approx(0.01));
+    CHECK(at(19) == Approx(0.01 / 17));
+    CHECK(at(20) == 0);
+    CHECK(at(1'000'000) == 0);
+    for (const std::uint64_t step : {0u, 11u, 99u, 999u, 100'000u}) {
+        const auto scalars = lamb_scalars(settings(), StepIndex{step});
+        const auto t = static_cast<double>(step + 1);
+        const double expected = std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
+        CHECK(std::bit_cast<float>(scalars.bias_correction) == Approx(expected).epsilon(1e-6));
+        CHECK(are_usable(scalars));
+    }
+}
+
+TEST_CASE("scalars and settings that no peer can apply are told apart", "[state]") {
+    const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+    CHECK_FALSE(are_usable(UpdateScalars{bits(-1), bits(1)}));
+    CHECK_FALSE(are_usable(UpdateScalars{bits(NAN), bits(1)}));
+    CHECK_FALSE(are_usable(UpdateScalars{bits(1), bits(INFINITY)}));
+    CHECK(are_usable(UpdateScalars{bits(0), bits(1)}));
+    CHECK(are_usable(settings()));
+    auto bad = settings();
+    bad.beta1 = 1;
+    CHECK_FALSE(are_usable(bad));
+    bad = settings();
+    bad.epsilon = 1e-60;
+    CHECK_FALSE(are_usable(bad));
+    bad = settings();
+    bad.weight_decay = 1e300;
+    CHECK_FALSE(are_usable(bad));
+}
