@@ -65,7 +65,10 @@ class ByteWriter {
         append(std::as_bytes(std::span{&value, 1}));
     }
     void append(std::span<const std::byte> bytes) {
-        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        if (bytes.empty()) return;
+        const std::size_t size = bytes_.size();
+        bytes_.resize(size + bytes.size());
+        std::memcpy(bytes_.data() + size, bytes.data(), bytes.size());
     }
     Buffer finish() && { return std::move(bytes_); }
 

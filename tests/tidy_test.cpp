@@ -1,0 +1,193 @@
+// The house is in order: the rules of tidy_rules.hpp over every file of the tree, and each rule
+// over a planted violation.
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "tests/tidy_layers.hpp"
+#include "tests/tidy_rules.hpp"
+
+namespace dedloc::tidy {
+namespace {
+
+const std::vector<SourceFile>& tree() {
+    static const std::vector<SourceFile> files = read_tree(DEDLOC_SOURCE_ROOT);
+    return files;
+}
+
+template <class Rule>
+Findings in_the_whole_tree(Rule rule) {
+    Findings all;
+    for (const SourceFile& file : tree()) {
+        const Findings found = rule(file);
+        all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+}
+
+bool layers_object(const std::string& path, const std::string& text) {
+    return !check_layers({path, text}).empty();
+}
+
+bool habits_object(const std::string& path, const std::string& text) {
+    return !check_habits({path, text}).empty();
+}
+
+std::string repeated(const std::string& line, std::size_t times) {
+    std::string text;
+    for (std::size_t i = 0; i < times; ++i) text += line;
+    return text;
+}
+
+struct Outcome {
+    int status;
+    std::string output;
+};
+
+Outcome run(const std::string& command) {
+    std::unique_ptr<FILE, int (*)(FILE*)> pipe{popen((command + " 2>&1").c_str(), "r"), nullptr};
+    REQUIRE(pipe != nullptr);
+    std::string output;
+    for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
+        output += static_cast<char>(c);
+    }
+    const int status = pclose(pipe.release());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+}  // namespace
+
+TEST_CASE("includes go in one direction and the core uses no clock, thread or adapter", "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_layers)) == "");
+}
+
+TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_limits)) == "");
+}
+
+TEST_CASE("nobody writes what nobody writes here", "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_habits)) == "");
+}
+
+TEST_CASE("every test is built and every folder says what it is", "[tidy]") {
+    CHECK(tree().size() > 30);
+    CHECK(describe(check_tree(tree())) == "");
+}
+
+TEST_CASE("every source is as clang-format leaves it", "[tidy]") {
+    if (run("clang-format-14 --version").status != 0) {
+        std::cout << "skipped: clang-format-14 is not installed, formatting was not checked\n";
+        return;
+    }
+    std::string command = "cd '" DEDLOC_SOURCE_ROOT "' && clang-format-14 --dry-run -Werror";
+    for (const SourceFile& file : tree()) {
+        if (file.path.ends_with(".hpp") || file.path.ends_with(".cpp") ||
+            file.path.ends_with(".cu")) {
+            command += " '" + file.path + "'";
+        }
+    }
+    const Outcome outcome = run(command);
+    INFO(outcome.output.substr(0, 4000));
+    CHECK(outcome.status == 0);
+}
+
+TEST_CASE("a layer may include only what its row allows", "[tidy]") {
+    CHECK_FALSE(layers_object("kernels/x.cpp", "#include \"kernels/x.hpp\"\n#include <cmath>\n"));
+    CHECK(layers_object("kernels/x.cpp", "#include \"peer/base/check.hpp\"\n"));
+    CHECK(layers_object("kernels/x.hpp", "#include <ATen/ATen.h>\n"));
+    CHECK(layers_object("peer/round/x.hpp", "#include <thread>\n"));
+    CHECK(layers_object("peer/round/x.hpp", "  #  include <random>\n"));
+    CHECK(layers_object("peer/round/x.hpp", "#include \"peer/net/transport.hpp\"\n"));
+    CHECK(layers_object("peer/wire/x.hpp", "#include \"peer/peer.hpp\"\n"));
+    CHECK(layers_object("peer/base/x.hpp", "#include \"peer/wire/types.hpp\"\n"));
+    CHECK(layers_object("peer/peer.hpp", "#include <nng/nng.h>\n"));
+    CHECK_FALSE(layers_object("peer/net/x.cpp", "#include <nng/nng.h>\n#include <thread>\n"));
+    CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
+    CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
+    CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));
+    CHECK(layers_object("boinc_app/x.cpp", "#include \"project_server/settings.hpp\"\n"));
+    CHECK(layers_object("project_server/x.cpp", "#include \"boinc_app/x.hpp\"\n"));
+    CHECK(layers_object("project_server/x.cpp", "#include \"peer/net/transport.hpp\"\n"));
+    CHECK_FALSE(layers_object("project_server/backbone/x.cpp", "#include \"peer/net/x.hpp\"\n"));
+    CHECK(layers_object("validators/x.cpp", "#include \"peer/peer.hpp\"\n"));
+    CHECK_FALSE(layers_object("tests/x.cpp", "#include <torch/torch.h>\n#include <thread>\n"));
+}
+
+TEST_CASE("the core may not name clocks, threads, chance or adapters", "[tidy]") {
+    for (const std::string use :
+         {"auto t = std::chrono::steady_clock::now();", "std::mutex m;", "std::jthread t;",
+          "std::mt19937_64 g;", "int x = rand();", "nng_close(s);", "cudaMalloc(&p, 1);",
+          "at::Tensor t;", "boinc_finish(0);", "std::this_thread::sleep_for(1s);"}) {
+        INFO(use);
+        CHECK(layers_object("peer/round/x.cpp", use));
+        CHECK_FALSE(layers_object("peer/round/x.cpp", "// " + use + "\n"));
+        CHECK_FALSE(layers_object("peer/round/x.cpp", "auto s = \"" + use + "\";\n"));
+    }
+    CHECK(layers_object("kernels/lamb.cpp", "x = std::fma(a, b, c);"));
+    CHECK(layers_object("kernels/lamb.cpp", "x = std::pow(a, b);"));
+    CHECK_FALSE(layers_object("kernels/lamb.cpp", "x = std::sqrt(a);"));
+    CHECK_FALSE(layers_object("peer/round/x.cpp", "operand(1); strand(2);"));
+}
+
+TEST_CASE("what is too long is found, whatever surrounds it", "[tidy]") {
+    const auto objects = [](const std::string& text) {
+        return check_limits({"peer/x.cpp", text}).size();
+    };
+    CHECK(objects(std::string(100, 'x') + "\n") == 0);
+    CHECK(objects(std::string(101, 'x') + "\n") == 1);
+    CHECK(objects(repeated("√", 100) + "\n") == 0);
+    CHECK(objects(repeated("\n", 500)) == 0);
+    CHECK(objects(repeated("\n", 501)) == 1);
+    CHECK(objects("void f() {\n" + repeated("  g();\n", 68) + "}\n") == 0);
+    CHECK(objects("void f() {\n" + repeated("  g();\n", 69) + "}\n") == 1);
+    CHECK(objects("A::A(int b)\n    : b_{b},\n      c_{1} {\n" + repeated("  g();\n", 68) +
+                  "}\n") == 1);
+    CHECK(objects("namespace n {\nclass A : public B<C()> {\n" + repeated("  void f();\n", 80) +
+                  "};\n}\n") == 0);
+    CHECK(objects("struct A {\n  void f() const noexcept {\n" + repeated("  if (x) {}\n", 69) +
+                  "  }\n};\n") == 1);
+    CHECK(objects("const char* brace = \"{\"; // {\n" + repeated("int x{'{'};\n", 80)) == 0);
+    CHECK(check_limits({"tests/CMakeLists.txt", repeated("\n", 41)}).size() == 1);
+    CHECK(check_limits({"setup", "#!/bin/sh\n" + std::string(101, 'x')}).size() == 1);
+}
+
+TEST_CASE("habits are found in their files", "[tidy]") {
+    CHECK(habits_object("peer/x.hpp", "int x;\n"));
+    CHECK_FALSE(habits_object("peer/x.hpp", "#pragma once\nint x;\n"));
+    CHECK(habits_object("peer/x.cpp", "using namespace std;\n"));
+    CHECK(habits_object("peer/x.cpp", "int x; \n"));
+    CHECK(habits_object("peer/x.cpp", "#include \"../x.hpp\"\n"));
+    CHECK(habits_object("peer/CMakeLists.txt", "file(GLOB all *.cpp)\n"));
+    CHECK(habits_object("tests/peer/x_test.cpp", "std::this_thread::sleep_for(1s);\n"));
+    CHECK_FALSE(habits_object("tests/integration/x_test.cpp", "sleep_for(1s);\n"));
+    CHECK(habits_object("README.md",
+                        "see /"
+                        "home/somebody/x\n"));
+    CHECK_FALSE(habits_object("README.md", "see https://example.org/work/x and work/y\n"));
+    CHECK(habits_object("peer/x.cpp",
+                        "// TO"
+                        "DO: now\n"));
+    CHECK_FALSE(habits_object("peer/x.cpp", "// TODO(perf): vectorise\n"));
+}
+
+TEST_CASE("a test that nobody builds and a folder that nobody explains are found", "[tidy]") {
+    const SourceFile readme{"README.md", ""};
+    const SourceFile tests_readme{"tests/README.md", ""};
+    const SourceFile list{"tests/CMakeLists.txt", "dedloc_test(a LABEL unit SOURCES a_test.cpp)"};
+    CHECK(check_tree({readme, tests_readme, list, {"tests/a_test.cpp", ""}}).empty());
+    CHECK(check_tree({readme, tests_readme, list, {"tests/b_test.cpp", ""}}).size() == 1);
+    CHECK(check_tree({readme, list}).size() == 1);
+}
+
+TEST_CASE("comments and literals are blanked, their lines kept", "[tidy]") {
+    CHECK(code_only("a // b\nc") == "a     \nc");
+    CHECK(code_only("a /* b\nc */ d") == "a     \n     d");
+    CHECK(code_only(R"(x = "a\"b" + 'c';)") == R"(x =        +    ;)");
+    CHECK(code_only("R\"(a)\" b").ends_with(" b"));
+    CHECK(code_only("1'000 + x") == "1'000 + x");
+}
+
+}  // namespace dedloc::tidy
