@@ -1,0 +1,132 @@
+#include "boinc_app/boinc_runtime.hpp"
+
+#include <api/boinc_api.h>
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc {
+namespace {
+
+// Exit status that BOINC's client knows as "aborted by the client".
+constexpr int kAbortedByClient = 194;
+
+void block_signals(std::initializer_list<int> signals) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : signals) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+class BoincRuntime final : public VolunteerRuntime {
+  public:
+    BoincRuntime() {
+        block_signals({SIGALRM});
+        BOINC_OPTIONS options;
+        boinc_options_defaults(options);
+        options.direct_process_action = 0;
+        if (const int code = boinc_init_options(&options); code != 0) {
+            throw Error{fmt::format("BOINC's runtime could not start (error {})", code)};
+        }
+        boinc_get_init_data(init_data_);
+    }
+
+    HostWish wish() override {
+        BOINC_STATUS status;
+        boinc_get_status(&status);
+        return {.is_suspended = status.suspended != 0 || status.network_suspended != 0,
+                .must_quit = status.quit_request != 0 || status.no_heartbeat != 0,
+                .is_aborted = status.abort_request != 0};
+    }
+    std::filesystem::path resolve(const std::string& open_name) override {
+        std::string path;
+        if (const int code = boinc_resolve_filename_s(open_name.c_str(), path); code != 0) {
+            throw InputError{
+                fmt::format("the job's file {} cannot be found (BOINC error {})", open_name, code)};
+        }
+        return path;
+    }
+    std::string result_name() const override { return init_data_.result_name; }
+    unsigned granted_cpus() const override {
+        return static_cast<unsigned>(std::max(1.0, std::floor(init_data_.ncpus)));
+    }
+    void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
+    void begin_writing() override { boinc_begin_critical_section(); }
+    void end_writing() override { boinc_end_critical_section(); }
+    void state_is_saved() override { boinc_checkpoint_completed(); }
+
+    [[noreturn]] void finish(int status) override {
+        boinc_finish(status);
+        std::abort();  // boinc_finish does not return
+    }
+    [[noreturn]] void quit() override {
+        // Not boinc_finish: without its file the client starts the job again later.
+        std::_Exit(wish().is_aborted ? kAbortedByClient : 0);
+    }
+    [[noreturn]] void come_back_in(std::chrono::seconds delay, const std::string& reason) override {
+        boinc_temporary_exit(static_cast<int>(delay.count()), reason.c_str());
+        std::abort();  // boinc_temporary_exit does not return
+    }
+
+  private:
+    APP_INIT_DATA init_data_;
+};
+
+volatile std::sig_atomic_t quit_signals = 0;
+
+void note_quit_signal(int) {
+    quit_signals = 1;
+}
+
+class StandaloneRuntime final : public VolunteerRuntime {
+  public:
+    explicit StandaloneRuntime(unsigned threads)
+        : threads_(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency())) {
+        struct sigaction action {};
+        action.sa_handler = note_quit_signal;
+        sigaction(SIGINT, &action, nullptr);
+        sigaction(SIGTERM, &action, nullptr);
+    }
+
+    HostWish wish() override {
+        return {.is_suspended = false, .must_quit = quit_signals != 0, .is_aborted = false};
+    }
+    std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
+    std::string result_name() const override { return {}; }
+    unsigned granted_cpus() const override { return threads_; }
+    void report_progress(double) override {}
+    void begin_writing() override {}
+    void end_writing() override {}
+    void state_is_saved() override {}
+    [[noreturn]] void finish(int status) override { std::exit(status); }
+    [[noreturn]] void quit() override { std::exit(0); }
+    [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {
+        std::exit(1);
+    }
+
+  private:
+    const unsigned threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<VolunteerRuntime> make_boinc_runtime() {
+    return std::make_unique<BoincRuntime>();
+}
+
+std::unique_ptr<VolunteerRuntime> make_standalone_runtime(unsigned threads) {
+    return std::make_unique<StandaloneRuntime>(threads);
+}
+
+bool is_in_boinc_slot() {
+    return std::filesystem::exists(INIT_DATA_FILE);
+}
+
+}  // namespace dedloc

@@ -1,0 +1,145 @@
+#include "boinc_app/training/batch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::training {
+namespace {
+
+using Tokens = std::vector<std::uint16_t>;
+
+constexpr double kHiddenShare = 0.15;
+constexpr double kMaskedShare = 0.8;  // of the hidden: shown as the mask token
+constexpr double kRandomShare = 0.5;  // of the rest: shown as a random token, else as it is
+
+/// Cuts the pair to `limit` tokens together, always from the end of the longer one.
+void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
+    while (first.size() + second.size() > limit) {
+        (first.size() > second.size() ? first : second).pop_back();
+    }
+}
+
+}  // namespace
+
+Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step,
+                          std::uint64_t index) {
+    Random random{run_seed};
+    for (std::size_t at = 0; at < peer.bytes.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, peer.bytes.data() + at, sizeof(word));
+        random = random.split(word);
+    }
+    return random.split(step.value()).split(index);
+}
+
+Sampler::Sampler(const wire::RunFile& run, std::span<const wire::Shard> shards)
+    : vocabulary_(run.model.vocabulary),
+      sequence_length_(run.sequence_length),
+      micro_batch_(run.micro_batch),
+      special_(run.special_tokens),
+      shards_(shards) {
+    for (std::uint32_t shard = 0; shard < shards.size(); ++shard) {
+        if (shards[shard].vocabulary != vocabulary_) {
+            throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}", shard,
+                                         shards[shard].vocabulary, vocabulary_)};
+        }
+        std::uint32_t sentence = 0;
+        for (const std::uint32_t end : shards[shard].document_ends) {
+            for (; sentence + 1 < end; ++sentence) starts_.push_back({shard, sentence, end});
+            sentence = end;
+        }
+    }
+    if (starts_.empty()) throw InputError{"no document of the shards has two sentences"};
+}
+
+Sampler::Sample Sampler::draw_sample(Random& random) const {
+    const Start start = starts_[random.below(starts_.size())];
+    const wire::Shard& shard = shards_[start.shard];
+    const std::size_t limit = sequence_length_ - 3;  // class token and two separators
+
+    std::size_t end = start.sentence;
+    for (std::size_t length = 0; end < start.document_end; ++end) {
+        if (length >= limit && end >= start.sentence + 2) break;
+        length += shard.sentence(end).size();
+    }
+    const std::size_t cut = start.sentence + 1 + random.below(end - start.sentence - 1);
+    const auto joined = [&shard](std::size_t from, std::size_t to) {
+        Tokens tokens;
+        for (; from < to; ++from) {
+            const auto sentence = shard.sentence(from);
+            tokens.insert(tokens.end(), sentence.begin(), sentence.end());
+        }
+        return tokens;
+    };
+    Tokens first = joined(start.sentence, cut);
+    Tokens second = joined(cut, end);
+    const bool is_swapped = random.below(2) == 1;
+    if (is_swapped) std::swap(first, second);
+    cut_longest_first(first, second, limit);
+
+    Sample sample{
+        .tokens = {special_.cls}, .first_length = first.size() + 2, .is_swapped = is_swapped};
+    sample.tokens.insert(sample.tokens.end(), first.begin(), first.end());
+    sample.tokens.push_back(special_.sep);
+    sample.tokens.insert(sample.tokens.end(), second.begin(), second.end());
+    sample.tokens.push_back(special_.sep);
+    return sample;
+}
+
+void Sampler::hide_tokens(const Sample& sample, std::size_t row, Random& random,
+                          MicroBatch& batch) const {
+    std::vector<std::size_t> candidates;
+    for (std::size_t at = 0; at < sample.tokens.size(); ++at) {
+        const std::uint16_t token = sample.tokens[at];
+        if (token != special_.cls && token != special_.sep && token != special_.pad) {
+            candidates.push_back(at);
+        }
+    }
+    if (candidates.empty()) candidates.push_back(1);
+    std::vector<std::size_t> hidden;
+    for (const std::size_t at : candidates) {
+        if (random.uniform() < kHiddenShare) hidden.push_back(at);
+    }
+    if (hidden.empty()) hidden.push_back(candidates[random.below(candidates.size())]);
+    for (const std::size_t at : hidden) {
+        const std::size_t position = row * batch.length + at;
+        batch.hidden_at.push_back(static_cast<std::int64_t>(position));
+        batch.hidden_tokens.push_back(sample.tokens[at]);
+        batch.hidden_weights.push_back(1.0f / static_cast<float>(hidden.size()));
+        if (random.uniform() < kMaskedShare) {
+            batch.tokens[position] = special_.mask;
+        } else if (random.uniform() < kRandomShare) {
+            batch.tokens[position] = static_cast<std::int64_t>(random.below(vocabulary_));
+        }
+    }
+}
+
+MicroBatch Sampler::draw(Random random) const {
+    std::vector<Sample> samples;
+    MicroBatch batch;
+    batch.samples = micro_batch_;
+    for (std::size_t row = 0; row < micro_batch_; ++row) {
+        samples.push_back(draw_sample(random));
+        batch.length = std::max(batch.length, samples.back().tokens.size());
+    }
+    batch.tokens.assign(batch.samples * batch.length, special_.pad);
+    batch.types.assign(batch.samples * batch.length, 0);
+    for (std::size_t row = 0; row < micro_batch_; ++row) {
+        const Sample& sample = samples[row];
+        const auto begin = static_cast<std::ptrdiff_t>(row * batch.length);
+        std::copy(sample.tokens.begin(), sample.tokens.end(), batch.tokens.begin() + begin);
+        std::fill(batch.types.begin() + begin + static_cast<std::ptrdiff_t>(sample.first_length),
+                  batch.types.begin() + begin + static_cast<std::ptrdiff_t>(sample.tokens.size()),
+                  1);
+        batch.row_lengths.push_back(static_cast<std::int64_t>(sample.tokens.size()));
+        batch.is_swapped.push_back(sample.is_swapped ? 1 : 0);
+        hide_tokens(sample, row, random, batch);
+    }
+    return batch;
+}
+
+}  // namespace dedloc::training

@@ -1,0 +1,79 @@
+// Samples for masked-LM and sentence order, drawn from shards.
+//
+// Which samples a micro-batch holds, how they are cut and which tokens are hidden follows from
+// public numbers alone, so anybody can draw the same micro-batch again:
+//
+//     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
+//
+// with w the peer key as four little-endian 64-bit words. Every peer draws from the whole corpus
+// by itself, as in DeDLOC; nothing is partitioned.
+//
+// Differences from DeDLOC's data pipeline: a sample starts at any sentence that another one of its
+// document follows, not at fixed cuts; a sample whose draw hides no token hides one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "peer/base/digest.hpp"
+#include "peer/base/random.hpp"
+#include "peer/base/units.hpp"
+#include "peer/wire/run_file.hpp"
+#include "peer/wire/shard.hpp"
+
+namespace dedloc::training {
+
+/// Some samples, padded to the longest of them. Rows are samples; positions count row by row.
+struct MicroBatch {
+    std::size_t samples = 0;
+    std::size_t length = 0;            ///< tokens a row, padding included
+    std::vector<std::int64_t> tokens;  ///< samples × length, hidden ones replaced
+    std::vector<std::int64_t> types;  ///< samples × length: 0 for the first part, 1 for the second
+    std::vector<std::int64_t> row_lengths;    ///< tokens of each row before its padding
+    std::vector<std::int64_t> hidden_at;      ///< positions of the tokens to predict, ascending
+    std::vector<std::int64_t> hidden_tokens;  ///< what stood there
+    std::vector<float> hidden_weights;        ///< 1 ÷ number of hidden tokens of that sample
+    std::vector<std::int64_t> is_swapped;     ///< per sample: 1 when the second part comes first
+    bool operator==(const MicroBatch&) const = default;
+};
+
+/// Where a peer's random numbers for one micro-batch start.
+Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step,
+                          std::uint64_t index);
+
+/// Draws micro-batches. The shards must outlive it. Thread: any, one at a time.
+class Sampler {
+  public:
+    /// Errors  InputError when a shard's vocabulary is not the model's, or no document has two
+    ///         sentences
+    Sampler(const wire::RunFile& run, std::span<const wire::Shard> shards);
+
+    /// `run.micro_batch` samples.
+    MicroBatch draw(Random random) const;
+
+  private:
+    struct Start {
+        std::uint32_t shard;
+        std::uint32_t sentence;
+        std::uint32_t document_end;
+    };
+    struct Sample {
+        std::vector<std::uint16_t> tokens;
+        std::size_t first_length = 0;  ///< tokens up to and with the first separator
+        bool is_swapped = false;
+    };
+    Sample draw_sample(Random& random) const;
+    void hide_tokens(const Sample& sample, std::size_t row, Random& random,
+                     MicroBatch& batch) const;
+
+    const std::uint64_t vocabulary_;
+    const std::size_t sequence_length_;
+    const std::size_t micro_batch_;
+    const wire::SpecialTokens special_;
+    const std::span<const wire::Shard> shards_;
+    std::vector<Start> starts_;
+};
+
+}  // namespace dedloc::training

@@ -1,0 +1,215 @@
+#include "boinc_app/training/swarm_trainer.hpp"
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/batch.hpp"
+#include "kernels/accumulate.hpp"
+#include "peer/base/check.hpp"
+#include "peer/state/run_state.hpp"
+
+namespace dedloc::training {
+namespace {
+
+// The core asks for a handful of things a step and waits for their answers.
+constexpr std::size_t kMaxCommands = 256;
+// Weight of the newest micro-batch in the reported speed.
+constexpr double kRateWeight = 0.2;
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+/// Everything the training thread owns.
+class SwarmTrainer::Worker {
+  public:
+    Worker(const wire::RunFile& run, std::span<const wire::Shard> shards,
+           SwarmTrainerOptions options, EventSink sink)
+        : run_(run),
+          options_(std::move(options)),
+          sink_(std::move(sink)),
+          sampler_(run, shards),
+          model_(run),
+          state_(state::tensor_ranges(run), state::lamb_settings(run)),
+          gradient_(model_.element_count()) {}
+
+    const SwarmTrainerOptions& options() const { return options_; }
+    bool is_working() const { return is_working_; }
+
+    void operator()(const Work& command) {
+        if (!has_state_ || command.step != state_.step() || is_working_) return;
+        forget_sum();
+        is_working_ = true;
+    }
+
+    void operator()(const Freeze& command) {
+        const bool is_ours = has_state_ && command.step == state_.step() && samples_ > 0;
+        Contribution contribution;
+        if (is_ours) {
+            contribution = {.samples = Samples{samples_},
+                            .loss_sum = loss_sum_,
+                            .is_finite = is_finite_,
+                            .sum = std::make_shared<const FloatVector>(std::move(sum_))};
+        }
+        is_working_ = false;
+        forget_sum();
+        sink_(event::ContributionFrozen{command.step, std::move(contribution)});
+    }
+
+    void operator()(const Apply& command) {
+        DEDLOC_CHECK(has_state_ && command.step == state_.step(), "an update follows its state",
+                     command.step.value(), state_.step().value());
+        state_.apply(*command.average, command.scalars);
+        enter_state();
+    }
+
+    void operator()(const Snapshot&) {
+        if (!has_state_) return;
+        const auto bytes = state_.bytes();
+        sink_(event::SnapshotTaken{state_.step(), state_.digest(),
+                                   std::make_shared<const Buffer>(bytes.begin(), bytes.end())});
+    }
+
+    void operator()(const Load& command) {
+        if (!state_.restore(command.step, *command.bytes, command.digest)) {
+            sink_(event::StateRefused{command.step});
+            return;
+        }
+        has_state_ = true;
+        enter_state();
+    }
+
+    void operator()(const Pause&) {
+        is_working_ = false;
+        forget_sum();
+    }
+
+    void operator()(const Stop&) {}
+
+    void compute_micro_batch() {
+        const auto begin = Clock::now();
+        const MicroBatch batch = sampler_.draw(
+            micro_batch_random(run_.seed, options_.peer, state_.step(), next_micro_batch_++));
+        if (sum_.empty()) sum_.assign(gradient_.size(), 0.0f);
+        loss_sum_ += model_.gradient(batch, gradient_);
+        is_finite_ = kernels::accumulate(sum_, gradient_, 1.0f).is_finite && is_finite_;
+        samples_ += batch.samples;
+        note_speed(batch.samples, std::chrono::duration<double>(Clock::now() - begin).count());
+        sink_(event::Progressed{state_.step(), Samples{samples_}, samples_per_second_});
+    }
+
+  private:
+    void enter_state() {
+        is_working_ = false;
+        forget_sum();
+        next_micro_batch_ = 0;
+        model_.set_parameters(state_.parameters());
+        sink_(event::StateReached{state_.step(), state_.digest()});
+    }
+
+    void forget_sum() {
+        sum_.clear();
+        samples_ = 0;
+        loss_sum_ = 0;
+        is_finite_ = true;
+    }
+
+    void note_speed(std::size_t samples, double seconds) {
+        if (seconds <= 0) return;
+        const double now = static_cast<double>(samples) / seconds;
+        samples_per_second_ +=
+            (samples_per_second_ > 0 ? kRateWeight : 1) * (now - samples_per_second_);
+    }
+
+    const wire::RunFile& run_;
+    const SwarmTrainerOptions options_;
+    const EventSink sink_;
+    const Sampler sampler_;
+    Albert model_;
+    state::ModelState state_;
+    bool has_state_ = false;
+    bool is_working_ = false;
+    std::uint64_t next_micro_batch_ = 0;
+    FloatVector gradient_;
+    FloatVector sum_;
+    std::uint64_t samples_ = 0;
+    double loss_sum_ = 0;
+    bool is_finite_ = true;
+    double samples_per_second_ = 0;
+};
+
+SwarmTrainer::SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,
+                           SwarmTrainerOptions options, EventSink sink)
+    : worker_(std::make_unique<Worker>(run, shards, std::move(options), std::move(sink))),
+      thread_([this] { this->run(*worker_); }) {}
+
+SwarmTrainer::~SwarmTrainer() {
+    {
+        const std::lock_guard lock(mutex_);
+        commands_.clear();
+        commands_.push_back(Stop{});
+    }
+    given_.notify_one();
+    thread_.join();
+}
+
+void SwarmTrainer::give(Command command) {
+    {
+        const std::lock_guard lock(mutex_);
+        DEDLOC_CHECK(commands_.size() < kMaxCommands,
+                     "the trainer is asked faster than it answers");
+        commands_.push_back(std::move(command));
+    }
+    given_.notify_one();
+}
+
+void SwarmTrainer::run(Worker& worker) {
+    try {
+        set_compute_threads(worker.options().threads);
+        for (;;) {
+            std::optional<Command> command;
+            {
+                std::unique_lock lock(mutex_);
+                if (!worker.is_working()) given_.wait(lock, [this] { return !commands_.empty(); });
+                if (!commands_.empty()) {
+                    command = std::move(commands_.front());
+                    commands_.pop_front();
+                }
+            }
+            if (!command) {
+                worker.compute_micro_batch();
+            } else if (std::holds_alternative<Stop>(*command)) {
+                return;
+            } else {
+                std::visit(worker, *command);
+            }
+        }
+    } catch (const std::exception& error) {
+        if (worker.options().failed) worker.options().failed(error.what());
+    }
+}
+
+void SwarmTrainer::work(StepIndex step) {
+    give(Work{step});
+}
+void SwarmTrainer::freeze(StepIndex step) {
+    give(Freeze{step});
+}
+void SwarmTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
+    give(Apply{step, std::move(average), scalars});
+}
+void SwarmTrainer::snapshot() {
+    give(Snapshot{});
+}
+void SwarmTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
+    give(Load{step, digest, std::move(bytes)});
+}
+void SwarmTrainer::pause() {
+    give(Pause{});
+}
+
+}  // namespace dedloc::training

@@ -1,0 +1,174 @@
+// The model: what it costs to know nothing, that its gradients are its loss's, and that it learns.
+#include "boinc_app/training/albert.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "kernels/accumulate.hpp"
+#include "peer/base/error.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+using test::skewed_shard;
+using test::tiny_run;
+using test::TinyShape;
+
+struct Fixture {
+    explicit Fixture(const TinyShape& shape = {})
+        : run(tiny_run(shape)),
+          shards{skewed_shard(run, 1)},
+          sampler(run, shards),
+          model(run),
+          parameters(state::initial_parameters(run)) {
+        set_compute_threads(1);
+        model.set_parameters(parameters);
+    }
+    MicroBatch batch(std::uint64_t index) const {
+        return sampler.draw(micro_batch_random(run.seed, PeerKey{}, StepIndex{0}, index));
+    }
+    FloatVector gradient(const MicroBatch& batch) {
+        FloatVector gradient(model.element_count());
+        model.gradient(batch, gradient);
+        return gradient;
+    }
+
+    wire::RunFile run;
+    std::vector<wire::Shard> shards;
+    Sampler sampler;
+    Albert model;
+    FloatVector parameters;
+};
+
+double norm(std::span<const float> values) {
+    double sum = 0;
+    for (const float x : values) sum += static_cast<double>(x) * static_cast<double>(x);
+    return std::sqrt(sum);
+}
+
+TEST_CASE("the initial loss is that of guessing among all words and two orders", "[training]") {
+    Fixture tiny{{.vocabulary = 1'000, .width = 128, .length = 64, .micro_batch = 32}};
+    const double loss = tiny.model.loss(tiny.batch(0)) / 32;
+    CHECK(loss == Approx(std::log(1'000) + std::log(2)).margin(0.1));
+}
+
+TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]") {
+    Fixture tiny;
+    // Larger than at the start, so that attention has something to say.
+    Random random{3};
+    for (float& x : tiny.parameters) x += static_cast<float>(0.15 * random.near_normal());
+    tiny.model.set_parameters(tiny.parameters);
+    const MicroBatch batch = tiny.batch(0);
+    const FloatVector gradient = tiny.gradient(batch);
+    std::size_t offset = 0;
+    for (const wire::TensorSpec& tensor : tiny.run.tensors) {
+        const auto slope = std::span{gradient}.subspan(offset, tensor.count());
+        const double steepness = norm(slope);
+        // Along its own gradient the loss changes by the gradient's norm for each unit.
+        const double step = 2e-2 / std::max(1.0, steepness);
+        const auto loss_at = [&](double distance) {
+            FloatVector moved = tiny.parameters;
+            for (std::size_t i = 0; i < slope.size() && steepness > 0; ++i) {
+                moved[offset + i] += static_cast<float>(distance * slope[i] / steepness);
+            }
+            tiny.model.set_parameters(moved);
+            return tiny.model.loss(batch);
+        };
+        const double measured = (loss_at(step) - loss_at(-step)) / (2 * step);
+        CAPTURE(tensor.name, measured, steepness);
+        CHECK(measured == Approx(steepness).epsilon(0.02).margin(5e-3));
+        offset += tensor.count();
+    }
+    CHECK(offset == gradient.size());
+}
+
+TEST_CASE("the same micro-batch gives the same bits twice, also from another model object",
+          "[training]") {
+    Fixture one;
+    Fixture other;
+    const FloatVector first = one.gradient(one.batch(0));
+    one.gradient(one.batch(1));
+    CHECK(one.gradient(one.batch(0)) == first);
+    CHECK(other.gradient(other.batch(0)) == first);
+}
+
+TEST_CASE("the gradient of a micro-batch is the sum of its samples' gradients", "[training]") {
+    Fixture tiny;
+    const MicroBatch whole = tiny.batch(0);
+    const FloatVector expected = tiny.gradient(whole);
+    FloatVector sum(expected.size());
+    double loss = 0;
+    for (std::size_t row = 0; row < whole.samples; ++row) {
+        MicroBatch one;
+        one.samples = 1;
+        one.length = whole.length;
+        const auto begin = static_cast<std::ptrdiff_t>(row * whole.length);
+        const auto end = begin + static_cast<std::ptrdiff_t>(whole.length);
+        one.tokens.assign(whole.tokens.begin() + begin, whole.tokens.begin() + end);
+        one.types.assign(whole.types.begin() + begin, whole.types.begin() + end);
+        one.row_lengths = {whole.row_lengths[row]};
+        one.is_swapped = {whole.is_swapped[row]};
+        for (std::size_t i = 0; i < whole.hidden_at.size(); ++i) {
+            if (whole.hidden_at[i] < begin || whole.hidden_at[i] >= end) continue;
+            one.hidden_at.push_back(whole.hidden_at[i] - begin);
+            one.hidden_tokens.push_back(whole.hidden_tokens[i]);
+            one.hidden_weights.push_back(whole.hidden_weights[i]);
+        }
+        loss += tiny.model.loss(one);
+        kernels::accumulate(sum, tiny.gradient(one), 1.0f);
+    }
+    CHECK(loss == Approx(tiny.model.loss(whole)).epsilon(1e-5));
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= expected[i];
+    CHECK(norm(sum) < 1e-5 * norm(expected));
+}
+
+TEST_CASE("what stands behind a row's end does not change its loss", "[training]") {
+    Fixture tiny;
+    MicroBatch batch = tiny.batch(0);
+    const double loss = tiny.model.loss(batch);
+    bool has_padding = false;
+    for (std::size_t row = 0; row < batch.samples; ++row) {
+        for (auto at = static_cast<std::size_t>(batch.row_lengths[row]); at < batch.length; ++at) {
+            batch.tokens[row * batch.length + at] = 17;
+            has_padding = true;
+        }
+    }
+    REQUIRE(has_padding);
+    CHECK(tiny.model.loss(batch) == Approx(loss).epsilon(1e-6));
+}
+
+TEST_CASE("the loss on a batch it never saw falls in thirty steps of one peer", "[training]") {
+    Fixture tiny{{.micro_batch = 32}};
+    tiny.run.optimizer.learning_rate = 0.3;
+    const state::LambSettings settings = state::lamb_settings(tiny.run);
+    state::ModelState state{state::tensor_ranges(tiny.run), settings};
+    state.initialise(tiny.parameters);
+    const MicroBatch unseen = tiny.batch(1'000);
+    const double before = tiny.model.loss(unseen) / 32;
+    for (std::uint64_t step = 0; step < 30; ++step) {
+        FloatVector average = tiny.gradient(tiny.batch(step));
+        for (float& x : average) x /= 32;
+        state.apply(average, state::lamb_scalars(settings, StepIndex{step}));
+        tiny.model.set_parameters(state.parameters());
+    }
+    const double after = tiny.model.loss(unseen) / 32;
+    CAPTURE(before, after);
+    CHECK(after < before - 0.3);
+}
+
+TEST_CASE("a run file with other tensors than the model's is refused by name", "[training]") {
+    wire::RunFile run = tiny_run();
+    run.tensors[4].shape = {31};
+    CHECK_THROWS_WITH(Albert(run), Catch::Contains("albert.embeddings.LayerNorm.bias") &&
+                                       Catch::Contains("[31]") && Catch::Contains("[32]"));
+    run = tiny_run();
+    std::swap(run.tensors[5], run.tensors[6]);
+    CHECK_THROWS_AS(Albert(run), InputError);
+    run.tensors.pop_back();
+    CHECK_THROWS_WITH(Albert(run), Catch::Contains("lists 31 tensors"));
+}
+
+}  // namespace
+}  // namespace dedloc::training

@@ -1,0 +1,115 @@
+// What a micro-batch holds: it follows from public numbers, and every sample is well formed.
+#include "boinc_app/training/batch.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <set>
+
+#include "peer/base/error.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+using test::skewed_shard;
+using test::tiny_run;
+
+PeerKey peer(unsigned char name) {
+    PeerKey key;
+    key.bytes.fill(std::byte{name});
+    return key;
+}
+
+TEST_CASE("equal public numbers draw equal micro-batches and any other number another one",
+          "[training]") {
+    const wire::RunFile run = tiny_run();
+    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const Sampler sampler{run, shards};
+    const auto draw = [&](std::uint64_t seed, unsigned char who, std::uint64_t step,
+                          std::uint64_t index) {
+        return sampler.draw(micro_batch_random(seed, peer(who), StepIndex{step}, index));
+    };
+    const MicroBatch batch = draw(42, 1, 7, 3);
+    CHECK(batch == draw(42, 1, 7, 3));
+    CHECK_FALSE(batch == draw(43, 1, 7, 3));
+    CHECK_FALSE(batch == draw(42, 2, 7, 3));
+    CHECK_FALSE(batch == draw(42, 1, 8, 3));
+    CHECK_FALSE(batch == draw(42, 1, 7, 4));
+}
+
+TEST_CASE("every sample is two parts between class token and separators, then padding",
+          "[training][property]") {
+    wire::RunFile run = tiny_run();
+    const std::vector<wire::Shard> shards{skewed_shard(run, 1), skewed_shard(run, 2)};
+    run.sequence_length = GENERATE(std::uint64_t{8}, std::uint64_t{13}, std::uint64_t{32});
+    const Sampler sampler{run, shards};
+    for (std::uint64_t index = 0; index < 200; ++index) {
+        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        REQUIRE(batch.samples == run.micro_batch);
+        REQUIRE(batch.length <= run.sequence_length);
+        REQUIRE(batch.tokens.size() == batch.samples * batch.length);
+        std::vector<std::int64_t> tokens = batch.tokens;
+        for (std::size_t i = 0; i < batch.hidden_at.size(); ++i) {
+            tokens[static_cast<std::size_t>(batch.hidden_at[i])] = batch.hidden_tokens[i];
+        }
+        for (std::size_t row = 0; row < batch.samples; ++row) {
+            const auto length = static_cast<std::size_t>(batch.row_lengths[row]);
+            const auto* first = &tokens[row * batch.length];
+            const auto* types = &batch.types[row * batch.length];
+            CHECK(first[0] == run.special_tokens.cls);
+            CHECK(first[length - 1] == run.special_tokens.sep);
+            CHECK(std::count(first, first + length, run.special_tokens.sep) == 2);
+            const auto types_sum = std::accumulate(types, types + length, std::int64_t{0});
+            CHECK(types_sum >= 2);
+            CHECK(first[length - 1 - static_cast<std::size_t>(types_sum)] ==
+                  run.special_tokens.sep);
+            for (std::size_t at = length; at < batch.length; ++at) {
+                CHECK(first[at] == run.special_tokens.pad);
+            }
+        }
+    }
+}
+
+TEST_CASE("each sample hides at least one token and its weights add up to one",
+          "[training][property]") {
+    const wire::RunFile run = tiny_run();
+    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const Sampler sampler{run, shards};
+    std::uint64_t hidden = 0, tokens = 0, swapped = 0, samples = 0;
+    for (std::uint64_t index = 0; index < 500; ++index) {
+        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        std::vector<double> weight(batch.samples);
+        for (std::size_t i = 0; i < batch.hidden_at.size(); ++i) {
+            weight[static_cast<std::size_t>(batch.hidden_at[i]) / batch.length] +=
+                static_cast<double>(batch.hidden_weights[i]);
+        }
+        for (const double sum : weight) CHECK(sum == Approx(1.0));
+        CHECK(std::set(batch.hidden_at.begin(), batch.hidden_at.end()).size() ==
+              batch.hidden_at.size());
+        hidden += batch.hidden_at.size();
+        for (const auto length : batch.row_lengths)
+            tokens += static_cast<std::uint64_t>(length - 3);
+        for (const auto is_swapped : batch.is_swapped) swapped += is_swapped == 1 ? 1 : 0;
+        samples += batch.samples;
+    }
+    CHECK(static_cast<double>(hidden) / static_cast<double>(tokens) == Approx(0.15).margin(0.02));
+    CHECK(static_cast<double>(swapped) / static_cast<double>(samples) == Approx(0.5).margin(0.05));
+}
+
+TEST_CASE("a shard of another vocabulary or without two sentences together is refused",
+          "[training]") {
+    const wire::RunFile run = tiny_run();
+    wire::ShardBuilder other{61};
+    other.add_sentence(std::vector<std::uint16_t>{5, 6});
+    const std::vector<wire::Shard> foreign{std::move(other).finish()};
+    CHECK_THROWS_AS(Sampler(run, foreign), InputError);
+    wire::ShardBuilder lonely{60};
+    lonely.add_sentence(std::vector<std::uint16_t>{5, 6});
+    lonely.end_document();
+    lonely.add_sentence(std::vector<std::uint16_t>{7});
+    const std::vector<wire::Shard> lone{std::move(lonely).finish()};
+    CHECK_THROWS_AS(Sampler(run, lone), InputError);
+}
+
+}  // namespace
+}  // namespace dedloc::training

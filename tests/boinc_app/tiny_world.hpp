@@ -1,0 +1,67 @@
+// A tiny model and a corpus made here: enough to learn from in seconds.
+#pragma once
+
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/wire/albert_layout.hpp"
+#include "peer/wire/run_file.hpp"
+#include "peer/wire/shard.hpp"
+
+namespace dedloc::test {
+
+struct TinyShape {
+    std::uint64_t vocabulary = 60;
+    std::uint64_t width = 32;
+    std::uint64_t layers = 2;
+    std::uint64_t length = 32;
+    std::uint64_t micro_batch = 4;
+};
+
+inline wire::RunFile tiny_run(const TinyShape& shape = {}) {
+    wire::RunFile run;
+    run.name = "tiny";
+    run.seed = 42;
+    run.model = {.architecture = "albert",
+                 .vocabulary = shape.vocabulary,
+                 .embedding = shape.width,
+                 .hidden = shape.width,
+                 .layers = shape.layers,
+                 .heads = 2,
+                 .ffn = 4 * shape.width,
+                 .positions = shape.length};
+    run.sequence_length = shape.length;
+    run.micro_batch = shape.micro_batch;
+    run.target_batch = 3 * shape.micro_batch;
+    run.steps = 100;
+    run.optimizer.learning_rate = 0.02;
+    run.optimizer.warmup_steps = 5;
+    run.flops_per_sample = wire::albert_flops_per_sample(run.model, run.sequence_length);
+    run.tensors = wire::albert_tensors(run.model);
+    return run;
+}
+
+/// Documents whose words are unequally common, as in real text: half of them are among the first
+/// eighth of the vocabulary. A model that learns nothing else learns that.
+inline wire::Shard skewed_shard(const wire::RunFile& run, std::uint64_t seed) {
+    Random random{seed};
+    constexpr std::uint32_t kFirstWord = 5;
+    const auto vocabulary = static_cast<std::uint32_t>(run.model.vocabulary);
+    const auto draw_word = [&] {
+        const double x = random.uniform();
+        const auto word = static_cast<std::uint32_t>(x * x * x * (vocabulary - kFirstWord));
+        return static_cast<std::uint16_t>(kFirstWord + word);
+    };
+    wire::ShardBuilder builder{vocabulary};
+    for (int document = 0; document < 40; ++document) {
+        for (int sentence = 0; sentence < 8; ++sentence) {
+            std::vector<std::uint16_t> tokens(3 + random.below(5));
+            for (std::uint16_t& token : tokens) token = draw_word();
+            builder.add_sentence(tokens);
+        }
+        builder.end_document();
+    }
+    return std::move(builder).finish();
+}
+
+}  // namespace dedloc::test
