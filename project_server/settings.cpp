@@ -107,10 +107,10 @@ std::string read_text(const std::filesystem::path& file) {
     return std::move(text).str();
 }
 
-void write_text(const std::filesystem::path& file, const std::string& text) {
+void write_text(const std::filesystem::path& file, const std::string& text, unsigned mode) {
     auto beside = file;
     beside += ".new";
-    const int out = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int out = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     if (out < 0) {
         throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
     }

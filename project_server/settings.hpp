@@ -30,6 +30,6 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
 std::string read_text(const std::filesystem::path& file);
 /// Writes beside, flushes to disk, renames: readers see the old or the new file, never a half.
 /// Errors: IoError.
-void write_text(const std::filesystem::path& file, const std::string& text);
+void write_text(const std::filesystem::path& file, const std::string& text, unsigned mode = 0644);
 
 }  // namespace dedloc::server

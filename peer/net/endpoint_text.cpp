@@ -17,30 +17,6 @@ namespace dedloc::net {
 
 namespace {
 
-struct HostAndPort {
-    std::string host;
-    std::uint16_t port = 0;
-};
-
-std::optional<HostAndPort> split(std::string_view text) {
-    const std::size_t colon = text.rfind(':');
-    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-    std::string_view host = text.substr(0, colon);
-    const std::string_view digits = text.substr(colon + 1);
-    if (host.front() == '[') {
-        if (host.size() < 3 || host.back() != ']') return std::nullopt;
-        host = host.substr(1, host.size() - 2);
-    } else if (host.find(':') != std::string_view::npos) {
-        return std::nullopt;
-    }
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (error != std::errc{} || digits.empty() || end != digits.data() + digits.size()) {
-        return std::nullopt;
-    }
-    return HostAndPort{std::string(host), port};
-}
-
 std::optional<std::uint32_t> ipv4_of(const std::string& host) {
     in_addr address{};
     if (inet_pton(AF_INET, host.c_str(), &address) != 1) return std::nullopt;
@@ -76,14 +52,33 @@ bool is_private_host(const std::string& host) {
     return v6 && (((*v6)[0] & 0xfe) == 0xfc || ((*v6)[0] == 0xfe && ((*v6)[1] & 0xc0) == 0x80));
 }
 
+std::optional<Endpoint> split_host_and_port(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+    std::string_view host = text.substr(0, colon);
+    const std::string_view digits = text.substr(colon + 1);
+    if (host.front() == '[') {
+        if (host.size() < 3 || host.back() != ']') return std::nullopt;
+        host = host.substr(1, host.size() - 2);
+    } else if (host.find(':') != std::string_view::npos) {
+        return std::nullopt;
+    }
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (error != std::errc{} || digits.empty() || end != digits.data() + digits.size()) {
+        return std::nullopt;
+    }
+    return Endpoint{std::string(host), port};
+}
+
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
-    auto parts = split(text);
+    auto parts = split_host_and_port(text);
     if (!parts || !is_numeric_host(parts->host)) return std::nullopt;
-    return Endpoint{std::move(parts->host), parts->port};
+    return parts;
 }
 
 Endpoint resolve_endpoint(const std::string& text) {
-    const auto parts = split(text);
+    const auto parts = split_host_and_port(text);
     if (!parts || parts->port == 0) {
         throw InputError(fmt::format("\"{}\" is not an address of the form HOST:PORT", text));
     }

@@ -17,6 +17,10 @@ bool is_loopback_host(const std::string& host);
 /// of the internet.
 bool is_private_host(const std::string& host);
 
+/// Splits "HOST:PORT", HOST being a name, an IPv4 address or an IPv6 one in brackets (which the
+/// result lacks).
+std::optional<Endpoint> split_host_and_port(std::string_view text);
+
 /// "192.0.2.1:80" or "[2001:db8::1]:80". Nothing if the host is not numeric or the port not in [0,
 /// 65535].
 std::optional<Endpoint> parse_endpoint(std::string_view text);

@@ -146,17 +146,21 @@ void NngTransport::Impl::listen(const Endpoint& endpoint) {
 
 void NngTransport::Impl::accepted() {
     const int status = accept_.result();
+    const bool is_accept = !std::exchange(accept_pauses_, false);
+    NngStream stream;
+    if (is_accept && status == 0) {
+        stream.reset(static_cast<nng_stream*>(nng_aio_get_output(accept_.get(), 0)));
+    }
     {
         const std::lock_guard lock(mutex_);
         if (is_stopping_ || status == NNG_ECLOSED || status == NNG_ECANCELED) return;
     }
-    if (!std::exchange(accept_pauses_, false)) {
-        if (status != 0) {
-            accept_pauses_ = true;
-            nng_sleep_aio(kAcceptPauseMilliseconds, accept_.get());
-            return;
-        }
-        NngStream stream(static_cast<nng_stream*>(nng_aio_get_output(accept_.get(), 0)));
+    if (is_accept && status != 0) {
+        accept_pauses_ = true;
+        nng_sleep_aio(kAcceptPauseMilliseconds, accept_.get());
+        return;
+    }
+    if (stream) {
         const Endpoint remote = remote_of(stream.get());
         adopt(std::move(stream), remote, false);
     }

@@ -1,15 +1,12 @@
 #include "project_server/cli/closure.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
-#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "project_server/cli/process.hpp"
 
@@ -58,26 +55,6 @@ std::vector<Needed> library_closure(const std::filesystem::path& program) {
         throw InputError(fmt::format("{} is no dynamically linked program", program.string()));
     }
     return parse_ldd(listed.output);
-}
-
-std::string physical_name(const std::string& stem, const std::filesystem::path& file) {
-    std::ifstream input(file, std::ios::binary);
-    if (!input) throw IoError(fmt::format("cannot read {}", file.string()));
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, nullptr, 0, 32);
-    std::vector<char> piece(std::size_t{1} << 20);
-    while (input) {
-        input.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-        const auto bytes =
-            std::as_bytes(std::span(piece.data(), static_cast<std::size_t>(input.gcount())));
-        crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(bytes.data()),
-                                  bytes.size());
-    }
-    if (input.bad()) throw IoError(fmt::format("cannot read {}", file.string()));
-    std::array<std::byte, 32> digest{};
-    crypto_generichash_final(&state, reinterpret_cast<unsigned char*>(digest.data()),
-                             digest.size());
-    return stem + "-" + to_hex(digest).substr(0, 16);
 }
 
 }  // namespace dedloc::cli

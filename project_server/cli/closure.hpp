@@ -23,8 +23,4 @@ std::vector<Needed> library_closure(const std::filesystem::path& program);
 /// was not found.
 std::vector<Needed> parse_ldd(const std::string& lines);
 
-/// A name that never meant other bytes: `stem-<16 hex digits of the file's BLAKE2b>`. Errors:
-/// IoError.
-std::string physical_name(const std::string& stem, const std::filesystem::path& file);
-
 }  // namespace dedloc::cli

@@ -1,0 +1,263 @@
+#include "peer/net/dht_directory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <libtorrent/alert_types.hpp>
+#include <libtorrent/session.hpp>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/net/dht_session.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/net/signals_blocked.hpp"
+
+namespace dedloc::net {
+
+namespace lt = libtorrent;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// How often something is done: until somebody is found, for two minutes and longer; then in the
+/// two minutes after that, and later.
+struct Rhythm {
+    Clock::duration alone, long_alone, young, settled;
+};
+constexpr auto kYouth = 2min;
+/// Young tables know few nodes: only the union of several looks is complete. Later looks keep the
+/// seed's table filled.
+constexpr Rhythm kLook{500ms, 2s, 5s, 30s};
+/// Alone: the seed may just have come back. Young: so that it is stored on more nodes than the
+/// seed. Stored ones live 45 minutes, but a restarted seed has lost them.
+constexpr Rhythm kAnnounce{3s, 5s, 15s, 2min};
+/// A node that got no answer at its start asks no seed again by itself, and a seed may have lost
+/// its state.
+constexpr Rhythm kAskSeed{2s, 5s, 1min, 1min};
+constexpr std::size_t kMostEndpoints = 512;  // of one answer
+
+Clock::duration pick(const Rhythm& rhythm, bool is_alone, bool is_young) {
+    if (is_alone) return is_young ? rhythm.alone : rhythm.long_alone;
+    return is_young ? rhythm.young : rhythm.settled;
+}
+
+lt::sha1_hash info_hash_of(const RunId& run) {
+    return lt::sha1_hash(reinterpret_cast<const char*>(run.bytes.data()));
+}
+
+}  // namespace
+
+class DhtDirectory::Impl {
+  public:
+    Impl(const DhtDirectoryOptions& options, EventSink sink);
+    ~Impl();
+    void join(std::uint16_t port);
+    void leave();
+
+  private:
+    struct Search {
+        std::uint16_t port = 0;
+        Clock::time_point since;
+        std::optional<Clock::time_point> found_at;
+        Clock::time_point next_look;
+        Clock::time_point next_announce;
+        Clock::time_point next_seed;
+        std::set<Endpoint> answer;  ///< union of the replies to the latest look
+    };
+
+    void run();
+    Search begin_search(std::uint16_t port) const;
+    Clock::time_point act(Clock::time_point now);
+    void read_alerts();
+    void take_reply(const lt::dht_get_peers_reply_alert& reply);
+    bool is_own(const Endpoint& endpoint) const;
+
+    const lt::sha1_hash hash_;
+    const std::vector<Endpoint> seeds_;
+    const EventSink sink_;
+
+    std::mutex mutex_;  ///< guards the four that follow
+    std::condition_variable woken_;
+    bool is_stopping_ = false;
+    bool has_alerts_ = false;
+    std::optional<std::uint16_t> wanted_;  ///< port to announce; nothing: has left
+    bool is_wish_new_ = false;
+
+    std::optional<Search> search_;  ///< the thread's own, as all that follows
+    bool is_bootstrapped_ = false;
+    std::set<std::string> own_addresses_;
+    DhtSession dht_;
+    std::thread thread_;
+};
+
+namespace {
+
+DhtSessionOptions session_options(const DhtDirectoryOptions& options) {
+    if (options.seeds.empty()) throw InputError("the run names no DHT seed");
+    DhtSessionOptions session;
+    session.seeds = parse_seeds(options.seeds);
+    session.listen = options.listen;
+    if (session.listen.host.empty()) {
+        const bool is_one_host = std::ranges::all_of(
+            session.seeds, [](const Endpoint& seed) { return is_loopback_host(seed.host); });
+        session.listen.host = is_one_host ? "127.0.0.1" : "0.0.0.0";
+    }
+    if (!is_numeric_host(session.listen.host)) {
+        throw InputError("cannot listen on \"" + session.listen.host +
+                         "\" for the DHT: it is not a numeric address");
+    }
+    return session;
+}
+
+}  // namespace
+
+DhtDirectory::Impl::Impl(const DhtDirectoryOptions& options, EventSink sink)
+    : hash_(info_hash_of(options.run)),
+      seeds_(parse_seeds(options.seeds)),
+      sink_(std::move(sink)),
+      dht_(open_dht_session(session_options(options))) {
+    own_addresses_.insert(dht_.own_addresses.begin(), dht_.own_addresses.end());
+    dht_.session.set_alert_notify([this] {
+        {
+            const std::lock_guard lock(mutex_);
+            has_alerts_ = true;
+        }
+        woken_.notify_one();
+    });
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+}
+
+DhtDirectory::Impl::~Impl() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_stopping_ = true;
+    }
+    woken_.notify_one();
+    thread_.join();
+    dht_.session.set_alert_notify({});
+}
+
+void DhtDirectory::Impl::join(std::uint16_t port) {
+    {
+        const std::lock_guard lock(mutex_);
+        wanted_ = port;
+        is_wish_new_ = true;
+    }
+    woken_.notify_one();
+}
+
+void DhtDirectory::Impl::leave() {
+    {
+        const std::lock_guard lock(mutex_);
+        wanted_.reset();
+        is_wish_new_ = true;
+    }
+    woken_.notify_one();
+}
+
+void DhtDirectory::Impl::run() {
+    while (true) {
+        const Clock::time_point next = act(Clock::now());
+        {
+            std::unique_lock lock(mutex_);
+            woken_.wait_until(lock, next,
+                              [&] { return is_stopping_ || has_alerts_ || is_wish_new_; });
+            if (is_stopping_) return;
+            has_alerts_ = false;
+            if (std::exchange(is_wish_new_, false)) {
+                search_.reset();
+                if (wanted_) search_ = begin_search(*wanted_);
+            }
+        }
+        read_alerts();
+    }
+}
+
+DhtDirectory::Impl::Search DhtDirectory::Impl::begin_search(std::uint16_t port) const {
+    const auto now = Clock::now();
+    Search search;
+    search.port = port;
+    search.since = search.next_look = now;
+    search.next_announce = is_bootstrapped_ ? now : now + kAnnounce.alone;
+    search.next_seed = now + kAskSeed.alone;
+    return search;
+}
+
+/// Does what is due and returns when something will be.
+Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
+    if (!search_) return now + 1h;
+    const bool is_alone = !search_->found_at;
+    const bool is_young = now < search_->found_at.value_or(search_->since) + kYouth;
+    if (now >= search_->next_look) {
+        search_->answer.clear();
+        dht_.session.dht_get_peers(hash_);
+        search_->next_look = now + pick(kLook, is_alone, is_young);
+    }
+    if (search_->port != 0 && now >= search_->next_announce) {
+        dht_.session.dht_announce(hash_, search_->port);
+        search_->next_announce = now + pick(kAnnounce, is_alone, is_young);
+    }
+    if (now >= search_->next_seed) {
+        for (const Endpoint& seed : seeds_) dht_.session.add_dht_node({seed.host, seed.port});
+        search_->next_seed = now + pick(kAskSeed, is_alone, is_young);
+    }
+    const auto next = std::min(search_->next_look, search_->next_seed);
+    return search_->port != 0 ? std::min(next, search_->next_announce) : next;
+}
+
+void DhtDirectory::Impl::read_alerts() {
+    std::vector<lt::alert*> alerts;
+    dht_.session.pop_alerts(&alerts);
+    std::size_t known = search_ ? search_->answer.size() : 0;
+    for (const lt::alert* alert : alerts) {
+        if (lt::alert_cast<lt::dht_bootstrap_alert>(alert)) {
+            is_bootstrapped_ = true;  // or 15 seconds have passed without an answer from any seed
+            if (search_) search_->next_announce = Clock::now();
+        }
+        if (const auto* external = lt::alert_cast<lt::external_ip_alert>(alert)) {
+            own_addresses_.insert(external->external_address.to_string());
+        }
+        const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(alert);
+        if (reply && search_ && reply->info_hash == hash_) take_reply(*reply);
+    }
+    if (!search_ || search_->answer.size() == known) return;
+    if (!search_->found_at) {
+        search_->found_at = Clock::now();
+        search_->next_look = *search_->found_at + kLook.young;
+    }
+    sink_(event::EndpointsFound{{search_->answer.begin(), search_->answer.end()}});
+}
+
+void DhtDirectory::Impl::take_reply(const lt::dht_get_peers_reply_alert& reply) {
+    for (const lt::tcp::endpoint& peer : reply.peers()) {
+        Endpoint endpoint{peer.address().to_string(), peer.port()};
+        if (endpoint.port == 0 || is_own(endpoint)) continue;
+        if (search_->answer.size() >= kMostEndpoints) return;
+        search_->answer.insert(std::move(endpoint));
+    }
+}
+
+bool DhtDirectory::Impl::is_own(const Endpoint& endpoint) const {
+    return endpoint.port == search_->port && own_addresses_.contains(endpoint.host);
+}
+
+DhtDirectory::DhtDirectory(const DhtDirectoryOptions& options, EventSink sink)
+    : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
+
+DhtDirectory::~DhtDirectory() = default;
+
+void DhtDirectory::join(std::uint16_t port) {
+    impl_->join(port);
+}
+
+void DhtDirectory::leave() {
+    impl_->leave();
+}
+
+}  // namespace dedloc::net

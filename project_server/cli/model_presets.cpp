@@ -1,0 +1,49 @@
+#include "project_server/cli/model_presets.hpp"
+
+#include <fmt/format.h>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::cli {
+
+ModelPreset model_preset(const std::string& name) {
+    if (name == "tiny") {
+        return {.model = {.embedding = 128,
+                          .hidden = 128,
+                          .layers = 2,
+                          .heads = 2,
+                          .ffn = 512,
+                          .positions = 64},
+                .sequence_length = 64,
+                .micro_batch = 8,
+                .target_batch = 256,
+                .learning_rate = 0.01};
+    }
+    if (name == "base") {
+        return {.model = {.embedding = 128,
+                          .hidden = 768,
+                          .layers = 12,
+                          .heads = 12,
+                          .ffn = 3072,
+                          .positions = 512},
+                .sequence_length = 512,
+                .micro_batch = 4,
+                .target_batch = 4096,
+                .learning_rate = 0.00176};
+    }
+    if (name == "large") {
+        return {.model = {.embedding = 128,
+                          .hidden = 1024,
+                          .layers = 24,
+                          .heads = 16,
+                          .ffn = 4096,
+                          .positions = 512},
+                .sequence_length = 512,
+                .micro_batch = 4,
+                .target_batch = 4096,
+                .learning_rate = 0.00176};
+    }
+    throw InputError(fmt::format("there is no model {} (there are tiny, base, large)", name));
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,196 @@
+#include "project_server/cli/project.hpp"
+
+#include <fmt/format.h>
+#include <sodium.h>
+#include <sys/statvfs.h>
+
+#include <array>
+#include <optional>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/key_file.hpp"
+#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/ports.hpp"
+#include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/stop_signals.hpp"
+#include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/database/schema.hpp"
+#include "project_server/publishing/keys.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// MariaDB's system tables and logs, with room for the first files.
+constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
+
+std::string xml_text(const std::string& text) {
+    std::string escaped;
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                escaped += "&amp;";
+                break;
+            case '<':
+                escaped += "&lt;";
+                break;
+            case '>':
+                escaped += "&gt;";
+                break;
+            default:
+                escaped += c;
+        }
+    }
+    return escaped;
+}
+
+std::string random_password() {
+    std::array<std::byte, 16> bytes{};
+    randombytes_buf(bytes.data(), bytes.size());
+    return to_hex(bytes);
+}
+
+/// config.xml in BOINC's format, for libsched and for BOINC's own tools.
+std::string config_xml(const fs::path& project, const server::Settings& settings,
+                       const server::DatabaseSettings& database) {
+    return fmt::format(R"(<?xml version="1.0" ?>
+<boinc>
+<config>
+    <long_name>{name}</long_name>
+    <master_url>{url}</master_url>
+    <host>{host}</host>
+    <db_name>{db_name}</db_name>
+    <db_host>{db_host}:{db_port}</db_host>
+    <db_user>{db_user}</db_user>
+    <db_passwd>{db_passwd}</db_passwd>
+    <download_url>{url}download</download_url>
+    <download_dir>{folder}/download</download_dir>
+    <upload_url>{url}file_upload_handler</upload_url>
+    <upload_dir>{folder}/upload</upload_dir>
+    <key_dir>{folder}/keys</key_dir>
+    <log_dir>{folder}/log</log_dir>
+    <uldl_dir_fanout>1024</uldl_dir_fanout>
+    <min_sendwork_interval>1</min_sendwork_interval>
+    <next_rpc_delay>10</next_rpc_delay>
+    <max_wus_in_progress>1</max_wus_in_progress>
+    <daily_result_quota>10000</daily_result_quota>
+    <one_result_per_user_per_wu>0</one_result_per_user_per_wu>
+    <msg_to_host>1</msg_to_host>
+    <dont_generate_upload_certificates>0</dont_generate_upload_certificates>
+    <ignore_upload_certificates>0</ignore_upload_certificates>
+</config>
+</boinc>
+)",
+                       fmt::arg("name", xml_text(settings.name)),
+                       fmt::arg("url", server::master_url(settings)),
+                       fmt::arg("host", settings.host), fmt::arg("db_name", database.name),
+                       fmt::arg("db_host", database.host), fmt::arg("db_port", database.port),
+                       fmt::arg("db_user", database.user), fmt::arg("db_passwd", database.password),
+                       fmt::arg("folder", xml_text(project.string())));
+}
+
+void check_path(const fs::path& project) {
+    if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
+        throw InputError(
+            fmt::format("the path {} holds a quote, $, \\ or line end", project.string()));
+    }
+}
+
+server::Settings choose_ports(const ProjectOptions& options) {
+    if (options.port != 0) require_free_port(options.host, options.port);
+    server::Settings settings{.name = options.name, .host = options.host, .port = options.port};
+    if (settings.port == 0) settings.port = free_port(options.host);
+    do settings.server_port = free_port("127.0.0.1");
+    while (settings.server_port == settings.port);
+    do settings.database_port = free_port("127.0.0.1");
+    while (settings.database_port == settings.port ||
+           settings.database_port == settings.server_port);
+    return settings;
+}
+
+/// BOINC's two pairs and the project's own Ed25519 key.
+void make_keys(const fs::path& folder) {
+    server::make_key_pair(folder, "code_sign");
+    server::make_key_pair(folder, "upload");
+    write_key(folder / "project.key", KeyPair::generate());
+}
+
+void make_database(const fs::path& project, const server::Settings& settings,
+                   const server::DatabaseSettings& database) {
+    const auto place = mariadb_place(project, settings);
+    fs::create_directories(place.directory);
+    server::initialise_mariadb(place);
+    const server::MariadbProcess process{place};
+    {
+        server::Database administrator{server::mariadb_administrator(place)};
+        server::create_database(administrator, database);
+    }
+    server::Database connection{database};
+    server::apply_schema(connection);
+}
+
+}  // namespace
+
+server::MariadbPlace mariadb_place(const fs::path& project, const server::Settings& settings) {
+    return {.directory = project / "db", .port = settings.database_port};
+}
+
+void require_disk_space(const fs::path& folder, std::uint64_t bytes) {
+    struct statvfs system {};
+    if (statvfs(folder.c_str(), &system) != 0) return;  // what follows will say why
+    const auto free = static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
+    if (free < bytes) {
+        throw IoError(fmt::format("not enough disk space in {}: {} MB free, {} MB needed",
+                                  folder.string(), free >> 20, bytes >> 20));
+    }
+}
+
+server::Settings create_project(const ProjectOptions& options) {
+    const fs::path target = fs::absolute(options.folder).lexically_normal();
+    const fs::path project = target.has_filename() ? target : target.parent_path();
+    check_path(project);
+    const StopSignals signals;
+    const auto go_on = [&] {
+        if (signals.arrived()) throw IoError("interrupted; nothing was made");
+    };
+    const auto settings = choose_ports(options);
+    UnfinishedFolder folder{project};
+    require_disk_space(folder.path(), kProjectBytes);
+    for (const char* name : {"keys", "download", "upload", "templates", "db", "nginx", "log",
+                             "pids", "html", "runs"}) {
+        fs::create_directory(folder.path() / name);
+    }
+    make_keys(folder.path() / "keys");
+    const server::DatabaseSettings database{.host = "127.0.0.1",
+                                            .port = settings.database_port,
+                                            .socket = "",
+                                            .user = "dedloc",
+                                            .password = random_password(),
+                                            .name = "dedloc"};
+    server::write_settings(folder.path(), settings);
+    server::write_text(folder.path() / "config.xml", config_xml(project, settings, database));
+    fs::permissions(folder.path() / "config.xml", fs::perms::owner_read | fs::perms::owner_write);
+    server::write_text(folder.path() / "nginx/nginx.conf", nginx_configuration(project, settings));
+    go_on();
+    make_database(folder.path(), settings, database);
+    go_on();
+    folder.finish();
+    return settings;
+}
+
+fs::path existing_project(const fs::path& folder) {
+    server::read_settings(folder);
+    return fs::canonical(folder);
+}
+
+ProjectDatabase::ProjectDatabase(const fs::path& project)
+    : config_(server::load_project_config(project)) {
+    if (!supervisor_of(project)) {
+        process_ = std::make_unique<server::MariadbProcess>(
+            mariadb_place(project, server::read_settings(project)));
+    }
+    database_ = std::make_unique<server::Database>(config_.database);
+}
+
+}  // namespace dedloc::cli

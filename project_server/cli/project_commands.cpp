@@ -1,0 +1,177 @@
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/project.hpp"
+#include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/running_project.hpp"
+#include "project_server/cli/stop_signals.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr auto kStopPatience = 60s;
+
+void create(const ProjectOptions& options) {
+    const auto settings = create_project(options);
+    fmt::print("{}: project \"{}\" at {}\n", options.folder.string(), settings.name,
+               server::master_url(settings));
+}
+
+/// Runs the project in this process until a stop signal; `report` hears once that all is up.
+template <class Report>
+void serve(const fs::path& project, const Report& report) {
+    const StopSignals signals;
+    RunningProject running{project, signals};
+    if (!running.start()) return;
+    report();
+    running.serve();
+    log_info("stopping");
+}
+
+/// In the background process: what it prints goes to its log, and the pipe gets "" (up) or the
+/// sentence that failed.
+[[noreturn]] void serve_in_background(const fs::path& project, int pipe) {
+    setsid();
+    const auto log_file = (project / "log/supervisor.log").string();
+    const int log = open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(null, 0);
+    dup2(log, 1);
+    dup2(log, 2);
+    int status = 0;
+    try {
+        serve(project, [&] {
+            [[maybe_unused]] const auto told = write(pipe, "\n", 1);
+            close(pipe);
+        });
+    } catch (const std::exception& error) {
+        log_error("{}", error.what());
+        const std::string sentence = error.what();
+        [[maybe_unused]] const auto told = write(pipe, sentence.data(), sentence.size());
+        status = 1;
+    }
+    std::_Exit(status);
+}
+
+void start_in_background(const fs::path& project) {
+    std::array<int, 2> pipe_ends{};
+    if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("cannot make a pipe");
+    const pid_t background = fork();
+    if (background < 0) throw IoError("cannot start a process");
+    if (background == 0) {
+        close(pipe_ends[0]);
+        serve_in_background(project, pipe_ends[1]);
+    }
+    close(pipe_ends[1]);
+    std::string told;
+    std::array<char, 1024> piece{};
+    for (;;) {
+        const ssize_t count = read(pipe_ends[0], piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        told.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    if (told == "\n") return;
+    waitpid(background, nullptr, 0);
+    throw IoError(told.empty() ? "the project was stopped while it started" : told);
+}
+
+void start(const fs::path& folder, bool stays_in_foreground) {
+    const auto project = existing_project(folder);
+    const auto url = server::master_url(server::read_settings(project));
+    const auto report = [&] {
+        fmt::print("running at {}\n", url);
+        std::fflush(stdout);
+    };
+    if (stays_in_foreground) {
+        serve(project, report);
+        return;
+    }
+    if (supervisor_of(project)) {
+        throw InputError(fmt::format("the project {} is running already", project.string()));
+    }
+    start_in_background(project);
+    report();
+}
+
+void stop(const fs::path& folder) {
+    const auto project = existing_project(folder);
+    const auto supervisor = supervisor_of(project);
+    if (!supervisor) {
+        fmt::print("not running\n");
+        return;
+    }
+    kill(*supervisor, SIGTERM);
+    const StopSignals signals;
+    const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
+    while (supervisor_of(project)) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            throw IoError(fmt::format("process {} does not stop", *supervisor));
+        }
+        if (signals.wait(50ms)) throw IoError("interrupted while the project stops");
+    }
+    fmt::print("stopped\n");
+}
+
+void print_status(const fs::path& folder) {
+    const auto project = existing_project(folder);
+    const auto settings = server::read_settings(project);
+    const auto supervisor = supervisor_of(project);
+    fmt::print("{} at {}: {}\n", settings.name, server::master_url(settings),
+               supervisor ? "running" : "not running");
+    if (!supervisor) return;
+    for (const auto& entry : fs::directory_iterator(project / "pids")) {
+        pid_t process = 0;
+        std::ifstream(entry.path()) >> process;
+        fmt::print("  {:<32} {}\n", entry.path().stem().string(), process);
+    }
+}
+
+}  // namespace
+
+void add_project_commands(CLI::App& dedloc) {
+    auto* const project = dedloc.add_subcommand("project", "Make, start and stop a project");
+    project->require_subcommand(1);
+
+    const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
+    auto* const create_command = project->add_subcommand("create", "Make a project's folder");
+    create_command->add_option("DIR", options->folder, "Folder to make")->required();
+    create_command->add_option("--name", options->name, "Name that volunteers see")->required();
+    create_command->add_option("--host", options->host, "IPv4 address to serve on")
+        ->capture_default_str();
+    create_command->add_option("--port", options->port, "Port to serve on; 0 for a free one")
+        ->capture_default_str();
+    create_command->callback([options] { create(*options); });
+
+    const auto folder = std::make_shared<fs::path>();
+    const auto stays = std::make_shared<bool>(false);
+    auto* const start_command = project->add_subcommand("start", "Start all of its daemons");
+    start_command->add_option("DIR", *folder, "The project's folder")->required();
+    start_command->add_flag("--foreground", *stays, "Stay until Ctrl-C, then stop all");
+    start_command->callback([folder, stays] { start(*folder, *stays); });
+
+    auto* const stop_command = project->add_subcommand("stop", "Stop all of its daemons");
+    stop_command->add_option("DIR", *folder, "The project's folder")->required();
+    stop_command->callback([folder] { stop(*folder); });
+
+    auto* const status_command = project->add_subcommand("status", "Say which daemons run");
+    status_command->add_option("DIR", *folder, "The project's folder")->required();
+    status_command->callback([folder] { print_status(*folder); });
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,201 @@
+#include "project_server/cli/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "peer/base/error.hpp"
+#include "peer/wire/albert_layout.hpp"
+#include "project_server/cli/corpus.hpp"
+#include "project_server/cli/key_file.hpp"
+#include "project_server/cli/model_presets.hpp"
+#include "project_server/cli/ports.hpp"
+#include "project_server/cli/staging.hpp"
+#include "project_server/cli/unfinished_folder.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_name(const std::string& name) {
+    const bool is_plain = std::ranges::all_of(name, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    });
+    if (name.empty() || name.size() > 40 || !is_plain) {
+        throw InputError("a run's name has 1 to 40 letters, digits, - and _");
+    }
+}
+
+wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
+                            const server::Settings& settings, const PeerKey& project_key,
+                            const PeerKey& backbone_key) {
+    const auto preset = model_preset(options.model);
+    wire::RunFile run;
+    run.name = options.name;
+    run.seed = options.seed;
+    run.model = preset.model;
+    run.model.vocabulary = corpus.vocabulary;
+    run.sequence_length = preset.sequence_length;
+    run.micro_batch = options.micro_batch.value_or(preset.micro_batch);
+    run.target_batch = options.target_batch.value_or(preset.target_batch);
+    run.steps = options.steps;
+    run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);
+    run.optimizer.warmup_steps = std::max<std::uint64_t>(1, options.steps / 10);
+    run.flops_per_sample = wire::albert_flops_per_sample(run.model, run.sequence_length);
+    run.project_key = project_key;
+    run.backbone_key = backbone_key;
+    run.dht_seeds = {{.host = settings.host, .port = free_port(settings.host)}};
+    run.shards = corpus.shards;
+    run.tensors = wire::albert_tensors(run.model);
+    return run;
+}
+
+void fill_folder(const fs::path& folder, const RunOptions& options, const Corpus& corpus,
+                 const std::string& json, const KeyPair& backbone) {
+    server::write_text(folder / "run.json", json);
+    write_key(folder / "backbone.key", backbone);
+    fs::create_directory(folder / "shards");
+    fs::create_directory(folder / "checkpoints");
+    fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
+    for (const auto& shard : corpus.shards) {
+        fs::copy_file(options.corpus / shard.name, folder / "shards" / shard.name);
+    }
+}
+
+void insert_run(server::Database& database, const wire::RunFile& run, const std::string& json) {
+    database.execute(
+        "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
+        "flops_per_sample, credit_per_sample, created) values (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+        {run.name, wire::run_id(run).hex(), json, run.target_batch, run.steps, run.flops_per_sample,
+         wire::credit_per_sample(run), server::unix_now()});
+}
+
+std::uint64_t count_of(const server::Row& row, std::string_view column) {
+    return static_cast<std::uint64_t>(row.integer(column));
+}
+
+server::Row run_row(server::Database& database, const std::string& name) {
+    const auto row = database.query_one("select * from dedloc_run where name = ?", {name});
+    if (!row) throw InputError(fmt::format("the project has no run {}", name));
+    return *row;
+}
+
+}  // namespace
+
+wire::RunFile create_run(const RunOptions& options) {
+    check_name(options.name);
+    const auto project = existing_project(options.project);
+    const auto corpus = read_corpus(options.corpus);
+    ProjectDatabase access{project};
+    if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
+        throw InputError(fmt::format("the project has a run {} already", options.name));
+    }
+    const auto backbone = KeyPair::generate();
+    const auto run =
+        make_run_file(options, corpus, server::read_settings(project),
+                      read_key(project / "keys/project.key").public_key(), backbone.public_key());
+    const auto json = wire::write_run_file(run);
+    const auto target = project / "runs" / options.name;
+    UnfinishedFolder folder{target};
+    fill_folder(folder.path(), options, corpus, json, backbone);
+    for (const auto& shard : corpus.shards) {
+        stage_file(access.config(), options.corpus / shard.name, shard.name);
+    }
+    folder.finish();
+    try {
+        insert_run(access.database(), run, json);
+    } catch (...) {
+        fs::remove_all(target);
+        throw;
+    }
+    return run;
+}
+
+RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after) {
+    const auto row = run_row(database, name);
+    RunStatus status{.name = name,
+                     .state = row.text("state"),
+                     .steps = count_of(row, "steps"),
+                     .lines = {},
+                     .final_digest = row.text("final_digest")};
+    const auto seats = database.query_one(
+        "select count(*) as peers, coalesce(sum(samples_per_second), 0) as rate from dedloc_seat "
+        "where runid = ? and role = 'trainer' and state = 'working'",
+        {row.integer("id")});
+    status.peers = static_cast<int>(seats->integer("peers"));
+    status.samples_per_second = seats->real("rate");
+    for (const auto& step : database.query(
+             "select step, loss, samples, seconds, members, equal_digests from dedloc_step "
+             "where runid = ? and step > ? order by step",
+             {row.integer("id"), after})) {
+        status.lines.push_back({.step = count_of(step, "step"),
+                                .loss = step.real("loss"),
+                                .samples = count_of(step, "samples"),
+                                .seconds = step.real("seconds"),
+                                .members = static_cast<int>(step.integer("members")),
+                                .equal_digests = static_cast<int>(step.integer("equal_digests"))});
+    }
+    return status;
+}
+
+void set_run_state(server::Database& database, const std::string& name, const std::string& state) {
+    const auto row = run_row(database, name);
+    if (row.text("state") == "finished") {
+        throw InputError(fmt::format("the run {} is finished", name));
+    }
+    database.execute("update dedloc_run set state = ? where id = ? and state <> 'finished'",
+                     {state, row.integer("id")});
+}
+
+std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
+    std::vector<LeaderLine> lines;
+    for (const auto& row : database.query(
+             "select u.name, coalesce(t.name, '') as team, u.total_credit, "
+             "(select count(*) from host h where h.userid = u.id) as hosts from user u "
+             "left join team t on t.id = u.teamid order by u.total_credit desc, u.id limit ?",
+             {count})) {
+        lines.push_back({.user = row.text("name"),
+                         .team = row.text("team"),
+                         .credit = row.real("total_credit"),
+                         .hosts = static_cast<int>(row.integer("hosts"))});
+    }
+    return lines;
+}
+
+bool RunReport::credit_agrees() const {
+    // Sums of binary64 numbers in another order: equal but for rounding.
+    const double expected = static_cast<double>(samples) * rate;
+    const double tolerance = 1e-9 * expected;
+    return uncredited == 0 && samples > 0 && std::abs(credit_of_lines - expected) <= tolerance &&
+           std::abs(credit_of_users - expected) <= tolerance;
+}
+
+RunReport run_report(server::Database& database, const std::string& name) {
+    const auto run = run_row(database, name);
+    const auto id = run.integer("id");
+    const auto lines = database.query_one(
+        "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
+        "coalesce(sum(resultid = 0), 0) as uncredited from dedloc_contribution where runid = ?",
+        {id});
+    const auto users =
+        database.query_one("select coalesce(sum(total_credit), 0) as credit from user");
+    const auto results = database.query_one(
+        "select count(*) as open from result where server_state = 4 or "
+        "(server_state = 5 and outcome = 1 and validate_state = 0)");
+    const auto steps = database.query_one(
+        "select coalesce(sum(members = equal_digests), 0) as equal from dedloc_step "
+        "where runid = ?",
+        {id});
+    return {.samples = count_of(*lines, "samples"),
+            .uncredited = count_of(*lines, "uncredited"),
+            .open_results = count_of(*results, "open"),
+            .rate = run.real("credit_per_sample"),
+            .credit_of_lines = lines->real("credit"),
+            .credit_of_users = users->real("credit"),
+            .equal_steps = count_of(*steps, "equal")};
+}
+
+}  // namespace dedloc::cli

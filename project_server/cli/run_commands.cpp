@@ -1,0 +1,229 @@
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/run.hpp"
+#include "project_server/cli/run_view.hpp"
+#include "project_server/cli/stop_signals.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr auto kRefresh = 500ms;
+constexpr std::size_t kLossWindow = 10;  // steps that "loss at the end" is the mean of
+
+/// Options that several subcommands share.
+struct Chosen {
+    fs::path project;
+    std::string run;
+    bool follows = false;
+    bool prints_json = false;
+    int seconds = 600;
+    int count = 20;
+};
+
+void create(const RunOptions& options) {
+    const auto run = create_run(options);
+    fmt::print("run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, id {}\n",
+               run.name, wire::element_count(run), run.steps, run.target_batch,
+               wire::credit_per_sample(run), wire::run_id(run).brief());
+}
+
+std::size_t terminal_columns() {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/// Prints over what it printed before on a terminal; adds lines elsewhere.
+class Progress final {
+  public:
+    void show(const RunStatus& status) {
+        for (const auto& step : status.lines) {
+            steps_.push_back(step);
+            if (!is_terminal_) fmt::print("{}\n", step_line(status, step));
+        }
+        if (is_terminal_) redraw(status);
+        std::fflush(stdout);
+    }
+    std::uint64_t last_step() const { return steps_.empty() ? 0 : steps_.back().step; }
+
+  private:
+    void redraw(const RunStatus& status) {
+        if (height_ > 0) fmt::print("\033[{}A", height_);
+        const auto lines = terminal_view(status, steps_, terminal_columns());
+        for (const auto& line : lines) fmt::print("\033[2K{}\n", line);
+        height_ = lines.size();
+    }
+
+    const bool is_terminal_ = isatty(STDOUT_FILENO) != 0;
+    std::size_t height_ = 0;
+    std::vector<StepLine> steps_;
+};
+
+void follow(server::Database& database, const std::string& run) {
+    const StopSignals signals;
+    Progress progress;
+    for (;;) {
+        const auto status = run_status(database, run, progress.last_step());
+        progress.show(status);
+        if (status.state == "finished" && progress.last_step() >= status.steps) return;
+        if (signals.wait(kRefresh)) throw IoError("interrupted; the run goes on");
+    }
+}
+
+void status(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    if (chosen.follows) return follow(access.database(), chosen.run);
+    const auto now = run_status(access.database(), chosen.run, 0);
+    if (chosen.prints_json) {
+        fmt::print("{}\n", status_json(now));
+        return;
+    }
+    for (const auto& line : terminal_view(now, now.lines, terminal_columns())) {
+        fmt::print("{}\n", line);
+    }
+}
+
+void change_state(const Chosen& chosen, const std::string& state) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    set_run_state(access.database(), chosen.run, state);
+    fmt::print("run {} is {}\n", chosen.run, state);
+}
+
+bool is_settled(const RunStatus& status, const RunReport& report) {
+    return status.state == "finished" && report.uncredited == 0 && report.open_results == 0;
+}
+
+void wait(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    const StopSignals signals;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(chosen.seconds);
+    for (;;) {
+        const auto status = run_status(access.database(), chosen.run, 0);
+        const auto report = run_report(access.database(), chosen.run);
+        if (is_settled(status, report)) return;
+        if (std::chrono::steady_clock::now() >= deadline) {
+            throw Error(fmt::format(
+                "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited",
+                chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited));
+        }
+        if (signals.wait(kRefresh)) throw IoError("interrupted; the run goes on");
+    }
+}
+
+void print_leaderboard(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    int place = 0;
+    fmt::print("{:>4}  {:<32} {:>16} {:>6}\n", "", "user", "credit", "hosts");
+    for (const auto& line : leaderboard(access.database(), chosen.count)) {
+        fmt::print("{:>4}  {:<32} {:>16.6f} {:>6}\n", ++place, line.user, line.credit, line.hosts);
+    }
+}
+
+double mean_of_last_losses(const std::vector<StepLine>& steps) {
+    const std::size_t first = steps.size() > kLossWindow ? steps.size() - kLossWindow : 0;
+    double sum = 0;
+    for (std::size_t at = first; at < steps.size(); ++at) sum += steps[at].loss;
+    return sum / static_cast<double>(steps.size() - first);
+}
+
+/// Prints what a finished run shows; an Error when credit or digests do not add up.
+void report(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    const auto status = run_status(access.database(), chosen.run, 0);
+    const auto facts = run_report(access.database(), chosen.run);
+    if (status.lines.empty()) throw Error(fmt::format("the run {} has no step yet", chosen.run));
+    const auto run =
+        wire::parse_run_file(server::read_text(chosen.project / "runs" / chosen.run / "run.json"));
+    const double start = status.lines.front().loss;
+    const double end = mean_of_last_losses(status.lines);
+    fmt::print(
+        "loss      {:.4f} at step 1 (ln V + ln 2 = {:.4f}), {:.4f} at the end "
+        "(mean of the last {} steps): down by {:.4f}\n",
+        start, std::log(static_cast<double>(run.model.vocabulary)) + std::log(2.0), end,
+        std::min(kLossWindow, status.lines.size()), start - end);
+    fmt::print("digests   equal at all members at {} of {} steps\n", facts.equal_steps,
+               status.lines.size());
+    fmt::print("credit    {} samples x {:.6g} = {:.6f}; users have {:.6f}: {}\n", facts.samples,
+               facts.rate, static_cast<double>(facts.samples) * facts.rate, facts.credit_of_users,
+               facts.credit_agrees() ? "they agree" : "THEY DIFFER");
+    fmt::print("state     {} after step {}\n", status.final_digest, status.lines.back().step);
+    if (!facts.credit_agrees()) throw Error("credit and samples do not agree");
+    if (facts.equal_steps != status.lines.size()) throw Error("digests differed at some step");
+}
+
+CLI::App* add_command(CLI::App& group, const char* name, const char* what,
+                      const std::shared_ptr<Chosen>& chosen) {
+    auto* const command = group.add_subcommand(name, what);
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    return command;
+}
+
+void add_create(CLI::App& group) {
+    const auto options = std::make_shared<RunOptions>();  // shared by parser and callback
+    auto* const command = group.add_subcommand("create", "Make a run: model, corpus, settings");
+    command->add_option("--project", options->project, "The project's folder")->required();
+    command->add_option("--name", options->name, "Name of the run")->required();
+    command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
+        ->required();
+    command->add_option("--model", options->model, "tiny, base or large (ALBERT)")
+        ->capture_default_str();
+    command->add_option("--steps", options->steps, "Updates until the run is finished")
+        ->required()
+        ->check(CLI::Range(1, 100'000'000));
+    command->add_option("--seed", options->seed, "Of the first parameters")->capture_default_str();
+    command->add_option("--micro-batch", options->micro_batch, "Samples a trainer takes at once")
+        ->check(CLI::Range(1, 65'536));
+    command->add_option("--target-batch", options->target_batch, "Samples of one step")
+        ->check(CLI::Range(1, 100'000'000));
+    command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
+        ->check(CLI::PositiveNumber);
+    command->callback([options] { create(*options); });
+}
+
+}  // namespace
+
+void add_run_commands(CLI::App& dedloc) {
+    auto* const run = dedloc.add_subcommand("run", "Make, watch and steer a run");
+    run->require_subcommand(1);
+    add_create(*run);
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
+
+    auto* const status_command = add_command(*run, "status", "Say how far it is", chosen);
+    auto* const json = status_command->add_flag("--json", chosen->prints_json, "As a JSON object");
+    status_command->add_flag("--follow", chosen->follows, "Until it is finished")->excludes(json);
+    status_command->callback([chosen] { status(*chosen); });
+
+    auto* const wait_command =
+        add_command(*run, "wait", "Wait until it is finished and all of it is credited", chosen);
+    wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
+    wait_command->callback([chosen] { wait(*chosen); });
+
+    add_command(*run, "report", "Losses, digests, credit; fails if they do not add up", chosen)
+        ->callback([chosen] { report(*chosen); });
+    add_command(*run, "pause", "Stop its backbone; volunteers wait", chosen)->callback([chosen] {
+        change_state(*chosen, "paused");
+    });
+    add_command(*run, "resume", "Go on after a pause", chosen)->callback([chosen] {
+        change_state(*chosen, "running");
+    });
+
+    auto* const leaders = dedloc.add_subcommand("leaderboard", "Users by credit");
+    leaders->add_option("--project", chosen->project, "The project's folder")->required();
+    leaders->add_option("--count", chosen->count, "Lines")->capture_default_str();
+    leaders->callback([chosen] { print_leaderboard(*chosen); });
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,91 @@
+#include "project_server/cli/run_view.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <algorithm>
+#include <array>
+
+namespace dedloc::cli {
+namespace {
+
+double rate_of(const StepLine& step) {
+    return step.seconds > 0 ? static_cast<double>(step.samples) / step.seconds : 0;
+}
+
+std::string bar(double share, std::size_t width) {
+    const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
+    std::string text;
+    for (std::size_t at = 0; at < width; ++at) text += at < filled ? "█" : "░";
+    return text;
+}
+
+/// The last `width` losses, lowest to highest as eight heights.
+std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
+    static constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    if (steps.empty()) return {};
+    const auto [lowest, highest] = std::ranges::minmax_element(steps, {}, &StepLine::loss);
+    const double range = std::max(highest->loss - lowest->loss, 1e-9);
+    const std::size_t first = steps.size() > width ? steps.size() - width : 0;
+    std::string text;
+    for (std::size_t at = first; at < steps.size(); ++at) {
+        text += kHeights[static_cast<std::size_t>((steps[at].loss - lowest->loss) / range * 7.999)];
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string step_line(const RunStatus& status, const StepLine& step) {
+    return fmt::format(
+        "step {:>5}/{}  loss {:.4f}  {:.0f} samples in {:.2f} s ({:.0f}/s)  {} members, {} equal "
+        "digests",
+        step.step, status.steps, step.loss, static_cast<double>(step.samples), step.seconds,
+        rate_of(step), step.members, step.equal_digests);
+}
+
+std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
+                                       std::size_t columns) {
+    const std::size_t width = std::clamp<std::size_t>(columns, 40, 100) - 4;
+    if (steps.empty()) {
+        return {fmt::format("run {}: {}, waiting for the first step ({} peers)", status.name,
+                            status.state, status.peers)};
+    }
+    const auto& last = steps.back();
+    const double share = static_cast<double>(last.step) / static_cast<double>(status.steps);
+    return {fmt::format("run {}: {}", status.name, status.state),
+            "  " + bar(std::min(share, 1.0), width),
+            fmt::format("  step {}/{}   loss {:.4f} (first {:.4f})   {:.0f} samples/s   {} peers",
+                        last.step, status.steps, last.loss, steps.front().loss, rate_of(last),
+                        status.peers),
+            "  " + curve(steps, width)};
+}
+
+std::string status_json(const RunStatus& status) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+    writer.StartObject();
+    writer.Key("name");
+    writer.String(status.name.c_str());
+    writer.Key("state");
+    writer.String(status.state.c_str());
+    writer.Key("step");
+    writer.Uint64(status.lines.empty() ? 0 : status.lines.back().step);
+    writer.Key("steps");
+    writer.Uint64(status.steps);
+    writer.Key("peers");
+    writer.Int(status.peers);
+    writer.Key("samples_per_second");
+    writer.Double(status.samples_per_second);
+    writer.Key("final_digest");
+    writer.String(status.final_digest.c_str());
+    writer.Key("losses");
+    writer.StartArray();
+    for (const auto& line : status.lines) writer.Double(line.loss);
+    writer.EndArray();
+    writer.EndObject();
+    return buffer.GetString();
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,123 @@
+#include "project_server/cli/running_project.hpp"
+
+#include <fmt/format.h>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/ports.hpp"
+#include "project_server/cli/project.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTick = 200ms;
+constexpr auto kLookAtRuns = 2s;
+constexpr auto kStartPatience = 60s;
+constexpr std::uint64_t kNeededBytes = std::uint64_t{50} << 20;
+
+}  // namespace
+
+RunningProject::RunningProject(std::filesystem::path project, const StopSignals& signals)
+    : project_(std::move(project)),
+      signals_(signals),
+      settings_(server::read_settings(project_)),
+      config_(server::load_project_config(project_)),
+      lock_(project_),
+      supervisor_({.logs = project_ / "log", .pids = project_ / "pids"}) {
+    require_disk_space(project_, kNeededBytes);
+    require_free_port(settings_.host, settings_.port);
+    require_free_port("127.0.0.1", settings_.server_port);
+    require_free_port("127.0.0.1", settings_.database_port);
+}
+
+Command RunningProject::program(const std::string& name) const {
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    return {(folder / name).string(), "--project", project_.string()};
+}
+
+void RunningProject::launch(const std::string& name, Command command) {
+    supervisor_.start({.name = name, .command = std::move(command)});
+    log_info("{} started", name);
+}
+
+template <class Condition>
+bool RunningProject::await(const std::string& name, const Condition& is_ready) {
+    const auto deadline = Supervisor::Clock::now() + kStartPatience;
+    while (!is_ready()) {
+        supervisor_.tend(Supervisor::Clock::now());
+        if (!supervisor_.is_running(name) || Supervisor::Clock::now() > deadline) {
+            throw IoError(fmt::format("{} does not start; its log ends with: {}", name,
+                                      last_line(supervisor_.log_of(name))));
+        }
+        if (signals_.wait(50ms)) return false;
+    }
+    return true;
+}
+
+bool RunningProject::start() {
+    const auto place = mariadb_place(project_, settings_);
+    launch("mariadbd", server::mariadb_command(place));
+    const bool has_database = await("mariadbd", [&] {
+        try {
+            database_ = std::make_unique<server::Database>(config_.database);
+            return true;
+        } catch (const server::DatabaseError&) {
+            return false;
+        }
+    });
+    if (!has_database) return false;
+
+    auto server = program("dedloc-server");
+    server.insert(server.end(), {"--listen", fmt::format("127.0.0.1:{}", settings_.server_port)});
+    launch("dedloc-server", server);
+    const auto accepts = [](const std::string& host, std::uint16_t port) {
+        return [=] { return is_accepting(host, port); };
+    };
+    if (!await("dedloc-server", accepts("127.0.0.1", settings_.server_port))) return false;
+
+    server::write_text(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
+    launch("nginx", nginx_command(project_));
+    if (!await("nginx", accepts(settings_.host, settings_.port))) return false;
+
+    launch("dedloc-work", program("dedloc-work"));
+    launch("dedloc-validator", program("dedloc-validator"));
+    follow_runs();
+    return true;
+}
+
+void RunningProject::follow_runs() {
+    try {
+        database_->ensure_connected();
+        for (const auto& row : database_->query("select name, state from dedloc_run")) {
+            const auto& run = row.text("name");
+            const auto daemon = "dedloc-backbone-" + run;
+            const auto& state = row.text("state");
+            if (state == "running" && !supervisor_.knows(daemon)) {
+                auto command = program("dedloc-backbone");
+                command.insert(command.end(), {"--run", run});
+                launch(daemon, command);
+            } else if (state == "paused" && supervisor_.knows(daemon)) {
+                supervisor_.stop(daemon);
+                log_info("{} stopped: its run is paused", daemon);
+            }  // of a finished run it stays, to tell latecomers
+        }
+    } catch (const Error& error) {
+        log_warning("cannot look at the runs now: {}", error.what());
+    }
+}
+
+void RunningProject::serve() {
+    auto next_look = Supervisor::Clock::now() + kLookAtRuns;
+    while (!signals_.wait(kTick)) {
+        const auto now = Supervisor::Clock::now();
+        supervisor_.tend(now);
+        if (now < next_look) continue;
+        next_look = now + kLookAtRuns;
+        follow_runs();
+    }
+}
+
+}  // namespace dedloc::cli

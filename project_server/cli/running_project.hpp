@@ -1,0 +1,53 @@
+// All daemons of one project under one supervisor.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/stop_signals.hpp"
+#include "project_server/cli/supervisor.hpp"
+#include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
+#include "project_server/settings.hpp"
+
+namespace dedloc::cli {
+
+/// Thread: the process's first one.
+class RunningProject final {
+  public:
+    /// Takes the project's lock. Errors: InputError (running already, a port in use).
+    RunningProject(std::filesystem::path project, const StopSignals& signals);
+    RunningProject(const RunningProject&) = delete;
+    RunningProject& operator=(const RunningProject&) = delete;
+
+    /// Starts mariadbd, dedloc-server, nginx, dedloc-work, dedloc-validator and a backbone for each
+    /// running run, each when the one before it answers. False when a stop signal came meanwhile.
+    /// Errors: IoError with the last line of the log of a daemon that ended at once.
+    bool start();
+    /// Keeps all running until a stop signal. What the project runs is stopped by the destructor.
+    void serve();
+
+  private:
+    void launch(const std::string& name, Command command);
+    /// Waits until `is_ready` holds; false on a stop signal. Errors: IoError when the daemon ends
+    /// or takes too long.
+    template <class Condition>
+    bool await(const std::string& name, const Condition& is_ready);
+    Command program(const std::string& name) const;
+    /// Starts a backbone for each run that became running and stops those of paused runs.
+    void follow_runs();
+
+    const std::filesystem::path project_;
+    const StopSignals& signals_;
+    const server::Settings settings_;
+    const server::ProjectConfig config_;
+    const ProjectLock lock_;
+    std::unique_ptr<server::Database> database_;
+    std::set<std::string> served_runs_;
+    Supervisor supervisor_;
+};
+
+}  // namespace dedloc::cli
