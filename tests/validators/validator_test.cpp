@@ -1,0 +1,327 @@
+#include "validators/validator.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <ctime>
+#include <fstream>
+
+#include "peer/wire/receipt.hpp"
+#include "tests/project_server/project_fixture.hpp"
+#include "validators/output_file.hpp"
+
+using namespace dedloc;
+using namespace dedloc::validation;
+
+namespace {
+
+constexpr double kCreditPerSample = 0.25;
+constexpr std::uint64_t kStepsRecorded = 3;
+
+struct Volunteer {
+    KeyPair key = KeyPair::generate();
+    int number = 0;  ///< id of the user, the host, the workunit and the result
+    std::string result_name() const { return "demo_" + std::to_string(number) + "_0"; }
+};
+
+/// A project with a run of which three steps are recorded, and volunteers whose jobs are over.
+class World {
+  public:
+    World() {
+        auto& db = project_.database();
+        db.execute(
+            "insert into app (id, create_time, name, min_version, deprecated, "
+            "user_friendly_name) values (7, 0, 'dedloc_train', 0, 0, 'trainer')");
+        db.execute(
+            "insert into team (id, create_time, userid, name, type, nusers) "
+            "values (5, 0, 1, 'team', 0, 1)");
+        db.execute(
+            "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
+            "flops_per_sample, credit_per_sample, created) values (3, 'demo', ?, '{}', 96, 100, "
+            "1e6, ?, 0)",
+            {run_.hex(), kCreditPerSample});
+        for (std::uint64_t step = 1; step <= kStepsRecorded; ++step) {
+            db.execute(
+                "insert into dedloc_step (runid, step, samples, loss, learning_rate, "
+                "members, equal_digests, digest, seconds, committed_at) "
+                "values (3, ?, 1, 1, 1, 1, 1, '', 1, 1)",
+                {step});
+        }
+    }
+
+    /// A volunteer in the team, with a host and a reported job.
+    Volunteer add_volunteer() {
+        Volunteer who;
+        who.number = ++volunteers_;
+        auto& db = project_.database();
+        const std::string text = std::to_string(who.number);
+        db.execute(
+            "insert into user (id, create_time, email_addr, name, authenticator, teamid, "
+            "total_credit, expavg_credit) values (?, 0, ?, ?, ?, 5, 0, 0)",
+            {who.number, text + "@example.org", "user" + text, text});
+        db.execute(
+            "insert into host (id, create_time, userid, total_credit, expavg_credit, misc) "
+            "values (?, 0, ?, 0, 0, '')",
+            {who.number, who.number});
+        db.execute(
+            "insert into host_app_version (host_id, app_version_id, max_jobs_per_day, "
+            "consecutive_valid) values (?, 1, 8, 4)",
+            {who.number});
+        db.execute(
+            "insert into workunit (id, create_time, appid, name, xml_doc, need_validate, "
+            "opaque, min_quorum, target_nresults, result_template_file, transition_time) "
+            "values (?, 0, 7, ?, '', 1, 3, 1, 1, '', 0)",
+            {who.number, "demo_" + text});
+        db.execute(
+            "insert into result (id, create_time, workunitid, server_state, outcome, "
+            "hostid, userid, sent_time, received_time, name, xml_doc_in, validate_state, "
+            "appid, app_version_id) values (?, 0, ?, 5, 1, ?, ?, ?, ?, ?, ?, 0, 7, 1)",
+            {who.number, who.number, who.number, who.number, std::time(nullptr) - 60,
+             std::time(nullptr), who.result_name(),
+             "<result><file_ref><file_name>" + output_name(who) +
+                 "</file_name><open_name>receipt</open_name></file_ref></result>"});
+        return who;
+    }
+    /// What the ledger says; `step` as in receipts.
+    void contribute(const Volunteer& who, std::uint64_t step, std::uint64_t samples) {
+        project_.database().execute(
+            "insert into dedloc_contribution (runid, step, peer_key, "
+            "samples, loss_sum) values (3, ?, ?, ?, 0)",
+            {step + 1, who.key.public_key().hex(), samples});
+    }
+    /// What the volunteer says.
+    void upload(const Volunteer& who, std::vector<wire::ReceiptLine> lines) {
+        const Buffer bytes = wire::encode_receipt({.run = run_,
+                                                   .result_name = who.result_name(),
+                                                   .peer = who.key.public_key(),
+                                                   .lines = std::move(lines)},
+                                                  who.key);
+        const auto path = output_file_path(output_name(who));
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream file{path, std::ios::binary};
+        file.write(reinterpret_cast<const char*>(bytes.data()),
+                   static_cast<std::streamsize>(bytes.size()));
+    }
+
+    PassReport pass(ValidatorOptions options = {}) {
+        BoincConnection connection{project_.root()};
+        return Validator{connection, std::move(options)}.pass();
+    }
+    std::string one(const std::string& sql) {
+        const auto row = project_.database().query_one(sql);
+        REQUIRE(row);
+        return row->text("x");
+    }
+    /// Everything that a verdict changes, as one line of text without times.
+    std::string ledger_of_credit() {
+        return one(
+            "select concat_ws(' ', "
+            "(select group_concat(resultid, ':', credit order by peer_key, step) from "
+            "dedloc_contribution), "
+            "(select group_concat(total_credit order by id) from host), "
+            "(select group_concat(total_credit order by id) from user), "
+            "(select total_credit from team), "
+            "(select group_concat(validate_state, ':', granted_credit order by id) from "
+            "result), "
+            "(select group_concat(need_validate, ':', canonical_resultid, ':', "
+            "assimilate_state order by id) from workunit), "
+            "(select group_concat(consecutive_valid, ':', max_jobs_per_day order by "
+            "host_id) from host_app_version)) x");
+    }
+    server::Database& database() { return project_.database(); }
+    const std::filesystem::path& root() const { return project_.root(); }
+
+  private:
+    static std::string output_name(const Volunteer& who) { return who.result_name() + "_r123_0"; }
+
+    server::TestProject project_;
+    RunId run_{blake2b(bytes_of("run")).bytes};
+    int volunteers_ = 0;
+};
+
+wire::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
+    return {.step = StepIndex{step}, .samples = Samples{samples}};
+}
+
+}  // namespace
+
+TEST_CASE("a true receipt earns its samples for host, user and team", "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.contribute(who, 0, 8);
+    world.contribute(who, 2, 24);
+    world.upload(who, {line(0, 8), line(2, 24)});
+    const auto report = world.pass();
+    CHECK(report.valid == 1);
+    CHECK(report.credit == 8.0);
+    const std::string judged = world.ledger_of_credit();
+    CHECK(judged == "1:2,1:6 8 8 8 1:8 0:1:1 5:9");
+    CHECK(world.one("select expavg_credit > 0 x from user") == "1");
+    CHECK(world.one("select expavg_credit > 0 x from host") == "1");
+    CHECK(world.one("select expavg_credit > 0 x from team") == "1");
+    CHECK(world.one("select transition_time x from workunit") == "2147483647");
+    // Nothing is left to do, and a job that comes up again earns nothing more.
+    CHECK(world.pass().valid == 0);
+    world.database().execute("update workunit set need_validate = 1");
+    world.pass();
+    CHECK(world.ledger_of_credit() == judged);
+}
+
+TEST_CASE("a step that the receipt forgot is credited all the same", "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.contribute(who, 0, 8);
+    world.contribute(who, 1, 8);
+    world.upload(who, {line(0, 8)});
+    CHECK(world.pass().credit == 4.0);
+}
+
+TEST_CASE("an empty receipt is valid, earns nothing and closes the job",
+          "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.upload(who, {});
+    CHECK(world.pass().valid == 1);
+    CHECK(world.one("select concat_ws(' ', validate_state, granted_credit) x from result") ==
+          "1 0");
+    CHECK(world.one("select assimilate_state x from workunit") == "1");
+}
+
+TEST_CASE("a lie earns nothing and the job goes to somebody else", "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.contribute(who, 0, 8);
+    SECTION("more samples than the ledger has") {
+        world.upload(who, {line(0, 9)});
+    }
+    SECTION("a step that the ledger has without the peer") {
+        world.upload(who, {line(1, 8)});
+    }
+    SECTION("a step beyond the run") {
+        world.upload(who, {line(100, 8)});
+    }
+    SECTION("no file at all") {}
+    SECTION("the receipt of another volunteer's job") {
+        const Volunteer other = world.add_volunteer();
+        world.database().execute("update workunit set need_validate = 0 where id = 2");
+        world.contribute(other, 1, 8);
+        world.upload(other, {line(1, 8)});
+        const auto name = [](const Volunteer& v) { return v.result_name() + "_r123_0"; };
+        std::filesystem::create_directories(output_file_path(name(who)).parent_path());
+        std::filesystem::copy_file(output_file_path(name(other)), output_file_path(name(who)));
+    }
+    CHECK(world.pass().invalid == 1);
+    CHECK(world.one("select concat_ws(' ', validate_state, outcome, granted_credit) x from result "
+                    "where id = 1") == "2 6 0");
+    CHECK(world.one("select sum(total_credit) x from user") == "0");
+    CHECK(world.one("select concat_ws(' ', need_validate, canonical_resultid, assimilate_state) x "
+                    "from workunit where id = 1") == "0 0 0");
+    CHECK(world.one("select transition_time > 0 x from workunit where id = 1") == "1");
+    CHECK(world.one("select consecutive_valid x from host_app_version where host_id = 1") == "0");
+}
+
+TEST_CASE("a receipt ahead of the database waits for it, but not for ever",
+          "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.contribute(who, 0, 8);
+    world.upload(who, {line(0, 8), line(kStepsRecorded, 8)});
+    CHECK(world.pass().waiting == 1);
+    CHECK(world.one("select concat_ws(' ', w.need_validate, r.validate_state) x from workunit w, "
+                    "result r") == "1 0");
+    SECTION("until the rows are there") {
+        world.contribute(who, kStepsRecorded, 8);
+        CHECK(world.pass().credit == 4.0);
+    }
+    SECTION("until patience ends") {
+        world.database().execute("update result set received_time = received_time - 100000");
+        CHECK(world.pass().invalid == 1);
+    }
+}
+
+TEST_CASE("rows that come after the verdict are credited to the same job, once",
+          "[validation][integration]") {
+    World world;
+    const Volunteer who = world.add_volunteer();
+    world.contribute(who, 0, 8);
+    world.upload(who, {line(0, 8)});
+    CHECK(world.pass().credit == 2.0);
+    world.contribute(who, 1, 4);
+    CHECK(world.pass().credit == 1.0);
+    CHECK(world.pass().credit == 0.0);
+    CHECK(world.one("select concat_ws(' ', granted_credit, total_credit) x from result, host") ==
+          "3 3");
+}
+
+TEST_CASE("a late instance of a finished job is judged by its own receipt",
+          "[validation][integration]") {
+    World world;
+    const Volunteer first = world.add_volunteer();
+    const Volunteer second = world.add_volunteer();
+    world.contribute(first, 0, 8);
+    world.contribute(second, 0, 16);
+    world.upload(first, {line(0, 8)});
+    world.upload(second, {line(0, 16)});
+    world.database().execute("update result set workunitid = 1");
+    world.database().execute(
+        "insert into result (id, create_time, workunitid, server_state, name, "
+        "appid) values (9, 0, 1, 2, 'unsent', 7)");
+    CHECK(world.pass().valid == 2);
+    CHECK(world.one("select group_concat(total_credit order by id) x from user") == "2,4");
+    CHECK(world.one("select canonical_resultid x from workunit where id = 1") == "1");
+    CHECK(world.one("select concat_ws(' ', server_state, outcome) x from result where id = 9") ==
+          "5 5");
+}
+
+TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation][integration]") {
+    const auto prepare = [](World& world) {
+        for (const std::uint64_t samples : {8, 16}) {
+            const Volunteer who = world.add_volunteer();
+            world.contribute(who, 0, samples);
+            world.contribute(who, 1, samples);
+            world.upload(who, {line(0, samples), line(1, samples)});
+        }
+    };
+    int places = 0;
+    {
+        World world;
+        prepare(world);
+        world.pass({.passing = [&](std::string_view) { ++places; }});
+        CHECK(world.one("select sum(total_credit) x from user") == "12");
+    }
+    REQUIRE(places >= 12);
+    for (int place = 1; place <= places; ++place) {
+        World world;
+        prepare(world);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            int passed = 0;
+            BoincConnection connection{world.root()};
+            Validator{connection,
+                      {.passing =
+                           [&](std::string_view) {
+                               if (++passed == place) ::_exit(77);
+                           }}}
+                .pass();
+            ::_exit(0);
+        }
+        int status = 0;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        REQUIRE(WEXITSTATUS(status) == 77);
+        world.pass();
+        INFO("crashed at place " << place);
+        CHECK(world.one("select group_concat(total_credit order by id) x from user") == "4,8");
+        CHECK(world.one("select group_concat(total_credit order by id) x from host") == "4,8");
+        CHECK(world.one("select total_credit x from team") == "12");
+        CHECK(world.one("select group_concat(granted_credit order by id) x from result") == "4,8");
+        CHECK(world.one("select sum(credit) x from dedloc_contribution") == "12");
+        CHECK(world.one("select sum(need_validate) x from workunit") == "0");
+        CHECK(world.one("select sum(consecutive_valid) x from host_app_version") == "10");
+    }
+}
+
+TEST_CASE("a project that is none is told so in a sentence", "[validation][integration]") {
+    const server::TemporaryDirectory empty;
+    CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
+}
