@@ -9,11 +9,17 @@
 namespace dedloc::kernels {
 namespace {
 
-/// 8 KiB of running sums stay in the first-level cache while one sender after the other is added.
-constexpr std::size_t kBlock = 2048;
+/// 16 KiB of running sums stay in the first-level cache while the senders are added.
+constexpr std::size_t kBlock = 4096;
 
 void add_block(float* __restrict sum, const float* __restrict part, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) sum[i] += part[i];
+}
+
+/// Four senders in one pass, still in their order: fewer trips to the running sums.
+void add_four_blocks(float* __restrict sum, const float* __restrict a, const float* __restrict b,
+                     const float* __restrict c, const float* __restrict d, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) sum[i] = (((sum[i] + a[i]) + b[i]) + c[i]) + d[i];
 }
 
 void divide_block(float* sum, std::size_t count, float samples) {
@@ -52,9 +58,12 @@ void weighted_mean(std::span<const std::span<const float>> parts,
         const std::size_t count = std::min(kBlock, out.size() - first);
         float* const sum = out.data() + first;
         std::copy_n(parts[0].data() + first, count, sum);
-        for (std::size_t k = 1; k < parts.size(); ++k) {
-            add_block(sum, parts[k].data() + first, count);
+        std::size_t k = 1;
+        for (; k + 4 <= parts.size(); k += 4) {
+            add_four_blocks(sum, parts[k].data() + first, parts[k + 1].data() + first,
+                            parts[k + 2].data() + first, parts[k + 3].data() + first, count);
         }
+        for (; k < parts.size(); ++k) add_block(sum, parts[k].data() + first, count);
         divide_block(sum, count, samples);
     }
 }
