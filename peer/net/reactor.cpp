@@ -1,0 +1,180 @@
+#include "peer/net/reactor.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <set>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "peer/net/signals_blocked.hpp"
+
+namespace dedloc::net {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kTimeToLeave{1};
+/// steady_clock counts from boot in nanoseconds: a deadline of kNever must not overflow on the way
+/// to it.
+constexpr std::chrono::hours kLongestWait{1};
+
+TimePoint now() {
+    return TimePoint{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
+}
+
+Clock::time_point on_clock(TimePoint time) {
+    return Clock::time_point{std::chrono::duration_cast<Clock::duration>(time.time_since_epoch())};
+}
+
+}  // namespace
+
+class Reactor::Impl {
+  public:
+    Impl(PeerConfig config, const KeyPair& key, const ReactorParts& parts)
+        : queue_(parts.queue),
+          transport_(parts.transport),
+          directory_(parts.directory),
+          trainer_(parts.trainer),
+          host_(parts.host),
+          peer_(std::move(config), key) {}
+
+    void start();
+    void post(Event event) { queue_.post(std::move(event)); }
+    void stop();
+
+  private:
+    void run();
+    void drive();
+    void take_in(const Event& event);
+    void handle(const Event& event);
+    bool has_left(TimePoint time) const;
+
+    void act(const action::Dial& dial) { transport_.dial(dial.remote); }
+    void act(const action::Send& send) { transport_.send(send.link, send.frame); }
+    void act(const action::Close& close) { transport_.close(close.link); }
+    void act(const action::Work& work) { trainer_.work(work.step); }
+    void act(const action::Freeze& freeze) { trainer_.freeze(freeze.step); }
+    void act(const action::Apply& apply) {
+        trainer_.apply(apply.step, apply.average, apply.scalars);
+    }
+    void act(const action::TakeSnapshot&) { trainer_.snapshot(); }
+    void act(const action::Load& load) { trainer_.load(load.step, load.digest, load.bytes); }
+    void act(const action::Pause&) { trainer_.pause(); }
+    void act(const action::Committed& committed) { host_.committed(committed); }
+    void act(const action::Settled& settled) { host_.settled(settled); }
+    void act(const action::SwarmSeen& swarm) { host_.swarm_seen(swarm); }
+    void act(const action::Finished& finished) { host_.finished(finished); }
+    void act(const action::Refused& refused) { host_.refused(refused); }
+    void act(const action::Note& note) { host_.note(note); }
+
+    EventQueue& queue_;
+    Transport& transport_;
+    Directory& directory_;
+    Trainer& trainer_;
+    Host& host_;
+    std::atomic<bool> is_stopping_ = false;
+    std::thread thread_;
+
+    // The network thread's own.
+    Peer peer_;
+    Actions actions_;
+    std::set<LinkId> open_links_;
+    TimePoint leaves_until_ = kNever;
+};
+
+void Reactor::Impl::start() {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+}
+
+void Reactor::Impl::stop() {
+    if (!thread_.joinable()) return;
+    is_stopping_ = true;
+    queue_.post(event::LeaveRequested{});
+    thread_.join();
+}
+
+void Reactor::Impl::run() {
+    try {
+        drive();
+    } catch (const std::exception& error) {
+        host_.failed(error.what());
+    }
+    queue_.close();
+}
+
+void Reactor::Impl::drive() {
+    directory_.join(transport_.listening_port());
+    while (true) {
+        const TimePoint begin = now();
+        if (has_left(begin)) return;
+        const TimePoint deadline =
+            std::min({peer_.next_deadline(), leaves_until_, begin + kLongestWait});
+        const auto event = queue_.take(on_clock(deadline));
+        if (event) {
+            take_in(*event);
+            handle(*event);
+        } else if (now() >= peer_.next_deadline()) {
+            handle(event::Tick{});
+        }
+    }
+}
+
+/// What an event means to the reactor itself, before the peer hears of it.
+void Reactor::Impl::take_in(const Event& event) {
+    if (const auto* received = std::get_if<event::FrameReceived>(&event)) {
+        transport_.taken(received->link);
+    } else if (const auto* opened = std::get_if<event::LinkOpened>(&event)) {
+        open_links_.insert(opened->link);
+    } else if (const auto* closed = std::get_if<event::LinkClosed>(&event)) {
+        open_links_.erase(closed->link);
+        transport_.taken(closed->link);
+    } else if (std::holds_alternative<event::LeaveRequested>(event)) {
+        directory_.leave();
+    } else if (std::holds_alternative<event::ReturnRequested>(event) && !is_stopping_) {
+        directory_.join(transport_.listening_port());
+    }
+}
+
+void Reactor::Impl::handle(const Event& event) {
+    peer_.handle(now(), event, actions_);
+    for (const Action& action : actions_) {
+        std::visit([this](const auto& what) { act(what); }, action);
+    }
+    actions_.clear();
+    if (is_stopping_ && std::holds_alternative<event::LeaveRequested>(event)) {
+        for (const LinkId link : open_links_) transport_.close(link);
+        leaves_until_ = now() + kTimeToLeave;
+    }
+}
+
+bool Reactor::Impl::has_left(TimePoint time) const {
+    return leaves_until_ != kNever && (open_links_.empty() || time >= leaves_until_);
+}
+
+Reactor::Reactor(PeerConfig config, const KeyPair& key, const ReactorParts& parts) {
+    config.listening_port = parts.transport.listening_port();
+    impl_ = std::make_unique<Impl>(std::move(config), key, parts);
+}
+
+Reactor::~Reactor() {
+    impl_->stop();
+}
+
+void Reactor::start() {
+    impl_->start();
+}
+
+void Reactor::post(Event event) {
+    impl_->post(std::move(event));
+}
+
+void Reactor::stop() {
+    impl_->stop();
+}
+
+}  // namespace dedloc::net
