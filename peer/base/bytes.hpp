@@ -1,6 +1,7 @@
 // Bounded byte helpers: nothing here reads or writes past an end, whatever the input says.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,9 @@
 
 namespace dedloc {
 
+static_assert(std::endian::native == std::endian::little,
+              "values are written as they lie in memory");
+
 using Buffer = std::vector<std::byte>;
 /// Bytes that several owners may hold and none may change: one encoded message sent to many links.
 using SharedBytes = std::shared_ptr<const Buffer>;
@@ -22,6 +26,7 @@ using FloatVector = std::vector<float>;
 /// the trainer hold it.
 using SharedFloats = std::shared_ptr<const FloatVector>;
 
+/// Two lower-case digits a byte.
 std::string to_hex(std::span<const std::byte> bytes);
 /// Exactly out.size() bytes from 2 × out.size() hex digits of either case; false if anything else
 /// is given.
@@ -36,6 +41,7 @@ class ByteReader {
     template <class T>
     std::optional<T> read() {
         static_assert(std::is_trivially_copyable_v<T>);
+        static_assert(!std::is_same_v<T, bool>, "a bool has bytes that are neither true nor false");
         const auto bytes = take(sizeof(T));
         if (!bytes) return std::nullopt;
         T value;
@@ -43,8 +49,9 @@ class ByteReader {
         return value;
     }
     std::optional<std::span<const std::byte>> take(std::size_t count) {
-        if (count > rest_.size()) {
+        if (failed_ || count > rest_.size()) {
             rest_ = {};
+            failed_ = true;
             return std::nullopt;
         }
         const auto head = rest_.first(count);
@@ -55,8 +62,10 @@ class ByteReader {
 
   private:
     std::span<const std::byte> rest_;
+    bool failed_ = false;
 };
 
+/// Appends values as ByteReader reads them.
 class ByteWriter {
   public:
     template <class T>

@@ -16,9 +16,16 @@ const unsigned char* raw(const std::byte* p) {
     return reinterpret_cast<const unsigned char*>(p);
 }
 
+/// Also chooses the fastest implementation that this processor has.
+void need_sodium() {
+    static const bool ready = sodium_init() >= 0;
+    DEDLOC_CHECK(ready, "libsodium could not find a source of randomness");
+}
+
 }  // namespace
 
 Digest blake2b(std::span<const std::byte> bytes) {
+    need_sodium();
     Digest digest;
     crypto_generichash_blake2b(raw(digest.bytes.data()), digest.bytes.size(), raw(bytes.data()),
                                bytes.size(), nullptr, 0);
@@ -27,7 +34,7 @@ Digest blake2b(std::span<const std::byte> bytes) {
 
 KeyPair KeyPair::generate() {
     std::array<std::byte, 32> seed;
-    DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
+    need_sodium();
     randombytes_buf(seed.data(), seed.size());
     KeyPair pair = from_seed(seed);
     sodium_memzero(seed.data(), seed.size());
@@ -35,6 +42,7 @@ KeyPair KeyPair::generate() {
 }
 
 KeyPair KeyPair::from_seed(std::span<const std::byte, 32> seed) {
+    need_sodium();
     KeyPair pair;
     crypto_sign_seed_keypair(raw(pair.public_.bytes.data()), raw(pair.secret_.data()),
                              raw(seed.data()));
@@ -59,6 +67,7 @@ Signature KeyPair::sign(std::span<const std::byte> bytes) const {
 }
 
 bool verify(const PeerKey& key, std::span<const std::byte> bytes, const Signature& signature) {
+    need_sodium();
     return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
                                        raw(key.bytes.data())) == 0;
 }

@@ -30,6 +30,7 @@ using PeerKey =
     Bytes32<struct PeerKeyTag>;          ///< Ed25519 public key of a peer, a backbone or a project
 using RunId = Bytes32<struct RunIdTag>;  ///< digest of the canonical run file
 
+/// BLAKE2b-256, without a key. Thread: any.
 Digest blake2b(std::span<const std::byte> bytes);
 
 using Signature = std::array<std::byte, 64>;
@@ -37,6 +38,7 @@ using Signature = std::array<std::byte, 64>;
 /// An Ed25519 key pair. Kept in memory that is wiped at the end.
 class KeyPair {
   public:
+    /// A new one, from the system's randomness.
     static KeyPair generate();
     /// From the 32 secret bytes that `seed()` returned earlier.
     static KeyPair from_seed(std::span<const std::byte, 32> seed);
@@ -45,6 +47,7 @@ class KeyPair {
     ~KeyPair();
 
     const PeerKey& public_key() const { return public_; }
+    /// The secret: who has it has the key pair. The caller wipes it.
     std::array<std::byte, 32> seed() const;
     Signature sign(std::span<const std::byte> bytes) const;
 
@@ -54,6 +57,8 @@ class KeyPair {
     std::array<std::byte, 64> secret_{};
 };
 
+/// True only for what the owner of `key` signed, over exactly these bytes; any input may be given.
+/// Thread: any.
 [[nodiscard]] bool verify(const PeerKey& key, std::span<const std::byte> bytes,
                           const Signature& signature);
 

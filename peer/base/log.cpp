@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace dedloc {
@@ -34,7 +35,11 @@ void start_log(const std::string& program, LogLevel lowest) {
 }
 
 void log_line(LogLevel level, const std::string& line) {
-    spdlog::default_logger_raw()->log(level_of(level), "{}", line);
+    std::string printable = line;
+    std::replace_if(
+        printable.begin(), printable.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; },
+        '?');
+    spdlog::default_logger_raw()->log(level_of(level), "{}", printable);
 }
 
 }  // namespace dedloc

@@ -12,6 +12,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 /// `program` starts every line; called once by main.
 void start_log(const std::string& program, LogLevel lowest = LogLevel::kInfo);
+/// Control characters, which a stranger may have put into `line`, become '?': one event, one line.
 /// Thread: any.
 void log_line(LogLevel level, const std::string& line);
 

@@ -31,11 +31,13 @@ class [[nodiscard]] Result {
         DEDLOC_CHECK(has_value(), "value() of a failed result");
         return std::get<0>(state_);
     }
-    T&& value() && {
+    /// By value: what is taken out of a temporary outlives it.
+    T value() && {
         DEDLOC_CHECK(has_value(), "value() of a failed result");
         return std::get<0>(std::move(state_));
     }
     const T& operator*() const& { return value(); }
+    T operator*() && { return std::move(*this).value(); }
     const T* operator->() const { return &value(); }
 
     /// Requires !has_value().

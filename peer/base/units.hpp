@@ -6,6 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <type_traits>
+
+#include "peer/base/check.hpp"
 
 namespace dedloc {
 
@@ -20,7 +24,13 @@ class Strong {
     constexpr auto operator<=>(const Strong&) const = default;
 
     constexpr Strong& operator+=(Strong other) { return value_ += other.value_, *this; }
-    constexpr Strong& operator-=(Strong other) { return value_ -= other.value_, *this; }
+    /// Requires other ≤ *this where Rep has no sign: there is no step before the first.
+    constexpr Strong& operator-=(Strong other) {
+        if constexpr (std::is_unsigned_v<Rep>) {
+            DEDLOC_CHECK(other.value_ <= value_, "a difference under zero", value_, other.value_);
+        }
+        return value_ -= other.value_, *this;
+    }
     constexpr friend Strong operator+(Strong a, Strong b) { return a += b; }
     constexpr friend Strong operator-(Strong a, Strong b) { return a -= b; }
     constexpr Strong next() const { return Strong{static_cast<Rep>(value_ + 1)}; }
@@ -54,9 +64,13 @@ inline constexpr TimePoint kNever = TimePoint::max();
 struct Bandwidth {
     double bytes_per_second = 0;
     auto operator<=>(const Bandwidth&) const = default;
+    /// Rounded down; nothing for a negative or undefined product, the most there is beyond 2⁶⁴.
     friend Bytes operator*(Bandwidth bandwidth, Duration time) {
-        return Bytes{static_cast<std::uint64_t>(bandwidth.bytes_per_second *
-                                                std::chrono::duration<double>(time).count())};
+        const double bytes =
+            bandwidth.bytes_per_second * std::chrono::duration<double>(time).count();
+        if (!(bytes > 0)) return Bytes{0};
+        if (bytes >= 0x1p64) return Bytes{std::numeric_limits<std::uint64_t>::max()};
+        return Bytes{static_cast<std::uint64_t>(bytes)};
     }
 };
 
