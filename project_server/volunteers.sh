@@ -1,0 +1,87 @@
+# Functions for scripts with volunteers on this machine: each a stock BOINC client with a folder, an
+# account and a port of its own. Sourced. The script sets `volunteers_dir` and has a function `fail`.
+
+declare -A clients=()  # number of a volunteer → process id of its client
+
+# kill_all SIGNAL PID...: those that are gone already are fine.
+kill_all() {
+    local pid
+    for pid in "${@:2}"; do kill "-$1" "$pid" 2>/dev/null || true; done
+}
+# gone SECONDS PID...: waits until none is alive; fails if some still is.
+gone() {
+    local deadline=$((SECONDS + $1)) pid alive
+    while :; do
+        alive=
+        for pid in "${@:2}"; do if kill -0 "$pid" 2>/dev/null; then alive=yes; fi; done
+        [[ -n $alive ]] || return 0
+        [[ $SECONDS -lt $deadline ]] || return 1
+        sleep 0.1
+    done
+}
+gui_rpc() { boinccmd --host "127.0.0.1:$(<"$1/port")" --passwd "$(<"$1/gui_rpc_auth.cfg")" "${@:2}"; }
+
+prepare_volunteer() {
+    local home=$1
+    mkdir -p "$home"
+    od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$home/gui_rpc_auth.cfg"
+    chmod 600 "$home/gui_rpc_auth.cfg"
+    cat >"$home/cc_config.xml" <<'XML'
+<cc_config><options>
+<allow_multiple_clients>1</allow_multiple_clients><ncpus>1</ncpus><no_gpus>1</no_gpus>
+<skip_cpu_benchmarks>1</skip_cpu_benchmarks><start_delay>0</start_delay>
+<fetch_minimal_work>1</fetch_minimal_work><report_results_immediately>1</report_results_immediately>
+<max_file_xfers>8</max_file_xfers><max_file_xfers_per_project>8</max_file_xfers_per_project>
+<dont_contact_ref_site>1</dont_contact_ref_site><no_info_fetch>1</no_info_fetch>
+</options></cc_config>
+XML
+    cat >"$home/global_prefs_override.xml" <<'XML'
+<global_preferences>
+<run_on_batteries>1</run_on_batteries><run_if_user_active>1</run_if_user_active>
+<suspend_cpu_usage>0</suspend_cpu_usage><cpu_usage_limit>100</cpu_usage_limit>
+<disk_max_used_gb>0</disk_max_used_gb><disk_max_used_pct>100</disk_max_used_pct>
+<disk_min_free_gb>0.05</disk_min_free_gb><ram_max_used_busy_pct>100</ram_max_used_busy_pct>
+<work_buf_min_days>0.01</work_buf_min_days><work_buf_additional_days>0</work_buf_additional_days>
+</global_preferences>
+XML
+}
+
+# start_client NUMBER: on a free port for its commands; another one if somebody was faster.
+start_client() {
+    local home=$volunteers_dir/$1 tries
+    for tries in 1 2 3 4 5; do
+        echo $((20000 + RANDOM % 12000)) >"$home/port"
+        if (exec 3<>"/dev/tcp/127.0.0.1/$(<"$home/port")") 2>/dev/null; then continue; fi
+        setpriv --pdeathsig TERM -- boinc --dir "$home" --gui_rpc_port "$(<"$home/port")" \
+            </dev/null >>"$home/client.log" 2>&1 &
+        clients[$1]=$!
+        local deadline=$((SECONDS + 20))
+        while kill -0 "${clients[$1]}" 2>/dev/null && [[ $SECONDS -lt $deadline ]]; do
+            if gui_rpc "$home" --get_host_info >/dev/null 2>&1; then return 0; fi
+            sleep 0.2
+        done
+        kill_all TERM "${clients[$1]}"
+        gone 10 "${clients[$1]}" || kill_all KILL "${clients[$1]}"
+    done
+    fail "the BOINC client of volunteer $1 does not start: $(tail -n 1 "$home/client.log")"
+}
+
+# add_volunteer NUMBER URL: an account "volunteer-NUMBER" and a client attached with it.
+add_volunteer() {
+    local home=$volunteers_dir/$1 url=$2 name="volunteer-$1" answer account
+    prepare_volunteer "$home"
+    start_client "$1"
+    answer=$(gui_rpc "$home" --create_account "$url" "$name@example.org" "password-$1" "$name" 2>&1) \
+        || fail "volunteer $1 got no account: $(tail -n 1 <<<"$answer")"
+    account=$(sed -n 's/^account key: *//p' <<<"$answer")
+    [[ -n $account ]] || fail "volunteer $1 got no account: $(tail -n 1 <<<"$answer")"
+    answer=$(gui_rpc "$home" --project_attach "$url" "$account" 2>&1) \
+        || fail "volunteer $1 could not attach: $(tail -n 1 <<<"$answer")"
+}
+
+# The client and the app below it, as the kernel has them.
+process_tree() {
+    local child
+    echo "$1"
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null || true); do process_tree "$child"; done
+}

@@ -1,0 +1,60 @@
+# Functions for tests written in bash. Sourced. A failed check says what was wanted and ends the test; whatever the
+# test started and left running is found by a mark in its environment, ended, and counts as a failure.
+
+export DEDLOC_CHECK_MARK=$$.$RANDOM$RANDOM
+folder=$(mktemp -d "${TMPDIR:-/tmp}/dedloc-test.XXXXXX")
+
+# Process ids of what carries the mark; not this shell, which got it only after its start.
+marked() {
+    local files=(/proc/[0-9]*/environ)
+    { grep -lzxF "DEDLOC_CHECK_MARK=$DEDLOC_CHECK_MARK" "${files[@]}" || true; } 2>/dev/null \
+        | cut -d / -f 3
+}
+
+end_test() {
+    local status=$? pid
+    trap - EXIT
+    for pid in $(marked); do
+        [[ -d /proc/$pid ]] || continue
+        echo "left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+        kill -9 "$pid" 2>/dev/null || true
+        status=1
+    done
+    rm -rf "$folder"
+    exit "$status"
+}
+trap end_test EXIT
+trap 'exit 130' INT TERM HUP
+
+fail_test() { echo "FAILED: $*"; [[ ! -s ${output:-} ]] || tail -n 60 "$output"; exit 1; }
+
+# says STATUS PATTERN COMMAND...: it ends with this status and prints one line, which matches.
+says() {
+    local wanted=$1 pattern=$2 status=0 text
+    shift 2
+    text=$("$@" 2>&1 </dev/null) || status=$?
+    [[ $status == "$wanted" ]] || fail_test "$*: status $status instead of $wanted: $text"
+    [[ $(wc -l <<<"$text") == 1 ]] || fail_test "$*: more than one line: $text"
+    [[ $text =~ $pattern ]] || fail_test "$*: '$text' does not match '$pattern'"
+}
+
+# none_left WHAT: nothing that the test started runs any more, a second after it ended.
+none_left() {
+    local pid tries
+    for tries in {1..20}; do
+        pid=$(marked)
+        [[ -n $pid ]] || return 0
+        sleep 0.1
+    done
+    fail_test "$1 left processes running: $pid"
+}
+
+# await SECONDS WHAT COMMAND...: until the command succeeds.
+await() {
+    local deadline=$((SECONDS + $1)) what=$2
+    shift 2
+    until "$@"; do
+        [[ $SECONDS -lt $deadline ]] || fail_test "waited in vain for $what"
+        sleep 0.1
+    done
+}

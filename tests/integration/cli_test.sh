@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# `dedloc` and the demo say what is wrong in one sentence and leave nothing behind; a project's
+# daemons start, survive a kill, and stop together.
+# Usage: cli_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+programs=$1
+dedloc=$programs/dedloc
+demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
+
+echo "wrong arguments"
+says 2 'subcommand is required' "$dedloc"
+says 2 'DIR is required' "$dedloc" project create
+says 2 '--name is required' "$dedloc" project create "$folder/p"
+says 2 'not expected' "$dedloc" project create "$folder/p" --name x --bogus
+says 2 '--port' "$dedloc" project create "$folder/p" --name x --port 70000
+says 2 'no numeric IPv4 address' "$dedloc" project create "$folder/p" --name x --host nowhere
+says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
+says 2 'is no DeDLOC project' "$dedloc" project start "$folder"
+says 2 'is no DeDLOC project' "$dedloc" run status --project "$folder" --name r
+says 2 'no such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
+says 2 'too small for a vocabulary' "$dedloc" corpus build --text "$0" --out "$folder/c" \
+    --vocabulary 60000
+says 2 "unknown option" "$demo" --bogus
+says 2 "--steps wants a number" "$demo" --steps 0
+says 2 "--volunteers wants a number" "$demo" --volunteers
+says 1 "no readable text file" "$demo" --text "$folder/none"
+mkdir "$folder/full" && touch "$folder/full/file"
+says 1 "exists already" "$demo" --dir "$folder/full"
+"$dedloc" run create --help | grep -q -- '--target-batch' || fail_test "no help"
+[[ $(ls "$folder") == full ]] || fail_test "something was left: $(ls -A "$folder")"
+
+echo "a project is made whole"
+"$dedloc" project create "$folder/p" --name 'Test & <project>' >/dev/null
+says 2 'exists already' "$dedloc" project create "$folder/p" --name x
+url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$folder/p/config.xml")
+port=${url##*:} port=${port%/}
+[[ $(stat -c %a "$folder/p/keys/project.key" "$folder/p/config.xml") == $'600\n600' ]] \
+    || fail_test "secrets can be read by others"
+
+echo "it runs, and a daemon that is killed comes back"
+"$dedloc" project start "$folder/p" >/dev/null
+says 2 'running already' "$dedloc" project start "$folder/p"
+says 2 'already in use' "$dedloc" project create "$folder/q" --name x --port "$port"
+says 1 'already in use' "$demo" --port "$port"
+curl -fsS "${url}get_project_config.php" | grep -q 'Test &amp; &lt;project&gt;' \
+    || fail_test "the project's page does not know its name"
+first=$(<"$folder/p/pids/nginx.pid")
+kill -9 "$first"
+came_back() { [[ -s $folder/p/pids/nginx.pid && $(<"$folder/p/pids/nginx.pid") != "$first" ]]; }
+await 20 "nginx to come back" came_back
+answers() { curl -fsS -o /dev/null "$url" 2>/dev/null; }
+await 20 "the page to answer again" answers
+says 0 'stopped' "$dedloc" project stop "$folder/p"
+says 0 'not running' "$dedloc" project stop "$folder/p"
+none_left "stopping a project"
+
+echo "killing the supervisor ends its daemons"
+"$dedloc" project start "$folder/p" >/dev/null
+kill -9 "$(<"$folder/p/pids/supervisor.pid")"
+is_quiet() { [[ -z $(marked) ]]; }
+await 20 "all daemons to end" is_quiet
+
+echo "a port that somebody took is one sentence"
+"$dedloc" project start "$folder/p" >/dev/null
+sed "s/\"port\": [0-9]*/\"port\": $port/" "$folder/p/dedloc.json" >/dev/null
+cp -r "$folder/p/dedloc.json" "$folder/taken.json"
+"$dedloc" project create "$folder/q" --name x >/dev/null
+sed -i "s/\"port\": [0-9]*/\"port\": $port/" "$folder/q/dedloc.json"
+says 1 'already in use' "$dedloc" project start "$folder/q"
+"$dedloc" project stop "$folder/p" >/dev/null
+none_left "a project that could not start"
+
+echo "a corpus is made whole, the same twice, and a run from it"
+for word in {1..400}; do echo "It was day $word. The people of town $((word % 7)) went home."; done \
+    >"$folder/text"
+"$dedloc" corpus build --text "$folder/text" --out "$folder/c1" --vocabulary 100 >/dev/null
+"$dedloc" corpus build --text "$folder/text" --out "$folder/c2" --vocabulary 100 >/dev/null
+diff -r "$folder/c1" "$folder/c2" || fail_test "two builds of one corpus differ"
+make_run() { "$dedloc" run create --project "$folder/p" --corpus "$folder/c1" --steps 5 "$@"; }
+make_run --name r >/dev/null
+says 2 'has a run r already' make_run --name r
+says 2 'there is no model huge' make_run --name s --model huge
+says 2 'is no corpus' "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
+says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
+says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
+says 0 'running' "$dedloc" run resume --project "$folder/p" --name r
+[[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed run left something"
+none_left "commands that start the database for a moment"
+
+echo "no disk space is one sentence"
+full_disk='mount -t tmpfs -o size=40m tmpfs "$1" && "$2" project create "$1/p" --name x; status=$?
+    [[ -z $(ls -A "$1") ]] || { echo "left: $(ls -A "$1")"; exit 99; }; exit $status'
+mkdir "$folder/small"
+if unshare --mount --map-root-user true 2>/dev/null; then
+    says 1 'not enough disk space' \
+        unshare --mount --map-root-user bash -c "$full_disk" _ "$folder/small" "$dedloc"
+else
+    echo "  (not looked at: this user may not mount a small disk)"
+fi
+none_left "the test"

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The whole demo in a smaller form: stock BOINC clients train together while one is killed with -9
+# and comes back and one joins late; then again, ended by Ctrl-C in the middle.
+# Usage: demo_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+programs=$1
+demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
+output=$folder/output
+
+echo "four volunteers, one killed, one late"
+steps=40
+"$demo" --programs "$programs" --steps $steps --chaos --dir "$folder/demo" >"$output" 2>&1 \
+    </dev/null || fail_test "the demo failed"
+none_left "the demo"
+contains() { grep -qE -- "$1" "$output" || fail_test "the demo did not say: $1"; }
+contains "equal at all members at $steps of $steps steps"
+contains 'credit .*: they agree'
+contains 'killed volunteer-1 with -9'
+contains 'started volunteer-1 again'
+contains 'attached volunteer-4, a newcomer'
+contains '^state +[0-9a-f]{64} after step '$steps'$'
+fall=$(sed -n 's/.*down by \(-\{0,1\}[0-9.]*\)$/\1/p' "$output")
+awk -v fall="$fall" 'BEGIN { exit !(fall > 0.3) }' || fail_test "the loss fell by $fall only"
+for number in 1 2 3 4; do
+    awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
+        "$output" || fail_test "volunteer-$number has no credit"
+done
+
+echo "Ctrl-C in the middle stops everything"
+env --default-signal=INT "$demo" --programs "$programs" --steps 1000 --volunteers 1 \
+    --dir "$folder/stopped" >"$output" 2>&1 </dev/null &
+started=$!
+attached() { grep -q 'Watch them at' "$output" || ! kill -0 "$started" 2>/dev/null; }
+await 120 "a volunteer to attach" attached
+sleep 2 # somewhere between attaching and the first steps, as a person would press it
+kill -INT "$started"
+status=0
+wait "$started" || status=$?
+[[ $status == 130 ]] || fail_test "the demo ended with $status, not 130, after Ctrl-C"
+none_left "the demo after Ctrl-C"
