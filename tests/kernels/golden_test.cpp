@@ -154,7 +154,7 @@ TEST_CASE("a thread that flushes denormals or rounds up still gets the golden bi
             _mm_setcsr(before);
             REQUIRE((after & mode) == mode);
         };
-        for (const Case& test : {kCases[1], kCases[2], kCases[4]}) {
+        for (const Case& test : {kCases[1], kCases[2]}) {
             CHECK(digest_after_all(test, update) == test.golden);
         }
     }

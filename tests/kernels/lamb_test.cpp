@@ -93,7 +93,7 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
 }  // namespace
 
 TEST_CASE("LAMB stays within the rounding errors of its definition in double", "[kernels]") {
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const std::size_t count = tests::kSizes[1 + seed % 6];
         const auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176 * 0.316);
         Tensor tensor = ordinary_tensor(seed, count);
