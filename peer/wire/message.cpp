@@ -17,7 +17,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // --- values to tables
-// -----------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 template <class Tag>
 fb::Bytes32 pack(const Bytes32<Tag>& value) {
