@@ -3,6 +3,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -193,6 +194,8 @@ std::optional<Body> unpack(const fb::Chunk& t) {
 
 std::optional<Body> unpack(const fb::Commit& t) {
     if (t.members()->size() == 0 || t.members()->size() > kMaxMembers) return {};
+    if (!is_sane_float(t.learning_rate_bits()) || !is_sane_float(t.bias_correction_bits()))
+        return {};
     CommitRecord record{.step = {},
                         .attempt = t.attempt(),
                         .members = {},
