@@ -126,6 +126,9 @@ Value unpack(const fb::Bytes32& packed) {
 bool is_sane(double x) {
     return std::isfinite(x) && x >= 0;
 }
+bool is_sane_float(std::uint32_t bits) {
+    return is_sane(double{std::bit_cast<float>(bits)});
+}
 
 std::optional<Body> unpack(const fb::Hello& t) {
     if (t.role() > fb::Role::MAX || t.result_name()->size() > kMaxResultNameBytes) return {};
