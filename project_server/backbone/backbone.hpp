@@ -1,0 +1,49 @@
+// The project's own member of a swarm: seed of its DHT, coordinator, keeper of state, ledger and
+// checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "peer/events.hpp"
+#include "project_server/backbone/run_folder.hpp"
+#include "project_server/database/database.hpp"
+
+namespace dedloc::backbone {
+
+struct BackboneOptions {
+    Endpoint listen;                                   ///< TCP, where members dial
+    Endpoint dht_listen;                               ///< UDP, where the seed answers
+    std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
+    std::uint64_t checkpoint_every = 20;
+    std::size_t keep_checkpoints = 3;
+    /// Told once, from any thread, when the backbone cannot go on (disk full, …); one sentence.
+    std::function<void(const std::string&)> on_failure;
+};
+
+class Backbone {
+  public:
+    /// Restores the newest checkpoint (or makes the first state), opens the ledger, listens and
+    /// joins the swarm. Throws IoError (port in use, disk) or InputError.
+    Backbone(RunFolder run, BackboneOptions options);
+    /// As stop().
+    ~Backbone();
+    Backbone(const Backbone&) = delete;
+    Backbone& operator=(const Backbone&) = delete;
+
+    /// Keeps what a restart wants to know of the DHT. To be called every few minutes.
+    void save_dht();
+    /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
+    void stop();
+
+    std::uint16_t port() const;
+
+  private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dedloc::backbone

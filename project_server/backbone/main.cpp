@@ -1,0 +1,134 @@
+// dedloc-backbone: the project's own, always-on member of one run's swarm.
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "project_server/backbone/backbone.hpp"
+#include "project_server/database/project_config.hpp"
+
+namespace {
+
+using namespace dedloc;
+
+struct Arguments {
+    std::filesystem::path project;
+    std::string run;
+    std::string listen;
+    std::string dht;
+    bool no_database = false;
+    std::uint64_t checkpoint_every = 20;
+    std::size_t keep_checkpoints = 3;
+};
+
+/// Blocks the stop signals in this and later threads; they are then waited for.
+sigset_t block_stop_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    return signals;
+}
+
+/// The first sentence that says why the backbone cannot go on.
+class FirstFailure {
+  public:
+    void set(const std::string& sentence) {
+        const std::lock_guard lock{mutex_};
+        if (sentence_.empty()) sentence_ = sentence;
+    }
+    std::string get() {
+        const std::lock_guard lock{mutex_};
+        return sentence_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::string sentence_;
+};
+
+Endpoint endpoint_of(const std::string& text, const char* option) {
+    const auto endpoint = net::parse_endpoint(text);
+    if (!endpoint) throw InputError(std::string{option} + " wants HOST:PORT, not " + text + ".");
+    return *endpoint;
+}
+
+/// Where the run file says that the DHT seed is; members dial the same port.
+Endpoint public_endpoint(const backbone::RunFolder& run) {
+    if (run.run.dht_seeds.empty()) throw InputError("run.json names no DHT seed.");
+    return net::resolve_endpoint(run.run.dht_seeds.front().text());
+}
+
+void serve(const Arguments& arguments) {
+    constexpr std::chrono::minutes kSaveDhtEvery{5};
+    constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 200'000'000};
+    const auto signals = block_stop_signals();
+    FirstFailure failure;
+    auto run = backbone::read_run_folder(arguments.project, arguments.run);
+    backbone::BackboneOptions options{
+        .listen = arguments.listen.empty() ? public_endpoint(run)
+                                           : endpoint_of(arguments.listen, "--listen"),
+        .dht_listen =
+            arguments.dht.empty() ? public_endpoint(run) : endpoint_of(arguments.dht, "--dht"),
+        .database = {},
+        .checkpoint_every = arguments.checkpoint_every,
+        .keep_checkpoints = arguments.keep_checkpoints,
+        .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
+    if (!arguments.no_database) {
+        options.database = server::load_project_config(arguments.project).database;
+    }
+    backbone::Backbone member{std::move(run), std::move(options)};
+    auto next_save = std::chrono::steady_clock::now() + kSaveDhtEvery;
+    while (sigtimedwait(&signals, nullptr, &kTick) < 0 && failure.get().empty()) {
+        if (std::chrono::steady_clock::now() < next_save) continue;
+        member.save_dht();
+        next_save += kSaveDhtEvery;
+    }
+    member.stop();
+    if (!failure.get().empty()) throw Error(failure.get());
+    log_info("stopped");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    constexpr int kWrongArguments = 2;
+    Arguments arguments;
+    CLI::App app{
+        "The project's own member of one run's swarm: DHT seed, coordinator, ledger, "
+        "checkpoints."};
+    app.add_option("--project", arguments.project, "Folder of the project")->required();
+    app.add_option("--run", arguments.run, "Name of the run")->required();
+    app.add_option("--listen", arguments.listen,
+                   "HOST:PORT where members dial (TCP); else as the DHT seed in run.json");
+    app.add_option("--dht", arguments.dht,
+                   "HOST:PORT where the DHT seed answers (UDP); else as in run.json");
+    app.add_flag("--no-database", arguments.no_database, "Write no rows");
+    app.add_option("--checkpoint-every", arguments.checkpoint_every, "Steps between checkpoints")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--keep-checkpoints", arguments.keep_checkpoints, "How many stay on disk")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? EXIT_SUCCESS : kWrongArguments;
+    }
+    start_log("dedloc-backbone");
+    try {
+        serve(arguments);
+    } catch (const std::exception& error) {
+        log_error("{}", error.what());
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

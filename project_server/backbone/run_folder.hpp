@@ -1,0 +1,27 @@
+// PROJECT/runs/NAME: what a run is made of on the project's disk.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "peer/base/digest.hpp"
+#include "peer/wire/run_file.hpp"
+
+namespace dedloc::backbone {
+
+struct RunFolder {
+    std::filesystem::path folder;
+    wire::RunFile run;
+    RunId id;
+    KeyPair key;  ///< the backbone's
+
+    std::filesystem::path ledger() const { return folder / "ledger"; }
+    std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+    std::filesystem::path dht_nodes() const { return folder / "dht_nodes"; }
+};
+
+/// Reads run.json and backbone.key. Throws InputError (no such run, a file cannot be used, the key
+/// is another one).
+RunFolder read_run_folder(const std::filesystem::path& project, const std::string& run_name);
+
+}  // namespace dedloc::backbone
