@@ -1,7 +1,6 @@
 #include "boinc_app/seat_events.hpp"
 
 #include <algorithm>
-#include <exception>
 
 #include "peer/base/log.hpp"
 
@@ -10,7 +9,7 @@ namespace dedloc {
 SeatEvents::SeatEvents(const PeerKey& peer, ReceiptJournal& journal)
     : peer_(peer), journal_(journal) {
     news_.samples = journal.samples();
-    news_.last_sign = std::chrono::steady_clock::now();
+    news_.last_heard = std::chrono::steady_clock::now();
 }
 
 void SeatEvents::committed(const action::Committed& commit) {
@@ -19,11 +18,7 @@ void SeatEvents::committed(const action::Committed& commit) {
                                    [this](const CommitLine& line) { return line.peer == peer_; });
     Samples brought;
     if (ours != record.members.end() && ours->samples.value() > 0) {
-        try {
-            journal_.append(record.step, ours->samples);
-        } catch (const std::exception& error) {
-            failed(error.what());
-        }
+        journal_.append(record.step, ours->samples);
         brought = ours->samples;
     }
     double loss_sum = 0;
@@ -38,7 +33,6 @@ void SeatEvents::committed(const action::Committed& commit) {
     const std::lock_guard lock(mutex_);
     news_.step = record.step.next();
     news_.samples = journal_.samples();
-    news_.last_sign = std::chrono::steady_clock::now();
 }
 
 void SeatEvents::finished(const action::Finished& finished) {
@@ -56,9 +50,13 @@ void SeatEvents::refused(const action::Refused& refused) {
     changed_.notify_all();
 }
 
-void SeatEvents::seen() {
+void SeatEvents::note(const action::Note& note) {
+    log_info("{}", note.line);
+}
+
+void SeatEvents::heard() {
     const std::lock_guard lock(mutex_);
-    news_.last_sign = std::chrono::steady_clock::now();
+    news_.last_heard = std::chrono::steady_clock::now();
 }
 
 void SeatEvents::failed(const std::string& sentence) {

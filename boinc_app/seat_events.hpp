@@ -9,6 +9,7 @@
 
 #include "boinc_app/slot_files.hpp"
 #include "peer/events.hpp"
+#include "peer/net/reactor.hpp"
 
 namespace dedloc {
 
@@ -19,23 +20,25 @@ struct SeatNews {
     bool is_finished = false;            ///< the run has its last step
     std::optional<std::string> refusal;  ///< the swarm will not have us
     std::optional<std::string> failure;  ///< one of our threads cannot go on
-    std::chrono::steady_clock::time_point last_sign;  ///< when the swarm last did something with us
+    std::chrono::steady_clock::time_point last_heard;  ///< when anybody last sent us anything
 };
 
-/// Takes the core's actions that are for the host of the peer. Thread: any.
-class SeatEvents {
+/// The host of the peer. Thread: any; the calls of net::Host come from the network thread.
+class SeatEvents final : public net::Host {
   public:
-    /// `journal` must outlive it and is written only here.
+    /// `journal` must outlive it and is used only here.
     SeatEvents(const PeerKey& peer, ReceiptJournal& journal);
 
-    /// Our line is on disk before this returns, so before the update is applied. What cannot be
-    /// written becomes a failure.
-    void committed(const action::Committed& commit);
-    void finished(const action::Finished& finished);
-    void refused(const action::Refused& refused);
-    /// The swarm gave us something to do.
-    void seen();
-    void failed(const std::string& sentence);
+    /// Our line is on disk before this returns, so before the update is applied. Errors: IoError.
+    void committed(const action::Committed& commit) override;
+    void settled(const action::Settled&) override {}
+    void swarm_seen(const action::SwarmSeen&) override {}
+    void finished(const action::Finished& finished) override;
+    void refused(const action::Refused& refused) override;
+    void note(const action::Note& note) override;
+    void failed(const std::string& sentence) override;
+    /// Somebody sent us something.
+    void heard();
 
     SeatNews news() const;
     /// Returns at once when the news are an end, else after `limit` at the latest.

@@ -68,7 +68,7 @@ class Peer::Core {
 
   private:
     // --- events
-    // -----------------------------------------------------------------------------------------------------
+    // -------------------------------------------------------------------------
 
     void on(const event::Tick&) {}
     void on(const event::EndpointsFound& e) {
@@ -119,7 +119,7 @@ class Peer::Core {
     void on(const event::ReturnRequested&) { is_away_ = false; }
 
     // --- messages
-    // ---------------------------------------------------------------------------------------------------
+    // -------------------------------------------------------------------------
 
     void deliver(const wire::Message& m, const SharedBytes& frame) {
         const bool is_coordinator = m.sender == config_.coordinator;
@@ -217,7 +217,7 @@ class Peer::Core {
     }
 
     // --- after every event
-    // ------------------------------------------------------------------------------------------
+    // -------------------------------------------------------------------------
 
     void follow_up() {
         links_.tick(now_, out_.actions);

@@ -23,7 +23,8 @@ const Names kBoincServer{"boinc_db.h",    "boinc_db_types.h", "sched_config.h", 
                          "backend_lib.h", "config.h",         "credit.h",       "crypt.h",
                          "md5_file.h",    "parse.h",          "str_util.h",     "filesys.h",
                          "util.h",        "error_numbers.h",  "common_defs.h",  "sched_msgs.h"};
-const Names kBoincApp{"boinc_api.h", "app_ipc.h", "filesys.h", "error_numbers.h", "boinc/"};
+const Names kBoincApp{"api/boinc_api.h", "boinc_api.h",     "app_ipc.h",
+                      "filesys.h",       "error_numbers.h", "boinc/"};
 const Names kJson{"rapidjson/"};
 const Names kText{"fmt/"};
 
@@ -85,7 +86,7 @@ std::vector<Layer> make_layers() {
          kNoChance},
         {"boinc_app/training/",
          joined({Names{"boinc_app/", "peer/", "kernels/", "torch/", "ATen/", "c10/"}, kText}),
-         {"random", "thread"},
+         {"random"},
          kNoChance},
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",

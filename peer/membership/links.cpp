@@ -25,7 +25,7 @@ const Known* Links::find(const PeerKey& peer) const {
 }
 
 // --- links come and go
-// ----------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actions) {
     Link link{.remote = event.remote,
@@ -130,7 +130,7 @@ void Links::leave_all(Actions& actions) {
 }
 
 // --- messages
-// -------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Links::count_refusal(LinkId id, const std::string& why, Actions& actions) {
     ++refused_frames_;
@@ -256,7 +256,7 @@ void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) 
 }
 
 // --- time
-// -----------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Links::tick(TimePoint now, Actions& actions) {
     for (auto& [id, link] : links_) {

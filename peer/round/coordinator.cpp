@@ -48,7 +48,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
 }
 
 // --- call
-// -----------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Coordinator::call(TimePoint now, Outbox& out) {
     phase_ = Phase::kCalled;
@@ -115,7 +115,7 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
 }
 
 // --- plan
-// -----------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
     is_replan_due_ = false;
@@ -142,7 +142,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
 }
 
 // --- commit
-// ---------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 CommitRecord Coordinator::record() const {
     CommitRecord record{.step = step_,

@@ -35,7 +35,7 @@ void Member::progressed(const event::Progressed& event) {
 }
 
 // --- freeze and join
-// ------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     if (!has_state() || step != step_) return;
@@ -73,7 +73,7 @@ void Member::join(Outbox& out) {
 }
 
 // --- reduce
-// ---------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Member::planned(StepIndex step, const wire::Plan& plan, Outbox& out) {
     const bool is_expected =
@@ -131,7 +131,7 @@ void Member::check_complete(Outbox& out) {
 }
 
 // --- the end of a round
-// ---------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Member::committed(const CommitRecord& record, const SharedBytes& frame, Outbox& out) {
     const bool is_mine = phase_ == Phase::kReady && record.step == step_ &&

@@ -24,7 +24,7 @@ std::uint64_t state_bytes(const PeerConfig& config) {
 }  // namespace
 
 // --- donor
-// ----------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Donor::offer(const PeerKey& to, const event::SnapshotTaken& state, round::Outbox& out) const {
     out.send(to, state.step,
@@ -87,7 +87,7 @@ void Donor::reset() {
 }
 
 // --- newcomer
-// -------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 void Newcomer::told(StepIndex step, const Digest& digest) {
     told_[step] = digest;

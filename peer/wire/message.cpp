@@ -3,6 +3,7 @@
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -17,7 +18,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // --- values to tables
-// -----------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------
 
 template <class Tag>
 fb::Bytes32 pack(const Bytes32<Tag>& value) {
@@ -125,6 +126,9 @@ Value unpack(const fb::Bytes32& packed) {
 bool is_sane(double x) {
     return std::isfinite(x) && x >= 0;
 }
+bool is_sane_float(std::uint32_t bits) {
+    return is_sane(double{std::bit_cast<float>(bits)});
+}
 
 std::optional<Body> unpack(const fb::Hello& t) {
     if (t.role() > fb::Role::MAX || t.result_name()->size() > kMaxResultNameBytes) return {};
@@ -193,6 +197,8 @@ std::optional<Body> unpack(const fb::Chunk& t) {
 
 std::optional<Body> unpack(const fb::Commit& t) {
     if (t.members()->size() == 0 || t.members()->size() > kMaxMembers) return {};
+    if (!is_sane_float(t.learning_rate_bits()) || !is_sane_float(t.bias_correction_bits()))
+        return {};
     CommitRecord record{.step = {},
                         .attempt = t.attempt(),
                         .members = {},

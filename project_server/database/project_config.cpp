@@ -9,6 +9,7 @@
 #include <sched_config.h>
 
 #include <charconv>
+#include <cstring>
 
 #include "peer/base/error.hpp"
 
@@ -51,12 +52,16 @@ ProjectConfig load_project_config(const fs::path& directory) {
     if (!fs::exists(file)) {
         throw InputError(fmt::format("{} is no project: it has no config.xml.", root.string()));
     }
-    // libsched reads the environment before its argument, and glues the file's name to the
-    // argument.
-    ::unsetenv("BOINC_PROJECT_DIR");
     if (::config.parse_file((root.string() + "/").c_str()) != 0) {
         throw InputError(fmt::format("{} cannot be parsed.", file.string()));
     }
+    // libsched guesses the folder from the working directory unless it is told, and ends the
+    // process when it guesses none.
+    if (root.string().size() >= sizeof(::config.project_dir)) {
+        throw InputError(fmt::format("The path {} is too long for libsched: at most {} characters.",
+                                     root.string(), sizeof(::config.project_dir) - 1));
+    }
+    std::strcpy(::config.project_dir, root.c_str());
     ProjectConfig result;
     result.directory = root;
     result.name = required(::config.long_name, "long_name", file);

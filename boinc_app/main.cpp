@@ -1,0 +1,164 @@
+// dedloc_train: a volunteer's seat in a swarm. Under a BOINC client everything comes from the slot;
+// from a terminal the options say where things are.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "boinc_app/boinc_runtime.hpp"
+#include "boinc_app/seat.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/net/endpoint_text.hpp"
+
+namespace dedloc {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kBadArguments = 2;
+constexpr std::size_t kMaxShardBytes = std::size_t{4} << 30;
+constexpr std::chrono::minutes kComeBackLater{5};
+
+struct Options {
+    std::string run = "run.json";
+    std::vector<std::string> shards;  ///< nothing: shard_0, shard_1 … as many as the run has
+    std::string receipt = "receipt";
+    std::string listen;
+    unsigned threads = 0;
+    double hours = 0;
+    SeatOptions seat;
+};
+
+wire::RunFile read_run_file(const std::filesystem::path& path) {
+    const Buffer bytes = read_file(path, wire::kMaxRunFileBytes);
+    return wire::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// A shard is what the run file says it is, by digest, or it is refused.
+wire::Shard read_shard(const std::filesystem::path& path, const wire::RunFile& run) {
+    const Buffer bytes = read_file(path, kMaxShardBytes);
+    const Digest digest = blake2b(bytes);
+    const bool is_listed =
+        std::any_of(run.shards.begin(), run.shards.end(),
+                    [&](const wire::ShardReference& shard) { return shard.digest == digest; });
+    if (!is_listed) {
+        throw InputError{fmt::format("{} is not a shard of run {}", path.string(), run.name)};
+    }
+    auto shard = wire::decode_shard(bytes);
+    if (!shard) {
+        throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
+                                     wire::describe(shard.reason()))};
+    }
+    return std::move(shard).value();
+}
+
+std::vector<wire::Shard> read_shards(const Options& options, const wire::RunFile& run,
+                                     VolunteerRuntime& runtime) {
+    std::vector<std::string> names = options.shards;
+    for (std::size_t i = 0; names.size() < run.shards.size() && options.shards.empty(); ++i) {
+        names.push_back(fmt::format("shard_{}", i));
+    }
+    std::vector<wire::Shard> shards;
+    for (const std::string& name : names) {
+        shards.push_back(read_shard(runtime.resolve(name), run));
+    }
+    if (shards.empty()) throw InputError{"there is no shard to train on"};
+    return shards;
+}
+
+void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
+    const auto path = runtime.resolve(name);
+    const Writing writing{runtime};
+    replace_file(path, seat.receipt());
+    log_info("the receipt is in {}", path.string());
+}
+
+/// How the process is to end.
+struct Outcome {
+    SeatEnd end = SeatEnd::kDone;
+    int status = 0;
+};
+
+Outcome train(const Options& options, VolunteerRuntime& runtime) {
+    try {
+        const wire::RunFile run = read_run_file(runtime.resolve(options.run));
+        const std::vector<wire::Shard> shards = read_shards(options, run, runtime);
+        Seat seat{run, shards, options.seat, runtime};
+        const SeatEnd end = seat.sit();
+        if (end == SeatEnd::kDone) write_receipt(seat, options.receipt, runtime);
+        return {.end = end, .status = 0};
+    } catch (const std::exception& error) {
+        log_error("{}", error.what());
+        return {.end = SeatEnd::kDone, .status = kFailure};
+    }
+}
+
+[[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime) {
+    switch (outcome.end) {
+        case SeatEnd::kDone:
+            runtime.finish(outcome.status);
+            break;
+        case SeatEnd::kQuit:
+            log_info("asked to quit: the seat is left, the receipt so far is kept");
+            runtime.quit();
+            break;
+        case SeatEnd::kUnreachable:
+            log_info("nobody of the swarm can be reached: coming back later");
+            runtime.come_back_in(kComeBackLater, "the swarm cannot be reached");
+            break;
+    }
+    std::abort();  // none of the three returns
+}
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("--run", options.run, "run file (default: run.json of the slot)");
+    app.add_option("--shard", options.shards, "shard file, once for each (default: shard_0 …)");
+    app.add_option("--receipt", options.receipt, "where the signed receipt goes");
+    app.add_option("--key", options.seat.key, "key file, made when there is none");
+    app.add_option("--journal", options.seat.journal, "journal of contributions");
+    app.add_option("--listen", options.listen, "numeric HOST:PORT where peers can dial us");
+    app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
+    app.add_option("--hours", options.hours, "give the seat up after so long; 0: never")
+        ->check(CLI::Range(0.0, 100'000.0));
+}
+
+}  // namespace
+}  // namespace dedloc
+
+int main(int argc, char** argv) {
+    using namespace dedloc;
+    Options options;
+    CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
+    add_options(app, options);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : kBadArguments;
+    }
+    if (!options.listen.empty()) {
+        options.seat.listen = net::parse_endpoint(options.listen);
+        if (!options.seat.listen) {
+            std::fprintf(stderr, "dedloc_train: --listen wants a numeric HOST:PORT, not '%s'\n",
+                         options.listen.c_str());
+            return kBadArguments;
+        }
+    }
+    options.seat.lease = std::chrono::seconds{static_cast<long>(options.hours * 3'600)};
+
+    std::unique_ptr<VolunteerRuntime> runtime;
+    try {
+        runtime =
+            is_in_boinc_slot() ? make_boinc_runtime() : make_standalone_runtime(options.threads);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "dedloc_train: %s\n", error.what());
+        return kFailure;
+    }
+    start_log("dedloc_train");
+    const Outcome outcome = train(options, *runtime);
+    end_process(outcome, *runtime);
+}

@@ -1,0 +1,85 @@
+// One stay in a swarm: joins, computes and averages until the run is over or the volunteer's
+// machine wants us out, and leaves politely.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "boinc_app/seat_events.hpp"
+#include "boinc_app/slot_files.hpp"
+#include "boinc_app/training/swarm_trainer.hpp"
+#include "boinc_app/volunteer_runtime.hpp"
+#include "peer/net/dht_directory.hpp"
+#include "peer/net/event_queue.hpp"
+#include "peer/net/nng_transport.hpp"
+#include "peer/net/reactor.hpp"
+#include "peer/wire/run_file.hpp"
+#include "peer/wire/shard.hpp"
+
+namespace dedloc {
+
+struct SeatOptions {
+    std::filesystem::path key = "peer.key";
+    std::filesystem::path journal = "receipt_journal";
+    /// Where peers can dial us; nothing: loopback if all DHT seeds are there, else all interfaces.
+    std::optional<Endpoint> listen;
+    /// The seat is given up after this time; 0: never.
+    std::chrono::seconds lease{0};
+    /// Nobody heard for so long: the swarm cannot be reached.
+    std::chrono::seconds silence{600};
+};
+
+enum class SeatEnd {
+    kDone,         ///< the run is finished or the lease is over: bring the receipt home
+    kQuit,         ///< the volunteer's machine wants us to stop
+    kUnreachable,  ///< no swarm there: come back later
+};
+
+/// Not copyable. Thread: main.
+class Seat {
+  public:
+    /// `run`, `shards` and `runtime` must outlive it.
+    /// Errors: InputError, IoError (bad files, key, journal; address in use).
+    Seat(const wire::RunFile& run, std::span<const wire::Shard> shards, const SeatOptions& options,
+         VolunteerRuntime& runtime);
+    ~Seat();
+    Seat(const Seat&) = delete;
+    Seat& operator=(const Seat&) = delete;
+
+    /// Returns when the stay is over and the swarm has been left. Polls the runtime five times a
+    /// second: suspended means that we have left the swarm and compute nothing.
+    /// Errors: Error, when the swarm refuses us or a thread of ours cannot go on.
+    SeatEnd sit();
+
+    /// Everything this key has contributed, signed: the job's output file. After sit().
+    Buffer receipt() const;
+    PeerKey peer() const { return key_.public_key(); }
+
+  private:
+    PeerConfig peer_config() const;
+    net::TransportOptions transport_options() const;
+    net::DhtDirectoryOptions directory_options() const;
+    EventSink listening_sink();
+    training::SwarmTrainerOptions trainer_options();
+    /// Leaves and returns as the host wishes.
+    void obey(const HostWish& wish);
+    void report(const SeatNews& news);
+
+    const wire::RunFile& run_;
+    const SeatOptions options_;
+    VolunteerRuntime& runtime_;
+    const KeyPair key_;
+    ReceiptJournal journal_;
+    SeatEvents events_;
+    net::EventQueue queue_;
+    net::NngTransport transport_;
+    net::DhtDirectory directory_;
+    training::SwarmTrainer trainer_;
+    net::Reactor reactor_;
+    bool is_away_ = false;
+    Samples reported_;
+};
+
+}  // namespace dedloc

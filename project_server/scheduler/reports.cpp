@@ -1,0 +1,104 @@
+#include "project_server/scheduler/reports.hpp"
+
+#include <boinc_db_types.h>
+
+#include "peer/base/log.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kFilesUploaded = 5;  // the client state of a result whose outputs are all here
+
+bool awaits_report(const Row& row) {
+    const auto state = row.integer("server_state");
+    if (state == RESULT_SERVER_STATE_IN_PROGRESS) return true;
+    return state == RESULT_SERVER_STATE_OVER && row.integer("outcome") == RESULT_OUTCOME_NO_REPLY;
+}
+
+void store_report(Database& database, const Account& account, const ReportedResult& report,
+                  const Row& row, std::int64_t now) {
+    const bool success = report.client_state == kFilesUploaded && report.exit_status == 0;
+    database.execute(
+        "update result set server_state = ?, outcome = ?, client_state = ?, validate_state = ?, "
+        "received_time = ?, userid = ?, teamid = ?, cpu_time = ?, elapsed_time = ?, "
+        "exit_status = ?, stderr_out = ?, xml_doc_out = ?, peak_working_set_size = ?, "
+        "peak_swap_size = ?, peak_disk_usage = ? where id = ?",
+        {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
+         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now,
+         account.id, account.team_id, report.cpu_seconds, report.elapsed_seconds,
+         report.exit_status, report.standard_error, report.output_files, report.peak_working_set,
+         report.peak_swap, report.peak_disk, row.integer("id")});
+    database.execute("update workunit set transition_time = ? where id = ?",
+                     {now, row.integer("workunitid")});
+    if (!success) {
+        database.execute(
+            "update host_app_version set consecutive_valid = 0 "
+            "where host_id = ? and app_version_id = ?",
+            {row.integer("hostid"), row.integer("app_version_id")});
+    }
+    log_info("result {} reported by host {}: {}, exit status {}", report.name,
+             row.integer("hostid"), success ? "success" : "error", report.exit_status);
+}
+
+}  // namespace
+
+std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
+                                       const std::vector<ReportedResult>& reports,
+                                       std::int64_t now) {
+    std::vector<std::string> acknowledged;
+    for (const ReportedResult& report : reports) {
+        const auto row = database.query_one(
+            "select id, hostid, workunitid, app_version_id, server_state, outcome from result "
+            "where name = ? for update",
+            {report.name});
+        if (row && row->integer("hostid") == host.id && awaits_report(*row)) {
+            store_report(database, account, report, *row, now);
+        }
+        acknowledged.push_back(report.name);
+    }
+    return acknowledged;
+}
+
+void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,
+                    std::int64_t now) {
+    for (const HostMessage& message : messages) {
+        database.execute(
+            "insert into msg_from_host (create_time, hostid, variety, handled, xml) "
+            "values (?, ?, ?, 0, ?)",
+            {now, host.id, message.variety, message.body});
+    }
+}
+
+Aborts useless_results(Database& database, const Host& host,
+                       const std::vector<std::string>& names) {
+    Aborts aborts;
+    for (const std::string& name : names) {
+        const auto row = database.query_one(
+            "select r.server_state, r.outcome, w.error_mask, w.assimilate_state "
+            "from result r join workunit w on w.id = r.workunitid where r.name = ? "
+            "and r.hostid = ?",
+            {name, host.id});
+        if (!row || (row->integer("error_mask") & WU_ERROR_CANCELLED) != 0) {
+            aborts.now.push_back(name);
+        } else if (row->integer("assimilate_state") == ASSIMILATE_DONE ||
+                   (row->integer("server_state") == RESULT_SERVER_STATE_OVER &&
+                    row->integer("outcome") == RESULT_OUTCOME_NO_REPLY)) {
+            aborts.if_not_started.push_back(name);
+        }
+    }
+    return aborts;
+}
+
+std::string take_messages_for(Database& database, const Host& host) {
+    std::string elements;
+    for (const Row& row : database.query(
+             "select id, xml from msg_to_host where hostid = ? and handled = 0 order by id limit ? "
+             "for update",
+             {host.id, kMaxMessages})) {
+        elements += row.text("xml");
+        database.execute("update msg_to_host set handled = 1 where id = ?", {row.integer("id")});
+    }
+    return elements;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,213 @@
+#include "project_server/scheduler/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxBlob = 65'000;      // bytes; libsched's buffers hold 65,536
+constexpr std::size_t kMaxMessage = 250'000;  // bytes of one trickle-up
+constexpr std::size_t kMaxPlatforms = 8;
+
+/// What to do with the element of a name; others are passed over.
+template <class Target>
+using Fields =
+    std::unordered_map<std::string_view, std::function<void(Target&, const XmlElement&)>>;
+
+template <class Target>
+void parse_fields(std::string_view text, Target& target, const Fields<Target>& fields) {
+    XmlReader reader{text};
+    while (const auto element = reader.next()) {
+        const auto field = fields.find(element->name);
+        if (field != fields.end()) field->second(target, *element);
+    }
+}
+
+template <class Target>
+auto text(std::string Target::*member) {
+    return [member](Target& target, const XmlElement& e) { target.*member = text_value(e.body); };
+}
+template <class Target>
+auto real(double Target::*member) {
+    return [member](Target& target, const XmlElement& e) { target.*member = real_value(e.body); };
+}
+template <class Target, class Number>
+auto integer(Number Target::*member) {
+    return [member](Target& target, const XmlElement& e) {
+        target.*member = static_cast<Number>(
+            std::clamp<std::int64_t>(integer_value(e.body), INT32_MIN, INT32_MAX));
+    };
+}
+
+const Fields<HostReport>& host_fields() {
+    using H = HostReport;
+    static const Fields<H> fields{
+        {"timezone", integer(&H::timezone)},
+        {"domain_name", text(&H::domain_name)},
+        {"ip_addr", text(&H::ip_address)},
+        {"host_cpid", text(&H::cpid)},
+        {"p_ncpus", integer(&H::cores)},
+        {"p_vendor", text(&H::processor_vendor)},
+        {"p_model", text(&H::processor_model)},
+        {"p_fpops", real(&H::flops)},
+        {"p_iops", real(&H::iops)},
+        {"p_membw", real(&H::memory_bandwidth)},
+        {"os_name", text(&H::os_name)},
+        {"os_version", text(&H::os_version)},
+        {"product_name", text(&H::product_name)},
+        {"m_nbytes", real(&H::memory_bytes)},
+        {"m_cache", real(&H::cache_bytes)},
+        {"m_swap", real(&H::swap_bytes)},
+        {"d_total", real(&H::disk_total)},
+        {"d_free", real(&H::disk_free)},
+        {"d_boinc_used_total", real(&H::disk_used_by_boinc)},
+        {"d_boinc_used_project", real(&H::disk_used_by_project)},
+        {"d_project_share", real(&H::disk_share_of_project)},
+        {"on_frac", real(&H::on_fraction)},
+        {"connected_frac", real(&H::connected_fraction)},
+        {"active_frac", real(&H::active_fraction)},
+        {"gpu_active_frac", real(&H::gpu_active_fraction)},
+        {"bwup", real(&H::upload_bandwidth)},
+        {"bwdown", real(&H::download_bandwidth)},
+    };
+    return fields;
+}
+
+/// One GPU family as "[kind|name|count|memory MB|driver]".
+void add_coprocessor(HostReport& host, const XmlElement& element, std::string_view kind) {
+    const auto value = [&](std::string_view name) {
+        const auto found = find_element(element.body, name);
+        return found ? text_value(found->body, 64) : std::string{};
+    };
+    const std::int64_t count = std::clamp<std::int64_t>(integer_value(value("count")), 0, 1024);
+    if (count == 0) return;
+    host.gpus += count;
+    const double memory = real_value(value("totalGlobalMem")) / (1024 * 1024);
+    host.coprocessors += fmt::format("[{}|{}|{}|{:.0f}MB|{}]", kind, value("name"), count, memory,
+                                     value("drvVersion"));
+}
+
+void parse_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
+    XmlReader reader{coprocs.body};
+    while (const auto element = reader.next()) {
+        if (element->name == "coproc_cuda") add_coprocessor(request.host, *element, "CUDA");
+        if (element->name == "coproc_ati") add_coprocessor(request.host, *element, "CAL");
+        if (element->name == "coproc_intel_gpu") {
+            add_coprocessor(request.host, *element, "INTEL");
+        }
+    }
+}
+
+void add_output_file(ReportedResult& result, const XmlElement& element) {
+    if (result.output_files.size() + element.whole.size() > kMaxBlob) return;
+    result.output_files += valid_utf8(element.whole);
+    result.output_files += '\n';
+}
+
+void parse_report(SchedulerRequest& request, const XmlElement& element) {
+    using R = ReportedResult;
+    static const Fields<R> fields{
+        {"name", text(&R::name)},
+        {"final_cpu_time", real(&R::cpu_seconds)},
+        {"final_elapsed_time", real(&R::elapsed_seconds)},
+        {"exit_status", integer(&R::exit_status)},
+        {"state", integer(&R::client_state)},
+        {"final_peak_working_set_size", real(&R::peak_working_set)},
+        {"final_peak_swap_size", real(&R::peak_swap)},
+        {"final_peak_disk_usage", real(&R::peak_disk)},
+        {"stderr_out",
+         [](R& r, const XmlElement& e) {
+             r.standard_error = valid_utf8(e.body.substr(0, kMaxBlob));
+         }},
+        {"file_info", add_output_file},
+    };
+    if (request.reports.size() == kMaxReports) return;
+    ReportedResult result;
+    parse_fields(element.body, result, fields);
+    if (!result.name.empty()) request.reports.push_back(std::move(result));
+}
+
+void parse_message(SchedulerRequest& request, const XmlElement& element) {
+    if (request.messages.size() == kMaxMessages || element.body.size() > kMaxMessage) return;
+    HostMessage message;
+    std::string_view body = element.body;
+    if (const auto variety = find_element(body, "variety")) {
+        message.variety = text_value(variety->body);
+    }
+    message.body = valid_utf8(body);
+    request.messages.push_back(std::move(message));
+}
+
+void parse_other_results(SchedulerRequest& request, const XmlElement& element) {
+    auto& names = request.other_results.emplace();
+    XmlReader reader{element.body};
+    while (const auto other = reader.next()) {
+        if (other->name != "other_result" || names.size() == kMaxOtherResults) continue;
+        if (const auto name = find_element(other->body, "name")) {
+            names.push_back(text_value(name->body));
+        }
+    }
+}
+
+void add_platform(SchedulerRequest& request, std::string_view body) {
+    if (request.platforms.size() < kMaxPlatforms) request.platforms.push_back(text_value(body));
+}
+
+const Fields<SchedulerRequest>& request_fields() {
+    using S = SchedulerRequest;
+    const auto host = [](S& s, const XmlElement& e) {
+        parse_fields(e.body, s.host, host_fields());
+    };
+    static const Fields<S> fields{
+        {"authenticator", text(&S::authenticator)},
+        {"hostid", integer(&S::host_id)},
+        {"rpc_seqno", integer(&S::sequence)},
+        {"core_client_major_version", integer(&S::version_major)},
+        {"core_client_minor_version", integer(&S::version_minor)},
+        {"core_client_release", integer(&S::version_release)},
+        {"duration_correction_factor", real(&S::duration_correction)},
+        {"allow_multiple_clients",
+         [](S& s, const XmlElement& e) { s.allows_multiple_clients = flag_value(e); }},
+        {"cpu_req_secs", real(&S::wanted_cpu_seconds)},
+        {"cpu_req_instances", real(&S::idle_cores)},
+        {"platform_name", [](S& s, const XmlElement& e) { add_platform(s, e.body); }},
+        {"alt_platform",
+         [](S& s, const XmlElement& e) {
+             if (const auto name = find_element(e.body, "name")) add_platform(s, name->body);
+         }},
+        {"code_sign_key",
+         [](S& s, const XmlElement& e) { s.code_sign_key = text_value(e.body, 4096); }},
+        {"host_info", host},
+        {"time_stats", host},
+        {"net_stats", host},
+        {"disk_usage", host},
+        {"coprocs", parse_coprocessors},
+        {"result", parse_report},
+        {"msg_from_host", parse_message},
+        {"other_results", parse_other_results},
+    };
+    return fields;
+}
+
+}  // namespace
+
+std::optional<SchedulerRequest> parse_scheduler_request(std::string_view text) {
+    const auto root = find_element(text, "scheduler_request");
+    if (!root) return std::nullopt;
+    SchedulerRequest request;
+    parse_fields(root->body, request, request_fields());
+    if (request.authenticator.empty()) return std::nullopt;
+    request.host.cores = std::clamp<std::int64_t>(request.host.cores, 1, 4096);
+    request.host.coprocessors = text_value(
+        request.host.coprocessors + fmt::format("[BOINC|{}.{}.{}]", request.version_major,
+                                                request.version_minor, request.version_release));
+    return request;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,29 @@
+// The scheduler RPC of BOINC's protocol: one request text in, one reply text out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
+
+namespace dedloc::server {
+
+class Scheduler {
+  public:
+    /// Reads the public code-signing key. `config` must outlive the scheduler. Errors: IoError.
+    explicit Scheduler(const ProjectConfig& config);
+
+    /// Serves one request: host row, reports, messages, jobs, all in one transaction. The reply to
+    /// a request that is no request, or has no known account, says so. `address` is the client's as
+    /// the network shows it. Thread  any, each with its own `database`.      Errors  DatabaseError:
+    /// nothing was stored, the client may retry.
+    std::string serve(Database& database, std::string_view request, const std::string& address,
+                      double now) const;
+
+  private:
+    const ProjectConfig& config_;
+    const std::string code_sign_key_;
+};
+
+}  // namespace dedloc::server

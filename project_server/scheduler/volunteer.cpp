@@ -1,0 +1,146 @@
+#include "project_server/scheduler/volunteer.hpp"
+
+#include "project_server/publishing/keys.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kInProgress = 4;
+constexpr int kOver = 5;
+constexpr int kClientDetached = 7;
+constexpr int kBanned = -1;
+
+constexpr const char* kHostColumns =
+    "select id, create_time, rpc_seqno, venue, total_credit, expavg_credit, max_results_day "
+    "from host ";
+
+Host as_host(const Row& row) {
+    return {.id = row.integer("id"),
+            .create_time = row.integer("create_time"),
+            .venue = row.text("venue"),
+            .total_credit = row.real("total_credit"),
+            .recent_credit = row.real("expavg_credit"),
+            .is_banned = row.integer("max_results_day") == kBanned};
+}
+
+/// The client starts over: what it had is lost.
+void end_results_in_progress(Database& database, std::int64_t host, std::int64_t now) {
+    database.execute(
+        "update workunit set transition_time = ? where id in "
+        "(select workunitid from result where hostid = ? and server_state = ?)",
+        {now, host, kInProgress});
+    database.execute(
+        "update result set server_state = ?, outcome = ?, received_time = ? "
+        "where hostid = ? and server_state = ?",
+        {kOver, kClientDetached, now, host, kInProgress});
+}
+
+std::optional<Host> known_host(Database& database, const Account& account,
+                               const SchedulerRequest& request, std::int64_t now) {
+    if (request.host_id != 0) {
+        const auto row =
+            database.query_one(std::string{kHostColumns} + "where id = ? and userid = ? for update",
+                               {request.host_id, account.id});
+        if (row && row->integer("rpc_seqno") <= request.sequence) return as_host(*row);
+        if (row) return std::nullopt;
+    }
+    if (request.allows_multiple_clients || request.host.cpid.empty()) return std::nullopt;
+    const auto row = database.query_one(
+        std::string{kHostColumns} +
+            "where userid = ? and host_cpid = ? order by id desc limit 1 for update",
+        {account.id, public_host_name(request, account)});
+    if (!row) return std::nullopt;
+    Host host = as_host(*row);
+    host.is_new_to_client = true;
+    end_results_in_progress(database, host.id, now);
+    return host;
+}
+
+Host new_host(Database& database, const Account& account, std::int64_t now) {
+    database.execute("insert into host (create_time, userid, expavg_time) values (?, ?, ?)",
+                     {now, account.id, now});
+    return {.id = database.insert_id(), .create_time = now, .venue = "", .is_new_to_client = true};
+}
+
+void update_host(Database& database, const Host& host, const Account& account,
+                 const SchedulerRequest& request, const std::string& address, std::int64_t now) {
+    const HostReport& h = request.host;
+    database.execute(
+        "update host set rpc_seqno = ?, rpc_time = ?, timezone = ?, domain_name = ?, "
+        "serialnum = ?, nsame_ip_addr = if(external_ip_addr = ?, nsame_ip_addr + 1, 0), "
+        "last_ip_addr = ?, external_ip_addr = ?, on_frac = ?, connected_frac = ?, "
+        "active_frac = ?, gpu_active_frac = ?, duration_correction_factor = ?, p_ncpus = ?, "
+        "p_vendor = ?, p_model = ?, p_fpops = ?, p_iops = ?, p_membw = ?, os_name = ?, "
+        "os_version = ?, product_name = ?, m_nbytes = ?, m_cache = ?, m_swap = ?, d_total = ?, "
+        "d_free = ?, d_boinc_used_total = ?, d_boinc_used_project = ?, d_boinc_max = ?, "
+        "n_bwup = ?, n_bwdown = ?, host_cpid = ?, p_ngpus = ? where id = ?",
+        {request.sequence,
+         now,
+         h.timezone,
+         h.domain_name,
+         h.coprocessors,
+         address,
+         h.ip_address,
+         address,
+         h.on_fraction,
+         h.connected_fraction,
+         h.active_fraction,
+         h.gpu_active_fraction,
+         request.duration_correction,
+         h.cores,
+         h.processor_vendor,
+         h.processor_model,
+         h.flops,
+         h.iops,
+         h.memory_bandwidth,
+         h.os_name,
+         h.os_version,
+         h.product_name,
+         h.memory_bytes,
+         h.cache_bytes,
+         h.swap_bytes,
+         h.disk_total,
+         h.disk_free,
+         h.disk_used_by_boinc,
+         h.disk_used_by_project,
+         h.disk_share_of_project,
+         h.upload_bandwidth,
+         h.download_bandwidth,
+         public_host_name(request, account),
+         h.gpus,
+         host.id});
+}
+
+}  // namespace
+
+std::string public_host_name(const SchedulerRequest& request, const Account& account) {
+    return md5_of_text(request.host.cpid + account.email);
+}
+
+std::optional<Account> find_account(Database& database, const std::string& authenticator) {
+    const auto row = database.query_one(
+        "select user.*, team.name as team_name from user left join team on team.id = user.teamid "
+        "where authenticator = ?",
+        {authenticator});
+    if (!row) return std::nullopt;
+    return Account{.id = row->integer("id"),
+                   .create_time = row->integer("create_time"),
+                   .name = row->text("name"),
+                   .email = row->text("email_addr"),
+                   .cross_project_id = row->text("cross_project_id"),
+                   .team_id = row->integer("teamid"),
+                   .team_name = row->text("team_name"),
+                   .total_credit = row->real("total_credit"),
+                   .recent_credit = row->real("expavg_credit"),
+                   .project_preferences = row->text("project_prefs")};
+}
+
+Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
+                   const std::string& address, std::int64_t now) {
+    const auto known = known_host(database, account, request, now);
+    const Host host = known ? *known : new_host(database, account, now);
+    update_host(database, host, account, request, address, now);
+    return host;
+}
+
+}  // namespace dedloc::server

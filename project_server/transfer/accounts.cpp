@@ -1,0 +1,132 @@
+#include "project_server/transfer/accounts.hpp"
+
+#include <config.h>
+
+#include <error_numbers.h>
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "peer/base/bytes.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxName = 60;
+constexpr std::size_t kMaxEmail = 190;
+
+std::string error(int number, std::string_view sentence) {
+    return fmt::format(
+        "<error>\n    <error_num>{}</error_num>\n    <error_msg>{}</error_msg>\n</error>\n", number,
+        escape_markup(sentence));
+}
+
+std::string key_reply(const std::string& authenticator) {
+    return fmt::format("<account_out>\n    <authenticator>{}</authenticator>\n</account_out>\n",
+                       authenticator);
+}
+
+/// One slow hash at a time: a burst of sign-ups must not fill the memory.
+std::mutex& hash_turn() {
+    static std::mutex turn;
+    return turn;
+}
+
+std::string slow_hash(const std::string& secret) {
+    const std::lock_guard turn{hash_turn()};
+    std::array<char, crypto_pwhash_STRBYTES> hash{};
+    if (crypto_pwhash_str(hash.data(), secret.data(), secret.size(),
+                          crypto_pwhash_OPSLIMIT_INTERACTIVE,
+                          crypto_pwhash_MEMLIMIT_INTERACTIVE) != 0) {
+        throw Error("There is not enough memory to hash a password.");
+    }
+    return hash.data();
+}
+
+bool is_password(const std::string& hash, const std::string& secret) {
+    const std::lock_guard turn{hash_turn()};
+    return crypto_pwhash_str_verify(hash.c_str(), secret.data(), secret.size()) == 0;
+}
+
+std::string random_key() {
+    std::array<std::byte, 16> bytes{};
+    randombytes_buf(bytes.data(), bytes.size());
+    return to_hex(bytes);
+}
+
+bool is_password_hash(const std::string& text) {
+    std::array<std::byte, 16> ignored{};
+    return from_hex(text, ignored);
+}
+
+bool is_email(const std::string& text) {
+    const auto at = text.find('@');
+    return at != std::string::npos && at > 0 && at + 1 < text.size() && text.size() <= kMaxEmail &&
+           text.find_first_of(" \t\r\n<>\"'&") == std::string::npos;
+}
+
+std::string clean_email(const std::string& email) {
+    std::string text = clean_text(email);
+    std::ranges::transform(text, text.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return text;
+}
+
+/// The reply for an existing account, given its password.
+std::string authenticate(const Row& row, const std::string& password_hash) {
+    if (!is_password(row.text("passwd_hash"), password_hash)) {
+        return error(ERR_BAD_PASSWD, "The password is wrong.");
+    }
+    return key_reply(row.text("authenticator"));
+}
+
+constexpr const char* kFind = "select authenticator, passwd_hash from user where email_addr = ?";
+
+}  // namespace
+
+std::string create_account(Database& database, const AccountRequest& request, double now) {
+    const std::string email = clean_email(request.email);
+    const std::string name = clean_text(request.name, kMaxName);
+    if (!is_email(email)) return error(ERR_BAD_EMAIL_ADDR, "The e-mail address is not valid.");
+    if (name.empty()) return error(ERR_BAD_USER_NAME, "A user name is needed.");
+    if (!is_password_hash(request.password_hash)) {
+        return error(ERR_BAD_PASSWD, "The password hash is not valid.");
+    }
+    if (const auto row = database.query_one(kFind, {email})) {
+        if (is_password(row->text("passwd_hash"), request.password_hash)) {
+            return key_reply(row->text("authenticator"));
+        }
+        return error(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+    }
+    const std::string authenticator = random_key();
+    try {
+        database.execute(
+            "insert into user (create_time, email_addr, name, authenticator, passwd_hash, "
+            "cross_project_id, expavg_time, send_email, show_hosts) "
+            "values (?, ?, ?, ?, ?, ?, ?, 0, 1)",
+            {static_cast<std::int64_t>(now), email, name, authenticator,
+             slow_hash(request.password_hash), random_key(), now});
+    } catch (const DatabaseError& failure) {
+        if (!failure.is_duplicate()) throw;
+        return error(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+    }
+    log_info("account {} made", database.insert_id());
+    return key_reply(authenticator);
+}
+
+std::string look_up_account(Database& database, const AccountRequest& request) {
+    const auto row = database.query_one(kFind, {clean_email(request.email)});
+    if (!row) return error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
+    if (request.password_hash.empty()) {
+        return "<account_out>\n    <success/>\n</account_out>\n";
+    }
+    return authenticate(*row, request.password_hash);
+}
+
+}  // namespace dedloc::server

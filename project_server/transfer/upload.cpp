@@ -1,0 +1,240 @@
+#include "project_server/transfer/upload.hpp"
+
+#include <config.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched_util_basic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "peer/base/log.hpp"
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxHead = 16'384;  // bytes before the data; the client sends about 1,000
+constexpr std::string_view kDataMark = "<data>\n";
+
+fs::path unfinished(const fs::path& path) {
+    return path.string() + ".unfinished";
+}
+
+}  // namespace
+
+bool is_file_name(std::string_view name) {
+    if (name.empty() || name.size() > 200 || name.front() == '.') return false;
+    return std::ranges::all_of(name, [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' ||
+               c == '_' || c == '+';
+    });
+}
+
+UploadStore::UploadStore(const ProjectConfig& config)
+    : config_(config),
+      key_(config.ignore_upload_certificates
+               ? nullptr
+               : std::make_unique<const VerifyingKey>(config.key_directory / "upload_public")) {}
+
+fs::path UploadStore::path_of(const std::string& name) const {
+    std::array<char, 4096> path{};
+    const std::string root = config_.upload_directory.string();
+    if (dir_hier_path(name.c_str(), root.c_str(), config_.directory_fanout, path.data(), true) !=
+        0) {
+        throw IoError(fmt::format("Cannot make a folder for {} in {}.", name, root));
+    }
+    return path.data();
+}
+
+std::uint64_t UploadStore::size_of(const std::string& name) const {
+    const fs::path path = path_of(name);
+    std::error_code absent;
+    auto size = fs::file_size(path, absent);
+    if (absent) size = fs::file_size(unfinished(path), absent);
+    return absent ? 0 : size;
+}
+
+bool UploadStore::accepts(const std::string& name, const std::string& max_bytes,
+                          std::string_view signature) const {
+    if (!key_) return true;
+    const std::string certified =
+        fmt::format("<name>{}</name><max_nbytes>{:.0f}</max_nbytes>", name, real_value(max_bytes));
+    return key_->verifies(certified, signature);
+}
+
+/// The open unfinished file and how much of it is to come.
+struct UploadRequest::Transfer {
+    std::string name;
+    std::string md5;
+    fs::path path;
+    std::uint64_t total = 0;
+    std::uint64_t offset = 0;  ///< where the next byte goes
+    int file = -1;
+
+    ~Transfer() {
+        if (file >= 0) close(file);
+    }
+};
+
+UploadRequest::UploadRequest(const UploadStore& store) : store_(store) {}
+UploadRequest::~UploadRequest() = default;
+
+void UploadRequest::answer(int status, std::string_view message) {
+    reply_ = fmt::format(
+        "<data_server_reply>\n    <status>{}</status>\n    <message>{}</message>\n"
+        "</data_server_reply>\n",
+        status, escape_markup(message));
+    if (status != 0) {
+        log_warning("upload{}: {}", transfer_ ? " of " + transfer_->name : std::string{}, message);
+    }
+}
+
+bool UploadRequest::feed(std::string_view bytes) {
+    if (!reply_.empty()) return false;
+    try {
+        if (has_head_) {
+            write(bytes);
+            return reply_.empty();
+        }
+        head_ += bytes.substr(0, kMaxHead + kDataMark.size());
+        const auto mark = head_.find(kDataMark);
+        if (mark == std::string::npos) {
+            if (head_.size() > kMaxHead) answer(-1, "the request has no data");
+            return reply_.empty();
+        }
+        const std::size_t from_these = head_.size() - (mark + kDataMark.size());
+        const std::size_t kept = std::min(bytes.size(), kMaxHead + kDataMark.size());
+        const std::string_view data = bytes.substr(kept - from_these);
+        head_.resize(mark);
+        has_head_ = true;
+        begin_transfer();
+        if (reply_.empty()) write(data);
+    } catch (const IoError& error) {
+        answer(1, error.what());
+    }
+    return reply_.empty();
+}
+
+void UploadRequest::begin_transfer() {
+    const auto start = head_.find("<file_upload>");
+    XmlReader reader{start == std::string::npos ? std::string_view{}
+                                                : std::string_view{head_}.substr(start + 13)};
+    auto transfer = std::make_unique<Transfer>();
+    std::string max_bytes;
+    std::string signature;
+    while (const auto element = reader.next()) {
+        if (element->name == "nbytes") {
+            transfer->total = static_cast<std::uint64_t>(std::max(0.0, real_value(element->body)));
+        } else if (element->name == "offset") {
+            transfer->offset = static_cast<std::uint64_t>(std::max(0.0, real_value(element->body)));
+        } else if (element->name == "md5_cksum") {
+            transfer->md5 = text_value(element->body, 64);
+        } else if (element->name == "file_info") {
+            const auto value = [&](std::string_view name) {
+                const auto found = find_element(element->body, name);
+                return found ? text_value(found->body, 4096) : std::string{};
+            };
+            transfer->name = value("name");
+            max_bytes = value("max_nbytes");
+            signature = value("xml_signature");
+        }
+    }
+    if (start == std::string::npos) return answer(1, "no command");
+    if (!is_file_name(transfer->name)) return answer(-1, "invalid file name");
+    if (!store_.accepts(transfer->name, max_bytes, signature)) {
+        return answer(-1, "invalid signature");
+    }
+    if (static_cast<double>(transfer->total) > real_value(max_bytes)) {
+        return answer(-1, fmt::format("file size {} is over the limit of {} bytes", transfer->total,
+                                      max_bytes));
+    }
+    transfer->path = store_.path_of(transfer->name);
+    transfer->file = open(unfinished(transfer->path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    transfer_ = std::move(transfer);
+    if (transfer_->file < 0) {
+        return answer(1, fmt::format("cannot open the file: {}", std::strerror(errno)));
+    }
+    if (flock(transfer_->file, LOCK_EX | LOCK_NB) != 0) {
+        return answer(1, "another upload of this file is under way");
+    }
+    struct stat status {};
+    if (fstat(transfer_->file, &status) != 0 ||
+        static_cast<std::uint64_t>(status.st_size) < transfer_->offset) {
+        return answer(1, fmt::format("offset {} is beyond the {} bytes that are here",
+                                     transfer_->offset, status.st_size));
+    }
+    if (ftruncate(transfer_->file, static_cast<off_t>(transfer_->offset)) != 0) {
+        return answer(1, fmt::format("cannot resume the file: {}", std::strerror(errno)));
+    }
+}
+
+void UploadRequest::write(std::string_view bytes) {
+    const std::uint64_t room = transfer_->total - std::min(transfer_->total, transfer_->offset);
+    if (bytes.size() > room) return answer(-1, "more bytes than announced");
+    while (!bytes.empty()) {
+        const ssize_t written = pwrite(transfer_->file, bytes.data(), bytes.size(),
+                                       static_cast<off_t>(transfer_->offset));
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            return answer(1, fmt::format("cannot write the file: {}", std::strerror(errno)));
+        }
+        transfer_->offset += static_cast<std::uint64_t>(written);
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+void UploadRequest::complete() {
+    if (transfer_->offset < transfer_->total) {
+        return answer(
+            1, fmt::format("{} of {} bytes have arrived", transfer_->offset, transfer_->total));
+    }
+    const fs::path part = unfinished(transfer_->path);
+    if (!transfer_->md5.empty() && md5_of_file(part) != transfer_->md5) {
+        // Parts of two different files, or a bad link: from the start, please.
+        std::error_code ignored;
+        fs::remove(part, ignored);
+        return answer(1, "the checksum is wrong");
+    }
+    if (fsync(transfer_->file) != 0 || rename(part.c_str(), transfer_->path.c_str()) != 0) {
+        return answer(1, fmt::format("cannot store the file: {}", std::strerror(errno)));
+    }
+    log_info("upload of {}: {} bytes", transfer_->name, transfer_->total);
+    answer(0, "");
+}
+
+std::string UploadRequest::finish() {
+    try {
+        if (reply_.empty() && has_head_) complete();
+        if (reply_.empty()) read_head();
+    } catch (const Error& error) {
+        answer(1, error.what());
+    }
+    transfer_.reset();
+    return reply_;
+}
+
+/// A request without data: how much of a file is here?
+void UploadRequest::read_head() {
+    const auto start = head_.find("<get_file_size>");
+    const auto asked = start == std::string::npos
+                           ? std::nullopt
+                           : find_element(std::string_view{head_}.substr(start), "get_file_size");
+    if (!asked) return answer(1, "no command");
+    const std::string name = text_value(asked->body);
+    if (!is_file_name(name)) return answer(-1, "invalid file name");
+    reply_ = fmt::format(
+        "<data_server_reply>\n    <status>0</status>\n    <file_size>{}</file_size>\n"
+        "</data_server_reply>\n",
+        store_.size_of(name));
+}
+
+}  // namespace dedloc::server

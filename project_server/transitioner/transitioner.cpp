@@ -1,0 +1,138 @@
+#include "project_server/transitioner/transitioner.hpp"
+
+#include <config.h>
+
+#include <backend_lib.h>
+#include <boinc_db.h>
+#include <crypt.h>
+#include <fmt/format.h>
+
+#include "peer/base/log.hpp"
+#include "project_server/transitioner/transition.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kMaxAtOnce = 200;  // workunits a pass
+constexpr std::int64_t kRetry =
+    60;  // seconds until a workunit that could not be handled is tried again
+
+}  // namespace
+
+/// Result rows are made by libsched, on its own connection, with certificates signed by the upload
+/// key.
+struct Transitioner::Libsched {
+    explicit Libsched(const ProjectConfig& its) : project(its) {
+        const auto key_file = (project.key_directory / "upload_private").string();
+        if (!::config.dont_generate_upload_certificates &&
+            read_key_file(key_file.c_str(), upload_key) != 0) {
+            throw InputError(fmt::format("{} holds no BOINC key.", key_file));
+        }
+        open_boinc_database(project);
+    }
+    ~Libsched() { close_boinc_database(); }
+    Libsched(const Libsched&) = delete;
+    Libsched& operator=(const Libsched&) = delete;
+
+    void create(std::int64_t workunit_id, int suffix) {
+        DB_WORKUNIT workunit;
+        if (workunit.lookup_id(static_cast<DB_ID_TYPE>(workunit_id)) != 0) {
+            throw Error(fmt::format("workunit {} cannot be read", workunit_id));
+        }
+        std::string path = (project.directory / workunit.result_template_file).string();
+        std::string suffix_text = std::to_string(suffix);
+        const int failure = create_result(workunit, path.data(), suffix_text.data(), upload_key,
+                                          ::config, nullptr, 0);
+        if (failure != 0) {
+            throw Error(fmt::format("no result can be made from the template {} (libsched: {})",
+                                    path, failure));
+        }
+        log_info("result {}_{} made", workunit.name, suffix);
+    }
+
+    const ProjectConfig& project;
+    R_RSA_PRIVATE_KEY upload_key{};
+};
+
+Transitioner::Transitioner(const ProjectConfig& project)
+    : config_(project),
+      database_(project.database),
+      libsched_(std::make_unique<Libsched>(project)) {}
+
+Transitioner::~Transitioner() = default;
+
+int Transitioner::pass(std::int64_t now) {
+    database_.ensure_connected();
+    if (boinc_db.ping() != 0) open_boinc_database(config_);
+    const Rows due = database_.query(
+        "select id from workunit where transition_time <= ? order by transition_time limit ?",
+        {now, kMaxAtOnce});
+    for (const Row& row : due) {
+        const std::int64_t workunit = row.integer("id");
+        try {
+            in_transaction(database_, [&] { handle(workunit, now); });
+        } catch (const DatabaseError&) {
+            throw;
+        } catch (const Error& error) {
+            log_error("workunit {}: {}", workunit, error.what());
+            database_.execute("update workunit set transition_time = ? where id = ?",
+                              {now + kRetry, workunit});
+        }
+    }
+    return static_cast<int>(due.size());
+}
+
+void Transitioner::handle(std::int64_t workunit, std::int64_t now) {
+    const auto row =
+        database_.query_one("select * from workunit where id = ? for update", {workunit});
+    if (!row) return;
+    const auto integer = [&](std::string_view column) {
+        return static_cast<int>(row->integer(column));
+    };
+    const WorkunitState state{.min_quorum = integer("min_quorum"),
+                              .target_results = integer("target_nresults"),
+                              .max_error_results = integer("max_error_results"),
+                              .max_total_results = integer("max_total_results"),
+                              .max_success_results = integer("max_success_results"),
+                              .error_mask = integer("error_mask"),
+                              .has_canonical = row->integer("canonical_resultid") != 0,
+                              .need_validate = integer("need_validate") != 0,
+                              .assimilate_state = integer("assimilate_state"),
+                              .may_create = integer("transitioner_flags") == 0};
+    std::vector<ResultState> results;
+    for (const Row& result : database_.query(
+             "select id, name, server_state, outcome, validate_state, report_deadline from result "
+             "where workunitid = ? order by id for update",
+             {workunit})) {
+        results.push_back({.id = result.integer("id"),
+                           .name = result.text("name"),
+                           .server_state = static_cast<int>(result.integer("server_state")),
+                           .outcome = static_cast<int>(result.integer("outcome")),
+                           .validate_state = static_cast<int>(result.integer("validate_state")),
+                           .report_deadline = result.integer("report_deadline")});
+    }
+    const Transition transition = decide_transition(state, results, now);
+    for (const auto id : transition.timed_out) {
+        database_.execute("update result set server_state = ?, outcome = ? where id = ?",
+                          {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_NO_REPLY, id});
+        log_info("result {} timed out", id);
+    }
+    for (const auto id : transition.not_needed) {
+        database_.execute("update result set server_state = ?, outcome = ? where id = ?",
+                          {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, id});
+    }
+    for (const auto id : transition.unchecked) {
+        database_.execute("update result set validate_state = ? where id = ?",
+                          {VALIDATE_STATE_NO_CHECK, id});
+    }
+    for (int i = 0; i < transition.new_results; ++i) {
+        libsched_->create(workunit, transition.first_suffix + i);
+    }
+    database_.execute(
+        "update workunit set error_mask = ?, need_validate = ?, assimilate_state = ?, "
+        "transition_time = ? where id = ?",
+        {transition.error_mask, transition.need_validate ? 1 : 0, transition.assimilate_state,
+         transition.transition_time, workunit});
+}
+
+}  // namespace dedloc::server

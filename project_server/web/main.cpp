@@ -1,0 +1,141 @@
+// dedloc-server: serves a project's volunteers and its web page, and moves its jobs along.
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <iostream>
+#include <mutex>
+#include <thread>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/database/project_config.hpp"
+#include "project_server/transitioner/transitioner.hpp"
+#include "project_server/web/http_server.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr auto kPassInterval = std::chrono::milliseconds{500};
+
+struct Address {
+    std::string host;
+    std::uint16_t port = 0;
+};
+
+Address parse_address(const std::string& text) {
+    const auto colon = text.rfind(':');
+    Address address{.host = text.substr(0, colon)};
+    const char* const end = text.data() + text.size();
+    const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
+    const auto [stop, failure] = std::from_chars(digits, end, address.port);
+    if (failure != std::errc{} || stop != end || address.host.empty()) {
+        throw InputError(fmt::format("--listen wants HOST:PORT, not \"{}\".", text));
+    }
+    return address;
+}
+
+/// Blocks the signals that end us in every thread made from now on; the main thread waits for them.
+sigset_t block_stop_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    return signals;
+}
+
+/// Passes of the transitioner on a thread of their own, until destruction.
+class TransitionerThread {
+  public:
+    explicit TransitionerThread(const ProjectConfig& config)
+        : thread_([this, &config] { run(config); }) {}
+    ~TransitionerThread() {
+        {
+            const std::lock_guard lock{mutex_};
+            stop_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+    TransitionerThread(const TransitionerThread&) = delete;
+    TransitionerThread& operator=(const TransitionerThread&) = delete;
+
+  private:
+    void run(const ProjectConfig& config) {
+        std::unique_ptr<Transitioner> transitioner;
+        do {
+            try {
+                if (!transitioner) transitioner = std::make_unique<Transitioner>(config);
+                transitioner->pass(static_cast<std::int64_t>(unix_now()));
+            } catch (const std::exception& error) {
+                log_error("transitioner: {}", error.what());
+                transitioner.reset();
+            }
+        } while (!wait());
+    }
+    bool wait() {
+        std::unique_lock lock{mutex_};
+        return changed_.wait_for(lock, kPassInterval, [this] { return stop_; });
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+void serve(const std::string& project, const Address& address) {
+    const sigset_t signals = block_stop_signals();
+    const ProjectConfig config = load_project_config(project);
+    {
+        // Fail now, with one sentence, if the database is not there.
+        const Database probe{config.database};
+        const Transitioner ready{config};
+    }
+    HttpServer server{config, address.host, address.port};
+    std::thread serving{[&] { server.run(); }};
+    {
+        const TransitionerThread transitioner{config};
+        log_info("serving {} on {}:{}", config.master_url, address.host, server.port());
+        int signal = 0;
+        sigwait(&signals, &signal);
+        log_info("signal {}: stopping", signal);
+    }
+    server.stop();
+    serving.join();
+}
+
+}  // namespace
+}  // namespace dedloc::server
+
+int main(int count, char** arguments) {
+    CLI::App app{"Serves a DeDLOC@home project to BOINC clients and browsers."};
+    std::string project;
+    std::string listen;
+    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
+    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
+    try {
+        app.parse(count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    dedloc::start_log("dedloc-server");
+    try {
+        const auto address = dedloc::server::parse_address(listen);
+        if (sodium_init() < 0) throw dedloc::Error("libsodium cannot start.");
+        dedloc::server::serve(project, address);
+        return 0;
+    } catch (const dedloc::InputError& error) {
+        std::cerr << "dedloc-server: " << error.what() << '\n';
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << "dedloc-server: " << error.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,126 @@
+// Refreshes the page from the server's JSON. Text from the server only ever becomes text nodes.
+'use strict';
+
+const refreshMilliseconds = 2000;
+const element = (id) => document.getElementById(id);
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const number = (value, digits = 0) =>
+  Number(value).toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits});
+
+let chart = null;
+
+function drawCurve(curve) {
+  if (typeof Chart === 'undefined') {
+    element('run-note').textContent = 'The loss curve needs Chart.js, which this server lacks.';
+    return;
+  }
+  const points = curve.map(([step, loss]) => ({x: step, y: loss}));
+  if (chart === null) {
+    chart = new Chart(element('curve'), {
+      type: 'line',
+      data: {datasets: [{
+        label: 'loss', data: points, borderColor: style('--accent'), borderWidth: 2,
+        pointRadius: 0, tension: 0.2,
+      }]},
+      options: {
+        animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
+        interaction: {mode: 'nearest', axis: 'x', intersect: false},
+        plugins: {legend: {display: false}},
+        scales: {
+          x: {type: 'linear', min: 0, title: {display: true, text: 'update', color: style('--soft')},
+            ticks: {color: style('--soft')}, grid: {color: style('--line')}},
+          y: {title: {display: true, text: 'loss', color: style('--soft')},
+            ticks: {color: style('--soft')}, grid: {color: style('--line')}},
+        },
+      },
+    });
+    return;
+  }
+  chart.data.datasets[0].data = points;
+  chart.update('none');
+}
+
+function fillTable(id, rows) {
+  const body = element(id);
+  body.replaceChildren(...rows.map((cells) => {
+    const row = document.createElement('tr');
+    for (const {text, kind = '', title = ''} of cells) {
+      const cell = document.createElement('td');
+      cell.textContent = text;
+      cell.className = kind;
+      cell.title = title;
+      row.append(cell);
+    }
+    return row;
+  }));
+}
+
+function ago(seconds) {
+  if (seconds < 90) return `${number(seconds)} s ago`;
+  if (seconds < 5400) return `${number(seconds / 60)} min ago`;
+  return `${number(seconds / 3600)} h ago`;
+}
+
+function showRun(run) {
+  element('run-name').textContent = run.name;
+  element('run-state').textContent = run.state;
+  element('run-progress').value = run.steps > 0 ? run.step / run.steps : 0;
+  element('run-steps').textContent = `${number(run.step)} of ${number(run.steps)}`;
+  element('run-loss').textContent = run.curve.length ? number(run.loss, 4) : '–';
+  element('run-samples').textContent = number(run.samples);
+  element('run-rate').textContent = number(run.samples_per_second, 1);
+  element('run-digest').textContent = run.digest ? run.digest.slice(0, 16) : '–';
+  element('run-digest').title = run.digest;
+  element('run-note').textContent = run.curve.length === 0 ? 'No update has been made yet.' :
+    `At the last update ${run.equal_digests} of ${run.members} peers reported this state digest.`;
+  drawCurve(run.curve);
+  fillTable('peers', run.peers.map((peer) => [
+    {text: peer.user || '–'},
+    {text: peer.host ? `#${peer.host}` : '–'},
+    {text: peer.role},
+    {text: peer.state, kind: peer.state === 'working' ? 'good' : peer.state === 'lost' ? 'bad' : ''},
+    {text: number(peer.step), kind: 'number'},
+    {text: number(peer.samples_per_second, 1), kind: 'number'},
+    {text: peer.digest.slice(0, 8), kind: 'mono', title: peer.digest},
+    {text: ago(peer.seen_seconds_ago)},
+  ]));
+}
+
+function showLeaderboard(board) {
+  fillTable('users', board.users.map((user, place) => [
+    {text: place + 1}, {text: user.name},
+    {text: number(user.credit, 2), kind: 'number'},
+    {text: number(user.recent_credit, 2), kind: 'number'},
+  ]));
+  fillTable('hosts', board.hosts.map((host, place) => [
+    {text: place + 1},
+    {text: `#${host.id}, ${host.cores} cores`, title: `${host.processor}, ${host.system}`},
+    {text: host.owner},
+    {text: number(host.credit, 2), kind: 'number'},
+  ]));
+}
+
+async function fetchJson(url) {
+  const answer = await fetch(url, {cache: 'no-store'});
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return answer.json();
+}
+
+async function refresh() {
+  try {
+    const {runs} = await fetchJson('api/runs.json');
+    const wanted = new URLSearchParams(location.search).get('run');
+    const run = runs.find(({name}) => name === wanted) || runs[0];
+    if (run) {
+      showRun(await fetchJson(`api/run/${encodeURIComponent(run.name)}.json`));
+    } else {
+      element('run-note').textContent = 'There is no training run yet.';
+    }
+    showLeaderboard(await fetchJson('api/leaderboard.json'));
+  } catch (error) {
+    element('run-note').textContent = 'The server does not answer; trying again.';
+  }
+  setTimeout(refresh, refreshMilliseconds);
+}
+
+refresh();
