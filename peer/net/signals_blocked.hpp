@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <initializer_list>
 
 namespace dedloc::net {
 
