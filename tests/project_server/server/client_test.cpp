@@ -1,8 +1,8 @@
 // A stock BOINC client against the real server: attach, job, download, run, upload, report.
 #include <backend_lib.h>
 #include <boinc_db.h>
-#include <sched_config.h>
 #include <fcntl.h>
+#include <sched_config.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -154,6 +154,14 @@ TEST_CASE("a stock client attaches, works, uploads and reports", "[server][boinc
     const TemporaryDirectory home;
     const std::string rpc_port = std::to_string(free_loopback_port());
     std::ofstream{home.path() / "gui_rpc_auth.cfg"} << "secret\n";
+    // Benchmarks would suspend the app for half a minute.
+    std::ofstream{home.path() / "cc_config.xml"}
+        << "<cc_config><options><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
+           "</options></cc_config>\n";
+    // Whatever else this machine does, the app runs.
+    std::ofstream{home.path() / "global_prefs_override.xml"}
+        << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"
+           "<run_if_user_active>1</run_if_user_active></global_preferences>\n";
     Child client{{"boinc", "--dir", home.path().string(), "--allow_multiple_clients",
                   "--gui_rpc_port", rpc_port, "--no_gpus"},
                  project.root() / "client.log"};

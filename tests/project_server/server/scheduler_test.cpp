@@ -1,0 +1,285 @@
+#include "project_server/scheduler/scheduler.hpp"
+
+#include <boinc_db_types.h>
+
+#include <catch2/catch.hpp>
+
+#include "project_server/publishing/keys.hpp"
+#include "project_server/scheduler/xml.hpp"
+#include "project_server/transfer/accounts.hpp"
+#include "project_server/web/api.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+/// A project with one app, an account and as many unsent jobs as wanted.
+struct Office {
+    TestProject project;
+    std::unique_ptr<Scheduler> scheduler;
+    double now = 1'800'000'000;
+
+    explicit Office(int jobs) {
+        make_key_pair(project.config().key_directory, "code_sign");
+        scheduler = std::make_unique<Scheduler>(project.config());
+        Database& database = project.database();
+        database.execute(
+            "insert into user (name, email_addr, authenticator) "
+            "values ('A <b> & c', 'a@b', 'key')");
+        database.execute("insert into app (name, user_friendly_name) values ('train', 'T & T')");
+        database.execute(
+            "insert into app_version (appid, version_num, platformid, xml_doc) select 1, 100, id, "
+            "'<app_version>\n</app_version>\n' from platform where name = 'x86_64-pc-linux-gnu'");
+        for (int i = 0; i < jobs; ++i) {
+            const std::string name = "w" + std::to_string(i);
+            database.execute(
+                "insert into workunit (name, appid, xml_doc, delay_bound, "
+                "transition_time) values (?, 1, '<workunit>\n</workunit>\n', 100, ?)",
+                {name, INT32_MAX});
+            database.execute(
+                "insert into result (name, workunitid, appid, server_state, "
+                "xml_doc_in) values (?, ?, 1, 2, '<result>\n</result>\n')",
+                {name + "_0", database.insert_id()});
+        }
+    }
+    std::string ask(const std::string& extra, int host = 0, int sequence = 1) {
+        now += 1;
+        return scheduler->serve(
+            project.database(),
+            "<scheduler_request><authenticator>key</authenticator><hostid>" + std::to_string(host) +
+                "</hostid><rpc_seqno>" + std::to_string(sequence) +
+                "</rpc_seqno><platform_name>x86_64-pc-linux-gnu</platform_name>" +
+                "<host_info><p_ncpus>2</p_ncpus><m_nbytes>8e9</m_nbytes>" +
+                "<host_cpid>c</host_cpid></host_info>" + extra + "</scheduler_request>",
+            "10.0.0.1", now);
+    }
+    Row result(const std::string& name) {
+        return *project.database().query_one("select * from result where name = ?", {name});
+    }
+    std::int64_t count(const std::string& what) {
+        return project.database().query_one("select count(*) as n from " + what)->integer("n");
+    }
+};
+
+constexpr const char* kWantTwo =
+    "<cpu_req_secs>100</cpu_req_secs><cpu_req_instances>2</cpu_req_instances>";
+std::string report(const std::string& name, int exit_status = 0, int state = 5) {
+    return "<result><name>" + name + "</name><exit_status>" + std::to_string(exit_status) +
+           "</exit_status><state>" + std::to_string(state) +
+           "</state><stderr_out>hi</stderr_out></result>";
+}
+int sent(const std::string& reply) {
+    int jobs = 0;
+    for (std::size_t at = 0; (at = reply.find("<workunit>", at)) != std::string::npos; ++at) ++jobs;
+    return jobs;
+}
+
+}  // namespace
+
+TEST_CASE("a new host is told who it is and what it may run", "[server][boinc]") {
+    Office office{1};
+    const std::string reply = office.ask(kWantTwo);
+    CHECK_THAT(reply, Catch::Contains("<hostid>1</hostid>"));
+    CHECK_THAT(reply, Catch::Contains("<user_name>A &lt;b&gt; &amp; c</user_name>"));
+    CHECK_THAT(reply, Catch::Contains("<code_sign_key>\n1024\n"));
+    CHECK_THAT(reply, Catch::Contains("<request_delay>2.000000</request_delay>"));
+    CHECK(sent(reply) == 1);
+    CHECK(reply.find("<app>") < reply.find("<app_version>"));
+    CHECK(reply.find("<app_version>") < reply.find("<workunit>"));
+    CHECK(reply.find("<workunit>") < reply.find("<result>"));
+    CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_IN_PROGRESS);
+    CHECK(office.result("w0_0").integer("report_deadline") ==
+          static_cast<std::int64_t>(office.now) + 100);
+    const std::string again = office.ask("<code_sign_key>1024</code_sign_key>", 1, 2);
+    CHECK_THAT(again, !Catch::Contains("<hostid>"));
+    CHECK_THAT(again, !Catch::Contains("code_sign_key"));
+    CHECK(office.count("host") == 1);
+}
+
+TEST_CASE("an unknown key and an unreadable request are refused politely", "[server][boinc]") {
+    Office office{1};
+    const std::string reply = office.scheduler->serve(
+        office.project.database(),
+        "<scheduler_request><authenticator>x' or '1'='1</authenticator></scheduler_request>", "a",
+        1);
+    CHECK_THAT(reply, Catch::Contains("account key"));
+    CHECK_THAT(office.scheduler->serve(office.project.database(), "\xFF\xFE", "a", 1),
+               Catch::Contains("</scheduler_reply>"));
+    CHECK(office.count("host") == 0);
+}
+
+TEST_CASE("a host gets no more jobs than it has idle cores", "[server][boinc]") {
+    Office office{5};
+    const std::string others = "<other_results></other_results>";
+    CHECK(sent(office.ask(std::string{"<cpu_req_secs>9</cpu_req_secs>"} + others)) == 1);
+    const std::string holds = "<other_results><other_result><name>" +
+                              office.project.database()
+                                  .query_one("select name from result where server_state = 4")
+                                  ->text("name") +
+                              "</name></other_result></other_results>";
+    CHECK(sent(office.ask("<cpu_req_secs>9</cpu_req_secs>" + holds, 1, 2)) == 0);
+    CHECK(sent(office.ask(kWantTwo + holds, 1, 3)) == 1);
+    CHECK(sent(office.ask(others, 1, 4)) == 0);
+    CHECK(office.count("result where server_state = 4") == 2);
+}
+
+TEST_CASE("two hosts never get the same job", "[server][boinc]") {
+    Office office{3};
+    CHECK(sent(office.ask(kWantTwo + std::string{"<allow_multiple_clients/>"})) == 2);
+    CHECK(sent(office.ask(kWantTwo + std::string{"<allow_multiple_clients/>"})) == 1);
+    const std::string none = office.ask(kWantTwo + std::string{"<allow_multiple_clients/>"});
+    CHECK(sent(none) == 0);
+    CHECK_THAT(none, Catch::Contains("No tasks are available now."));
+    CHECK(office.count("host") == 3);
+    CHECK(office.count("(select hostid from result group by hostid) as h") == 2);
+}
+
+TEST_CASE("a report is stored once and acknowledged every time", "[server][boinc]") {
+    Office office{1};
+    office.ask(kWantTwo);
+    CHECK_THAT(office.ask(report("w0_0"), 1, 2),
+               Catch::Contains("<result_ack>\n    <name>w0_0</name>"));
+    Row row = office.result("w0_0");
+    CHECK(row.integer("outcome") == RESULT_OUTCOME_SUCCESS);
+    CHECK(row.text("stderr_out") == "hi");
+    const auto received = row.integer("received_time");
+    CHECK_THAT(office.ask(report("w0_0", 1, 3), 1, 3), Catch::Contains("<result_ack>"));
+    row = office.result("w0_0");
+    CHECK(row.integer("outcome") == RESULT_OUTCOME_SUCCESS);
+    CHECK(row.integer("received_time") == received);
+    CHECK_THAT(office.ask(report("unheard_of"), 1, 4), Catch::Contains("unheard_of"));
+}
+
+TEST_CASE("another host's result is not taken", "[server][boinc]") {
+    Office office{1};
+    office.ask(kWantTwo);
+    office.ask("<allow_multiple_clients/>" + report("w0_0"));
+    CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_IN_PROGRESS);
+}
+
+TEST_CASE("a failed task is an error and calls the transitioner", "[server][boinc]") {
+    Office office{1};
+    office.ask(kWantTwo);
+    office.ask(report("w0_0", 197, 3), 1, 2);
+    CHECK(office.result("w0_0").integer("outcome") == RESULT_OUTCOME_CLIENT_ERROR);
+    CHECK(office.result("w0_0").integer("validate_state") == VALIDATE_STATE_INVALID);
+    CHECK(office.count("workunit where transition_time <= 1800000100") == 1);
+}
+
+TEST_CASE("what a lost reply carried is sent again", "[server][boinc]") {
+    Office office{2};
+    CHECK(sent(office.ask(kWantTwo)) == 2);
+    const std::string again =
+        office.ask(kWantTwo + std::string{"<other_results></other_results>"}, 1, 2);
+    CHECK(sent(again) == 2);
+    CHECK(office.count("result where server_state = 4") == 2);
+}
+
+TEST_CASE("a copied client folder becomes a host of its own", "[server][boinc]") {
+    Office office{0};
+    office.ask("", 0, 1);
+    office.ask("", 1, 7);
+    CHECK_THAT(office.ask("<allow_multiple_clients>1</allow_multiple_clients>", 1, 3),
+               Catch::Contains("<hostid>2</hostid>"));
+}
+
+TEST_CASE("a client that lost its id gets its host back, its jobs are over", "[server][boinc]") {
+    Office office{1};
+    office.ask(kWantTwo);
+    CHECK_THAT(office.ask("", 0, 1), Catch::Contains("<hostid>1</hostid>"));
+    CHECK(office.result("w0_0").integer("outcome") == RESULT_OUTCOME_CLIENT_DETACHED);
+}
+
+TEST_CASE("messages of apps are stored and acknowledged", "[server][boinc]") {
+    Office office{0};
+    CHECK_THAT(office.ask("<msg_from_host><result_name>r</result_name><time>1</time>"
+                          "<variety>loss</variety> 1 < 2 </msg_from_host>"),
+               Catch::Contains("<message_ack>1</message_ack>"));
+    const auto row = office.project.database().query_one("select * from msg_from_host");
+    REQUIRE(row);
+    CHECK(row->text("variety") == "loss");
+    CHECK_THAT(row->text("xml"), Catch::Contains("1 < 2"));
+}
+
+TEST_CASE("cancelled and unknown tasks are aborted", "[server][boinc]") {
+    Office office{1};
+    office.ask(kWantTwo);
+    office.project.database().execute("update workunit set error_mask = 16");
+    const std::string reply = office.ask(
+        "<other_results><other_result><name>w0_0</name></other_result>"
+        "<other_result><name>mystery</name></other_result></other_results>",
+        1, 2);
+    CHECK_THAT(reply, Catch::Contains("<result_abort>\n    <name>w0_0</name>"));
+    CHECK_THAT(reply, Catch::Contains("<result_abort>\n    <name>mystery</name>"));
+}
+
+TEST_CASE("a host that cannot run the jobs is told why", "[server][boinc]") {
+    Office office{1};
+    office.project.database().execute("update workunit set rsc_memory_bound = 16e9");
+    CHECK_THAT(office.ask(kWantTwo), Catch::Contains("of memory"));
+    office.project.database().execute("update app_version set deprecated = 1");
+    CHECK_THAT(office.ask(kWantTwo, 1, 2),
+               Catch::Contains("no application for x86_64-pc-linux-gnu"));
+}
+
+TEST_CASE("an account is made once and found with its password only", "[server][boinc]") {
+    TestProject project;
+    Database& database = project.database();
+    const std::string password(32, 'a');
+    const std::string made =
+        create_account(database, {.email = "X@Y.org", .password_hash = password, .name = "X"}, 5);
+    CHECK_THAT(made, Catch::Contains("<authenticator>"));
+    CHECK(create_account(database, {.email = "x@y.org", .password_hash = password, .name = "Z"},
+                         5) == made);
+    const std::string other(32, 'b');
+    CHECK_THAT(
+        create_account(database, {.email = "x@y.org", .password_hash = other, .name = "Z"}, 5),
+        Catch::Contains("-137"));
+    CHECK(look_up_account(database, {.email = "x@y.org", .password_hash = password, .name = ""}) ==
+          made);
+    CHECK_THAT(look_up_account(database, {.email = "x@y.org", .password_hash = other, .name = ""}),
+               Catch::Contains("-206"));
+    CHECK_THAT(look_up_account(database, {.email = "n@y.org", .password_hash = other, .name = ""}),
+               Catch::Contains("-136"));
+    CHECK_THAT(look_up_account(database, {.email = "x@y.org", .password_hash = "", .name = ""}),
+               Catch::Contains("<success/>"));
+    CHECK_THAT(
+        create_account(database, {.email = "no mail", .password_hash = other, .name = "n"}, 5),
+        Catch::Contains("-205"));
+    CHECK_THAT(
+        create_account(database, {.email = "q@y.org", .password_hash = other, .name = ""}, 5),
+        Catch::Contains("-188"));
+    CHECK_THAT(
+        create_account(database, {.email = "q@y.org", .password_hash = "short", .name = "n"}, 5),
+        Catch::Contains("-206"));
+    CHECK_THAT(database.query_one("select passwd_hash from user")->text("passwd_hash"),
+               Catch::StartsWith("$argon2id$"));
+}
+
+TEST_CASE("the page's data follow the tables", "[server]") {
+    Office office{0};
+    Database& database = office.project.database();
+    CHECK(runs_json(database) == R"({"runs":[]})");
+    database.execute(
+        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values ('de\"mo', '00', '{}', 10, 2000, 1, 0.5, 1)");
+    for (int step = 1; step <= 1300; ++step) {
+        database.execute("insert into dedloc_step values (1, ?, 10, ?, 0.1, 3, 3, 'ab', 1, 1)",
+                         {step, 7.0 / step});
+    }
+    database.execute(
+        "insert into dedloc_seat (runid, peer_key, state, samples_per_second, "
+        "last_seen) values (1, 'k', 'working', 2.5, 90)");
+    const auto json = run_json(database, "de\"mo", 100);
+    REQUIRE(json);
+    CHECK_THAT(*json, Catch::Contains(R"("name":"de\"mo")"));
+    CHECK_THAT(*json, Catch::Contains(R"("samples":13000)"));
+    CHECK_THAT(*json, Catch::Contains(R"([1,7.0])"));
+    CHECK_THAT(*json, Catch::Contains(R"("samples_per_second":2.5)"));
+    CHECK_THAT(*json, Catch::Contains(R"("seen_seconds_ago":10.0)"));
+    CHECK(json->size() < 30'000);
+    CHECK_FALSE(run_json(database, "none", 100));
+    CHECK_THAT(leaderboard_json(database), Catch::Contains("A <b> & c"));
+}
+
+}  // namespace dedloc::server

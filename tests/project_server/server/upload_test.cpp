@@ -1,0 +1,134 @@
+#include "project_server/transfer/upload.hpp"
+
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+/// Where uploads go, and the key that signs what may come.
+struct Desk {
+    TemporaryDirectory directory;
+    ProjectConfig config;
+    std::unique_ptr<SigningKey> key;
+    std::unique_ptr<UploadStore> store;
+
+    Desk() {
+        make_key_pair(directory.path(), "upload");
+        config.upload_directory = directory.path() / "upload";
+        config.key_directory = directory.path();
+        config.directory_fanout = 1024;
+        std::filesystem::create_directory(config.upload_directory);
+        key = std::make_unique<SigningKey>(directory.path() / "upload_private");
+        store = std::make_unique<UploadStore>(config);
+    }
+    std::string sign(const std::string& name, int max_bytes) const {
+        return key->sign_text("<name>" + name + "</name><max_nbytes>" + std::to_string(max_bytes) +
+                              "</max_nbytes>");
+    }
+    /// What the client sends for `data`, the part from `offset` on of a file of `total` bytes.
+    std::string request(const std::string& name, const std::string& data, std::size_t total,
+                        std::size_t offset, const std::string& md5 = "") const {
+        return "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>"
+               "\n<file_upload>\n<file_info>\n<name>" +
+               name + "</name>\n<xml_signature>\n" + sign(name, 1000) +
+               "</xml_signature>\n<max_nbytes>1000.000000</max_nbytes>\n</file_info>\n<nbytes>" +
+               std::to_string(total) + "</nbytes>\n<md5_cksum>" + md5 + "</md5_cksum>\n<offset>" +
+               std::to_string(offset) + "</offset>\n<data>\n" + data;
+    }
+    std::string send(const std::string& text, std::size_t piece = 1 << 20) const {
+        UploadRequest upload{*store};
+        for (std::size_t at = 0; at < text.size(); at += piece) {
+            upload.feed(std::string_view{text}.substr(at, piece));
+        }
+        return upload.finish();
+    }
+    std::string size(const std::string& name) const {
+        return send("<data_server_request>\n<get_file_size>" + name +
+                    "</get_file_size>\n</data_server_request>\n");
+    }
+    std::string stored(const std::string& name) const {
+        std::ifstream file{store->path_of(name)};
+        return {std::istreambuf_iterator<char>{file}, {}};
+    }
+};
+
+auto status(int value) {
+    return Catch::Contains("<status>" + std::to_string(value) + "</status>");
+}
+
+}  // namespace
+
+TEST_CASE("an upload arrives whole however it is cut into pieces", "[server][boinc]") {
+    const Desk desk;
+    const std::string data{"a\0b<data>\n\xFF", 11};
+    for (const std::size_t piece : {1U, 2U, 7U, 64U, 100'000U}) {
+        const std::string name = "w_0_r1_" + std::to_string(piece);
+        CHECK_THAT(desk.send(desk.request(name, data, data.size(), 0, md5_of_text(data)), piece),
+                   status(0));
+        CHECK(desk.stored(name) == data);
+    }
+}
+
+TEST_CASE("an upload goes on where it stopped", "[server][boinc]") {
+    const Desk desk;
+    CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>0</file_size>"));
+    CHECK_THAT(desk.send(desk.request("f", "hello", 10, 0)), status(1));
+    CHECK_FALSE(std::filesystem::exists(desk.store->path_of("f")));
+    CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>5</file_size>"));
+    CHECK_THAT(desk.send(desk.request("f", "later", 10, 7)), status(1));
+    CHECK_THAT(desk.send(desk.request("f", "world", 10, 5)), status(0));
+    CHECK(desk.stored("f") == "helloworld");
+    CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>10</file_size>"));
+}
+
+TEST_CASE("what the project did not allow is refused for ever", "[server][boinc]") {
+    const Desk desk;
+    std::string forged = desk.request("f", "hello", 5, 0);
+    forged.replace(forged.find("<name>f"), 7, "<name>g");
+    CHECK_THAT(desk.send(forged), status(-1) && Catch::Contains("invalid signature"));
+    CHECK_THAT(desk.send(desk.request("f", "", 1001, 0)), status(-1));
+    CHECK_THAT(desk.send(desk.request("f", "too long", 5, 0)), status(-1));
+    for (const char* const name : {"../f", ".hidden", "a/b", "", "a%2fb"}) {
+        CHECK_THAT(desk.send(desk.request(name, "hello", 5, 0)), status(-1));
+        CHECK_THAT(desk.size(name), !Catch::Contains("file_size"));
+    }
+    CHECK_FALSE(std::filesystem::exists(desk.store->path_of("f")));
+    CHECK_FALSE(std::filesystem::exists(desk.store->path_of("g")));
+}
+
+TEST_CASE("a wrong checksum starts the upload over", "[server][boinc]") {
+    const Desk desk;
+    CHECK_THAT(desk.send(desk.request("f", "hello", 5, 0, md5_of_text("other"))), status(1));
+    CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>0</file_size>"));
+}
+
+TEST_CASE("nonsense gets an answer", "[server][boinc]") {
+    const Desk desk;
+    CHECK_THAT(desk.send("hello"), status(1) && Catch::Contains("no command"));
+    CHECK_THAT(desk.send(""), status(1));
+    CHECK_THAT(desk.send("<data>\n"), status(1));
+    CHECK_THAT(desk.send(std::string(1 << 20, 'x')), status(-1));
+}
+
+TEST_CASE("a file that cannot be written is a reason to try again later", "[server][boinc]") {
+    const Desk desk;
+    const std::string request = desk.request("f", "hello", 5, 0);
+    rlimit usual{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &usual) == 0);
+    const rlimit small{.rlim_cur = 2, .rlim_max = usual.rlim_max};
+    std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    const std::string reply = desk.send(request);
+    setrlimit(RLIMIT_FSIZE, &usual);
+    CHECK_THAT(reply, status(1) && Catch::Contains("cannot write"));
+    CHECK_THAT(desk.send(request), status(0));
+}
+
+}  // namespace dedloc::server
