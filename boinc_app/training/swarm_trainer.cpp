@@ -92,8 +92,9 @@ class SwarmTrainer::Worker {
 
     void compute_micro_batch() {
         const auto begin = Clock::now();
-        const MicroBatch batch = sampler_.draw(
-            micro_batch_random(run_.seed, options_.peer, state_.step(), next_micro_batch_++));
+        const std::uint64_t index = samples_ / run_.micro_batch;
+        const MicroBatch batch =
+            sampler_.draw(micro_batch_random(run_.seed, options_.peer, state_.step(), index));
         if (sum_.empty()) sum_.assign(gradient_.size(), 0.0f);
         loss_sum_ += model_.gradient(batch, gradient_);
         is_finite_ = kernels::accumulate(sum_, gradient_, 1.0f).is_finite && is_finite_;
@@ -106,7 +107,6 @@ class SwarmTrainer::Worker {
     void enter_state() {
         is_working_ = false;
         forget_sum();
-        next_micro_batch_ = 0;
         model_.set_parameters(state_.parameters());
         sink_(event::StateReached{state_.step(), state_.digest()});
     }
@@ -133,7 +133,6 @@ class SwarmTrainer::Worker {
     state::ModelState state_;
     bool has_state_ = false;
     bool is_working_ = false;
-    std::uint64_t next_micro_batch_ = 0;
     FloatVector gradient_;
     FloatVector sum_;
     std::uint64_t samples_ = 0;

@@ -28,10 +28,10 @@ struct SwarmTrainerOptions {
 
 /// The Trainer of the training app. Starts without a state: it waits for load().
 ///
-/// The contribution to step k is the sum over micro-batches 0, 1, 2 … of their gradients, added in
-/// that order from zero; each is the one that micro_batch_random(seed, peer, k, index) names.
-/// After a pause, or when the same state is worked on again, the index goes on: no sample is drawn
-/// twice for one step by one process.
+/// The contribution to step k is the sum over micro-batches 0, 1, 2 … n − 1 of their gradients,
+/// added in that order from zero; each is the one that micro_batch_random(seed, peer, k, index)
+/// names. A sum that is forgotten (pause, a round that was called off) starts again from 0, so the
+/// ledger's count of samples always says which micro-batches they were.
 ///
 /// Memory   12 N bytes state, 8 N model, 8 N sums, activations of one micro-batch.
 /// Threads  its own one; calls come from one other thread, events go out on its own.

@@ -1,0 +1,152 @@
+// The training thread: what it answers, and that it computes only when told to.
+#include "boinc_app/training/swarm_trainer.hpp"
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/batch.hpp"
+#include "kernels/accumulate.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+/// Takes the trainer's events and hands them out in order.
+class Inbox {
+  public:
+    EventSink sink() {
+        return [this](Event event) {
+            const std::lock_guard lock(mutex_);
+            events_.push_back(std::move(event));
+            arrived_.notify_all();
+        };
+    }
+    /// The next event of this kind; what came before it is dropped.
+    template <class Kind>
+    Kind next() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            REQUIRE(arrived_.wait_for(lock, std::chrono::seconds{60},
+                                      [this] { return !events_.empty(); }));
+            const Event event = std::move(events_.front());
+            events_.pop_front();
+            if (const auto* wanted = std::get_if<Kind>(&event)) return *wanted;
+        }
+    }
+    bool is_empty() {
+        const std::lock_guard lock(mutex_);
+        return events_.empty();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable arrived_;
+    std::deque<Event> events_;
+};
+
+struct Fixture {
+    Fixture() {
+        state.initialise(state::initial_parameters(run));
+        const auto bytes = state.bytes();
+        snapshot = std::make_shared<const Buffer>(bytes.begin(), bytes.end());
+    }
+    void load() {
+        trainer.load(state.step(), state.digest(), snapshot);
+        CHECK(inbox.next<event::StateReached>().digest == state.digest());
+    }
+
+    wire::RunFile run = test::tiny_run();
+    std::vector<wire::Shard> shards{test::skewed_shard(run, 1)};
+    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
+    SharedBytes snapshot;
+    Inbox inbox;
+    SwarmTrainer trainer{run, shards, {.peer = {}, .threads = 1, .failed = {}}, inbox.sink()};
+};
+
+TEST_CASE("a frozen contribution is the sum of the first micro-batches in order", "[training]") {
+    Fixture world;
+    world.load();
+    for (int round = 0; round < 2; ++round) {  // the second after the first was called off
+        world.trainer.work(StepIndex{0});
+        world.inbox.next<event::Progressed>();
+        world.inbox.next<event::Progressed>();
+        world.trainer.freeze(StepIndex{0});
+        const auto frozen = world.inbox.next<event::ContributionFrozen>().contribution;
+        REQUIRE(frozen.samples.value() >= 2 * world.run.micro_batch);
+        CHECK(frozen.is_finite);
+
+        set_compute_threads(1);
+        Albert model{world.run};
+        model.set_parameters(world.state.parameters());
+        const Sampler sampler{world.run, world.shards};
+        FloatVector sum(model.element_count());
+        FloatVector gradient(model.element_count());
+        double loss = 0;
+        for (std::uint64_t i = 0; i < frozen.samples.value() / world.run.micro_batch; ++i) {
+            loss += model.gradient(
+                sampler.draw(micro_batch_random(world.run.seed, PeerKey{}, StepIndex{0}, i)),
+                gradient);
+            kernels::accumulate(sum, gradient, 1.0f);
+        }
+        CHECK(*frozen.sum == sum);
+        CHECK(frozen.loss_sum == loss);
+    }
+}
+
+TEST_CASE("a trainer that was paused computes nothing until it is told to work", "[training]") {
+    Fixture world;
+    world.load();
+    world.trainer.work(StepIndex{0});
+    world.inbox.next<event::Progressed>();
+    world.trainer.pause();
+    // Its answers come in order: behind the snapshot there is nothing of before the pause.
+    world.trainer.snapshot();
+    world.inbox.next<event::SnapshotTaken>();
+    world.trainer.snapshot();
+    world.inbox.next<event::SnapshotTaken>();
+    CHECK(world.inbox.is_empty());
+    world.trainer.freeze(StepIndex{0});
+    CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
+}
+
+TEST_CASE("a trainer without the state that is asked for contributes nothing", "[training]") {
+    Fixture world;
+    world.trainer.work(StepIndex{0});
+    world.trainer.freeze(StepIndex{0});
+    CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
+    world.load();
+    world.trainer.work(StepIndex{7});
+    world.trainer.freeze(StepIndex{7});
+    const auto frozen = world.inbox.next<event::ContributionFrozen>();
+    CHECK(frozen.contribution.samples == Samples{0});
+    CHECK(frozen.contribution.sum == nullptr);
+}
+
+TEST_CASE("a state with another digest than promised is refused and the old one kept",
+          "[training]") {
+    Fixture world;
+    world.load();
+    world.trainer.load(StepIndex{3}, Digest{}, world.snapshot);
+    CHECK(world.inbox.next<event::StateRefused>().step == StepIndex{3});
+    world.trainer.snapshot();
+    CHECK(world.inbox.next<event::SnapshotTaken>().digest == world.state.digest());
+}
+
+TEST_CASE("an update gives the bits that the same update gives elsewhere", "[training]") {
+    Fixture world;
+    world.load();
+    const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
+    const auto scalars = state::lamb_scalars(state::lamb_settings(world.run), StepIndex{0});
+    world.trainer.apply(StepIndex{0}, average, scalars);
+    world.state.apply(*average, scalars);
+    const auto reached = world.inbox.next<event::StateReached>();
+    CHECK(reached.step == StepIndex{1});
+    CHECK(reached.digest == world.state.digest());
+}
+
+}  // namespace
+}  // namespace dedloc::training

@@ -1,0 +1,236 @@
+// A swarm on this machine with everything real but BOINC: DHT seed, backbone and seats with their
+// threads and sockets, all in one process.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "boinc_app/seat.hpp"
+#include "peer/net/dht_directory.hpp"
+#include "peer/net/dht_seed.hpp"
+#include "peer/net/event_queue.hpp"
+#include "peer/net/nng_transport.hpp"
+#include "peer/net/reactor.hpp"
+#include "peer/state/run_state.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/state_keeper.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+#include "tests/peer/temporary_directory.hpp"
+
+namespace dedloc::test {
+
+/// A volunteer's machine that the test plays.
+class PlayedRuntime final : public VolunteerRuntime {
+  public:
+    explicit PlayedRuntime(std::string name) : name_(std::move(name)) {}
+    void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
+    void ask_to_quit() { must_quit_ = true; }
+
+    HostWish wish() override {
+        return {.is_suspended = is_suspended_, .must_quit = must_quit_, .is_aborted = false};
+    }
+    std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
+    std::string result_name() const override { return name_; }
+    unsigned granted_cpus() const override { return 1; }
+    void report_progress(double) override {}
+    void begin_writing() override {}
+    void end_writing() override {}
+    void state_is_saved() override {}
+    [[noreturn]] void finish(int) override { std::abort(); }
+    [[noreturn]] void quit() override { std::abort(); }
+    [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {
+        std::abort();
+    }
+
+  private:
+    const std::string name_;
+    std::atomic<bool> is_suspended_ = false;
+    std::atomic<bool> must_quit_ = false;
+};
+
+/// What the backbone saw. Thread: any.
+class Witness final : public net::Host {
+  public:
+    void committed(const action::Committed& commit) override {
+        change([&] { commits_.push_back(commit.record); });
+    }
+    void settled(const action::Settled& settled) override {
+        change([&] { settled_[settled.step] = settled; });
+    }
+    void swarm_seen(const action::SwarmSeen& swarm) override {
+        change([&] { seats_ = swarm.seats.size(); });
+    }
+    void finished(const action::Finished& finished) override {
+        change([&] { finished_ = finished; });
+    }
+    void refused(const action::Refused& refused) override { failed(refused.reason); }
+    void note(const action::Note&) override {}
+    void failed(const std::string& sentence) override {
+        change([&] { failure_ = sentence; });
+    }
+
+    /// Waits until `condition(*this)` holds; false when it does not within `limit` or something
+    /// failed.
+    template <class Condition>
+    bool wait_for(std::chrono::seconds limit, Condition condition) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, limit, [&] { return condition(*this) || failure_; }) &&
+               !failure_;
+    }
+    template <class Condition>
+    bool wait(Condition condition) {
+        return wait_for(std::chrono::seconds{90}, condition);
+    }
+
+    // Inside wait's condition, or when nothing runs any more.
+    const std::vector<CommitRecord>& commits() const { return commits_; }
+    const std::map<StepIndex, action::Settled>& settled_steps() const { return settled_; }
+    const std::optional<action::Finished>& end() const { return finished_; }
+    std::size_t seats() const { return seats_; }
+
+  private:
+    template <class Change>
+    void change(Change what) {
+        const std::lock_guard lock(mutex_);
+        what();
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<CommitRecord> commits_;
+    std::map<StepIndex, action::Settled> settled_;
+    std::optional<action::Finished> finished_;
+    std::optional<std::string> failure_;
+    std::size_t seats_ = 0;
+};
+
+/// The project's side: DHT seed and backbone.
+class LocalBackbone {
+  public:
+    /// Completes the run file with its keys and addresses.
+    LocalBackbone(wire::RunFile& run, Witness& witness)
+        : seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
+          run_(complete(run)),
+          store_(folder_.path() / "checkpoints", wire::run_id(run_), 1),
+          transport_(transport_options(), queue_.sink()),
+          directory_(directory_options(), queue_.sink()),
+          keeper_(initial_state(), store_, keeper_options(witness)),
+          reactor_(config(), key_, {queue_, transport_, directory_, keeper_, witness}) {
+        reactor_.start();
+    }
+    ~LocalBackbone() { reactor_.stop(); }
+    LocalBackbone(const LocalBackbone&) = delete;
+    LocalBackbone& operator=(const LocalBackbone&) = delete;
+
+  private:
+    const wire::RunFile& complete(wire::RunFile& run) {
+        run.backbone_key = key_.public_key();
+        run.dht_seeds = {{"127.0.0.1", seed_.port()}};
+        return run;
+    }
+    static net::TransportOptions transport_options() {
+        net::TransportOptions options;
+        options.listen = Endpoint{"127.0.0.1", 0};
+        return options;
+    }
+    net::DhtDirectoryOptions directory_options() const {
+        net::DhtDirectoryOptions options;
+        options.run = wire::run_id(run_);
+        options.seeds = {run_.dht_seeds.front().text()};
+        return options;
+    }
+    std::unique_ptr<state::ModelState> initial_state() const {
+        auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run_),
+                                                         state::lamb_settings(run_));
+        state->initialise(state::initial_parameters(run_));
+        return state;
+    }
+    backbone::KeeperOptions keeper_options(Witness& witness) {
+        backbone::KeeperOptions options;
+        options.last_step = StepIndex{run_.steps};
+        options.events = queue_.sink();
+        options.on_checkpoint = [] {};
+        options.on_failure = [&witness](const std::string& sentence) { witness.failed(sentence); };
+        return options;
+    }
+    PeerConfig config() const {
+        PeerConfig config;
+        config.run = wire::run_id(run_);
+        config.coordinator = key_.public_key();
+        config.role = Role::kBackbone;
+        config.rules.elements = wire::element_count(run_);
+        config.rules.target_batch = Samples{run_.target_batch};
+        config.rules.last_step = StepIndex{run_.steps};
+        config.random_seed = 1;
+        config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
+            return state::lamb_scalars(settings, step);
+        };
+        return config;
+    }
+
+    const KeyPair key_ = KeyPair::generate();
+    TemporaryDirectory folder_;
+    net::DhtSeed seed_;
+    const wire::RunFile run_;
+    backbone::CheckpointStore store_;
+    net::EventQueue queue_;
+    net::NngTransport transport_;
+    net::DhtDirectory directory_;
+    backbone::StateKeeper keeper_;
+    net::Reactor reactor_;
+};
+
+/// A seat with a main thread of its own.
+class LocalSeat {
+  public:
+    LocalSeat(const wire::RunFile& run, std::span<const wire::Shard> shards,
+              const std::string& name)
+        : runtime_(name),
+          seat_(run, shards,
+                {.key = folder_.path() / "peer.key",
+                 .journal = folder_.path() / "journal",
+                 .listen = {}},
+                runtime_),
+          main_([this] { run_main(); }) {}
+    ~LocalSeat() {
+        runtime_.ask_to_quit();
+        if (main_.joinable()) main_.join();
+    }
+    LocalSeat(const LocalSeat&) = delete;
+    LocalSeat& operator=(const LocalSeat&) = delete;
+
+    PlayedRuntime& runtime() { return runtime_; }
+    /// Waits until it has left.
+    Seat& ended() {
+        if (main_.joinable()) main_.join();
+        return seat_;
+    }
+    /// After ended().
+    std::optional<SeatEnd> end() const { return end_; }
+
+  private:
+    void run_main() {
+        try {
+            end_ = seat_.sit();
+        } catch (const std::exception&) {
+            end_.reset();
+        }
+    }
+
+    TemporaryDirectory folder_;
+    PlayedRuntime runtime_;
+    Seat seat_;
+    std::optional<SeatEnd> end_;
+    std::thread main_;
+};
+
+}  // namespace dedloc::test
