@@ -1,0 +1,29 @@
+#include "project_server/work/staging.hpp"
+
+// First of BOINC's headers: it says what the others may use.
+#include <config.h>
+
+#include <fmt/format.h>
+#include <sched_util.h>
+
+#include <array>
+
+#include "peer/base/error.hpp"
+#include "project_server/settings.hpp"
+
+namespace dedloc::work {
+
+void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
+                const std::string& name) {
+    std::array<char, 4096> place{};
+    if (dir_hier_path(name.c_str(), config.download_directory.c_str(), config.directory_fanout,
+                      place.data(), true) != 0) {
+        throw IoError(
+            fmt::format("Cannot make a folder in {}.", config.download_directory.string()));
+    }
+    const std::filesystem::path target{place.data()};
+    if (std::filesystem::exists(target)) return;
+    server::write_text(target, server::read_text(source));
+}
+
+}  // namespace dedloc::work

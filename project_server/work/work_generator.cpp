@@ -1,0 +1,151 @@
+#include "project_server/work/work_generator.hpp"
+
+// First of BOINC's headers: it says what the others may use.
+#include <config.h>
+
+#include <backend_lib.h>
+#include <boinc_db.h>
+#include <fmt/format.h>
+#include <sched_config.h>
+
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/wire/run_file.hpp"
+#include "project_server/settings.hpp"
+#include "project_server/work/job_template.hpp"
+#include "project_server/work/staging.hpp"
+#include "project_server/work/templates_text.hpp"
+
+namespace dedloc::work {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Relative to the project, as workunit.result_template_file wants it.
+constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
+
+/// Puts run file and shards where volunteers download them; their names there, in the order of the
+/// template.
+std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
+                                      const wire::RunFile& run) {
+    // A name never means other bytes: the run file's carries the run's id.
+    std::vector<std::string> names{
+        fmt::format("run_{}_{}.json", run.name, wire::run_id(run).hex().substr(0, 16))};
+    stage_file(project, folder / "run.json", names.front());
+    for (const auto& shard : run.shards) {
+        stage_file(project, folder / "shards" / shard.name, shard.name);
+        names.push_back(shard.name);
+    }
+    return names;
+}
+
+}  // namespace
+
+WorkGenerator::WorkGenerator(server::ProjectConfig project, server::Database& database,
+                             WorkOptions options)
+    : config_(std::move(project)), database_(database), options_(std::move(options)) {
+    const fs::path output = config_.directory / kOutputTemplateFile;
+    if (!fs::exists(output)) {
+        fs::create_directories(output.parent_path());
+        server::write_text(output, std::string{kOutputTemplate});
+    }
+    server::open_boinc_database(config_);
+}
+
+WorkGenerator::~WorkGenerator() {
+    server::close_boinc_database();
+}
+
+WorkReport WorkGenerator::pass() {
+    WorkReport report;
+    database_.ensure_connected();
+    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
+    if (!app) return report;
+    app_ = app->integer("id");
+    for (const auto& run : database_.query("select id, name, state from dedloc_run")) {
+        if (run.text("state") == "running") {
+            create_jobs(run.integer("id"), run.text("name"), report);
+        } else {
+            cancel_jobs(run.integer("id"), report);
+        }
+    }
+    // The assimilator's duty: credit and receipts are all that a job leaves, and both are in the
+    // database by now.
+    report.assimilated = static_cast<int>(
+        database_.execute("update workunit set assimilate_state = ?, transition_time = ? "
+                          "where appid = ? and assimilate_state = ?",
+                          {ASSIMILATE_DONE, std::time(nullptr), app_, ASSIMILATE_READY}));
+    return report;
+}
+
+void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkReport& report) {
+    // Unsent, or so new that the transitioner has not made its instance yet.
+    const auto row = database_.query_one(
+        "select count(*) as ready from workunit w where w.appid = ? and w.opaque = ? and "
+        "w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select 1 from result r where "
+        "r.workunitid = w.id and r.server_state = ?) or not exists (select 1 from result r where "
+        "r.workunitid = w.id))",
+        {app_, run, RESULT_SERVER_STATE_UNSENT});
+    for (auto ready = row->integer("ready"); ready < options_.seats_ready; ++ready) {
+        create_job(run, name);
+        ++report.created;
+    }
+}
+
+void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
+    const fs::path folder = config_.directory / "runs" / name;
+    const auto file = wire::parse_run_file(server::read_text(folder / "run.json"));
+    const auto names = stage_inputs(config_, folder, file);
+    std::vector<const char*> inputs;
+    for (const auto& input : names) inputs.push_back(input.c_str());
+    const auto next = database_.query_one("select coalesce(max(id), 0) + 1 as id from workunit");
+
+    // 64 KB of text in a row: not for the stack.
+    const auto job = std::make_unique<DB_WORKUNIT>();
+    job->clear();
+    job->appid = app_;
+    job->opaque = static_cast<double>(run);
+    const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
+    job_name.copy(job->name, sizeof job->name - 1);
+    const std::string output = (config_.directory / kOutputTemplateFile).string();
+    const std::string input = input_template_for(kInputTemplate, file.shards.size());
+    if (boinc_db.ping() != 0) server::open_boinc_database(config_);
+    const int status = ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(),
+                                     inputs.data(), static_cast<int>(inputs.size()), ::config);
+    if (status != 0) {
+        throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,
+                                boinc_db.error_string()));
+    }
+    log_info("job {} made", job_name);
+}
+
+void WorkGenerator::cancel_jobs(std::int64_t run, WorkReport& report) {
+    report.cancelled += server::in_transaction(database_, [&] {
+        // Jobs that somebody works on, or whose receipt waits for its verdict, go on to their end.
+        const auto rows = database_.query(
+            "select w.id from workunit w where w.appid = ? and w.opaque = ? and w.error_mask = 0 "
+            "and w.canonical_resultid = 0 and not exists (select 1 from result r where "
+            "r.workunitid = w.id and (r.server_state = ? or (r.server_state = ? and "
+            "r.outcome = ? and r.validate_state = ?))) for update",
+            {app_, run, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
+             RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
+        for (const auto& row : rows) {
+            database_.execute(
+                "update result set server_state = ?, outcome = ? where workunitid = ? and "
+                "server_state = ?",
+                {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, row.integer("id"),
+                 RESULT_SERVER_STATE_UNSENT});
+            database_.execute(
+                "update workunit set error_mask = error_mask | ?, transition_time = ? where id = ?",
+                {WU_ERROR_CANCELLED, std::time(nullptr), row.integer("id")});
+        }
+        return static_cast<int>(rows.size());
+    });
+}
+
+}  // namespace dedloc::work
