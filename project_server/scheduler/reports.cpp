@@ -15,29 +15,29 @@ bool awaits_report(const Row& row) {
     return state == RESULT_SERVER_STATE_OVER && row.integer("outcome") == RESULT_OUTCOME_NO_REPLY;
 }
 
-void store_report(Database& database, const Account& account, const ReportedResult& report,
-                  const Row& row, std::int64_t now) {
+void store_report(Database& database, const Account& account, const Host& host,
+                  const ReportedResult& report, const Row& row, std::int64_t now) {
     const bool success = report.client_state == kFilesUploaded && report.exit_status == 0;
     database.execute(
         "update result set server_state = ?, outcome = ?, client_state = ?, validate_state = ?, "
-        "received_time = ?, userid = ?, teamid = ?, cpu_time = ?, elapsed_time = ?, "
+        "received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, elapsed_time = ?, "
         "exit_status = ?, stderr_out = ?, xml_doc_out = ?, peak_working_set_size = ?, "
         "peak_swap_size = ?, peak_disk_usage = ? where id = ?",
         {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
-         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now,
-         account.id, account.team_id, report.cpu_seconds, report.elapsed_seconds,
-         report.exit_status, report.standard_error, report.output_files, report.peak_working_set,
-         report.peak_swap, report.peak_disk, row.integer("id")});
+         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
+         account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
+         report.standard_error, report.output_files, report.peak_working_set, report.peak_swap,
+         report.peak_disk, row.integer("id")});
     database.execute("update workunit set transition_time = ? where id = ?",
                      {now, row.integer("workunitid")});
     if (!success) {
         database.execute(
             "update host_app_version set consecutive_valid = 0 "
             "where host_id = ? and app_version_id = ?",
-            {row.integer("hostid"), row.integer("app_version_id")});
+            {host.id, row.integer("app_version_id")});
     }
-    log_info("result {} reported by host {}: {}, exit status {}", report.name,
-             row.integer("hostid"), success ? "success" : "error", report.exit_status);
+    log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
+             success ? "success" : "error", report.exit_status);
 }
 
 }  // namespace
@@ -48,11 +48,12 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
     std::vector<std::string> acknowledged;
     for (const ReportedResult& report : reports) {
         const auto row = database.query_one(
-            "select id, hostid, workunitid, app_version_id, server_state, outcome from result "
+            "select id, userid, workunitid, app_version_id, server_state, outcome from result "
             "where name = ? for update",
             {report.name});
-        if (row && row->integer("hostid") == host.id && awaits_report(*row)) {
-            store_report(database, account, report, *row, now);
+        // The host row may be a new one since the job was sent; the account is still the same.
+        if (row && row->integer("userid") == account.id && awaits_report(*row)) {
+            store_report(database, account, host, report, *row, now);
         }
         acknowledged.push_back(report.name);
     }
@@ -69,15 +70,15 @@ void store_messages(Database& database, const Host& host, const std::vector<Host
     }
 }
 
-Aborts useless_results(Database& database, const Host& host,
+Aborts useless_results(Database& database, const Account& account,
                        const std::vector<std::string>& names) {
     Aborts aborts;
     for (const std::string& name : names) {
         const auto row = database.query_one(
             "select r.server_state, r.outcome, w.error_mask, w.assimilate_state "
             "from result r join workunit w on w.id = r.workunitid where r.name = ? "
-            "and r.hostid = ?",
-            {name, host.id});
+            "and r.userid = ?",
+            {name, account.id});
         if (!row || (row->integer("error_mask") & WU_ERROR_CANCELLED) != 0) {
             aborts.now.push_back(name);
         } else if (row->integer("assimilate_state") == ASSIMILATE_DONE ||

@@ -12,7 +12,7 @@
 namespace dedloc::server {
 
 /// Stores each reported result once and returns the names to acknowledge: those stored, those
-/// stored before, and those that are nothing to this host, so that the client forgets them. A
+/// stored before, and those that are nothing to this account, so that the client forgets them. A
 /// result that was given up for lost is taken back. Before  a transaction is open.      Idempotent
 /// yes.
 std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
@@ -29,7 +29,8 @@ struct Aborts {
 };
 /// Which of the results that a client still has are of no use any more: cancelled, unknown, or done
 /// by others.
-Aborts useless_results(Database& database, const Host& host, const std::vector<std::string>& names);
+Aborts useless_results(Database& database, const Account& account,
+                       const std::vector<std::string>& names);
 
 /// Whole <trickle_down> elements waiting for this host, marked as handed out: they are delivered at
 /// most once.

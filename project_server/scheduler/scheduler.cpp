@@ -119,7 +119,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
             reply.add("message_ack", 1);
         }
         if (request->other_results) {
-            const Aborts aborts = useless_results(database, host, *request->other_results);
+            const Aborts aborts = useless_results(database, *account, *request->other_results);
             reply.named("result_abort", aborts.now);
             reply.named("result_abort_if_not_started", aborts.if_not_started);
         }

@@ -150,11 +150,16 @@ TEST_CASE("a report is stored once and acknowledged every time", "[server][boinc
     CHECK_THAT(office.ask(report("unheard_of"), 1, 4), Catch::Contains("unheard_of"));
 }
 
-TEST_CASE("another host's result is not taken", "[server][boinc]") {
+TEST_CASE("a result is taken from its account only, by whatever host", "[server][boinc]") {
     Office office{1};
     office.ask(kWantTwo);
-    office.ask("<allow_multiple_clients/>" + report("w0_0"));
+    office.project.database().execute("update result set userid = 7");
+    CHECK_THAT(office.ask(report("w0_0"), 1, 2), Catch::Contains("<result_ack>"));
     CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_IN_PROGRESS);
+    office.project.database().execute("update result set userid = 1");
+    office.ask("<allow_multiple_clients/>" + report("w0_0"));
+    CHECK(office.result("w0_0").integer("server_state") == RESULT_SERVER_STATE_OVER);
+    CHECK(office.result("w0_0").integer("hostid") == 2);
 }
 
 TEST_CASE("a failed task is an error and calls the transitioner", "[server][boinc]") {
