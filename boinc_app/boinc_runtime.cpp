@@ -1,6 +1,7 @@
 #include "boinc_app/boinc_runtime.hpp"
 
 #include <api/boinc_api.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <pthread.h>
 
@@ -11,6 +12,23 @@
 #include <thread>
 
 #include "peer/base/error.hpp"
+
+namespace {
+
+// A thread's stack holds the thread-local memory of all libraries, and libtorch's alone is larger
+// than the whole stack that BOINC's API asks for its timer thread: pthread_create then answers
+// EINVAL.
+constexpr std::size_t kLeastStackBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+/// Stands before the C library's function of this name for the whole program, the API included.
+extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t bytes) noexcept {
+    using Function = int (*)(pthread_attr_t*, std::size_t);
+    static const auto next =
+        reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "pthread_attr_setstacksize"));
+    return next(attributes, std::max(bytes, kLeastStackBytes));
+}
 
 namespace dedloc {
 namespace {
