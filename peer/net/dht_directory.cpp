@@ -223,6 +223,9 @@ void DhtDirectory::Impl::read_alerts() {
         if (const auto* external = lt::alert_cast<lt::external_ip_alert>(alert)) {
             own_addresses_.insert(external->external_address.to_string());
         }
+        if (const auto* listening = lt::alert_cast<lt::listen_succeeded_alert>(alert)) {
+            own_addresses_.insert(listening->address.to_string());
+        }
         const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(alert);
         if (reply && search_ && reply->info_hash == hash_) take_reply(*reply);
     }

@@ -38,7 +38,12 @@ bool are_all_private(const std::vector<Endpoint>& seeds) {
 lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     using Pack = lt::settings_pack;
     Pack pack;
-    pack.set_str(Pack::listen_interfaces, listen.text());
+    // "Every interface" does not mean loopback to libtorrent, but peers on the seed's own machine
+    // come that way.
+    const bool adds_loopback = listen.host == "0.0.0.0" && listen.port != 0;
+    const Endpoint loopback{"127.0.0.1", listen.port};
+    pack.set_str(Pack::listen_interfaces,
+                 adds_loopback ? listen.text() + "," + loopback.text() : listen.text());
     // The node starts later, once the socket is open: started before, it would drop its saved
     // state.
     pack.set_bool(Pack::enable_dht, false);
@@ -124,7 +129,11 @@ DhtSession open_dht_session(const DhtSessionOptions& options) {
         }
         std::string bootstrap;
         for (const Endpoint& seed : options.seeds) bootstrap += seed.text() + ",";
-        if (bootstrap.empty()) bootstrap = Endpoint{options.listen.host, opened.port}.text();
+        if (bootstrap.empty()) {
+            const bool is_everywhere = options.listen.host == "0.0.0.0";
+            const std::string host = is_everywhere ? "127.0.0.1" : options.listen.host;
+            bootstrap = Endpoint{host, opened.port}.text();
+        }
         lt::settings_pack start;
         start.set_str(lt::settings_pack::dht_bootstrap_nodes, bootstrap);
         start.set_bool(lt::settings_pack::enable_dht, true);

@@ -80,6 +80,21 @@ TEST_CASE("a backbone beside its seed is found by the first peer", "[net][dht]")
     CHECK_FALSE(backbone.inbox.next<event::EndpointsFound>(1s));
 }
 
+TEST_CASE("a seed that listens on every interface is reached over loopback too", "[net][dht]") {
+    Endpoint address = kAnyLoopback;
+    {
+        const DhtSeed unused({kAnyLoopback, "", ""});
+        address.port = unused.port();
+    }
+    const DhtSeed seed({{"0.0.0.0", address.port}, address.text(), ""});
+    Searcher one(seed, run_named("everywhere"));
+    one.directory.join(2100);
+    Searcher other(seed, run_named("everywhere"));
+    other.directory.join(2101);
+    CHECK(one.finds({2101}));
+    CHECK(other.finds({2100}));
+}
+
 TEST_CASE("who has left looks no more and may come back", "[net][dht]") {
     const DhtSeed seed({kAnyLoopback, "", ""});
     const RunId run = run_named("return");
