@@ -139,7 +139,7 @@ const std::vector<Habit>& habits() {
         {R"(^tests/(kernels|peer|sim)/.*\.[ch]pp$)",
          R"(\b(sleep_for|sleep_until|usleep|nanosleep|sleep\s*\())", false,
          "a test that starts no process waits for what it tests, it does not sleep"},
-        {text, "[ \t]+$|\t", true, "has a tab or trailing blanks"},
+        {"^(?!.*/captured/).*(" + text + ")", "[ \t]+$|\t", true, "has a tab or trailing blanks"},
         {text, R"((^|[^\w./-])/(work|root|home/\w+|Users/\w+)/)", true,
          "names a folder of somebody's machine"},
         {text, R"(\bissue #?[0-9])", true, "names an issue: say what it said"},

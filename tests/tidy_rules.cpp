@@ -309,7 +309,8 @@ Findings check_tree(const std::vector<SourceFile>& files) {
     std::set<std::string> folders;
     for (const SourceFile& file : files) {
         paths.insert(file.path);
-        folders.insert(folder_of(file.path));
+        const bool is_source = is_code(file.path) || is_cmake(file.path) || is_script(file);
+        if (is_source) folders.insert(folder_of(file.path));
     }
     for (const std::string& folder : folders) {
         if (folder.starts_with(".")) continue;

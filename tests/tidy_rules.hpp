@@ -44,8 +44,8 @@ Findings check_limits(const SourceFile& file);
 /// blanks, no absolute paths of somebody's machine.
 Findings check_habits(const SourceFile& file);
 
-/// Every *_test.cpp is named in a CMakeLists.txt at or above its folder; every folder has a
-/// README.md.
+/// Every *_test.cpp is named in a CMakeLists.txt at or above its folder; every folder with sources
+/// has a README.md.
 Findings check_tree(const std::vector<SourceFile>& files);
 
 /// "path:line: sentence" a line each; empty when all is well.

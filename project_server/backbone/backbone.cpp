@@ -1,8 +1,8 @@
 #include "project_server/backbone/backbone.hpp"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
-#include <random>
 #include <utility>
 
 #include "peer/base/log.hpp"
@@ -64,8 +64,7 @@ PeerConfig peer_config(const RunFolder& run) {
     config.rules.elements = wire::element_count(run.run);
     config.rules.target_batch = Samples{run.run.target_batch};
     config.rules.last_step = StepIndex{run.run.steps};
-    std::random_device entropy;
-    config.random_seed = std::uint64_t{entropy()} << 32 | entropy();
+    randombytes_buf(&config.random_seed, sizeof config.random_seed);
     config.scalars_of = [settings = state::lamb_settings(run.run)](StepIndex step) {
         return state::lamb_scalars(settings, step);
     };

@@ -72,7 +72,9 @@ says 1 'already in use' "$dedloc" project start "$folder/q"
 none_left "a project that could not start"
 
 echo "a corpus is made whole, the same twice, and a run from it"
-for word in {1..400}; do echo "It was day $word. The people of town $((word % 7)) went home."; done \
+for word in {1..400}; do
+    echo "It was day $word. The people of town $((word % 7)) went home."
+done \
     >"$folder/text"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/c1" --vocabulary 100 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/c2" --vocabulary 100 >/dev/null
@@ -81,7 +83,8 @@ make_run() { "$dedloc" run create --project "$folder/p" --corpus "$folder/c1" --
 make_run --name r >/dev/null
 says 2 'has a run r already' make_run --name r
 says 2 'there is no model huge' make_run --name s --model huge
-says 2 'is no corpus' "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
+says 2 'is no corpus' \
+    "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
 says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
 says 0 'running' "$dedloc" run resume --project "$folder/p" --name r

@@ -130,6 +130,19 @@ void create_job(TestProject& project, const std::string& name, const std::string
     close_boinc_database();
 }
 
+/// What a client needs in its folder to be steered over GUI RPC and to compute at once.
+void write_client_settings(const fs::path& home) {
+    std::ofstream{home / "gui_rpc_auth.cfg"} << "secret\n";
+    // Benchmarks would suspend the app for half a minute.
+    std::ofstream{home / "cc_config.xml"}
+        << "<cc_config><options><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
+           "</options></cc_config>\n";
+    // Whatever else this machine does, the app runs.
+    std::ofstream{home / "global_prefs_override.xml"}
+        << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"
+           "<run_if_user_active>1</run_if_user_active></global_preferences>\n";
+}
+
 }  // namespace
 
 TEST_CASE("a stock client attaches, works, uploads and reports", "[server][boinc][integration]") {
@@ -153,15 +166,7 @@ TEST_CASE("a stock client attaches, works, uploads and reports", "[server][boinc
 
     const TemporaryDirectory home;
     const std::string rpc_port = std::to_string(free_loopback_port());
-    std::ofstream{home.path() / "gui_rpc_auth.cfg"} << "secret\n";
-    // Benchmarks would suspend the app for half a minute.
-    std::ofstream{home.path() / "cc_config.xml"}
-        << "<cc_config><options><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
-           "</options></cc_config>\n";
-    // Whatever else this machine does, the app runs.
-    std::ofstream{home.path() / "global_prefs_override.xml"}
-        << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"
-           "<run_if_user_active>1</run_if_user_active></global_preferences>\n";
+    write_client_settings(home.path());
     Child client{{"boinc", "--dir", home.path().string(), "--allow_multiple_clients",
                   "--gui_rpc_port", rpc_port, "--no_gpus"},
                  project.root() / "client.log"};
