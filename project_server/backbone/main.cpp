@@ -61,8 +61,8 @@ Endpoint endpoint_of(const std::string& text, const char* option) {
     return *endpoint;
 }
 
-/// Where the run file says that the DHT seed is; members dial the same port.
-Endpoint public_endpoint(const backbone::RunFolder& run) {
+/// Where the run file says that the DHT seed is.
+Endpoint seed_endpoint(const backbone::RunFolder& run) {
     if (run.run.dht_seeds.empty()) throw InputError("run.json names no DHT seed.");
     return net::resolve_endpoint(run.run.dht_seeds.front().text());
 }
@@ -73,11 +73,13 @@ void serve(const Arguments& arguments) {
     const auto signals = block_stop_signals();
     FirstFailure failure;
     auto run = backbone::read_run_folder(arguments.project, arguments.run);
+    const Endpoint seed = seed_endpoint(run);
+    // Members learn the port from the DHT. It cannot be the seed's own: libtorrent takes that for
+    // TCP too.
+    const Endpoint any_port{seed.host, 0};
     backbone::BackboneOptions options{
-        .listen = arguments.listen.empty() ? public_endpoint(run)
-                                           : endpoint_of(arguments.listen, "--listen"),
-        .dht_listen =
-            arguments.dht.empty() ? public_endpoint(run) : endpoint_of(arguments.dht, "--dht"),
+        .listen = arguments.listen.empty() ? any_port : endpoint_of(arguments.listen, "--listen"),
+        .dht_listen = arguments.dht.empty() ? seed : endpoint_of(arguments.dht, "--dht"),
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,
@@ -108,7 +110,7 @@ int main(int argc, char** argv) {
     app.add_option("--project", arguments.project, "Folder of the project")->required();
     app.add_option("--run", arguments.run, "Name of the run")->required();
     app.add_option("--listen", arguments.listen,
-                   "HOST:PORT where members dial (TCP); else as the DHT seed in run.json");
+                   "HOST:PORT where members dial (TCP); else the DHT seed's host, any port");
     app.add_option("--dht", arguments.dht,
                    "HOST:PORT where the DHT seed answers (UDP); else as in run.json");
     app.add_flag("--no-database", arguments.no_database, "Write no rows");
