@@ -47,8 +47,8 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
     const auto updates = updates_in_ledger(run);
     if (updates > state->step()) {
         log_warning(
-            "The ledger goes to step {}, the newest checkpoint to {}: a member with the newer "
-            "state is asked for it; if there is none, the steps between are done again",
+            "The ledger goes to step {}, the newest checkpoint to {}: the steps between are done "
+            "again",
             updates.value(), state->step().value());
     }
     log_info("run {} ({}): starting at step {} of {}, {} parameters", run.run.name, run.id.brief(),

@@ -18,7 +18,7 @@ struct BackboneOptions {
     Endpoint listen;                                   ///< TCP, where members dial
     Endpoint dht_listen;                               ///< UDP, where the seed answers
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
-    std::uint64_t checkpoint_every = 20;
+    std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
     /// Told once, from any thread, when the backbone cannot go on (disk full, …); one sentence.
     std::function<void(const std::string&)> on_failure;

@@ -136,7 +136,7 @@ LedgerWriter::LedgerWriter(const std::filesystem::path& path, const RunId& run)
     const auto size = file_.size();
     if (size < kFileHeaderBytes) {
         // Made just now, or by a start that crashed before its first record.
-        file_.truncate(0);
+        if (size > 0) file_.truncate(0);
         file_.append(file_header(run));
         return;
     }

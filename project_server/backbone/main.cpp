@@ -25,7 +25,7 @@ struct Arguments {
     std::string listen;
     std::string dht;
     bool no_database = false;
-    std::uint64_t checkpoint_every = 20;
+    std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
 };
 
