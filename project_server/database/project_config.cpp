@@ -44,6 +44,16 @@ int jobs_per_core(JOB_LIMIT& limit) {
     return cpu.base_limit > 0 ? cpu.base_limit : 1;
 }
 
+/// libsched makes these anew at every parse and forgets the old ones.
+void forget_patterns() {
+    for (auto** const patterns :
+         {&::config.ban_cpu, &::config.ban_os, &::config.locality_scheduling_workunit_file,
+          &::config.locality_scheduling_sticky_file}) {
+        delete *patterns;
+        *patterns = nullptr;
+    }
+}
+
 }  // namespace
 
 ProjectConfig load_project_config(const fs::path& directory) {
@@ -52,6 +62,7 @@ ProjectConfig load_project_config(const fs::path& directory) {
     if (!fs::exists(file)) {
         throw InputError(fmt::format("{} is no project: it has no config.xml.", root.string()));
     }
+    forget_patterns();
     if (::config.parse_file((root.string() + "/").c_str()) != 0) {
         throw InputError(fmt::format("{} cannot be parsed.", file.string()));
     }
