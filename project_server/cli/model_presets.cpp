@@ -16,8 +16,8 @@ ModelPreset model_preset(const std::string& name) {
                           .positions = 64},
                 .sequence_length = 64,
                 .micro_batch = 8,
-                .target_batch = 256,
-                .learning_rate = 0.01};
+                .target_batch = 192,
+                .learning_rate = 0.06};
     }
     if (name == "base") {
         return {.model = {.embedding = 128,

@@ -12,7 +12,6 @@
 #include "project_server/cli/key_file.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/ports.hpp"
-#include "project_server/cli/staging.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 
 namespace dedloc::cli {
@@ -101,9 +100,6 @@ wire::RunFile create_run(const RunOptions& options) {
     const auto target = project / "runs" / options.name;
     UnfinishedFolder folder{target};
     fill_folder(folder.path(), options, corpus, json, backbone);
-    for (const auto& shard : corpus.shards) {
-        stage_file(access.config(), options.corpus / shard.name, shard.name);
-    }
     folder.finish();
     try {
         insert_run(access.database(), run, json);

@@ -24,10 +24,9 @@ struct RunOptions {
     std::optional<double> learning_rate;        ///< absent: the model's own
 };
 
-/// Makes PROJECT/runs/NAME (run file, shards, tokenizer, backbone key), puts the shards where
-/// volunteers download them, and enters the run as running. A failed creation leaves no run; shards
-/// may stay, their names are of their bytes. Errors: InputError (name taken or unusable, no corpus,
-/// …), IoError, DatabaseError.
+/// Makes PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run as
+/// running; dedloc-work then offers its files and jobs to volunteers. A failed creation leaves no
+/// run. Errors: InputError (name taken or unusable, no corpus, …), IoError, DatabaseError.
 wire::RunFile create_run(const RunOptions& options);
 
 struct StepLine {
