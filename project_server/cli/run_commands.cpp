@@ -50,6 +50,7 @@ class Progress final {
   public:
     void show(const RunStatus& status) {
         for (const auto& step : status.lines) {
+            if (step.equal_digests == 0) break;  // its members have not reported yet: next time
             steps_.push_back(step);
             if (!is_terminal_) fmt::print("{}\n", step_line(status, step));
         }
