@@ -26,6 +26,7 @@ constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMaxRequest = 8 << 20;        // bytes of a scheduler request
 constexpr std::size_t kMaxUpload = 1ULL << 32;      // bytes of an upload; certificates say less
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
+constexpr int kIdleSeconds = 2;
 constexpr int kDownSeconds = 10;  // until clients come back while the database is away
 constexpr const char* kChartScript = "/usr/share/javascript/chart.js/chart.min.js";
 
@@ -140,6 +141,8 @@ struct HttpServer::Routes {
         server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
         server.set_tcp_nodelay(true);
         server.set_payload_max_length(kMaxUpload);
+        // stop() waits for idle connections this long.
+        server.set_keep_alive_timeout(kIdleSeconds);
         // Not httplib's own: it lets two servers share a port.
         server.set_socket_options([](socket_t socket) {
             const int yes = 1;
