@@ -21,7 +21,7 @@
 namespace dedloc::backbone {
 
 struct KeeperOptions {
-    std::uint64_t checkpoint_every = 1;  ///< updates between two checkpoints, ≥ 1
+    std::uint64_t checkpoint_every = 1;   ///< updates between two checkpoints, ≥ 1
     StepIndex last_step;                  ///< the run's end: its state gets a checkpoint at once
     EventSink events;                     ///< called on the worker thread
     std::function<void()> on_checkpoint;  ///< after each one written; worker thread
