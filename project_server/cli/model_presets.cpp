@@ -16,7 +16,7 @@ ModelPreset model_preset(const std::string& name) {
                           .positions = 64},
                 .sequence_length = 64,
                 .micro_batch = 8,
-                .target_batch = 192,
+                .target_batch = 512,
                 .learning_rate = 0.06};
     }
     if (name == "base") {

@@ -37,12 +37,16 @@ std::string login_name() {
     return entry->pw_name;
 }
 
+/// What a log says about a failure: its last line with ERROR (advice follows it), else its last.
 std::string last_line(const fs::path& log) {
     std::ifstream lines{log};
     std::string last;
+    std::string error;
     for (std::string line; std::getline(lines, line);) {
         if (!line.empty()) last = line;
+        if (line.find("ERROR") != std::string::npos) error = line;
     }
+    if (!error.empty()) return error;
     return last.empty() ? "it said nothing" : last;
 }
 
