@@ -7,8 +7,10 @@ namespace dedloc::kernels {
 
 /// Whether no element is infinite or NaN.
 ///
-/// Shapes    values N; true for N = 0      Errors  none      Thread  any      Cost  4 bytes an
-/// element
+/// Shapes    values N; true for N = 0
+/// Errors    none
+/// Thread    any
+/// Cost      4 bytes an element
 bool all_finite(std::span<const float> values);
 
 }  // namespace dedloc::kernels

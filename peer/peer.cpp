@@ -67,8 +67,7 @@ class Peer::Core {
     }
 
   private:
-    // --- events
-    // -------------------------------------------------------------------------
+    // --- events --------------------------------------------------------------
 
     void on(const event::Tick&) {}
     void on(const event::EndpointsFound& e) {
@@ -118,8 +117,7 @@ class Peer::Core {
     }
     void on(const event::ReturnRequested&) { is_away_ = false; }
 
-    // --- messages
-    // -------------------------------------------------------------------------
+    // --- messages ------------------------------------------------------------
 
     void deliver(const wire::Message& m, const SharedBytes& frame) {
         const bool is_coordinator = m.sender == config_.coordinator;
@@ -216,8 +214,7 @@ class Peer::Core {
         if (peer == config_.coordinator) member_.coordinator_lost(out_);
     }
 
-    // --- after every event
-    // -------------------------------------------------------------------------
+    // --- after every event ---------------------------------------------------
 
     void follow_up() {
         links_.tick(now_, out_.actions);

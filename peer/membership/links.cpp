@@ -24,8 +24,7 @@ const Known* Links::find(const PeerKey& peer) const {
     return it == known_.end() ? nullptr : &it->second;
 }
 
-// --- links come and go
-// -----------------------------------------------------------------------------
+// --- links come and go -------------------------------------------------------
 
 void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actions) {
     Link link{.remote = event.remote,
@@ -129,8 +128,7 @@ void Links::leave_all(Actions& actions) {
     newcomers_.clear();
 }
 
-// --- messages
-// -----------------------------------------------------------------------------
+// --- messages ----------------------------------------------------------------
 
 void Links::count_refusal(LinkId id, const std::string& why, Actions& actions) {
     ++refused_frames_;
@@ -255,8 +253,7 @@ void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) 
     for (const auto& [peer, known] : known_) actions.push_back(action::Send{known.link, frame});
 }
 
-// --- time
-// -----------------------------------------------------------------------------
+// --- time --------------------------------------------------------------------
 
 void Links::tick(TimePoint now, Actions& actions) {
     for (auto& [id, link] : links_) {

@@ -2,12 +2,11 @@
 // long is gone.
 //
 // Handshake    both ends send Challenge{nonce} when a link opens and Hello{other's nonce} when
-// challenged. A peer is
-//              known once its Hello carries our nonce; before that only these two messages are
-//              taken from a link.
+//              challenged. A peer is known once its Hello carries our nonce; before that only
+//              these two messages are taken from a link.
 // Two links    peers may dial each other at once. Sends go over the newest link dialled by the
-// smaller key; frames are
-//              still read from the other one, which both ends close after the silence limit.
+//              smaller key; frames are still read from the other one, which both ends close after
+//              the silence limit.
 // Liveness     a heartbeat a second to everybody; silence or a closed last link is loss.
 #pragma once
 

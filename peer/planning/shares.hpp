@@ -16,8 +16,10 @@ struct Reducer {
 /// Boundaries of the parts: member k reduces [result[k], result[k + 1]).
 ///
 /// Shares    in proportion to upload bandwidth when it is known of every reachable member, else
-/// equal Exact     integers and one division a member: the same bits everywhere; parts cover [0,
-/// elements) once Requires  at least one reachable member (DEDLOC_CHECK)
+///           equal
+/// Exact     integers and one division a member: the same bits everywhere; parts cover
+///           [0, elements) once
+/// Requires  at least one reachable member (DEDLOC_CHECK)
 std::vector<std::uint64_t> part_boundaries(std::uint64_t elements,
                                            std::span<const Reducer> members);
 

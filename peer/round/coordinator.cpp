@@ -47,8 +47,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     if (samples >= config_.rules.target_batch) call(now, out);
 }
 
-// --- call
-// -----------------------------------------------------------------------------
+// --- call --------------------------------------------------------------------
 
 void Coordinator::call(TimePoint now, Outbox& out) {
     phase_ = Phase::kCalled;
@@ -114,8 +113,7 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
     seats_.clear();
 }
 
-// --- plan
-// -----------------------------------------------------------------------------
+// --- plan --------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
     is_replan_due_ = false;
@@ -141,8 +139,7 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     for (const auto& [peer, seat] : seats_) out.send(peer, step_, plan);
 }
 
-// --- commit
-// -----------------------------------------------------------------------------
+// --- commit ------------------------------------------------------------------
 
 CommitRecord Coordinator::record() const {
     CommitRecord record{.step = step_,

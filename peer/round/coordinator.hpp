@@ -1,10 +1,10 @@
 // Decides when a round begins, who is in it, and when it is committed.
 //
 //   gathering ──samples reach the target──► called ──all joined──► planned ──all ready──► commit
-//   ──► gathering
-//       ▲                                      │ lost, late: left out   │ lost: planned again
-//       without it, └──────── Cancel: nobody has samples ──┴────────────────────────┘ next attempt,
-//       same contributions
+//       ▲                                     │                      │  ▲                     │
+//       │                             lost or late: left out  lost: planned again without     │
+//       │                                     │               it, same contributions          │
+//       └───── Cancel: nobody has samples ────┴──────────────────────┴────────────────────────┘
 //
 // A commit waits for every member's Ready with the same digest: it is for all of them or for none.
 #pragma once

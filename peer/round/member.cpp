@@ -34,8 +34,7 @@ void Member::progressed(const event::Progressed& event) {
     if (phase_ == Phase::kWorking && event.step == step_) samples_ = event.samples;
 }
 
-// --- freeze and join
-// -----------------------------------------------------------------------------
+// --- freeze and join ---------------------------------------------------------
 
 void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     if (!has_state() || step != step_) return;
@@ -72,8 +71,7 @@ void Member::join(Outbox& out) {
                         .digest = digest_});
 }
 
-// --- reduce
-// -----------------------------------------------------------------------------
+// --- reduce ------------------------------------------------------------------
 
 void Member::planned(StepIndex step, const wire::Plan& plan, Outbox& out) {
     const bool is_expected =
@@ -130,8 +128,7 @@ void Member::check_complete(Outbox& out) {
              wire::Ready{.attempt = reduction_->plan().attempt, .average = average_digest_});
 }
 
-// --- the end of a round
-// -----------------------------------------------------------------------------
+// --- the end of a round ------------------------------------------------------
 
 void Member::committed(const CommitRecord& record, const SharedBytes& frame, Outbox& out) {
     const bool is_mine = phase_ == Phase::kReady && record.step == step_ &&

@@ -1,11 +1,12 @@
 // One peer's part in a round, from the call to the applied update.
 //
-//   idle ──state──► working ──Call──► freezing ──frozen──► frozen ──Plan──► reducing ──average──►
-//   ready ──Commit──┐
-//    ▲                 ▲ └───────────────────Cancel, coordinator
-//    lost────────────────────────────────┘            │ └──state lost
-//    └───────────────────────────── state ──────────────────────────────────── applying ◄───────┘
+//   idle ──state──► working ──Call──► freezing ──frozen──► frozen ──Plan──► reducing ──average──┐
+//                    ▲   ▲                │                  │                 │                ▼
+//                    │   └────────────────┴──────────────────┴─────────────────┴───────────── ready
+//                    │              Cancel, or the coordinator is lost                          │
+//                    └─── state ─── applying ◄──────────────── Commit ──────────────────────────┘
 //
+// Whoever turns out to be behind goes back to idle, from anywhere.
 // A Plan with a higher attempt for the same step starts the reduction again from the frozen
 // contribution.
 #pragma once

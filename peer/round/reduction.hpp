@@ -2,10 +2,9 @@
 // in member order, averages come in. Knows nothing of links, coordinators or time.
 //
 // Order     chunk c of part p is summed when every contributor's chunk c is here, in member order,
-// never in arrival
-//           order: every run of the same plan gives the same bits (STYLE.md 7).
+//           never in arrival order: every run of the same plan gives the same bits.
 // Memory    the contribution (shared with the trainer), the average (N), and the slices of the own
-// part
+//           part
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,7 @@ std::uint64_t state_bytes(const PeerConfig& config) {
 
 }  // namespace
 
-// --- donor
-// -----------------------------------------------------------------------------
+// --- donor -------------------------------------------------------------------
 
 void Donor::offer(const PeerKey& to, const event::SnapshotTaken& state, round::Outbox& out) const {
     out.send(to, state.step,
@@ -86,8 +85,7 @@ void Donor::reset() {
     waiting_.clear();
 }
 
-// --- newcomer
-// -----------------------------------------------------------------------------
+// --- newcomer ----------------------------------------------------------------
 
 void Newcomer::told(StepIndex step, const Digest& digest) {
     told_[step] = digest;

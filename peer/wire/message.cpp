@@ -17,8 +17,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// --- values to tables
-// -----------------------------------------------------------------------------
+// --- values to tables --------------------------------------------------------
 
 template <class Tag>
 fb::Bytes32 pack(const Bytes32<Tag>& value) {
@@ -113,8 +112,7 @@ struct Packer {
     }
 };
 
-// --- tables to values: every function returns nothing when a bound is broken
-// ----------------------------------------
+// --- tables to values: every function returns nothing when a bound is broken -
 
 template <class Value>
 Value unpack(const fb::Bytes32& packed) {

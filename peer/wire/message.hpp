@@ -1,11 +1,9 @@
 // The messages of the swarm as values, and the signed envelope they travel in.
 //
-// Frame     64-byte Ed25519 signature ‖ FlatBuffers Message (messages.fbs). The signature covers
-// the bytes as sent:
-//           run, generation, step, sequence, sender and body.
-// Untrusted decode() takes any bytes: FlatBuffers' verifier first, then every bound of limits.hpp;
-// it never throws,
-//           never reads past the end, and says why it refused.
+// Frame      64-byte Ed25519 signature ‖ FlatBuffers Message (messages.fbs). The signature covers
+//            the bytes as sent: run, generation, step, sequence, sender and body.
+// Untrusted  decode() takes any bytes: FlatBuffers' verifier first, then every bound of limits.hpp;
+//            it never throws, never reads past the end, and says why it refused.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,7 @@ World::World(std::uint64_t seed, const RoundRules& rules, const LinkProfile& pro
 
 World::~World() = default;
 
-// --- peers come and go
-// -----------------------------------------------------------------------------
+// --- peers come and go -------------------------------------------------------
 
 World::Id World::add(Node node) {
     const Id id = nodes_.size();
@@ -139,8 +138,7 @@ void World::resume(Id id) {
     deliver(id, nodes_[id]->life, event::ReturnRequested{});
 }
 
-// --- time
-// -----------------------------------------------------------------------------
+// --- time --------------------------------------------------------------------
 
 void World::at(TimePoint when, std::function<void()> what) {
     queue_.push({.when = when, .order = next_order_++, .what = std::move(what)});
@@ -194,8 +192,7 @@ void World::deliver(Id id, std::uint64_t life, const Event& event) {
     }
 }
 
-// --- actions
-// -----------------------------------------------------------------------------
+// --- actions -----------------------------------------------------------------
 
 void World::perform(Id id, const Action& action) {
     Node& node = *nodes_[id];
