@@ -114,9 +114,10 @@ std::optional<std::string> run_json(Database& database, const std::string& name,
     const auto run = database.query_one("select * from dedloc_run where name = ?", {name});
     if (!run) return std::nullopt;
     const std::int64_t id = run->integer("id");
+    // The newest update whose members have reported their digests.
     const auto last = database.query_one(
         "select step, loss, digest, members, equal_digests, seconds, learning_rate "
-        "from dedloc_step where runid = ? order by step desc limit 1",
+        "from dedloc_step where runid = ? and equal_digests > 0 order by step desc limit 1",
         {id});
     const auto sums = database.query_one(
         "select coalesce(sum(samples), 0) as samples from dedloc_step where runid = ?", {id});
