@@ -55,6 +55,7 @@ start_client() {
         setpriv --pdeathsig TERM -- boinc --dir "$home" --gui_rpc_port "$(<"$home/port")" \
             </dev/null >>"$home/client.log" 2>&1 &
         clients[$1]=$!
+        disown "$!"  # bash says nothing when it is killed
         local deadline=$((SECONDS + 20))
         while kill -0 "${clients[$1]}" 2>/dev/null && [[ $SECONDS -lt $deadline ]]; do
             if gui_rpc "$home" --get_host_info >/dev/null 2>&1; then return 0; fi
