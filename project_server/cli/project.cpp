@@ -155,8 +155,8 @@ server::Settings create_project(const ProjectOptions& options) {
         if (signals.arrived()) throw IoError("interrupted; nothing was made");
     };
     const auto settings = choose_ports(options);
+    require_disk_space(project.parent_path(), kProjectBytes);
     UnfinishedFolder folder{project};
-    require_disk_space(folder.path(), kProjectBytes);
     for (const char* name : {"keys", "download", "upload", "templates", "db", "nginx", "log",
                              "pids", "html", "runs"}) {
         fs::create_directory(folder.path() / name);
