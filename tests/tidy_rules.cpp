@@ -291,11 +291,11 @@ Findings check_habits(const SourceFile& file) {
         findings.push_back({file.path, 0, "lacks #pragma once"});
     }
     const auto bare = code ? lines_of(code_only(file.text)) : lines;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-        for (const Habit& habit : habits()) {
-            if (!std::regex_search(file.path, std::regex{habit.files})) continue;
-            const std::string& line = habit.in_literals ? lines[i] : bare[i];
-            if (std::regex_search(line, std::regex{habit.pattern})) {
+    for (const Habit& habit : habits()) {
+        if (!std::regex_search(file.path, std::regex{habit.files})) continue;
+        const std::regex pattern{habit.pattern};
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (std::regex_search(habit.in_literals ? lines[i] : bare[i], pattern)) {
                 findings.push_back({file.path, i + 1, habit.sentence});
             }
         }
