@@ -106,6 +106,7 @@ std::uint16_t free_loopback_port() {
 
 void initialise_mariadb(const MariadbPlace& place) {
     check_socket_length(place);
+    fs::create_directories(place.temporary());
     const fs::path data = place.directory / "data";
     if (fs::exists(data)) return;
     const fs::path unfinished = place.directory / "data.unfinished";
@@ -116,7 +117,8 @@ void initialise_mariadb(const MariadbPlace& place) {
     const pid_t child =
         spawn({"mariadb-install-db", "--no-defaults", "--skip-test-db",
                "--auth-root-authentication-method=socket", "--auth-root-socket-user=" + user,
-               "--user=" + user, "--datadir=" + unfinished.string()},
+               "--user=" + user, "--datadir=" + unfinished.string(),
+               "--tmpdir=" + place.temporary().string()},
               place.log());
     int status = 0;
     waitpid(child, &status, 0);
@@ -132,6 +134,7 @@ std::vector<std::string> mariadb_command(const MariadbPlace& place) {
             "--no-defaults",
             "--user=" + login_name(),
             "--datadir=" + (place.directory / "data").string(),
+            "--tmpdir=" + place.temporary().string(),
             "--socket=" + place.socket().string(),
             "--pid-file=" + (place.directory / "mariadb.pid").string(),
             "--bind-address=127.0.0.1",

@@ -15,11 +15,13 @@
 namespace dedloc::server {
 
 struct MariadbPlace {
-    std::filesystem::path directory;  ///< holds data/, mariadb.sock and mariadb.log
+    std::filesystem::path directory;  ///< holds data/, tmp/, mariadb.sock and mariadb.log
     std::uint16_t port = 0;           ///< on 127.0.0.1
 
     std::filesystem::path socket() const { return directory / "mariadb.sock"; }
     std::filesystem::path log() const { return directory / "mariadb.log"; }
+    /// Of its own: a starting mariadbd deletes the temporary tables of all others in its tmpdir.
+    std::filesystem::path temporary() const { return directory / "tmp"; }
 };
 
 /// A port of 127.0.0.1 that nobody listens on now.

@@ -3,10 +3,25 @@
 #include <boinc_db.h>
 
 #include <catch2/catch.hpp>
+#include <future>
+#include <string>
+#include <vector>
 
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {
+
+// A starting mariadbd deletes the temporary tables in its tmpdir, whosever they are: with the common
+// /tmp a quarter of the databases made at the same time failed.
+TEST_CASE("databases can be made side by side", "[server]") {
+    const TemporaryDirectory directory;
+    std::vector<std::future<void>> made;
+    for (int i = 0; i < 6; ++i) {
+        const MariadbPlace place{.directory = directory.path() / std::to_string(i), .port = 0};
+        made.push_back(std::async(std::launch::async, [=] { initialise_mariadb(place); }));
+    }
+    for (auto& one : made) CHECK_NOTHROW(one.get());
+}
 
 TEST_CASE("what goes into the database comes out of it", "[server]") {
     TestProject project;
