@@ -11,7 +11,7 @@
 
 namespace dedloc::server {
 
-// A starting mariadbd deletes the temporary tables in its tmpdir, whosever they are: with the common
+// A starting mariadbd deletes the temporary tables in its tmpdir, whosever they are: in the common
 // /tmp a quarter of the databases made at the same time failed.
 TEST_CASE("databases can be made side by side", "[server]") {
     const TemporaryDirectory directory;
@@ -123,6 +123,7 @@ TEST_CASE("libsched reads and writes the tables of the schema", "[server]") {
     REQUIRE(same.lookup("where name='w_0'") == 0);
     CHECK(same.peak_disk_usage == 3);
     DB_APP_VERSION version;
+    version.clear();
     CHECK(version.insert() == 0);
     DB_APP app;
     app.clear();
