@@ -113,7 +113,7 @@ class Peer::Core {
         links_.leave_all(out_.actions);
         newcomer_.reset();
         donor_.reset();
-        member_.stop(out_);
+        member_.outdated(out_);
     }
     void on(const event::ReturnRequested&) { is_away_ = false; }
 

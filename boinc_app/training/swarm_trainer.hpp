@@ -53,24 +53,12 @@ class SwarmTrainer final : public Trainer {
     void pause() override;
 
   private:
-    struct Work {
-        StepIndex step;
-    };
-    struct Freeze {
-        StepIndex step;
-    };
-    struct Apply {
-        StepIndex step;
-        SharedFloats average;
-        UpdateScalars scalars;
-    };
-    struct Snapshot {};
-    struct Load {
-        StepIndex step;
-        Digest digest;
-        SharedBytes bytes;
-    };
-    struct Pause {};
+    using Work = action::Work;
+    using Freeze = action::Freeze;
+    using Apply = action::Apply;
+    using Snapshot = action::TakeSnapshot;
+    using Load = action::Load;
+    using Pause = action::Pause;
     struct Stop {};
     using Command = std::variant<Work, Freeze, Apply, Snapshot, Load, Pause, Stop>;
     class Worker;

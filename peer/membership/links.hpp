@@ -73,7 +73,6 @@ class Links {
 
     const std::map<PeerKey, Known>& known() const { return known_; }
     const Known* find(const PeerKey& peer) const;
-    std::uint64_t refused_frames() const { return refused_frames_; }
     /// True once after somebody became known; for the greeting that only the caller can give.
     std::vector<PeerKey> take_newcomers() { return std::exchange(newcomers_, {}); }
     void check_invariants() const;

@@ -164,10 +164,6 @@ void Member::outdated(Outbox& out) {
     out.act(action::Pause{});
 }
 
-void Member::stop(Outbox& out) {
-    outdated(out);
-}
-
 void Member::finish(Outbox& out) {
     is_finished_ = true;
     forget_round();

@@ -50,10 +50,9 @@ class Member {
 
     void chunk(const PeerKey& from, StepIndex step, const wire::Chunk& chunk, Outbox& out);
 
-    /// The state is not (or no longer) the swarm's: stop working on it. A load follows.
+    /// The state is not (or no longer) the swarm's, or we are suspended: stop working on it. Before
+    /// the next round a load follows.
     void outdated(Outbox& out);
-    /// Suspended: forget everything but the state. The trainer is paused.
-    void stop(Outbox& out);
     /// The run is over: no more work.
     void finish(Outbox& out);
 

@@ -53,20 +53,10 @@ class StateKeeper final : public Trainer {
     void stop();
 
   private:
-    struct Freeze {
-        StepIndex step;
-    };
-    struct Apply {
-        StepIndex step;
-        SharedFloats average;
-        UpdateScalars scalars;
-    };
-    struct Snapshot {};
-    struct Load {
-        StepIndex step;
-        Digest digest;
-        SharedBytes bytes;
-    };
+    using Freeze = action::Freeze;
+    using Apply = action::Apply;
+    using Snapshot = action::TakeSnapshot;
+    using Load = action::Load;
     using Command = std::variant<Freeze, Apply, Snapshot, Load>;
 
     void push(Command command);

@@ -8,26 +8,10 @@
 
 #include "boinc_app/seat_events.hpp"
 #include "peer/base/error.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc {
 namespace {
-
-/// A folder of its own that goes away with the object.
-class Folder {
-  public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "seat_XXXXXX").string();
-        REQUIRE(::mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 std::vector<wire::ReceiptLine> lines_until(std::uint64_t count) {
     std::vector<wire::ReceiptLine> lines;
@@ -38,19 +22,19 @@ std::vector<wire::ReceiptLine> lines_until(std::uint64_t count) {
 }
 
 TEST_CASE("a key stays the same over restarts and only its owner can read it", "[boinc]") {
-    const Folder folder;
-    const KeyPair key = key_in(folder / "peer.key");
-    CHECK(key_in(folder / "peer.key").public_key() == key.public_key());
+    const TemporaryDirectory folder;
+    const KeyPair key = key_in(folder.path() / "peer.key");
+    CHECK(key_in(folder.path() / "peer.key").public_key() == key.public_key());
     struct stat info {};
-    REQUIRE(::stat((folder / "peer.key").c_str(), &info) == 0);
+    REQUIRE(::stat((folder.path() / "peer.key").c_str(), &info) == 0);
     CHECK((info.st_mode & 0777) == 0600);
-    replace_file(folder / "peer.key", bytes_of("short"));
-    CHECK_THROWS_AS(key_in(folder / "peer.key"), InputError);
+    replace_file(folder.path() / "peer.key", bytes_of("short"));
+    CHECK_THROWS_AS(key_in(folder.path() / "peer.key"), InputError);
 }
 
 TEST_CASE("a receipt journal that was cut at any byte keeps every whole line", "[boinc]") {
-    const Folder folder;
-    const auto path = folder / "journal";
+    const TemporaryDirectory folder;
+    const auto path = folder.path() / "journal";
     const PeerKey peer = KeyPair::generate().public_key();
     {
         ReceiptJournal journal{path, RunId{}, peer};
@@ -70,16 +54,16 @@ TEST_CASE("a receipt journal that was cut at any byte keeps every whole line", "
 }
 
 TEST_CASE("a receipt journal of another run or key is refused", "[boinc]") {
-    const Folder folder;
+    const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
-    { const ReceiptJournal journal{folder / "journal", RunId{}, peer}; }
-    CHECK_THROWS_AS(ReceiptJournal(folder / "journal", RunId{}, PeerKey{}), InputError);
+    { const ReceiptJournal journal{folder.path() / "journal", RunId{}, peer}; }
+    CHECK_THROWS_AS(ReceiptJournal(folder.path() / "journal", RunId{}, PeerKey{}), InputError);
 }
 
 TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]") {
-    const Folder folder;
+    const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
-    ReceiptJournal journal{folder / "journal", RunId{}, peer};
+    ReceiptJournal journal{folder.path() / "journal", RunId{}, peer};
     SeatEvents events{peer, journal};
     action::Committed commit;
     commit.record.step = StepIndex{4};
@@ -88,20 +72,20 @@ TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]
     commit.record.step = StepIndex{5};
     commit.record.members = {{PeerKey{}, Samples{8}, 40.0}};
     events.committed(commit);
-    const ReceiptJournal again{folder / "journal", RunId{}, peer};
+    const ReceiptJournal again{folder.path() / "journal", RunId{}, peer};
     CHECK(again.lines() == std::vector<wire::ReceiptLine>{{StepIndex{4}, Samples{16}}});
     CHECK(events.news().step == StepIndex{6});
     CHECK(events.news().samples == Samples{16});
 }
 
 TEST_CASE("a file is replaced as a whole or stays as it was", "[boinc]") {
-    const Folder folder;
-    replace_file(folder / "file", bytes_of("old"));
-    CHECK_THROWS_AS(replace_file(folder / "absent/file", bytes_of("new")), IoError);
-    replace_file(folder / "file", bytes_of("new"));
-    CHECK(read_file(folder / "file", 10).size() == 3);
-    CHECK_THROWS_AS(read_file(folder / "file", 2), IoError);
-    CHECK_FALSE(std::filesystem::exists(folder / "file.new"));
+    const TemporaryDirectory folder;
+    replace_file(folder.path() / "file", bytes_of("old"));
+    CHECK_THROWS_AS(replace_file(folder.path() / "absent/file", bytes_of("new")), IoError);
+    replace_file(folder.path() / "file", bytes_of("new"));
+    CHECK(read_file(folder.path() / "file", 10).size() == 3);
+    CHECK_THROWS_AS(read_file(folder.path() / "file", 2), IoError);
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "file.new"));
 }
 
 }  // namespace

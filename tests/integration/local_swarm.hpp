@@ -23,7 +23,7 @@
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
-#include "tests/peer/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc::test {
 

@@ -14,7 +14,7 @@
 #include "peer/net/dht_seed.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "tests/peer/net_inbox.hpp"
-#include "tests/peer/temporary_directory.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc::net {
 namespace {

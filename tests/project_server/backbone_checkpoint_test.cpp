@@ -4,7 +4,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/checkpoint.hpp"
-#include "tests/project_server/backbone_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
 using namespace dedloc::backbone;
@@ -43,7 +43,7 @@ void flip_byte(const std::filesystem::path& path, std::uint64_t offset) {
 }  // namespace
 
 TEST_CASE("the newest checkpoint comes back as it was saved", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const CheckpointStore store{folder.path() / "checkpoints", kRun, 3};
     CHECK_FALSE(store.newest(kElements, has_digest));
     store.save(head_at(10), state_at(10));
@@ -55,7 +55,7 @@ TEST_CASE("the newest checkpoint comes back as it was saved", "[server]") {
 }
 
 TEST_CASE("only the newest few checkpoints are kept", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const CheckpointStore store{folder.path(), kRun, 2};
     for (const std::uint64_t step : {9, 10, 100, 1'000'000'000}) {
         store.save(head_at(step), state_at(step));
@@ -66,7 +66,7 @@ TEST_CASE("only the newest few checkpoints are kept", "[server]") {
 TEST_CASE("a damaged, cut or foreign checkpoint is passed over for the next older one",
           "[server]") {
     start_log("test", LogLevel::kError);
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const CheckpointStore store{folder.path(), kRun, 9};
     store.save(head_at(1), state_at(1));
     const auto path = store.save(head_at(2), state_at(2));
@@ -102,7 +102,7 @@ TEST_CASE("a damaged, cut or foreign checkpoint is passed over for the next olde
 }
 
 TEST_CASE("a checkpoint that cannot be written leaves the former ones", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const CheckpointStore store{folder.path(), kRun, 2};
     store.save(head_at(1), state_at(1));
     // The temporary file's name leads to a full device.

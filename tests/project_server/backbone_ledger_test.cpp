@@ -4,7 +4,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/ledger.hpp"
-#include "tests/project_server/backbone_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
 using namespace dedloc::backbone;
@@ -48,7 +48,7 @@ void write_contents(const std::filesystem::path& path, const std::string& text) 
 }  // namespace
 
 TEST_CASE("a ledger gives back what was appended, over several openings", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto path = folder.path() / "ledger";
     {
         LedgerWriter writer{path, some_run()};
@@ -61,7 +61,7 @@ TEST_CASE("a ledger gives back what was appended, over several openings", "[serv
 }
 
 TEST_CASE("a reader follows the writer and can go back", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto path = folder.path() / "ledger";
     LedgerWriter writer{path, some_run()};
     LedgerReader reader{path, some_run()};
@@ -76,7 +76,7 @@ TEST_CASE("a reader follows the writer and can go back", "[server]") {
 
 TEST_CASE("a ledger cut at any byte of its last record loses that record only", "[server]") {
     start_log("test", LogLevel::kError);
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto path = folder.path() / "ledger";
     std::uintmax_t first = 0;
     {
@@ -98,7 +98,7 @@ TEST_CASE("a ledger cut at any byte of its last record loses that record only", 
 }
 
 TEST_CASE("a ledger with a changed byte before its end is refused and left alone", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto path = folder.path() / "ledger";
     {
         LedgerWriter writer{path, some_run()};
@@ -113,7 +113,7 @@ TEST_CASE("a ledger with a changed byte before its end is refused and left alone
 }
 
 TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto path = folder.path() / "ledger";
     { LedgerWriter writer{path, some_run()}; }
     CHECK_THROWS_WITH((LedgerWriter{path, RunId{}}), Catch::Contains("another run"));

@@ -20,7 +20,7 @@
 #include "project_server/database/mariadb.hpp"
 #include "project_server/settings.hpp"
 #include "tests/peer/paced_trainer.hpp"
-#include "tests/project_server/backbone_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
 using namespace dedloc::backbone;
@@ -184,7 +184,7 @@ class World {
     }
 
   private:
-    const TemporaryFolder folder_;
+    const TemporaryDirectory folder_;
     const KeyPair key_;
     const wire::RunFile run_;
     pid_t process_ = 0;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
-#include "tests/project_server/backbone_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
 using namespace dedloc::backbone;
@@ -66,7 +66,7 @@ class Inbox {
 };
 
 struct World {
-    TemporaryFolder folder;
+    TemporaryDirectory folder;
     CheckpointStore store{folder.path() / "checkpoints", RunId{}, 2};
     Inbox inbox;
     std::promise<std::string> failure;

@@ -11,27 +11,9 @@
 #include "project_server/database/mariadb.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/database/schema.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc::server {
-
-class TemporaryDirectory {
-  public:
-    TemporaryDirectory() {
-        std::string name = (std::filesystem::temp_directory_path() / "dedloc-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()) != nullptr);
-        path_ = name;
-    }
-    ~TemporaryDirectory() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 /// One database server for all tests of a program: it takes seconds to make.
 inline MariadbProcess& test_mariadb() {

@@ -322,6 +322,6 @@ TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation]
 }
 
 TEST_CASE("a project that is none is told so in a sentence", "[validation][integration]") {
-    const server::TemporaryDirectory empty;
+    const TemporaryDirectory empty;
     CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
 }

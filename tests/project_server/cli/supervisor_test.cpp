@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "peer/base/error.hpp"
-#include "tests/project_server/cli/temporary_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -38,7 +38,7 @@ bool tend_until(Supervisor& supervisor, Condition condition) {
 }
 
 TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][integration]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
     const pid_t first = read_pid(folder.path() / "sleeper.pid");
@@ -54,7 +54,7 @@ TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][in
 }
 
 TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto orphan_file = (folder.path() / "orphan").string();
     pid_t orphan = 0;
     {
@@ -70,7 +70,7 @@ TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]"
 
 TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
           "[server][integration]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     const auto ready = folder.path() / "ready";
     supervisor.start(
@@ -86,7 +86,7 @@ TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
 }
 
 TEST_CASE("a daemon that is done by ending with 0 is not started again", "[server][integration]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     supervisor.start({.name = "task", .command = {"true"}, .is_done_by_exit_0 = true});
     REQUIRE(tend_until(supervisor, [&] { return !supervisor.is_running("task"); }));
@@ -95,7 +95,7 @@ TEST_CASE("a daemon that is done by ending with 0 is not started again", "[serve
 }
 
 TEST_CASE("children get a signal when their parent is killed", "[server][integration]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto file = folder.path() / "sleeper.pid";
     const pid_t parent = fork();
     if (parent == 0) {

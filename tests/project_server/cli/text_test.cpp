@@ -6,7 +6,7 @@
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/sentences.hpp"
 #include "project_server/settings.hpp"
-#include "tests/project_server/cli/temporary_folder.hpp"
+#include "tests/temporary_directory.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -48,7 +48,7 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
 }
 
 TEST_CASE("settings survive a round trip and their errors name the field", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const server::Settings settings{
         .name = "A \"quoted\" name", .port = 8080, .server_port = 8081, .database_port = 3307};
     server::write_settings(folder.path(), settings);
@@ -61,7 +61,7 @@ TEST_CASE("settings survive a round trip and their errors name the field", "[ser
 }
 
 TEST_CASE("nginx accepts the configuration we write", "[server]") {
-    const TemporaryFolder folder;
+    const TemporaryDirectory folder;
     const auto project = folder.path() / "with space";
     for (const char* name : {"nginx", "log", "html", "download"}) {
         std::filesystem::create_directories(project / name);

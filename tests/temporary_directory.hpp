@@ -2,9 +2,10 @@
 
 #include <stdlib.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <string>
+
+#include "peer/base/check.hpp"
 
 namespace dedloc {
 
@@ -13,7 +14,7 @@ class TemporaryDirectory {
   public:
     TemporaryDirectory() {
         std::string pattern = (std::filesystem::temp_directory_path() / "dedloc-XXXXXX").string();
-        REQUIRE(mkdtemp(pattern.data()) != nullptr);
+        DEDLOC_CHECK(mkdtemp(pattern.data()) != nullptr, "no temporary folder", pattern);
         path_ = pattern;
     }
     ~TemporaryDirectory() {
