@@ -25,7 +25,7 @@ struct Contribution {
         sum;  ///< sum over samples of per-sample gradients, N elements; null when samples is 0
 };
 
-/// How one peer looks from the coordinator, for pages and the seat table.
+/// How one peer looks from a backbone, for pages and the seat table.
 struct SeatView {
     PeerKey peer;
     Role role = Role::kTrainer;
@@ -58,6 +58,10 @@ struct LinkClosed {
 struct DialFailed {
     Endpoint remote;
 };
+/// A frame given to Send has left this machine's queue for the link, in the order of the Sends.
+struct FrameWritten {
+    LinkId link;
+};
 struct FrameReceived {
     LinkId link;
     SharedBytes frame;
@@ -85,10 +89,18 @@ struct StateRefused {
 struct SnapshotTaken {
     StepIndex step;
     Digest digest;
-    SharedBytes bytes;  ///< parameters ‖ m ‖ v, 12 N bytes
+    SharedBytes bytes;           ///< parameters ‖ m ‖ v, 12 N bytes
+    std::vector<Digest> leaves;  ///< of the digest tree over `bytes` (ModelState::leaf_digests)
 };
 
-/// The volunteer's machine wants us out of the swarm (suspend, quit) …
+/// The project's word that the history begins anew here. From the host of a backbone; other peers
+/// hear it from it.
+struct GenerationSigned {
+    SignedGeneration generation;
+};
+
+/// The volunteer's machine wants us out of the swarm (suspend, quit): action::Left follows within
+/// RoundRules::leave_limit …
 struct LeaveRequested {};
 /// … and may have us back.
 struct ReturnRequested {};
@@ -96,9 +108,10 @@ struct ReturnRequested {};
 }  // namespace event
 
 using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
-                           event::DialFailed, event::FrameReceived, event::Progressed,
-                           event::ContributionFrozen, event::StateReached, event::StateRefused,
-                           event::SnapshotTaken, event::LeaveRequested, event::ReturnRequested>;
+                           event::DialFailed, event::FrameWritten, event::FrameReceived,
+                           event::Progressed, event::ContributionFrozen, event::StateReached,
+                           event::StateRefused, event::SnapshotTaken, event::GenerationSigned,
+                           event::LeaveRequested, event::ReturnRequested>;
 
 namespace action {
 
@@ -135,24 +148,40 @@ struct Load {
 struct Pause {};
 
 // For the host of the peer: ledger, receipt, progress, pages.
+/// This peer's vote has changed. Comes before the frames that depend on it. Who wants to vote again
+/// after a restart (a backbone) has it on the disk before it goes on, and gives it back in
+/// PeerConfig::voter; others may ignore it: after a restart they wait for a new view.
+struct Voted {
+    VoterState state;
+};
 /// A round has ended. Comes before the Apply of the same step, so that what must not be lost is
 /// written first.
 struct Committed {
     CommitRecord record;
-    SharedBytes signed_frame;  ///< as the coordinator signed it: the ledger keeps these bytes
+    Certificate certificate;
 };
-/// Coordinator only: how many of the commit's members have reported the state that follows it.
+/// The history begins anew: all records from this step on are void.
+struct GenerationBegun {
+    SignedGeneration generation;
+};
+/// Backbone only: too few of the view are left to decide anything, and it is safe to begin anew. A
+/// host that holds the project's key signs it and answers with event::GenerationSigned.
+struct GenerationWanted {
+    GenerationRecord record;
+};
+/// Backbone only: how many of the commit's members have reported the state that follows it.
 struct Settled {
     StepIndex step;  ///< of the state reached, so commit.step + 1
-    Digest digest;   ///< the coordinator's own
+    Digest digest;   ///< the backbone's own
     std::uint32_t reported =
-        0;  ///< members that reported a digest of this state (the coordinator included)
+        0;  ///< members that reported a digest of this state (the backbone included)
     std::uint32_t equal = 0;  ///< of these, how many reported exactly `digest`
 };
-/// Coordinator only, about once a second and after each commit.
+/// Backbone only, about once a second and after each commit.
 struct SwarmSeen {
     StepIndex step;
     Samples samples;  ///< reported on the current state
+    PeerKey coordinator;
     std::vector<SeatView> seats;
 };
 /// The run has its last step: nothing more to compute. Comes once.
@@ -160,10 +189,12 @@ struct Finished {
     StepIndex step;
     Digest digest;
 };
-/// The coordinator will not have us, and asking again is no use.
+/// The swarm will not have us, and asking again is no use.
 struct Refused {
     std::string reason;
 };
+/// Out of the swarm after event::LeaveRequested: nothing is sent until event::ReturnRequested.
+struct Left {};
 /// One line for the log.
 struct Note {
     std::string line;
@@ -173,8 +204,9 @@ struct Note {
 
 using Action = std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                             action::Apply, action::TakeSnapshot, action::Load, action::Pause,
-                            action::Committed, action::Settled, action::SwarmSeen, action::Finished,
-                            action::Refused, action::Note>;
+                            action::Voted, action::Committed, action::GenerationBegun,
+                            action::GenerationWanted, action::Settled, action::SwarmSeen,
+                            action::Finished, action::Refused, action::Left, action::Note>;
 using Actions = std::vector<Action>;
 
 }  // namespace dedloc

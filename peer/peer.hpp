@@ -2,19 +2,24 @@
 // and what happened, it answers with actions. No clock, thread, socket or GPU; the same events give
 // the same actions.
 //
-//   membership/links    who is there: handshake, heartbeats, silence
-//   round/coordinator   when a round begins, who is in it, when it is committed
-//   round/member        one peer's part in a round: freeze, scatter, reduce, gather, apply
-//   state/transfer      how a newcomer gets the state
+//   membership/links      who is there: handshake, heartbeats, silence
+//   membership/voter      what this peer has promised and voted for; the view that decides
+//   membership/election   who coordinates, and who stands when nobody does
+//   progress/             when will the target batch be reached; how fast are the links
+//   planning/             who averages how much
+//   round/coordinator     when a round begins, who is in it, amendments, the decision
+//   round/member          one peer's part in a round: freeze, scatter, reduce, gather, apply
+//   state/                how a newcomer gets the state, how one who is behind catches up
+//   ledger/               all decisions, and that samples are conserved
 //
-// Departures from the paper (DeDLOC, arXiv 2106.10207): one coordinator calls and commits each
-// round instead of leaderless matchmaking; sums are made in member order, never arrival order;
-// nobody ever steps alone.
+// README.md has the vocabulary, the message table, the argument why no swarm splits, and the
+// departures from the paper.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "peer/base/digest.hpp"
@@ -32,29 +37,51 @@ struct RoundRules {
     Duration heartbeat = std::chrono::seconds{1};
     /// Nothing heard for this long: gone.
     Duration silence = std::chrono::seconds{5};
+    /// Between two candidacies of one peer.
+    Duration election_pause = std::chrono::seconds{1};
     /// From Call to the last Join: the longest micro-batch that is waited for.
     Duration join_timeout = std::chrono::seconds{60};
-    /// From Plan to the last Ready.
+    /// Bulk that was promised, and nothing of it for this long: the coordinator is told.
+    Duration stall_timeout = std::chrono::seconds{5};
+    /// From Plan to the last Ready, or this many times the planner's time if that is longer.
     Duration round_timeout = std::chrono::seconds{60};
+    double round_patience = 8;
+    /// Voters that have heard no backbone for so long vote no more; a backbone that has reached no
+    /// quorum for a quarter longer may ask for a new generation.
+    Duration backbone_absence = std::chrono::hours{1};
+    /// What may be finished after event::LeaveRequested.
+    Duration leave_limit = std::chrono::milliseconds{900};
+    /// Bulk queued at one link: enough to keep it busy, little enough to stay responsive.
+    std::uint64_t window_bytes = 768 * 1024;
+    /// Averages kept for those who are a few rounds behind, in vectors.
+    std::uint32_t kept_averages = 2;
 };
 
 struct PeerConfig {
     RunId run;
-    PeerKey coordinator;  ///< the backbone's key; a peer with this key coordinates
+    PeerKey project;   ///< signs generations
+    PeerKey backbone;  ///< the whole view at the start; breaks ties; coordinates whenever it can
     Role role = Role::kTrainer;
-    std::string result_name;             ///< BOINC's name of the job; empty outside BOINC
-    std::uint16_t listening_port = 0;    ///< 0: cannot be dialled
-    double upload_bytes_per_second = 0;  ///< 0: not known
+    bool receives = true;                         ///< false: reduces only, holds no state
+    std::string result_name;                      ///< BOINC's name of the job; empty outside BOINC
+    std::uint16_t listening_port = 0;             ///< 0: cannot be dialled
+    std::uint64_t upload_bytes_per_second = 0;    ///< a first guess; 0: not known
+    std::uint64_t download_bytes_per_second = 0;  ///< a first guess; 0: not known
     RoundRules rules;
     std::uint64_t random_seed =
         0;  ///< for nonces and the choice of donors; unpredictable outside tests
-    /// Coordinator only: the optimizer's numbers for the update of state `step`.
+    /// The optimizer's numbers for the update of state `step`; the coordinator's count.
     std::function<UpdateScalars(StepIndex)> scalars_of;
+
+    // What a backbone remembers after a restart; nothing: the genesis.
+    std::optional<Head> head;         ///< after its ledger's last record
+    std::optional<VoterState> voter;  ///< the last action::Voted; nothing: does not vote in `head`
+    std::optional<SignedGeneration> generation;  ///< the last one begun, if any
 };
 
 class Peer final {
   public:
-    /// Requires rules.elements ≥ 1, and scalars_of if key is the coordinator's.
+    /// Requires rules.elements ≥ 1 and scalars_of.
     Peer(PeerConfig config, const KeyPair& key);
     ~Peer();
     Peer(const Peer&) = delete;

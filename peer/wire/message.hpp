@@ -21,118 +21,248 @@
 
 namespace dedloc::wire {
 
+// --- links -------------------------------------------------------------------
+
 /// First message of both ends: prove that you are there now.
 struct Challenge {
     Digest nonce;
     bool operator==(const Challenge&) const = default;
 };
-/// The answer: who I am, signed over the other end's nonce.
+/// The answer: who I am, signed over the other end's nonce. The highest version that both ends
+/// speak is spoken; without one the link is refused.
 struct Hello {
-    std::uint16_t protocol = 0;
+    std::uint16_t oldest_protocol = 0;
+    std::uint16_t newest_protocol = 0;
     Role role = Role::kTrainer;
+    bool receives = true;              ///< wants averages; a pure aggregator does not
     std::uint16_t listening_port = 0;  ///< 0: cannot be dialled
     std::string result_name;           ///< claimed, for pages; credit follows the receipt
     Digest nonce;
     bool operator==(const Hello&) const = default;
 };
-/// Once a second, and whenever something here changes. The envelope's step is the sender's state.
-struct Heartbeat {
-    bool has_state = false;  ///< false also while an update is being applied
-    Digest digest;
-    Samples samples;
-    double samples_per_second = 0;
-    double upload_bytes_per_second = 0;  ///< 0: not known
-    bool operator==(const Heartbeat&) const = default;
-};
-/// Coordinator: finish your micro-batch and freeze.
-struct Call {
-    std::uint32_t attempt = 0;
-    bool operator==(const Call&) const = default;
-};
-struct Join {
-    std::uint32_t attempt = 0;
-    Samples samples;
-    double loss_sum = 0;
-    bool is_finite = true;
-    Digest digest;  ///< of the state that the contribution was computed on
-    bool operator==(const Join&) const = default;
-};
-struct PlanMember {
-    PeerKey peer;
-    Endpoint endpoint;
-    Samples samples;
-    bool operator==(const PlanMember&) const = default;
-};
-/// Who averages what: member k reduces elements [boundaries[k], boundaries[k + 1]).
-struct Plan {
-    std::uint32_t attempt = 0;
-    std::vector<PlanMember> members;        ///< in member order: ascending by key
-    std::vector<std::uint64_t> boundaries;  ///< members.size() + 1 values, ascending, first 0
-    bool operator==(const Plan&) const = default;
-};
-/// Coordinator: this round is off; forget the frozen contribution and work on.
-struct Cancel {
-    std::uint32_t attempt = 0;
-    bool operator==(const Cancel&) const = default;
-};
-enum class Phase : std::uint8_t { kScatter, kGather };
-struct Chunk {
-    std::uint32_t attempt = 0;
-    Phase phase = Phase::kScatter;
-    PartIndex part;
-    std::uint64_t offset = 0;  ///< of the first element, in the whole vector
-    FloatVector elements;
-    bool operator==(const Chunk&) const = default;
-};
-struct Ready {
-    std::uint32_t attempt = 0;
-    Digest average;
-    bool operator==(const Ready&) const = default;
-};
-/// The envelope's step is record.step.
-struct Commit {
-    CommitRecord record;
-    bool operator==(const Commit&) const = default;
-};
-struct StateQuery {
-    bool operator==(const StateQuery&) const = default;
-};
-struct StateOffer {
-    Digest digest;
-    std::uint64_t bytes = 0;
-    bool operator==(const StateOffer&) const = default;
-};
-struct StateRequest {
-    std::uint64_t offset = 0;
-    bool operator==(const StateRequest&) const = default;
-};
-struct StateChunk {
-    std::uint64_t offset = 0;
-    Buffer data;
-    bool operator==(const StateChunk&) const = default;
-};
 struct Leave {
     bool operator==(const Leave&) const = default;
-};
-struct Finished {
-    Digest digest;
-    bool operator==(const Finished&) const = default;
 };
 struct Refusal {
     std::string reason;
     bool operator==(const Refusal&) const = default;
 };
 
-using Body =
-    std::variant<Challenge, Hello, Heartbeat, Call, Join, Plan, Cancel, Chunk, Ready, Commit,
-                 StateQuery, StateOffer, StateRequest, StateChunk, Leave, Finished, Refusal>;
+// --- who is where ------------------------------------------------------------
+
+/// Once a second, and whenever something here changes. The envelope's generation and step are the
+/// sender's head.
+struct Heartbeat {
+    bool has_state = false;  ///< holds the state of the head; false while an update is applied
+    Digest state;
+    Digest record;  ///< digest of the head's record
+    Samples samples;
+    double samples_per_second = 0;
+    std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
+    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
+    bool may_vote = false;  ///< false in a view it is in: it has restarted and forgotten
+    Term term;              ///< whom the sender follows; itself when it coordinates
+    Endpoint coordinator;   ///< where that one listens; port 0: not known
+    bool operator==(const Heartbeat&) const = default;
+};
+/// The project has begun the history anew.
+struct Generation {
+    SignedGeneration generation;
+    bool operator==(const Generation&) const = default;
+};
+
+// --- who coordinates ---------------------------------------------------------
+
+/// Candidate to the view: promise that you accept nothing lower. The envelope's step is the
+/// round's.
+struct Elect {
+    Term term;
+    bool operator==(const Elect&) const = default;
+};
+/// The answer to Elect and to Call.
+struct Promise {
+    Term term;  ///< the one asked for
+    bool granted = false;
+    Term promised;                         ///< the highest this voter has promised
+    Term accepted_in;                      ///< of `accepted`
+    std::optional<CommitRecord> accepted;  ///< what it has voted for in this round
+    bool operator==(const Promise&) const = default;
+};
+
+// --- a round -----------------------------------------------------------------
+
+/// Finish your micro-batch and freeze. Also asks for a Promise.
+struct Call {
+    Term term;
+    bool operator==(const Call&) const = default;
+};
+struct Join {
+    Term term;
+    std::uint32_t freeze =
+        0;  ///< counts how often this peer has frozen a contribution of this step
+    Samples samples;
+    double loss_sum = 0;
+    bool is_finite = true;
+    bool receives = true;
+    Digest state;  ///< that the contribution was computed on
+    std::uint64_t upload_bytes_per_second = 0;
+    std::uint64_t download_bytes_per_second = 0;
+    bool operator==(const Join&) const = default;
+};
+struct PlanMember {
+    PeerKey peer;
+    Samples samples;
+    double loss_sum = 0;
+    std::uint32_t freeze = 0;
+    bool receives = true;
+    bool operator==(const PlanMember&) const = default;
+};
+/// Chunks [first_chunk, last_chunk) are averaged by members[member].
+struct ChunkRange {
+    PeerIndex member;
+    std::uint32_t first_chunk = 0;
+    std::uint32_t last_chunk = 0;
+    bool operator==(const ChunkRange&) const = default;
+};
+/// Where members that reduce can be dialled.
+struct ReducerEndpoint {
+    PeerIndex member;
+    Endpoint endpoint;
+    bool operator==(const ReducerEndpoint&) const = default;
+};
+/// Who averages what. Chunk c is elements [c × chunk_elements, …) of the vector. A higher attempt of
+/// the same term amends the plan before.
+struct Plan {
+    Term term;
+    std::uint32_t attempt = 0;
+    std::uint64_t elements = 0;
+    std::uint32_t chunk_elements = 0;
+    UpdateScalars scalars;
+    std::vector<PlanMember> members;  ///< ascending by key
+    std::vector<ChunkRange> ranges;   ///< ascending, without gaps, of all chunks
+    std::vector<ReducerEndpoint> reducers;
+    bool operator==(const Plan&) const = default;
+};
+/// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
+/// Plans that only move chunks between reducers have the same mix.
+std::uint64_t mix_of(const Plan& plan);
+
+/// Coordinator: this round is off; forget the frozen contribution and work on.
+struct Cancel {
+    Term term;
+    bool operator==(const Cancel&) const = default;
+};
+enum class Phase : std::uint8_t { kScatter, kGather };
+/// A piece of a contribution, or of the average. Named by what it holds, not by the attempt that it
+/// was sent in, so whatever arrived stays useful when a plan is amended.
+struct Chunk {
+    Phase phase = Phase::kScatter;
+    std::uint64_t mix = 0;  ///< gather: of which contributions (mix_of); scatter: freeze
+    std::uint32_t chunk = 0;
+    std::uint32_t chunk_elements = 0;
+    FloatVector elements;
+    bool operator==(const Chunk&) const = default;
+};
+/// Reducer to coordinator: every chunk of mine is averaged, so every contribution has arrived.
+struct Reduced {
+    Term term;
+    std::uint32_t attempt = 0;
+    bool operator==(const Reduced&) const = default;
+};
+/// Member to coordinator: nothing has come from these for too long. Indices into the plan.
+struct Stalled {
+    Term term;
+    std::uint32_t attempt = 0;
+    std::vector<std::uint32_t> senders;   ///< whose contribution I miss
+    std::vector<std::uint32_t> reducers;  ///< whose averages I miss
+    bool operator==(const Stalled&) const = default;
+};
+/// Member to coordinator: I hold the whole average (or want none, and have reduced my part).
+struct Ready {
+    Term term;
+    std::uint32_t attempt = 0;
+    Digest average;  ///< all zero from a member that does not receive
+    bool operator==(const Ready&) const = default;
+};
+/// Vote for this. Names the record of the plan `attempt`, or carries it whole when it was proposed
+/// in an earlier term.
+struct Propose {
+    Term term;
+    std::uint32_t attempt = 0;
+    Digest digest;  ///< digest_of the record
+    Digest average;
+    Digest previous_state;
+    std::vector<std::uint8_t> stays;  ///< one byte a member of the plan: 0 or 1
+    std::optional<CommitRecord> record;
+    bool operator==(const Propose&) const = default;
+};
+struct Accept {
+    Term term;
+    Digest digest;
+    Signature signature{};  ///< of vote_bytes
+    bool operator==(const Accept&) const = default;
+};
+/// Decided. The receiver knows the record from the proposal, or gets it here.
+struct Commit {
+    Digest digest;
+    Certificate certificate;
+    std::optional<CommitRecord> record;
+    bool operator==(const Commit&) const = default;
+};
+struct Finished {
+    Digest state;
+    bool operator==(const Finished&) const = default;
+};
+
+// --- state -------------------------------------------------------------------
+
+/// What can you give somebody at this step (the envelope's) of this generation?
+struct StateQuery {
+    bool has_state = false;  ///< false: a whole state is wanted
+    bool operator==(const StateQuery&) const = default;
+};
+/// A whole state of the envelope's step: its leaves' digests and the decision that led to it.
+struct StateOffer {
+    std::uint64_t bytes = 0;
+    std::vector<Digest> leaves;
+    std::optional<CommitRecord> record;  ///< nothing at the first step of a generation
+    bool operator==(const StateOffer&) const = default;
+};
+/// A decided round that the sender still holds: apply it to the state of the envelope's step.
+struct RoundOffer {
+    CommitRecord record;
+    Certificate certificate;
+    std::vector<Digest> leaves;  ///< of the average
+    bool operator==(const RoundOffer&) const = default;
+};
+/// Send me this leaf of the state or average with this root.
+struct LeafRequest {
+    Digest root;
+    std::uint32_t leaf = 0;
+    bool operator==(const LeafRequest&) const = default;
+};
+/// Empty data: not held any more.
+struct Leaf {
+    Digest root;
+    std::uint32_t leaf = 0;
+    Buffer data;
+    bool operator==(const Leaf&) const = default;
+};
+
+using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
+                          Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
+                          Commit, Finished, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf>;
+
+/// Whether a frame may arrive out of the sender's order, again, or later than others: such a body is
+/// named by its content, so a replay changes nothing.
+bool is_bulk(const Body& body);
 
 struct Message {
     RunId run;
     std::uint64_t generation = 0;
     StepIndex step;
     std::uint64_t sequence =
-        0;  ///< ascending on each link: a frame that does not ascend is a replay
+        0;  ///< ascending on each link, except for bulk: a frame that does not ascend is a replay
     PeerKey sender;
     Body body;
     bool operator==(const Message&) const = default;

@@ -1,8 +1,11 @@
 // Values that messages, records and events share.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,23 +36,92 @@ struct UpdateScalars {
     bool operator==(const UpdateScalars&) const = default;
 };
 
+/// The right to coordinate. Ordered by number, then by key, so two candidates never share one.
+struct Term {
+    std::uint64_t number = 0;
+    PeerKey coordinator;
+    auto operator<=>(const Term&) const = default;
+};
+
 /// A line of a commit: what one member brought into the round.
 struct CommitLine {
     PeerKey peer;
     Samples samples;
     double loss_sum = 0;
+    bool stays = true;  ///< was there to the end: belongs to the view that decides the next round
     bool operator==(const CommitLine&) const = default;
 };
 
-/// The signed record that ends the round on state `step`: from now on state `step + 1` exists.
+/// The record that ends the round on state `step`: from now on state `step + 1` exists. The same
+/// record whoever proposed it, in whichever term.
 struct CommitRecord {
+    std::uint64_t generation = 0;
     StepIndex step;
-    std::uint32_t attempt = 0;
-    std::vector<CommitLine> members;  ///< in member order, the order of every sum
-    Digest average;                   ///< digest of the averaged gradient
-    Digest previous_state;            ///< digest of the state that all members started from
+    Digest previous_record;           ///< of the record before, or of the generation it begins
+    Digest previous_state;            ///< of the state that all members started from
+    std::vector<CommitLine> members;  ///< in member order, ascending by key: the order of every sum
+    Digest average;                   ///< tree root of the averaged gradient (kernels/digest.hpp)
     UpdateScalars scalars;
     bool operator==(const CommitRecord&) const = default;
+};
+
+/// The members that decide about the next round.
+std::vector<PeerKey> view_after(const CommitRecord& record);
+/// Over every field, in the order of the struct, little-endian.
+Digest digest_of(const CommitRecord& record);
+
+/// One voter's countersignature of a record in a term.
+struct Vote {
+    PeerKey voter;
+    Signature signature{};
+    bool operator==(const Vote&) const = default;
+};
+/// What a vote signs.
+std::array<std::byte, 32> vote_bytes(const RunId& run, const Term& term, const Digest& record);
+
+/// Proof that a record is decided: votes of a quorum of the view before it, all in one term.
+struct Certificate {
+    Term term;
+    std::vector<Vote> votes;  ///< ascending by key
+    bool operator==(const Certificate&) const = default;
+};
+
+/// Begins a history anew at a state that the project names. Signed by the project's key; of two
+/// generations the higher one holds. Generation 0 is not written down: step 0, view {backbone}.
+struct GenerationRecord {
+    std::uint64_t generation = 0;
+    StepIndex step;
+    Digest state;
+    PeerKey backbone;  ///< the whole view of the first round
+    bool operator==(const GenerationRecord&) const = default;
+};
+Digest digest_of(const RunId& run, const GenerationRecord& record);
+struct SignedGeneration {
+    GenerationRecord record;
+    Signature signature{};  ///< of digest_of(run, record) by the project
+    bool operator==(const SignedGeneration&) const = default;
+};
+
+/// Where a history stands: what has been decided last.
+struct Head {
+    std::uint64_t generation = 0;
+    StepIndex step;             ///< the next round's: updates that the last commit leads to
+    Digest record;              ///< of the last commit, or of the generation
+    std::vector<PeerKey> view;  ///< who decides about the next round
+    bool operator==(const Head&) const = default;
+};
+/// Before anything was decided: step 0, view {backbone}.
+Head genesis(const RunId& run, const PeerKey& backbone);
+
+/// What a voter must not forget while it may vote.
+struct VoterState {
+    std::uint64_t generation = 0;
+    StepIndex step;
+    bool may_vote = false;
+    Term promised;     ///< nothing lower will be accepted
+    Term accepted_in;  ///< meaningless without `accepted`
+    std::optional<CommitRecord> accepted;
+    bool operator==(const VoterState&) const = default;
 };
 
 }  // namespace dedloc
