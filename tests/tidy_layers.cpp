@@ -69,7 +69,7 @@ std::vector<Layer> make_layers() {
         {"peer/",
          joined({Names{"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/base/",
                        "peer/wire/", "peer/membership/", "peer/planning/", "peer/round/",
-                       "peer/state/", "peer/progress/", "peer/audit/", "kernels/"},
+                       "peer/state/", "peer/progress/", "peer/ledger/", "peer/audit/", "kernels/"},
                  kText}),
          kNoThreadHeaders, pure},
         // The adapters of the core to a real network.
