@@ -1,0 +1,163 @@
+// How a newcomer gets the state, how one who is behind catches up, and how a damaged one mends.
+//
+// Aim        what the coordinator's heartbeats say: digests of the last states. Nothing else is
+//            ever loaded, whoever sends it
+// Rounds     a few steps behind in the same history: the decided averages, one after the other
+// State      else a whole one, its leaves from all donors that hold the same (download.hpp); leaves
+//            that are known to be right, also from the own state of that step, are not asked for
+//
+//            begin ─► asks ≤ 4 donors ─► rounds: take_round() … until the aim is reached
+//                          │    ▲            │ nobody has the round any more
+//                          ▼    │ all gone   ▼
+//                        whole state ─► action::Load ─► reached() ─► rounds, if it is behind again
+//                               ▲             │
+//                               └─ refused() ─┘
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/peer.hpp"
+#include "peer/round/outbox.hpp"
+#include "peer/state/download.hpp"
+#include "peer/state/own.hpp"
+
+namespace dedloc::state {
+
+/// What the coordinator says its state is.
+struct Target {
+    std::uint64_t generation = 0;
+    StepIndex step;
+    Digest state;
+    Digest record;  ///< of the decision that led to it
+};
+
+/// A peer that may have something to give, from its last heartbeat.
+struct DonorCandidate {
+    PeerKey peer;
+    std::uint64_t generation = 0;
+    StepIndex step;
+    bool has_state = false;
+    Digest state;
+    bool is_coordinator = false;
+};
+
+/// A decided round to apply to the own state. Its average is the record's.
+struct FetchedRound {
+    CommitRecord record;
+    Certificate certificate;
+    SharedFloats average;
+};
+
+class CatchUp {
+  public:
+    using Candidates = std::function<std::vector<DonorCandidate>()>;
+    /// Whether this record extends the own head and its certificate proves it.
+    using IsDecided = std::function<bool(const CommitRecord&, const Certificate&)>;
+
+    /// The rules must outlive this.
+    CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided, Random random);
+
+    /// Keeps the last 32 targets of the newest generation; a target of a lower one is ignored.
+    void aim(TimePoint now, const Target& target, round::Outbox& out);
+    /// Asks donors, unless something is under way or `own` is where the aim is.
+    /// Deadline   none overall: donors come and go; next_deadline() says when it moves by itself
+    void begin(TimePoint now, const Own& own, round::Outbox& out);
+
+    /// The envelope's step.
+    void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::StateOffer& offer,
+                 round::Outbox& out);
+    void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::RoundOffer& offer,
+                 round::Outbox& out);
+    /// A leaf of anything; what was not asked for is ignored.
+    void received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, round::Outbox& out);
+    /// Every event::SnapshotTaken: the own leaves, when this asked for them.
+    void own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, round::Outbox& out);
+
+    /// Every event::StateReached. After a load: on to what is still missing. After an update: if
+    /// the digest is not the aim's, a whole state is fetched.
+    void reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out);
+    /// event::StateRefused: from the start, and without the own leaves.
+    void refused(TimePoint now, round::Outbox& out);
+
+    /// After each call of any of the above: a round that is complete, to be applied. The next one
+    /// has already been asked for; is_decided() must know this one when its offer comes.
+    std::optional<FetchedRound> take_round();
+    /// The record that led to the state that was given to action::Load last, for the head that
+    /// follows event::StateReached. Nothing: the state is the generation's first.
+    const std::optional<CommitRecord>& loading_record() const { return record_; }
+    bool is_loading() const { return mode_ == Mode::kLoading; }
+
+    void lost(TimePoint now, const PeerKey& peer, round::Outbox& out);
+    void tick(TimePoint now, round::Outbox& out);
+    TimePoint next_deadline() const;
+    void reset();
+    /// From begin() until the aim is reached (the last round handed over, or the state loaded).
+    bool is_active() const { return mode_ != Mode::kIdle; }
+    /// Of what is being fetched, how much is verified: 0 to 1.
+    double fraction() const;
+    void check_invariants() const;
+
+  private:
+    enum class Mode : std::uint8_t { kIdle, kRounds, kState, kLoading };
+    struct Offer {
+        StepIndex step;
+        wire::StateOffer state;
+        bool is_verified = false;  ///< false: of a step that the aim has not reached yet
+    };
+
+    // Donors (catch_up_donors.cpp).
+    void ask(TimePoint now, round::Outbox& out);
+    void ask_when_due(TimePoint now, round::Outbox& out);
+    std::vector<DonorCandidate> pick_donors();
+    bool could_give(const DonorCandidate& candidate) const;
+    void answered(TimePoint now, const PeerKey& from, round::Outbox& out);
+    void drop(const PeerKey& donor, const std::string& why, round::Outbox& out);
+    bool has_donors() const { return download_ && download_->donor_count() > 0; }
+
+    // What to fetch.
+    void proceed(TimePoint now, round::Outbox& out);
+    void enter(TimePoint now, Mode mode, round::Outbox& out);
+    bool is_at_aim() const;
+    bool wants_rounds() const;
+    bool judge(const PeerKey& from, Offer& offer, round::Outbox& out) const;
+    void choose_state(TimePoint now, round::Outbox& out);
+    void start_state(TimePoint now, const Offer& offer, round::Outbox& out);
+    void join_donors(TimePoint now);
+    void request(TimePoint now, round::Outbox& out);
+    void finish_round(TimePoint now, round::Outbox& out);
+    void finish_state(round::Outbox& out);
+
+    const RoundRules& rules_;
+    const Candidates candidates_;
+    const IsDecided is_decided_;
+    Random random_;
+
+    std::map<StepIndex, Target> aims_;  ///< of one generation, ascending
+    Mode mode_ = Mode::kIdle;
+    Own own_;
+    bool distrusts_own_ = false;  ///< the own leaves did not lead to the promised digest
+
+    std::set<PeerKey> asked_;          ///< no answer yet
+    std::map<PeerKey, Offer> offers_;  ///< answers that are not in use (yet)
+    std::set<PeerKey> liars_;          ///< sent a leaf with another digest; not asked again
+    std::set<PeerKey> givers_;         ///< offered what is being fetched, once
+    TimePoint asked_at_ = TimePoint::min();
+    TimePoint ask_again_ = kNever;
+
+    std::optional<Download> download_;
+    std::shared_ptr<Buffer> bytes_;         ///< of the state
+    std::shared_ptr<FloatVector> average_;  ///< of the round
+    std::optional<CommitRecord> record_;    ///< of the state, or the round's own
+    Certificate certificate_;
+    TimePoint own_leaves_until_ = kNever;  ///< waiting for the own snapshot until then
+    std::optional<FetchedRound> fetched_;
+};
+
+}  // namespace dedloc::state

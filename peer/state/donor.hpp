@@ -1,0 +1,107 @@
+// What a member gives to others: whole states, and the averages of the last rounds.
+//
+// States     a snapshot is taken when somebody asks, and stays while somebody fetches it, whatever
+//            steps go on meanwhile; at most two, so memory is bounded
+// Rounds     the averages of the last decided rounds (RoundRules::kept_averages of them), for who
+//            is only a few steps behind; shared with the trainer, not copied
+// Leaves     are pulled by the link that has room for one, so donating never delays a round
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "peer/peer.hpp"
+#include "peer/round/outbox.hpp"
+#include "peer/state/own.hpp"
+
+namespace dedloc::state {
+
+class Donor {
+  public:
+    /// The rules must outlive this. Nothing is held; begin() comes first.
+    explicit Donor(const RoundRules& rules) : rules_(rules) {}
+
+    /// A history begins at state `first`: everything of another one is forgotten. `first` itself
+    /// is offered without a record.
+    void begin(std::uint64_t generation, StepIndex first);
+    /// A decision is known whose average is not at hand: the one that led to a state that was
+    /// loaded, or to the head after a restart. Without the record that led to it no state is
+    /// offered. Idempotent.
+    void decided(const CommitRecord& record);
+    /// After each commit. `average` null: not held (a pure aggregator, or a decision learnt late).
+    /// Requires N elements otherwise (DEDLOC_CHECK).
+    void keep(const CommitRecord& record, const Certificate& certificate, SharedFloats average);
+
+    /// StateQuery with the envelope's generation and step. Answers with
+    ///
+    ///     RoundOffer   has_state, and the round of `step` is retained
+    ///     StateOffer   a whole state is wanted, or no round fits: the state of `step` if a
+    ///                  snapshot of it is held, else the present one (action::TakeSnapshot first)
+    ///     nothing      the asker is where we are, or we hold nothing
+    ///
+    /// While two snapshots are being fetched no third is taken: the newer one is offered.
+    void queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
+                 const wire::StateQuery& query, const Own& own, round::Outbox& out);
+    /// event::SnapshotTaken. One that nobody here waits for, or that is not a state of this
+    /// history, is let go.
+    void snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
+                        round::Outbox& out);
+    /// After event::StateReached: who asked while an update was applied is served now.
+    void reached(const Own& own, round::Outbox& out);
+
+    /// Queues; beyond 16 outstanding ones of a peer, and repeated ones, it is ignored.
+    void requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request);
+    /// The next leaf for `to`, when its link has room and no round data waits. Empty data: its
+    /// state or average is not held any more. Nothing: nothing is asked for.
+    /// Cost: one copy of 256 KiB.
+    std::optional<wire::Leaf> next(TimePoint now, const PeerKey& to);
+    /// Whether next(to) has something.
+    bool has_next(const PeerKey& to) const { return queues_.contains(to); }
+
+    void lost(const PeerKey& peer);
+    /// Forgets snapshots that nobody has used for twice the silence limit.
+    void tick(TimePoint now);
+    TimePoint next_deadline() const;
+    /// Out of the swarm: forgets requests and snapshots, keeps rounds and records.
+    void reset();
+    void check_invariants() const;
+
+  private:
+    struct Snapshot {
+        event::SnapshotTaken state;
+        std::optional<CommitRecord> record;  ///< that led to it
+        TimePoint last_used;
+    };
+    struct Round {
+        CommitRecord record;
+        Certificate certificate;
+        SharedFloats average;
+        std::vector<Digest> leaves;  ///< empty until somebody asks
+    };
+
+    void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
+    bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
+    bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
+    const CommitRecord* record_of(StepIndex round) const;
+    Snapshot* find_snapshot(const Digest& root);
+    Snapshot* snapshot_at(StepIndex step);
+    bool has_room(TimePoint now) const;
+    bool is_wanted(const Digest& root) const;
+    std::span<const std::byte> bytes_of_root(const Digest& root) const;
+
+    const RoundRules& rules_;
+    std::uint64_t generation_ = 0;
+    StepIndex first_;
+    std::map<StepIndex, CommitRecord> records_;  ///< the last few, by round
+    std::deque<Round> rounds_;                   ///< ascending
+    std::deque<Snapshot> snapshots_;             ///< oldest first
+    std::set<PeerKey> waiting_;                  ///< asked, and there was no snapshot yet
+    bool is_taking_ = false;                     ///< a snapshot is under way
+    std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
+};
+
+}  // namespace dedloc::state
