@@ -1,0 +1,65 @@
+#include "peer/progress/link_rate.hpp"
+
+#include <algorithm>
+
+namespace dedloc::progress {
+namespace {
+
+/// Long and large enough that one frame more or less, or one that a socket's buffer swallows, makes
+/// no difference.
+constexpr Duration kWindow = std::chrono::milliseconds{250};
+constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
+/// What takes less may have gone into a buffer rather than over the link.
+constexpr Duration kShortest = std::chrono::milliseconds{50};
+
+}  // namespace
+
+void LinkRate::begin(TimePoint now) {
+    if (is_busy_) return;
+    is_busy_ = true;
+    since_ = now;
+}
+
+void LinkRate::carried(TimePoint now, Bytes bytes) {
+    if (!is_busy_) return;
+    window_ += now - since_;
+    since_ = now;
+    bytes_ += bytes.value();
+    if (window_ >= kWindow && bytes_ >= kWindowBytes) close_window();
+}
+
+void LinkRate::pause(TimePoint now) {
+    if (!is_busy_) return;
+    window_ += now - since_;
+    is_busy_ = false;
+}
+
+void LinkRate::end(TimePoint now) {
+    pause(now);
+    // A round may be over before its first window is: all of it is one then.
+    if (first_ == 0 && bytes_ >= kWindowBytes) close_window();
+    if (peak_ == 0) peak_ = first_;
+    if (peak_ > rate_) {
+        rate_ = rate_ == 0 ? peak_ : rate_ + (peak_ - rate_) / 2;
+    } else if (peak_ > 0) {
+        rate_ = std::max(peak_, rate_ - rate_ / 4);
+    }
+    window_ = {};
+    bytes_ = 0;
+    first_ = 0;
+    peak_ = 0;
+}
+
+void LinkRate::close_window() {
+    const std::chrono::duration<double> took = std::max(window_, kShortest);
+    const auto rate = static_cast<std::uint64_t>(static_cast<double>(bytes_) / took.count());
+    if (first_ == 0) {
+        first_ = rate;
+    } else {
+        peak_ = std::max(peak_, rate);
+    }
+    window_ = {};
+    bytes_ = 0;
+}
+
+}  // namespace dedloc::progress

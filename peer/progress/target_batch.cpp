@@ -1,0 +1,116 @@
+#include "peer/progress/target_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace dedloc::progress {
+namespace {
+
+double seconds(Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+double as_number(Samples samples) {
+    return static_cast<double>(samples.value());
+}
+
+/// No machine computes so many samples a second; more is a lie that must not overflow sums.
+constexpr double kFastest = 1e9;
+
+}  // namespace
+
+void TargetBatch::report(const PeerKey& peer, TimePoint now, StepIndex step, Samples samples,
+                         double samples_per_second) {
+    const double rate =
+        samples_per_second > 0 ? std::min(samples_per_second, kFastest) : 0.0;  // NaN is 0
+    const auto [at, is_new] = reports_.try_emplace(peer);
+    Report& report = at->second;
+    if (is_new || report.step != step || samples < report.samples) {
+        report.step = step;
+        report.not_yet_at = now;
+        report.risen_at = now;
+    } else if (samples > report.samples) {
+        report.not_yet_at = report.at;
+        report.risen_at = now;
+    }
+    report.at = now;
+    report.samples = samples;
+    report.samples_per_second = rate;
+    report.micro_batch = std::gcd(report.micro_batch, samples.value());
+}
+
+void TargetBatch::forget(const PeerKey& peer) {
+    reports_.erase(peer);
+}
+
+void TargetBatch::begin(StepIndex step) {
+    step_ = step;
+}
+
+/// How much a peer had at its last report, the micro-batch at hand included: it is as far in it as
+/// the time allows since its count rose, which was somewhere between two reports.
+double TargetBatch::at_report(const Report& report) const {
+    const double rate = report.samples_per_second;
+    const auto whole = static_cast<double>(report.micro_batch);
+    const double unseen = rate * seconds(report.risen_at - report.not_yet_at);
+    const double begun = rate * seconds(report.at - report.risen_at) + std::min(unseen, whole) / 2;
+    return as_number(report.samples) + std::min(begun, whole);
+}
+
+double TargetBatch::extrapolated(const Report& report, TimePoint now) const {
+    const TimePoint until = std::clamp(now, report.at, rate_ends_at(report));
+    return at_report(report) +
+           report.samples_per_second * seconds(until - report.at + rules_.flight);
+}
+
+Samples TargetBatch::estimate(TimePoint now) const {
+    double sum = 0;
+    for (const auto& [peer, report] : reports_) {
+        if (report.step == step_) sum += extrapolated(report, now);
+    }
+    return Samples{static_cast<std::uint64_t>(sum + 0.5)};
+}
+
+Samples TargetBatch::reported() const {
+    Samples sum;
+    for (const auto& [peer, report] : reports_) {
+        if (report.step == step_) sum += report.samples;
+    }
+    return sum;
+}
+
+TimePoint TargetBatch::reached_at(TimePoint now) const {
+    struct End {
+        TimePoint at;
+        double rate;
+    };
+    std::vector<End> ends;
+    double sum = 0;
+    double rate = 0;
+    for (const auto& [peer, report] : reports_) {
+        if (report.step != step_) continue;
+        sum += extrapolated(report, now);
+        if (report.samples_per_second > 0 && rate_ends_at(report) > now) {
+            ends.push_back({rate_ends_at(report), report.samples_per_second});
+            rate += report.samples_per_second;
+        }
+    }
+    const double target = as_number(rules_.target);
+    if (sum + 0.5 >= target) return now;
+    std::ranges::sort(ends, {}, &End::at);
+    TimePoint time = now;
+    for (const End& end : ends) {
+        const double until_end = rate * seconds(end.at - time);
+        if (sum + until_end >= target) {
+            const double wait = (target - sum) / rate;
+            return time + std::chrono::ceil<Duration>(std::chrono::duration<double>(wait));
+        }
+        sum += until_end;
+        time = end.at;
+        rate = std::max(rate - end.rate, 0.0);
+    }
+    return kNever;
+}
+
+}  // namespace dedloc::progress

@@ -1,0 +1,29 @@
+#include "peer/progress/throughput.hpp"
+
+#include <algorithm>
+
+namespace dedloc::progress {
+
+Throughput::Throughput(Duration memory) : memory_(std::chrono::duration<double>(memory).count()) {
+    DEDLOC_CHECK(memory_ > 0, "an average needs a memory");
+}
+
+void Throughput::resume(TimePoint now) {
+    since_ = now;
+    is_running_ = true;
+}
+
+void Throughput::add(TimePoint now, Samples done) {
+    if (!is_running_) return resume(now);
+    constexpr double kLongest = 4;
+    double took = std::chrono::duration<double>(now - since_).count();
+    since_ = now;
+    if (busy_ > 0) took = std::min(took, kLongest * busy_ / intervals_);
+    // 1 / (1 + x) in the place of exp(-x): two machines need not agree, but libm is not asked.
+    const double keep = memory_ / (memory_ + took);
+    samples_ = samples_ * keep + static_cast<double>(done.value());
+    busy_ = busy_ * keep + took;
+    intervals_ = intervals_ * keep + 1;
+}
+
+}  // namespace dedloc::progress
