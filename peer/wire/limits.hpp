@@ -32,9 +32,43 @@ inline constexpr std::size_t kMaxReasonBytes = 512;
 /// Elements of the largest model and samples of the largest round that sums cannot overflow with.
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 34;
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 40;
+/// A petabyte a second: more than any link has, and sums of it over all members keep their bits.
+inline constexpr std::uint64_t kMaxBytesPerSecond = std::uint64_t{1} << 50;
+/// Far beyond the loss of any diverged model (binary32 ends at 2¹²⁸, and there are kMaxSamples),
+/// yet the sum over all members is finite.
+inline constexpr double kMaxLossSum = 0x1p200;
+/// The next step and the next generation are always numbers.
+inline constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 48;
+inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 
-static_assert(kChunkElements * sizeof(float) + 4'096 <= kMaxFrameBytes);
-static_assert(kLeafBytes + 4'096 <= kMaxFrameBytes);
-static_assert(kMaxMembers * (2 * kMaxHostBytes + 256) <= kMaxFrameBytes, "a plan fits a frame");
+// What the lists cost on the wire (messages.fbs), and that the largest messages fit a frame.
+inline constexpr std::size_t kMemberBytes = 53;  ///< of a plan; a record has 49
+inline constexpr std::size_t kRangeBytes = 12;
+inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;
+inline constexpr std::size_t kVoteBytes = 96;
+inline constexpr std::size_t kDigestBytes = 32;
+/// Signature, envelope, the body's own fields and FlatBuffers' tables.
+inline constexpr std::size_t kMaxOverheadBytes = 4'096;
+inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kMemberBytes;
+inline constexpr std::size_t kMaxCertificateBytes = kMaxMembers * kVoteBytes;
+
+static_assert(kChunkElements * sizeof(float) + kMaxOverheadBytes <= kMaxFrameBytes);
+static_assert(kLeafBytes + kMaxOverheadBytes <= kMaxFrameBytes);
+static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes + kMaxReducers * kReducerBytes +
+                      kMaxOverheadBytes <=
+                  kMaxFrameBytes,
+              "a plan fits a frame");
+static_assert(kMaxRecordBytes + kMaxCertificateBytes + kMaxOverheadBytes <= kMaxFrameBytes,
+              "a commit fits a frame");
+static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxOverheadBytes <= kMaxFrameBytes,
+              "an offer of a state fits a frame");
+static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes +
+                      kMaxOverheadBytes <=
+                  kMaxFrameBytes,
+              "an offer of a round fits a frame");
+static_assert(kMaxElements <= kMaxChunks * kChunkElements, "chunks cover the largest vector");
+static_assert(kMaxSamples <= UINT64_MAX / kMaxMembers, "a round's samples have a sum");
+static_assert(kMaxBytesPerSecond <= UINT64_MAX / kMaxMembers, "a swarm's bandwidth has a sum");
+static_assert(kMaxReducers <= kMaxMembers && kMaxMembers <= kMaxRanges);
 
 }  // namespace dedloc::wire

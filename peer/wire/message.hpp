@@ -6,6 +6,8 @@
 //            it never throws, never reads past the end, and says why it refused.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -101,7 +103,7 @@ struct Join {
     std::uint32_t freeze =
         0;  ///< counts how often this peer has frozen a contribution of this step
     Samples samples;
-    double loss_sum = 0;
+    double loss_sum = 0;  ///< finite, also when the gradient is not
     bool is_finite = true;
     bool receives = true;
     Digest state;  ///< that the contribution was computed on
@@ -130,8 +132,8 @@ struct ReducerEndpoint {
     Endpoint endpoint;
     bool operator==(const ReducerEndpoint&) const = default;
 };
-/// Who averages what. Chunk c is elements [c × chunk_elements, …) of the vector. A higher attempt of
-/// the same term amends the plan before.
+/// Who averages what. Chunk c is elements [c × chunk_elements, …) of the vector. A higher attempt
+/// of the same term amends the plan before.
 struct Plan {
     Term term;
     std::uint32_t attempt = 0;
@@ -160,7 +162,7 @@ struct Chunk {
     std::uint64_t mix = 0;  ///< gather: of which contributions (mix_of); scatter: freeze
     std::uint32_t chunk = 0;
     std::uint32_t chunk_elements = 0;
-    FloatVector elements;
+    FloatVector elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
     bool operator==(const Chunk&) const = default;
 };
 /// Reducer to coordinator: every chunk of mine is averaged, so every contribution has arrived.
@@ -173,8 +175,8 @@ struct Reduced {
 struct Stalled {
     Term term;
     std::uint32_t attempt = 0;
-    std::vector<std::uint32_t> senders;   ///< whose contribution I miss
-    std::vector<std::uint32_t> reducers;  ///< whose averages I miss
+    std::vector<std::uint32_t> senders;   ///< whose contribution I miss; ascending
+    std::vector<std::uint32_t> reducers;  ///< whose averages I miss; ascending
     bool operator==(const Stalled&) const = default;
 };
 /// Member to coordinator: I hold the whole average (or want none, and have reduced my part).
@@ -253,8 +255,8 @@ using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generatio
                           Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
                           Commit, Finished, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf>;
 
-/// Whether a frame may arrive out of the sender's order, again, or later than others: such a body is
-/// named by its content, so a replay changes nothing.
+/// Whether a frame may arrive out of the sender's order, again, or later than others: such a body
+/// is named by its content, so a replay changes nothing.
 bool is_bulk(const Body& body);
 
 struct Message {
@@ -274,7 +276,23 @@ enum class DecodeError : std::uint8_t {
     kOutOfBounds,   ///< a field is over its limit or contradicts another
     kBadSignature,  ///< not signed by the sender it names
 };
+inline constexpr std::size_t kDecodeErrors = 4;
 const char* describe(DecodeError error);
+
+/// How many frames were refused, by reason.
+class RefusalCounts {
+  public:
+    void count(DecodeError error) { ++counts_[static_cast<std::size_t>(error)]; }
+    std::uint64_t of(DecodeError error) const { return counts_[static_cast<std::size_t>(error)]; }
+    std::uint64_t total() const {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t n : counts_) sum += n;
+        return sum;
+    }
+
+  private:
+    std::array<std::uint64_t, kDecodeErrors> counts_{};
+};
 
 /// Requires key.public_key() == message.sender and every bound of limits.hpp (DEDLOC_CHECK).
 /// Cost: one copy of the body and one signature (0.02 ms + 4 ns a byte).

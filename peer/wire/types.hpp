@@ -67,7 +67,7 @@ struct CommitRecord {
 
 /// The members that decide about the next round.
 std::vector<PeerKey> view_after(const CommitRecord& record);
-/// Over every field, in the order of the struct, little-endian.
+/// Over every field, in the order of the struct, little-endian, after a text of its own.
 Digest digest_of(const CommitRecord& record);
 
 /// One voter's countersignature of a record in a term.
@@ -84,6 +84,13 @@ struct Certificate {
     Term term;
     std::vector<Vote> votes;  ///< ascending by key
     bool operator==(const Certificate&) const = default;
+};
+
+/// A decided round: a line of a ledger.
+struct Decision {
+    CommitRecord record;
+    Certificate certificate;
+    bool operator==(const Decision&) const = default;
 };
 
 /// Begins a history anew at a state that the project names. Signed by the project's key; of two

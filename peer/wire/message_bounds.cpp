@@ -1,0 +1,184 @@
+// What the fields of a message may hold. The encoder demands it of its caller, the decoder of the
+// world.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <variant>
+
+#include "peer/wire/address.hpp"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
+
+namespace dedloc::wire {
+namespace {
+
+bool is_finite_float(std::uint32_t bits) {
+    return std::isfinite(std::bit_cast<float>(bits));
+}
+bool are_usable(const UpdateScalars& scalars) {
+    return is_finite_float(scalars.learning_rate) && is_finite_float(scalars.bias_correction) &&
+           std::bit_cast<float>(scalars.learning_rate) >= 0 &&
+           std::bit_cast<float>(scalars.bias_correction) >= 0;
+}
+
+/// False for NaN too.
+bool is_loss_sum(double loss_sum) {
+    return std::abs(loss_sum) <= kMaxLossSum;
+}
+bool are_samples(Samples samples) {
+    return samples.value() <= kMaxSamples;
+}
+bool is_bandwidth(std::uint64_t bytes_per_second) {
+    return bytes_per_second <= kMaxBytesPerSecond;
+}
+bool is_place(std::uint64_t generation, StepIndex step) {
+    return generation <= kMaxGeneration && step.value() <= kMaxStep;
+}
+/// An address; or nothing at all, with port 0.
+bool is_endpoint(const Endpoint& endpoint) {
+    if (endpoint.host.empty()) return endpoint.port == 0;
+    return endpoint.host.size() <= kMaxHostBytes && is_numeric_address(endpoint.host);
+}
+
+/// Strictly, so nothing is there twice.
+template <class List, class Key>
+bool ascends(const List& list, Key key) {
+    const auto out_of_order = [&](const auto& a, const auto& b) {
+        return !(std::invoke(key, a) < std::invoke(key, b));
+    };
+    return std::adjacent_find(list.begin(), list.end(), out_of_order) == list.end();
+}
+bool are_indices(const std::vector<std::uint32_t>& indices) {
+    return indices.size() <= kMaxMembers && ascends(indices, std::identity{}) &&
+           (indices.empty() || indices.back() < kMaxMembers);
+}
+
+/// Members of a plan or lines of a record.
+template <class List, class Key>
+bool are_members(const List& members, Key key) {
+    if (members.empty() || members.size() > kMaxMembers || !ascends(members, key)) return false;
+    return std::all_of(members.begin(), members.end(), [](const auto& member) {
+        return are_samples(member.samples) && is_loss_sum(member.loss_sum);
+    });
+}
+
+bool is_good(const CommitRecord& record) {
+    return is_place(record.generation, record.step) &&
+           are_members(record.members, &CommitLine::peer) && are_usable(record.scalars);
+}
+bool is_good(const std::optional<CommitRecord>& record) {
+    return !record || is_good(*record);
+}
+bool is_good(const Certificate& certificate) {
+    return !certificate.votes.empty() && certificate.votes.size() <= kMaxMembers &&
+           ascends(certificate.votes, &Vote::voter);
+}
+bool is_good(const GenerationRecord& record) {
+    return record.generation >= 1 && is_place(record.generation, record.step);
+}
+
+/// Every chunk of the plan's vector is in exactly one range, in order.
+bool cover(const std::vector<ChunkRange>& ranges, std::uint64_t chunks, std::size_t members) {
+    if (ranges.size() > kMaxRanges || chunks > kMaxChunks) return false;
+    std::uint64_t covered = 0;
+    for (const ChunkRange& range : ranges) {
+        if (range.member.value() >= members) return false;
+        if (range.first_chunk != covered || range.last_chunk <= range.first_chunk) return false;
+        covered = range.last_chunk;
+    }
+    return covered == chunks;
+}
+
+struct IsGood {
+    bool operator()(const Challenge&) const { return true; }
+    bool operator()(const Hello& m) const {
+        return m.oldest_protocol <= m.newest_protocol && m.role <= Role::kBackbone &&
+               m.result_name.size() <= kMaxResultNameBytes;
+    }
+    bool operator()(const Leave&) const { return true; }
+    bool operator()(const Refusal& m) const { return m.reason.size() <= kMaxReasonBytes; }
+    bool operator()(const Heartbeat& m) const {
+        return are_samples(m.samples) && m.samples_per_second >= 0 &&
+               m.samples_per_second <= static_cast<double>(kMaxSamples) &&
+               is_bandwidth(m.upload_bytes_per_second) &&
+               is_bandwidth(m.download_bytes_per_second) && is_endpoint(m.coordinator);
+    }
+    bool operator()(const Generation& m) const { return is_good(m.generation.record); }
+    bool operator()(const Elect&) const { return true; }
+    bool operator()(const Promise& m) const { return is_good(m.accepted); }
+    bool operator()(const Call&) const { return true; }
+    bool operator()(const Join& m) const {
+        return are_samples(m.samples) && is_loss_sum(m.loss_sum) &&
+               is_bandwidth(m.upload_bytes_per_second) && is_bandwidth(m.download_bytes_per_second);
+    }
+    bool operator()(const Plan& m) const {
+        const bool has_size = m.elements >= 1 && m.elements <= kMaxElements &&
+                              m.chunk_elements >= 1 && m.chunk_elements <= kChunkElements;
+        if (!has_size) return false;
+        const std::uint64_t chunks = (m.elements + m.chunk_elements - 1) / m.chunk_elements;
+        const auto can_be_dialled = [&](const ReducerEndpoint& reducer) {
+            return reducer.member.value() < m.members.size() && reducer.endpoint.port != 0 &&
+                   is_endpoint(reducer.endpoint);
+        };
+        return are_usable(m.scalars) && are_members(m.members, &PlanMember::peer) &&
+               cover(m.ranges, chunks, m.members.size()) && m.reducers.size() <= kMaxReducers &&
+               std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled);
+    }
+    bool operator()(const Cancel&) const { return true; }
+    /// The elements may be anything, NaN too: whoever sums them looks.
+    bool operator()(const Chunk& m) const {
+        return m.phase <= Phase::kGather && m.chunk < kMaxChunks && m.chunk_elements >= 1 &&
+               m.chunk_elements <= kChunkElements && !m.elements.empty() &&
+               m.elements.size() <= m.chunk_elements;
+    }
+    bool operator()(const Reduced&) const { return true; }
+    bool operator()(const Stalled& m) const {
+        return are_indices(m.senders) && are_indices(m.reducers);
+    }
+    bool operator()(const Ready&) const { return true; }
+    bool operator()(const Propose& m) const {
+        const auto is_bit = [](std::uint8_t byte) { return byte <= 1; };
+        const bool has_stays = !m.stays.empty() || m.record.has_value();
+        return has_stays && m.stays.size() <= kMaxMembers &&
+               std::all_of(m.stays.begin(), m.stays.end(), is_bit) && is_good(m.record);
+    }
+    bool operator()(const Accept&) const { return true; }
+    bool operator()(const Commit& m) const { return is_good(m.certificate) && is_good(m.record); }
+    bool operator()(const Finished&) const { return true; }
+    bool operator()(const StateQuery&) const { return true; }
+    bool operator()(const StateOffer& m) const {
+        return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves &&
+               m.bytes > (m.leaves.size() - 1) * kLeafBytes &&
+               m.bytes <= m.leaves.size() * kLeafBytes && is_good(m.record);
+    }
+    bool operator()(const RoundOffer& m) const {
+        return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves && is_good(m.record) &&
+               is_good(m.certificate);
+    }
+    bool operator()(const LeafRequest& m) const { return m.leaf < kMaxLeaves; }
+    bool operator()(const Leaf& m) const {
+        return m.leaf < kMaxLeaves && m.data.size() <= kLeafBytes;
+    }
+};
+
+}  // namespace
+
+bool is_within_bounds(const Message& message) {
+    return is_place(message.generation, message.step) && std::visit(IsGood{}, message.body);
+}
+
+bool is_within_bounds(const VoterState& state) {
+    return is_place(state.generation, state.step) && is_good(state.accepted);
+}
+
+bool is_within_bounds(const SignedGeneration& generation) {
+    return is_good(generation.record);
+}
+
+bool is_within_bounds(const Decision& decision) {
+    return is_good(decision.record) && is_good(decision.certificate);
+}
+
+}  // namespace dedloc::wire

@@ -1,0 +1,52 @@
+// The steps of encode() and decode() one by one, for tests and fuzzing: they reach what a signature
+// guards.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "peer/base/bytes.hpp"
+#include "peer/base/result.hpp"
+#include "peer/wire/message.hpp"
+#include "peer/wire/types.hpp"
+
+namespace dedloc::wire {
+
+// File identifiers: a record is never taken for one of another kind.
+inline constexpr const char* kVoterStateIdentifier = "DLV1";
+inline constexpr const char* kGenerationIdentifier = "DLG1";
+inline constexpr const char* kDecisionIdentifier = "DLD1";
+
+// --- message_pack.cpp ---
+
+/// `room` zeros, then the bytes that the sender signs. Checks no bound.
+Buffer pack(const Message& message, std::size_t room = 0);
+Buffer pack(const VoterState& state);
+Buffer pack(const SignedGeneration& generation);
+Buffer pack(const Decision& decision);
+
+// --- message_unpack.cpp ---
+
+/// Untrusted input. What the verifier accepts, as values; of lists only as much as fits their
+/// limits. Errors: kMalformed; kOutOfBounds for what cannot be a value at all (lists too long or
+/// that should be of one length, numbers of no enumeration).
+Result<Message, DecodeError> unpack(std::span<const std::byte> payload);
+std::optional<VoterState> unpack_voter_state(std::span<const std::byte> bytes);
+std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> bytes);
+std::optional<Decision> unpack_decision(std::span<const std::byte> bytes);
+
+// --- message_bounds.cpp ---
+
+/// Whether a value keeps every bound of limits.hpp and does not contradict itself.
+bool is_within_bounds(const Message& message);
+bool is_within_bounds(const VoterState& state);
+bool is_within_bounds(const SignedGeneration& generation);
+bool is_within_bounds(const Decision& decision);
+
+// --- message.cpp ---
+
+/// decode() of a frame without its signature, whoever signed it.
+Result<Message, DecodeError> decode_unsigned(std::span<const std::byte> payload);
+
+}  // namespace dedloc::wire

@@ -1,0 +1,312 @@
+// Values to FlatBuffers tables.
+#include <flatbuffers/flatbuffers.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages_generated.h"
+#include "peer/wire/message_codec.hpp"
+
+namespace dedloc::wire {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+template <class T>
+using Vector = Offset<flatbuffers::Vector<T>>;
+
+template <class Tag>
+fb::Bytes32 packed(const Bytes32<Tag>& value) {
+    std::array<std::uint8_t, 32> bytes;
+    std::memcpy(bytes.data(), value.bytes.data(), bytes.size());
+    return fb::Bytes32{flatbuffers::span<const std::uint8_t, 32>{bytes}};
+}
+
+fb::Bytes64 packed(const Signature& signature) {
+    std::array<std::uint8_t, 64> bytes;
+    std::memcpy(bytes.data(), signature.data(), bytes.size());
+    return fb::Bytes64{flatbuffers::span<const std::uint8_t, 64>{bytes}};
+}
+
+fb::Term packed(const Term& term) {
+    return {term.number, packed(term.coordinator)};
+}
+
+fb::SignedGeneration packed(const SignedGeneration& signed_one) {
+    const GenerationRecord& record = signed_one.record;
+    return {record.generation, record.step.value(), packed(record.state), packed(record.backbone),
+            packed(signed_one.signature)};
+}
+
+/// A plan's member or a commit's line.
+template <class Member>
+fb::Line line_of(const Member& member) {
+    return {packed(member.peer), member.samples.value(), member.loss_sum};
+}
+
+/// One struct or number of each value.
+template <class Packed, class Value, class Pack>
+std::vector<Packed> packed_list(const std::vector<Value>& values, Pack pack_one) {
+    std::vector<Packed> list;
+    list.reserve(values.size());
+    for (const Value& value : values) list.push_back(pack_one(value));
+    return list;
+}
+
+std::uint8_t as_byte(bool value) {
+    return value ? 1 : 0;
+}
+
+/// Makes the body's table; each call leaves everything that the table points to in `out` first.
+struct Packer {
+    FlatBufferBuilder& out;
+
+    Vector<const fb::Bytes32*> digests(const std::vector<Digest>& values) const {
+        return out.CreateVectorOfStructs(
+            packed_list<fb::Bytes32>(values, [](const Digest& d) { return packed(d); }));
+    }
+    Offset<fb::CommitRecord> record(const CommitRecord& m) const {
+        const auto members = out.CreateVectorOfStructs(
+            packed_list<fb::Line>(m.members, [](const CommitLine& l) { return line_of(l); }));
+        const auto stays = out.CreateVector(packed_list<std::uint8_t>(
+            m.members, [](const CommitLine& l) { return as_byte(l.stays); }));
+        const auto previous_record = packed(m.previous_record);
+        const auto previous_state = packed(m.previous_state);
+        const auto average = packed(m.average);
+        return fb::CreateCommitRecord(out, m.generation, m.step.value(), &previous_record,
+                                      &previous_state, members, stays, &average,
+                                      m.scalars.learning_rate, m.scalars.bias_correction);
+    }
+    /// Nothing is packed as an offset of 0: a field that is not there.
+    Offset<fb::CommitRecord> record(const std::optional<CommitRecord>& m) const {
+        return m ? record(*m) : Offset<fb::CommitRecord>{};
+    }
+    Offset<fb::Certificate> certificate(const Certificate& m) const {
+        const auto votes =
+            out.CreateVectorOfStructs(packed_list<fb::Vote>(m.votes, [](const Vote& vote) {
+                return fb::Vote{packed(vote.voter), packed(vote.signature)};
+            }));
+        const auto term = packed(m.term);
+        return fb::CreateCertificate(out, &term, votes);
+    }
+
+    // One operator for each body.
+
+    Offset<void> operator()(const Challenge& m) const {
+        const auto nonce = packed(m.nonce);
+        return fb::CreateChallenge(out, &nonce).Union();
+    }
+    Offset<void> operator()(const Hello& m) const {
+        const auto nonce = packed(m.nonce);
+        const auto name = out.CreateString(m.result_name);
+        return fb::CreateHello(out, m.oldest_protocol, m.newest_protocol,
+                               static_cast<fb::Role>(m.role), m.receives, m.listening_port, name,
+                               &nonce)
+            .Union();
+    }
+    Offset<void> operator()(const Leave&) const { return fb::CreateLeave(out).Union(); }
+    Offset<void> operator()(const Refusal& m) const {
+        return fb::CreateRefusal(out, out.CreateString(m.reason)).Union();
+    }
+    Offset<void> operator()(const Heartbeat& m) const {
+        const auto state = packed(m.state);
+        const auto head = packed(m.record);
+        const auto term = packed(m.term);
+        const auto host = out.CreateString(m.coordinator.host);
+        return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
+                                   m.samples_per_second, m.upload_bytes_per_second,
+                                   m.download_bytes_per_second, m.may_vote, &term, host,
+                                   m.coordinator.port)
+            .Union();
+    }
+    Offset<void> operator()(const Generation& m) const {
+        const auto generation = packed(m.generation);
+        return fb::CreateGeneration(out, &generation).Union();
+    }
+    Offset<void> operator()(const Elect& m) const {
+        const auto term = packed(m.term);
+        return fb::CreateElect(out, &term).Union();
+    }
+    Offset<void> operator()(const Promise& m) const {
+        const auto accepted = record(m.accepted);
+        const auto term = packed(m.term);
+        const auto promised = packed(m.promised);
+        const auto accepted_in = packed(m.accepted_in);
+        return fb::CreatePromise(out, &term, m.granted, &promised, &accepted_in, accepted).Union();
+    }
+    Offset<void> operator()(const Call& m) const {
+        const auto term = packed(m.term);
+        return fb::CreateCall(out, &term).Union();
+    }
+    Offset<void> operator()(const Join& m) const {
+        const auto term = packed(m.term);
+        const auto state = packed(m.state);
+        return fb::CreateJoin(out, &term, m.freeze, m.samples.value(), m.loss_sum, m.is_finite,
+                              m.receives, &state, m.upload_bytes_per_second,
+                              m.download_bytes_per_second)
+            .Union();
+    }
+    Offset<void> operator()(const Plan& m) const {
+        const auto members = out.CreateVectorOfStructs(
+            packed_list<fb::Line>(m.members, [](const PlanMember& p) { return line_of(p); }));
+        const auto freezes = out.CreateVector(
+            packed_list<std::uint32_t>(m.members, [](const PlanMember& p) { return p.freeze; }));
+        const auto receives = out.CreateVector(packed_list<std::uint8_t>(
+            m.members, [](const PlanMember& p) { return as_byte(p.receives); }));
+        const auto ranges =
+            out.CreateVectorOfStructs(packed_list<fb::Range>(m.ranges, [](const ChunkRange& r) {
+                return fb::Range{r.member.value(), r.first_chunk, r.last_chunk};
+            }));
+        std::vector<Offset<fb::Reducer>> reducers;
+        reducers.reserve(m.reducers.size());
+        for (const ReducerEndpoint& reducer : m.reducers) {
+            const auto host = out.CreateString(reducer.endpoint.host);
+            reducers.push_back(
+                fb::CreateReducer(out, reducer.member.value(), host, reducer.endpoint.port));
+        }
+        const auto packed_reducers = out.CreateVector(reducers);
+        const auto term = packed(m.term);
+        return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
+                              m.scalars.learning_rate, m.scalars.bias_correction, members, freezes,
+                              receives, ranges, packed_reducers)
+            .Union();
+    }
+    Offset<void> operator()(const Cancel& m) const {
+        const auto term = packed(m.term);
+        return fb::CreateCancel(out, &term).Union();
+    }
+    Offset<void> operator()(const Chunk& m) const {
+        const auto elements = out.CreateVector(m.elements);
+        return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.mix, m.chunk,
+                               m.chunk_elements, elements)
+            .Union();
+    }
+    Offset<void> operator()(const Reduced& m) const {
+        const auto term = packed(m.term);
+        return fb::CreateReduced(out, &term, m.attempt).Union();
+    }
+    Offset<void> operator()(const Stalled& m) const {
+        const auto senders = out.CreateVector(m.senders);
+        const auto reducers = out.CreateVector(m.reducers);
+        const auto term = packed(m.term);
+        return fb::CreateStalled(out, &term, m.attempt, senders, reducers).Union();
+    }
+    Offset<void> operator()(const Ready& m) const {
+        const auto term = packed(m.term);
+        const auto average = packed(m.average);
+        return fb::CreateReady(out, &term, m.attempt, &average).Union();
+    }
+    Offset<void> operator()(const Propose& m) const {
+        const auto stays = out.CreateVector(m.stays);
+        const auto whole = record(m.record);
+        const auto term = packed(m.term);
+        const auto digest = packed(m.digest);
+        const auto average = packed(m.average);
+        const auto previous = packed(m.previous_state);
+        return fb::CreatePropose(out, &term, m.attempt, &digest, &average, &previous, stays, whole)
+            .Union();
+    }
+    Offset<void> operator()(const Accept& m) const {
+        const auto term = packed(m.term);
+        const auto digest = packed(m.digest);
+        const auto signature = packed(m.signature);
+        return fb::CreateAccept(out, &term, &digest, &signature).Union();
+    }
+    Offset<void> operator()(const Commit& m) const {
+        const auto proof = certificate(m.certificate);
+        const auto whole = record(m.record);
+        const auto digest = packed(m.digest);
+        return fb::CreateCommit(out, &digest, proof, whole).Union();
+    }
+    Offset<void> operator()(const Finished& m) const {
+        const auto state = packed(m.state);
+        return fb::CreateFinished(out, &state).Union();
+    }
+    Offset<void> operator()(const StateQuery& m) const {
+        return fb::CreateStateQuery(out, m.has_state).Union();
+    }
+    Offset<void> operator()(const StateOffer& m) const {
+        const auto leaves = digests(m.leaves);
+        const auto whole = record(m.record);
+        return fb::CreateStateOffer(out, m.bytes, leaves, whole).Union();
+    }
+    Offset<void> operator()(const RoundOffer& m) const {
+        const auto whole = record(m.record);
+        const auto proof = certificate(m.certificate);
+        const auto leaves = digests(m.leaves);
+        return fb::CreateRoundOffer(out, whole, proof, leaves).Union();
+    }
+    Offset<void> operator()(const LeafRequest& m) const {
+        const auto root = packed(m.root);
+        return fb::CreateLeafRequest(out, &root, m.leaf).Union();
+    }
+    Offset<void> operator()(const Leaf& m) const {
+        const auto data =
+            out.CreateVector(reinterpret_cast<const std::uint8_t*>(m.data.data()), m.data.size());
+        const auto root = packed(m.root);
+        return fb::CreateLeaf(out, &root, m.leaf, data).Union();
+    }
+};
+
+Buffer bytes_of(const FlatBufferBuilder& out, std::size_t room = 0) {
+    Buffer bytes(room + out.GetSize());
+    std::memcpy(bytes.data() + room, out.GetBufferPointer(), out.GetSize());
+    return bytes;
+}
+
+/// Enough for the bulk at once, so that a builder need not grow and copy.
+std::size_t size_hint(const Body& body) {
+    constexpr std::size_t kRest = 1'024;
+    if (const auto* chunk = std::get_if<Chunk>(&body)) {
+        return chunk->elements.size() * sizeof(float) + kRest;
+    }
+    if (const auto* leaf = std::get_if<Leaf>(&body)) return leaf->data.size() + kRest;
+    return kRest;
+}
+
+}  // namespace
+
+Buffer pack(const Message& message, std::size_t room) {
+    FlatBufferBuilder out(size_hint(message.body));
+    const auto body = std::visit(Packer{out}, message.body);
+    const auto run = packed(message.run);
+    const auto sender = packed(message.sender);
+    // The union's tags follow the order of the variant's alternatives, after NONE.
+    static_assert(static_cast<std::size_t>(fb::Body::MAX) == std::variant_size_v<Body>);
+    const auto tag = static_cast<fb::Body>(message.body.index() + 1);
+    out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
+                                 message.sequence, &sender, tag, body));
+    return bytes_of(out, room);
+}
+
+Buffer pack(const VoterState& state) {
+    FlatBufferBuilder out(1'024);
+    const auto accepted = Packer{out}.record(state.accepted);
+    const auto promised = packed(state.promised);
+    const auto accepted_in = packed(state.accepted_in);
+    out.Finish(fb::CreateVoterState(out, state.generation, state.step.value(), state.may_vote,
+                                    &promised, &accepted_in, accepted),
+               kVoterStateIdentifier);
+    return bytes_of(out);
+}
+
+Buffer pack(const SignedGeneration& generation) {
+    FlatBufferBuilder out(1'024);
+    const auto record = packed(generation);
+    out.Finish(fb::CreateGeneration(out, &record), kGenerationIdentifier);
+    return bytes_of(out);
+}
+
+Buffer pack(const Decision& decision) {
+    FlatBufferBuilder out(1'024);
+    const auto record = Packer{out}.record(decision.record);
+    const auto certificate = Packer{out}.certificate(decision.certificate);
+    out.Finish(fb::CreateDecision(out, record, certificate), kDecisionIdentifier);
+    return bytes_of(out);
+}
+
+}  // namespace dedloc::wire

@@ -1,0 +1,367 @@
+// FlatBuffers tables to values. The verifier has seen the bytes before anything here reads them.
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "messages_generated.h"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
+
+namespace dedloc::wire {
+namespace {
+
+/// Deeper and more than any message needs: message, body, record, certificate, reducers.
+constexpr flatbuffers::uoffset_t kMaxDepth = 8;
+constexpr flatbuffers::uoffset_t kMaxTables = 2 * kMaxReducers + 8;
+
+/// The bytes where FlatBuffers may read them: aligned as a builder leaves them.
+class Aligned {
+  public:
+    explicit Aligned(std::span<const std::byte> bytes) : bytes_(bytes) {
+        if (reinterpret_cast<std::uintptr_t>(bytes.data()) % sizeof(std::uint64_t) == 0) return;
+        copy_.resize((bytes.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+        std::memcpy(copy_.data(), bytes.data(), bytes.size());
+        bytes_ = std::as_bytes(std::span{copy_}).first(bytes.size());
+    }
+    /// The root, or null if the verifier finds any offset or length that it does not like.
+    template <class Table>
+    const Table* root(const char* identifier) const {
+        const auto* data = reinterpret_cast<const std::uint8_t*>(bytes_.data());
+        flatbuffers::Verifier verifier(data, bytes_.size(), kMaxDepth, kMaxTables);
+        if (!verifier.VerifyBuffer<Table>(identifier)) return nullptr;
+        return flatbuffers::GetRoot<Table>(data);
+    }
+
+  private:
+    std::span<const std::byte> bytes_;
+    std::vector<std::uint64_t> copy_;
+};
+
+template <class Value>
+Value unpacked(const fb::Bytes32& packed) {
+    Value value;
+    std::memcpy(value.bytes.data(), packed.bytes()->data(), value.bytes.size());
+    return value;
+}
+
+Signature unpacked(const fb::Bytes64& packed) {
+    Signature signature;
+    std::memcpy(signature.data(), packed.bytes()->data(), signature.size());
+    return signature;
+}
+
+Term unpacked(const fb::Term& t) {
+    return {.number = t.number(), .coordinator = unpacked<PeerKey>(t.coordinator())};
+}
+
+SignedGeneration unpacked(const fb::SignedGeneration& t) {
+    return {.record = {.generation = t.generation(),
+                       .step = StepIndex{t.step()},
+                       .state = unpacked<Digest>(t.state()),
+                       .backbone = unpacked<PeerKey>(t.backbone())},
+            .signature = unpacked(t.signature())};
+}
+
+UpdateScalars scalars_of(std::uint32_t learning_rate, std::uint32_t bias_correction) {
+    return {.learning_rate = learning_rate, .bias_correction = bias_correction};
+}
+
+/// Turns tables into values. A list over its limit makes the whole fail, and is not copied.
+class Unpacker {
+  public:
+    bool has_failed() const { return has_failed_; }
+
+    void require(bool is_good) { has_failed_ = has_failed_ || !is_good; }
+
+    /// Each element as `unpack_one` makes it; nothing if there are more than `limit`.
+    template <class Value, class Packed, class Unpack>
+    std::vector<Value> list(const flatbuffers::Vector<Packed>& packed, std::size_t limit,
+                            Unpack unpack_one) {
+        require(packed.size() <= limit);
+        std::vector<Value> values;
+        if (has_failed_) return values;
+        values.reserve(packed.size());
+        for (const auto& element : packed) values.push_back(unpack_one(element));
+        return values;
+    }
+    /// Numbers as they are.
+    template <class Value>
+    std::vector<Value> list(const flatbuffers::Vector<Value>& packed, std::size_t limit) {
+        require(packed.size() <= limit);
+        if (has_failed_) return {};
+        return {packed.data(), packed.data() + packed.size()};
+    }
+    std::string text(const flatbuffers::String& packed, std::size_t limit) {
+        require(packed.size() <= limit);
+        return has_failed_ ? std::string{} : packed.str();
+    }
+    bool yes_or_no(std::uint8_t byte) {
+        require(byte <= 1);
+        return byte == 1;
+    }
+    std::vector<Digest> leaves(const flatbuffers::Vector<const fb::Bytes32*>& packed) {
+        return list<Digest>(packed, kMaxLeaves,
+                            [](const fb::Bytes32* d) { return unpacked<Digest>(*d); });
+    }
+    CommitRecord record(const fb::CommitRecord& t) {
+        CommitRecord record{
+            .generation = t.generation(),
+            .step = StepIndex{t.step()},
+            .previous_record = unpacked<Digest>(*t.previous_record()),
+            .previous_state = unpacked<Digest>(*t.previous_state()),
+            .members = {},
+            .average = unpacked<Digest>(*t.average()),
+            .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits())};
+        require(t.stays()->size() == t.members()->size());
+        record.members = list<CommitLine>(*t.members(), kMaxMembers, [](const fb::Line* line) {
+            return CommitLine{.peer = unpacked<PeerKey>(line->peer()),
+                              .samples = Samples{line->samples()},
+                              .loss_sum = line->loss_sum()};
+        });
+        for (flatbuffers::uoffset_t i = 0; i < record.members.size(); ++i) {
+            record.members[i].stays = yes_or_no(t.stays()->Get(i));
+        }
+        return record;
+    }
+    std::optional<CommitRecord> record(const fb::CommitRecord* t) {
+        return t == nullptr ? std::nullopt : std::optional{record(*t)};
+    }
+    Certificate certificate(const fb::Certificate& t) {
+        return {.term = unpacked(*t.term()),
+                .votes = list<Vote>(*t.votes(), kMaxMembers, [](const fb::Vote* vote) {
+                    return Vote{.voter = unpacked<PeerKey>(vote->voter()),
+                                .signature = unpacked(vote->signature())};
+                })};
+    }
+
+    // One function for each body.
+
+    Body body(const fb::Challenge& t) { return Challenge{unpacked<Digest>(*t.nonce())}; }
+    Body body(const fb::Hello& t) {
+        require(t.role() <= fb::Role::MAX);
+        return Hello{.oldest_protocol = t.oldest_protocol(),
+                     .newest_protocol = t.newest_protocol(),
+                     .role = static_cast<Role>(t.role()),
+                     .receives = t.receives(),
+                     .listening_port = t.listening_port(),
+                     .result_name = text(*t.result_name(), kMaxResultNameBytes),
+                     .nonce = unpacked<Digest>(*t.nonce())};
+    }
+    Body body(const fb::Leave&) { return Leave{}; }
+    Body body(const fb::Refusal& t) { return Refusal{text(*t.reason(), kMaxReasonBytes)}; }
+    Body body(const fb::Heartbeat& t) {
+        return Heartbeat{.has_state = t.has_state(),
+                         .state = unpacked<Digest>(*t.state()),
+                         .record = unpacked<Digest>(*t.record()),
+                         .samples = Samples{t.samples()},
+                         .samples_per_second = t.samples_per_second(),
+                         .upload_bytes_per_second = t.upload_bytes_per_second(),
+                         .download_bytes_per_second = t.download_bytes_per_second(),
+                         .may_vote = t.may_vote(),
+                         .term = unpacked(*t.term()),
+                         .coordinator = {.host = text(*t.coordinator_host(), kMaxHostBytes),
+                                         .port = t.coordinator_port()}};
+    }
+    Body body(const fb::Generation& t) { return Generation{unpacked(*t.generation())}; }
+    Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }
+    Body body(const fb::Promise& t) {
+        return Promise{.term = unpacked(*t.term()),
+                       .granted = t.granted(),
+                       .promised = unpacked(*t.promised()),
+                       .accepted_in = unpacked(*t.accepted_in()),
+                       .accepted = record(t.accepted())};
+    }
+    Body body(const fb::Call& t) { return Call{unpacked(*t.term())}; }
+    Body body(const fb::Join& t) {
+        return Join{.term = unpacked(*t.term()),
+                    .freeze = t.freeze(),
+                    .samples = Samples{t.samples()},
+                    .loss_sum = t.loss_sum(),
+                    .is_finite = t.is_finite(),
+                    .receives = t.receives(),
+                    .state = unpacked<Digest>(*t.state()),
+                    .upload_bytes_per_second = t.upload_bytes_per_second(),
+                    .download_bytes_per_second = t.download_bytes_per_second()};
+    }
+    Body body(const fb::Plan& t);
+    Body body(const fb::Cancel& t) { return Cancel{unpacked(*t.term())}; }
+    Body body(const fb::Chunk& t) {
+        require(t.phase() <= fb::Phase::MAX);
+        return Chunk{.phase = static_cast<Phase>(t.phase()),
+                     .mix = t.mix(),
+                     .chunk = t.chunk(),
+                     .chunk_elements = t.chunk_elements(),
+                     .elements = list(*t.elements(), kChunkElements)};
+    }
+    Body body(const fb::Reduced& t) {
+        return Reduced{.term = unpacked(*t.term()), .attempt = t.attempt()};
+    }
+    Body body(const fb::Stalled& t) {
+        return Stalled{.term = unpacked(*t.term()),
+                       .attempt = t.attempt(),
+                       .senders = list(*t.senders(), kMaxMembers),
+                       .reducers = list(*t.reducers(), kMaxMembers)};
+    }
+    Body body(const fb::Ready& t) {
+        return Ready{.term = unpacked(*t.term()),
+                     .attempt = t.attempt(),
+                     .average = unpacked<Digest>(*t.average())};
+    }
+    Body body(const fb::Propose& t) {
+        return Propose{.term = unpacked(*t.term()),
+                       .attempt = t.attempt(),
+                       .digest = unpacked<Digest>(*t.digest()),
+                       .average = unpacked<Digest>(*t.average()),
+                       .previous_state = unpacked<Digest>(*t.previous_state()),
+                       .stays = list(*t.stays(), kMaxMembers),
+                       .record = record(t.record())};
+    }
+    Body body(const fb::Accept& t) {
+        return Accept{.term = unpacked(*t.term()),
+                      .digest = unpacked<Digest>(*t.digest()),
+                      .signature = unpacked(*t.signature())};
+    }
+    Body body(const fb::Commit& t) {
+        return Commit{.digest = unpacked<Digest>(*t.digest()),
+                      .certificate = certificate(*t.certificate()),
+                      .record = record(t.record())};
+    }
+    Body body(const fb::Finished& t) { return Finished{unpacked<Digest>(*t.state())}; }
+    Body body(const fb::StateQuery& t) { return StateQuery{t.has_state()}; }
+    Body body(const fb::StateOffer& t) {
+        return StateOffer{
+            .bytes = t.bytes(), .leaves = leaves(*t.leaves()), .record = record(t.record())};
+    }
+    Body body(const fb::RoundOffer& t) {
+        return RoundOffer{.record = record(*t.record()),
+                          .certificate = certificate(*t.certificate()),
+                          .leaves = leaves(*t.leaves())};
+    }
+    Body body(const fb::LeafRequest& t) {
+        return LeafRequest{.root = unpacked<Digest>(*t.root()), .leaf = t.leaf()};
+    }
+    Body body(const fb::Leaf& t) {
+        require(t.data()->size() <= kLeafBytes);
+        Leaf leaf{.root = unpacked<Digest>(*t.root()), .leaf = t.leaf(), .data = {}};
+        const auto* first = reinterpret_cast<const std::byte*>(t.data()->data());
+        if (!has_failed_) leaf.data.assign(first, first + t.data()->size());
+        return leaf;
+    }
+
+  private:
+    bool has_failed_ = false;
+};
+
+Body Unpacker::body(const fb::Plan& t) {
+    Plan plan{.term = unpacked(*t.term()),
+              .attempt = t.attempt(),
+              .elements = t.elements(),
+              .chunk_elements = t.chunk_elements(),
+              .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits()),
+              .members = {},
+              .ranges = {},
+              .reducers = {}};
+    require(t.freezes()->size() == t.members()->size());
+    require(t.receives()->size() == t.members()->size());
+    plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {
+        return PlanMember{.peer = unpacked<PeerKey>(line->peer()),
+                          .samples = Samples{line->samples()},
+                          .loss_sum = line->loss_sum()};
+    });
+    for (flatbuffers::uoffset_t i = 0; i < plan.members.size(); ++i) {
+        plan.members[i].freeze = t.freezes()->Get(i);
+        plan.members[i].receives = yes_or_no(t.receives()->Get(i));
+    }
+    plan.ranges = list<ChunkRange>(*t.ranges(), kMaxRanges, [](const fb::Range* range) {
+        return ChunkRange{.member = PeerIndex{range->member()},
+                          .first_chunk = range->first_chunk(),
+                          .last_chunk = range->last_chunk()};
+    });
+    plan.reducers =
+        list<ReducerEndpoint>(*t.reducers(), kMaxReducers, [this](const fb::Reducer* reducer) {
+            return ReducerEndpoint{.member = PeerIndex{reducer->member()},
+                                   .endpoint = {.host = text(*reducer->host(), kMaxHostBytes),
+                                                .port = reducer->port()}};
+        });
+    return plan;
+}
+
+/// Calls `use` with the body's table; false if it is none of these.
+template <class... Tables, class Use>
+bool with_body_of(const fb::Message& m, Use use) {
+    const auto is_this = [&]<class Table>(const Table* body) {
+        if (m.body_type() != fb::BodyTraits<Table>::enum_value) return false;
+        use(*body);
+        return true;
+    };
+    return (is_this(m.body_as<Tables>()) || ...);
+}
+
+template <class Use>
+bool with_body(const fb::Message& m, Use use) {
+    return with_body_of<fb::Challenge, fb::Hello, fb::Leave, fb::Refusal, fb::Heartbeat,
+                        fb::Generation, fb::Elect, fb::Promise, fb::Call, fb::Join, fb::Plan,
+                        fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
+                        fb::Accept, fb::Commit, fb::Finished, fb::StateQuery, fb::StateOffer,
+                        fb::RoundOffer, fb::LeafRequest, fb::Leaf>(m, use);
+}
+
+}  // namespace
+
+Result<Message, DecodeError> unpack(std::span<const std::byte> payload) {
+    const Aligned bytes(payload);
+    const auto* table = bytes.root<fb::Message>(nullptr);
+    if (table == nullptr) return Failure{DecodeError::kMalformed};
+    Message message{.run = unpacked<RunId>(*table->run()),
+                    .generation = table->generation(),
+                    .step = StepIndex{table->step()},
+                    .sequence = table->sequence(),
+                    .sender = unpacked<PeerKey>(*table->sender()),
+                    .body = {}};
+    Unpacker unpacker;
+    const bool is_known =
+        with_body(*table, [&](const auto& body) { message.body = unpacker.body(body); });
+    if (!is_known) return Failure{DecodeError::kMalformed};
+    if (unpacker.has_failed()) return Failure{DecodeError::kOutOfBounds};
+    return message;
+}
+
+std::optional<VoterState> unpack_voter_state(std::span<const std::byte> input) {
+    const Aligned bytes(input);
+    const auto* table = bytes.root<fb::VoterState>(kVoterStateIdentifier);
+    if (table == nullptr) return std::nullopt;
+    Unpacker unpacker;
+    VoterState state{.generation = table->generation(),
+                     .step = StepIndex{table->step()},
+                     .may_vote = table->may_vote(),
+                     .promised = unpacked(*table->promised()),
+                     .accepted_in = unpacked(*table->accepted_in()),
+                     .accepted = unpacker.record(table->accepted())};
+    if (unpacker.has_failed()) return std::nullopt;
+    return state;
+}
+
+std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> input) {
+    const Aligned bytes(input);
+    const auto* table = bytes.root<fb::Generation>(kGenerationIdentifier);
+    if (table == nullptr) return std::nullopt;
+    return unpacked(*table->generation());
+}
+
+std::optional<Decision> unpack_decision(std::span<const std::byte> input) {
+    const Aligned bytes(input);
+    const auto* table = bytes.root<fb::Decision>(kDecisionIdentifier);
+    if (table == nullptr) return std::nullopt;
+    Unpacker unpacker;
+    Decision decision{.record = unpacker.record(*table->record()),
+                      .certificate = unpacker.certificate(*table->certificate())};
+    if (unpacker.has_failed()) return std::nullopt;
+    return decision;
+}
+
+}  // namespace dedloc::wire

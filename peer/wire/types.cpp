@@ -1,0 +1,83 @@
+#include "peer/wire/types.hpp"
+
+#include <string_view>
+
+#include "peer/base/bytes.hpp"
+
+// Each digest begins with a text of its own: a signature of one thing is never one of another.
+namespace dedloc {
+namespace {
+
+void write_term(ByteWriter& out, const Term& term) {
+    out.write(term.number);
+    out.append(term.coordinator.bytes);
+}
+
+ByteWriter begin(std::string_view preamble) {
+    ByteWriter out;
+    out.append(bytes_of(preamble));
+    return out;
+}
+
+Digest finish(ByteWriter out) {
+    return blake2b(std::move(out).finish());
+}
+
+}  // namespace
+
+std::vector<PeerKey> view_after(const CommitRecord& record) {
+    std::vector<PeerKey> view;
+    for (const CommitLine& line : record.members) {
+        if (line.stays) view.push_back(line.peer);
+    }
+    return view;
+}
+
+Digest digest_of(const CommitRecord& record) {
+    ByteWriter out = begin("DeDLOC@home commit 1\n");
+    out.write(record.generation);
+    out.write(record.step.value());
+    out.append(record.previous_record.bytes);
+    out.append(record.previous_state.bytes);
+    out.write(std::uint64_t{record.members.size()});
+    for (const CommitLine& line : record.members) {
+        out.append(line.peer.bytes);
+        out.write(line.samples.value());
+        out.write(line.loss_sum);
+        out.write(static_cast<std::uint8_t>(line.stays ? 1 : 0));
+    }
+    out.append(record.average.bytes);
+    out.write(record.scalars.learning_rate);
+    out.write(record.scalars.bias_correction);
+    return finish(std::move(out));
+}
+
+std::array<std::byte, 32> vote_bytes(const RunId& run, const Term& term, const Digest& record) {
+    ByteWriter out = begin("DeDLOC@home vote 1\n");
+    out.append(run.bytes);
+    write_term(out, term);
+    out.append(record.bytes);
+    return finish(std::move(out)).bytes;
+}
+
+Digest digest_of(const RunId& run, const GenerationRecord& record) {
+    ByteWriter out = begin("DeDLOC@home generation 1\n");
+    out.append(run.bytes);
+    out.write(record.generation);
+    out.write(record.step.value());
+    out.append(record.state.bytes);
+    out.append(record.backbone.bytes);
+    return finish(std::move(out));
+}
+
+Head genesis(const RunId& run, const PeerKey& backbone) {
+    ByteWriter out = begin("DeDLOC@home genesis 1\n");
+    out.append(run.bytes);
+    out.append(backbone.bytes);
+    return {.generation = 0,
+            .step = StepIndex{0},
+            .record = finish(std::move(out)),
+            .view = {backbone}};
+}
+
+}  // namespace dedloc

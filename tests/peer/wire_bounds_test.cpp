@@ -1,0 +1,451 @@
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/wire/address.hpp"
+#include "peer/wire/history.hpp"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message.hpp"
+#include "peer/wire/message_codec.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+using namespace dedloc;
+using namespace dedloc::tests;
+using namespace dedloc::wire;
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t kNanBits = 0x7fc00000u;
+constexpr std::uint32_t kInfinityBits = 0x7f800000u;
+constexpr std::uint32_t kMinusOneBits = 0xbf800000u;
+
+/// What a receiver says of a body that a sender signed without asking a bound.
+bool is_accepted(const Message& message) {
+    Buffer frame = pack(message, kSignatureBytes);
+    const Signature signature = test_key().sign(std::span{frame}.subspan(kSignatureBytes));
+    std::copy(signature.begin(), signature.end(), frame.begin());
+    const auto decoded = decode(frame);
+    if (!decoded) REQUIRE(decoded.reason() == DecodeError::kOutOfBounds);
+    return decoded.has_value();
+}
+bool is_accepted(Body body) {
+    return is_accepted(WireSamples{1}.message(std::move(body), test_key()));
+}
+
+/// A good body of this kind.
+template <class M>
+M good() {
+    M body;
+    WireSamples{2}.make(body);
+    return body;
+}
+
+/// A good body, changed.
+template <class M, class Change>
+bool accepts(Change change) {
+    M body = good<M>();
+    REQUIRE(is_accepted(body));
+    change(body);
+    return is_accepted(body);
+}
+
+/// A field may be `limit` and not `beyond`.
+template <class M, class Field, class Value>
+void check_limit(Field field, Value limit, Value beyond) {
+    REQUIRE(accepts<M>([&](M& m) { std::invoke(field, m) = limit; }));
+    REQUIRE_FALSE(accepts<M>([&](M& m) { std::invoke(field, m) = beyond; }));
+}
+
+std::vector<PeerKey> ascending_keys(std::size_t count) {
+    std::vector<PeerKey> keys(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        keys[i].bytes[0] = static_cast<std::byte>(i >> 8);
+        keys[i].bytes[1] = static_cast<std::byte>(i);
+    }
+    return keys;
+}
+
+/// Every bound of a record, wherever it travels: `put` makes a body that carries it.
+template <class Put>
+void check_record_bounds(Put put) {
+    const CommitRecord one = good<CommitRecord>();
+    const auto with = [&](auto change) {
+        CommitRecord record = one;
+        change(record);
+        return is_accepted(put(record));
+    };
+    const auto members = [](std::size_t count) {
+        return [count](CommitRecord& r) {
+            r.members.clear();
+            for (const PeerKey& key : ascending_keys(count)) r.members.push_back({key, Samples{0}});
+        };
+    };
+    REQUIRE(with([](CommitRecord&) {}));
+    REQUIRE(with(members(kMaxMembers)));
+    REQUIRE_FALSE(with(members(kMaxMembers + 1)));
+    REQUIRE_FALSE(with(members(0)));
+    REQUIRE_FALSE(with([](CommitRecord& r) { r.members.push_back(r.members.back()); }));
+    REQUIRE_FALSE(with([](CommitRecord& r) { r.members.push_back({PeerKey{}, Samples{0}}); }));
+    REQUIRE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples}; }));
+    REQUIRE_FALSE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples + 1}; }));
+    REQUIRE(with([](CommitRecord& r) { r.members[0].loss_sum = -kMaxLossSum; }));
+    for (const double bad : {kNan, kInfinity, -kInfinity, std::nextafter(kMaxLossSum, kInfinity)}) {
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.members[0].loss_sum = bad; }));
+    }
+    for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.learning_rate = bad; }));
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.bias_correction = bad; }));
+    }
+    REQUIRE(with([](CommitRecord& r) { r.step = StepIndex{kMaxStep}; }));
+    REQUIRE_FALSE(with([](CommitRecord& r) { r.step = StepIndex{kMaxStep + 1}; }));
+    REQUIRE_FALSE(with([](CommitRecord& r) { r.generation = kMaxGeneration + 1; }));
+}
+
+template <class Put>
+void check_certificate_bounds(Put put) {
+    const auto votes = [&](std::vector<PeerKey> keys) {
+        Certificate certificate;
+        for (const PeerKey& key : keys) certificate.votes.push_back({.voter = key});
+        return is_accepted(put(certificate));
+    };
+    REQUIRE(votes(ascending_keys(kMaxMembers)));
+    REQUIRE_FALSE(votes(ascending_keys(kMaxMembers + 1)));
+    REQUIRE_FALSE(votes({}));
+    const auto two = ascending_keys(2);
+    REQUIRE_FALSE(votes({two[1], two[0]}));
+    REQUIRE_FALSE(votes({two[1], two[1]}));
+}
+
+}  // namespace
+
+TEST_CASE("the envelope's numbers are bounded", "[wire]") {
+    Message message = WireSamples{3}.message(Leave{}, test_key());
+    message.step = StepIndex{kMaxStep};
+    message.generation = kMaxGeneration;
+    REQUIRE(is_accepted(message));
+    message.step = StepIndex{kMaxStep + 1};
+    REQUIRE_FALSE(is_accepted(message));
+    message.step = StepIndex{0};
+    message.generation = kMaxGeneration + 1;
+    REQUIRE_FALSE(is_accepted(message));
+}
+
+TEST_CASE("every bound of what links say is kept", "[wire]") {
+    check_limit<Hello>(&Hello::result_name, std::string(kMaxResultNameBytes, 'x'),
+                       std::string(kMaxResultNameBytes + 1, 'x'));
+    check_limit<Hello>(&Hello::role, Role::kBackbone, static_cast<Role>(3));
+    REQUIRE(accepts<Hello>([](Hello& m) { m.newest_protocol = m.oldest_protocol; }));
+    REQUIRE_FALSE(accepts<Hello>([](Hello& m) {
+        m.oldest_protocol = 3;
+        m.newest_protocol = 2;
+    }));
+    check_limit<Refusal>(&Refusal::reason, std::string(kMaxReasonBytes, 'x'),
+                         std::string(kMaxReasonBytes + 1, 'x'));
+}
+
+TEST_CASE("every bound of a heartbeat is kept", "[wire]") {
+    check_limit<Heartbeat>(&Heartbeat::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
+    const double most = static_cast<double>(kMaxSamples);
+    for (const double bad : {kNan, kInfinity, -1.0, std::nextafter(most, kInfinity)}) {
+        check_limit<Heartbeat>(&Heartbeat::samples_per_second, most, bad);
+    }
+    check_limit<Heartbeat>(&Heartbeat::upload_bytes_per_second, kMaxBytesPerSecond,
+                           kMaxBytesPerSecond + 1);
+    check_limit<Heartbeat>(&Heartbeat::download_bytes_per_second, kMaxBytesPerSecond,
+                           kMaxBytesPerSecond + 1);
+    const Endpoint good_one{"192.0.2.7", 4'000};
+    for (const Endpoint& bad : {Endpoint{"", 4'000}, Endpoint{"example.org", 4'000},
+                                Endpoint{std::string(kMaxHostBytes + 1, '1'), 4'000}}) {
+        check_limit<Heartbeat>(&Heartbeat::coordinator, good_one, bad);
+    }
+    REQUIRE(accepts<Heartbeat>([](Heartbeat& m) { m.coordinator = {}; }));
+    REQUIRE(accepts<Heartbeat>([](Heartbeat& m) { m.coordinator = {"::1", 0}; }));
+}
+
+TEST_CASE("every bound of a generation is kept", "[wire]") {
+    check_limit<Generation>(
+        [](Generation & m) -> auto& { return m.generation.record.generation; }, kMaxGeneration,
+        kMaxGeneration + 1);
+    check_limit<Generation>(
+        [](Generation & m) -> auto& { return m.generation.record.generation; }, std::uint64_t{1},
+        std::uint64_t{0});
+    check_limit<Generation>(
+        [](Generation & m) -> auto& { return m.generation.record.step; }, StepIndex{kMaxStep},
+        StepIndex{kMaxStep + 1});
+}
+
+TEST_CASE("every bound of a record is kept in each message that carries one", "[wire]") {
+    check_record_bounds([](const CommitRecord& r) {
+        Promise body = good<Promise>();
+        body.accepted = r;
+        return body;
+    });
+    check_record_bounds([](const CommitRecord& r) {
+        Propose body = good<Propose>();
+        body.record = r;
+        return body;
+    });
+    check_record_bounds([](const CommitRecord& r) {
+        Commit body = good<Commit>();
+        body.record = r;
+        return body;
+    });
+    check_record_bounds([](const CommitRecord& r) {
+        StateOffer body = good<StateOffer>();
+        body.record = r;
+        return body;
+    });
+    check_record_bounds([](const CommitRecord& r) {
+        RoundOffer body = good<RoundOffer>();
+        body.record = r;
+        return body;
+    });
+}
+
+TEST_CASE("every bound of a certificate is kept in each message that carries one", "[wire]") {
+    check_certificate_bounds([](const Certificate& c) {
+        Commit body = good<Commit>();
+        body.certificate = c;
+        return body;
+    });
+    check_certificate_bounds([](const Certificate& c) {
+        RoundOffer body = good<RoundOffer>();
+        body.certificate = c;
+        return body;
+    });
+}
+
+TEST_CASE("every bound of a round's messages is kept", "[wire]") {
+    check_limit<Join>(&Join::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
+    for (const double bad : {kNan, kInfinity, -kInfinity}) {
+        check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
+    }
+    check_limit<Join>(&Join::upload_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
+    check_limit<Join>(&Join::download_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
+
+    check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
+    const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
+    check_limit<Chunk>(&Chunk::chunk, chunks - 1, chunks);
+    const auto elements = static_cast<std::uint32_t>(kChunkElements);
+    check_limit<Chunk>(&Chunk::chunk_elements, elements, elements + 1);
+    const auto chunk_of = [](std::uint32_t capacity, std::size_t count) {
+        Chunk chunk;
+        chunk.chunk_elements = capacity;
+        chunk.elements.resize(count);
+        return is_accepted(chunk);
+    };
+    REQUIRE(chunk_of(7, 7));
+    REQUIRE_FALSE(chunk_of(7, 8));
+    REQUIRE_FALSE(chunk_of(7, 0));
+    REQUIRE_FALSE(chunk_of(0, 0));
+    REQUIRE(chunk_of(elements, kChunkElements));
+    REQUIRE_FALSE(chunk_of(elements, kChunkElements + 1));
+
+    std::vector<std::uint32_t> all(kMaxMembers);
+    for (std::uint32_t i = 0; i < kMaxMembers; ++i) all[i] = i;
+    std::vector<std::uint32_t> too_many = all;
+    too_many.push_back(kMaxMembers);
+    for (const auto list : {&Stalled::senders, &Stalled::reducers}) {
+        check_limit<Stalled>(list, all, too_many);
+        check_limit<Stalled>(list, {kMaxMembers - 1}, std::vector<std::uint32_t>{kMaxMembers});
+        check_limit<Stalled>(list, {3, 4}, std::vector<std::uint32_t>{4, 3});
+        check_limit<Stalled>(list, {3, 4}, std::vector<std::uint32_t>{3, 3});
+    }
+
+    using Stays = std::vector<std::uint8_t>;
+    check_limit<Propose>(&Propose::stays, Stays(kMaxMembers, 1), Stays(kMaxMembers + 1, 1));
+    check_limit<Propose>(&Propose::stays, Stays{0, 1}, Stays{0, 2});
+    const auto without_stays = [](bool has_record) {
+        return accepts<Propose>([&](Propose& m) {
+            m.stays.clear();
+            m.record.reset();
+            if (has_record) m.record = good<CommitRecord>();
+        });
+    };
+    REQUIRE(without_stays(true));
+    REQUIRE_FALSE(without_stays(false));
+}
+
+TEST_CASE("a plan names its members in order", "[wire]") {
+    const auto members = [](std::size_t count) {
+        return accepts<Plan>([&](Plan& m) {
+            m.members.clear();
+            for (const PeerKey& key : ascending_keys(count)) m.members.push_back({key, Samples{0}});
+            for (ChunkRange& range : m.ranges) range.member = PeerIndex{0};
+            for (ReducerEndpoint& reducer : m.reducers) reducer.member = PeerIndex{0};
+        });
+    };
+    REQUIRE(members(1));
+    REQUIRE_FALSE(members(0));
+    REQUIRE(members(kMaxMembers));
+    REQUIRE_FALSE(members(kMaxMembers + 1));
+    REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members.push_back(m.members.back()); }));
+    REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members.push_back({PeerKey{}, Samples{0}}); }));
+    REQUIRE(accepts<Plan>([](Plan& m) { m.members[0].samples = Samples{kMaxSamples}; }));
+    REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members[0].samples = Samples{kMaxSamples + 1}; }));
+    REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members[0].loss_sum = kNan; }));
+    for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.learning_rate = bad; }));
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.bias_correction = bad; }));
+    }
+}
+
+TEST_CASE("a plan cuts the vector into chunks and ranges without gaps", "[wire]") {
+    const auto plan_of = [](std::uint64_t elements, std::uint32_t chunk_elements,
+                            std::vector<ChunkRange> ranges) {
+        return accepts<Plan>([&](Plan& m) {
+            m.elements = elements;
+            m.chunk_elements = chunk_elements;
+            m.ranges = std::move(ranges);
+        });
+    };
+    const auto at = [](std::uint32_t first, std::uint32_t last, std::uint32_t member = 0) {
+        return ChunkRange{PeerIndex{member}, first, last};
+    };
+    REQUIRE(plan_of(20, 10, {at(0, 1), at(1, 2)}));
+    REQUIRE(plan_of(11, 10, {at(0, 2)}));
+    REQUIRE_FALSE(plan_of(21, 10, {at(0, 2)}));
+    REQUIRE_FALSE(plan_of(10, 10, {at(0, 2)}));
+    REQUIRE_FALSE(plan_of(20, 10, {at(1, 2)}));
+    REQUIRE_FALSE(plan_of(30, 10, {at(0, 1), at(2, 3)}));
+    REQUIRE_FALSE(plan_of(30, 10, {at(0, 2), at(1, 3)}));
+    REQUIRE_FALSE(plan_of(20, 10, {at(0, 1), at(1, 1), at(1, 2)}));
+    REQUIRE_FALSE(plan_of(20, 10, {at(0, 2, 9'999)}));
+    REQUIRE_FALSE(plan_of(20, 10, {}));
+    REQUIRE_FALSE(plan_of(0, 10, {}));
+    REQUIRE_FALSE(plan_of(10, 0, {at(0, 1)}));
+    const auto most = static_cast<std::uint32_t>(kChunkElements);
+    REQUIRE(plan_of(10, most, {at(0, 1)}));
+    REQUIRE_FALSE(plan_of(10, most + 1, {at(0, 1)}));
+    const auto all = static_cast<std::uint32_t>(kMaxElements / kChunkElements);
+    REQUIRE(plan_of(kMaxElements, most, {at(0, all)}));
+    REQUIRE_FALSE(plan_of(kMaxElements + 1, most, {at(0, all + 1)}));
+    const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
+    REQUIRE(plan_of(kMaxChunks, 1, {at(0, chunks)}));
+    REQUIRE_FALSE(plan_of(kMaxChunks + 1, 1, {at(0, chunks + 1)}));
+    const auto single_chunks = [&](std::size_t count) {
+        std::vector<ChunkRange> ranges;
+        for (std::uint32_t i = 0; i < count; ++i) ranges.push_back(at(i, i + 1));
+        return plan_of(count, 1, std::move(ranges));
+    };
+    REQUIRE(single_chunks(kMaxRanges));
+    REQUIRE_FALSE(single_chunks(kMaxRanges + 1));
+}
+
+TEST_CASE("a plan says where its reducers are", "[wire]") {
+    const auto reducers = [](std::size_t count, Endpoint endpoint, std::uint32_t member = 0) {
+        return accepts<Plan>([&](Plan& m) {
+            m.reducers.assign(count, {PeerIndex{member}, endpoint});
+        });
+    };
+    const Endpoint here{"198.51.100.3", 40'000};
+    REQUIRE(reducers(0, here));
+    REQUIRE(reducers(kMaxReducers, here));
+    REQUIRE_FALSE(reducers(kMaxReducers + 1, here));
+    REQUIRE_FALSE(reducers(1, here, 9'999));
+    REQUIRE_FALSE(reducers(1, {"198.51.100.3", 0}));
+    REQUIRE_FALSE(reducers(1, {"", 0}));
+    REQUIRE_FALSE(reducers(1, {"localhost", 40'000}));
+}
+
+TEST_CASE("every bound of a state's messages is kept", "[wire]") {
+    const auto offer = [](std::uint64_t bytes, std::size_t leaves) {
+        StateOffer offer_of;
+        offer_of.bytes = bytes;
+        offer_of.leaves.resize(leaves);
+        return is_accepted(offer_of);
+    };
+    REQUIRE(offer(1, 1));
+    REQUIRE(offer(kLeafBytes, 1));
+    REQUIRE(offer(kLeafBytes + 1, 2));
+    REQUIRE_FALSE(offer(0, 1));
+    REQUIRE_FALSE(offer(0, 0));
+    REQUIRE_FALSE(offer(kLeafBytes, 2));
+    REQUIRE_FALSE(offer(kLeafBytes + 1, 1));
+    REQUIRE(offer(kMaxLeaves * kLeafBytes, kMaxLeaves));
+    REQUIRE_FALSE(offer(kMaxLeaves * kLeafBytes + 1, kMaxLeaves + 1));
+    check_limit<RoundOffer>(&RoundOffer::leaves, std::vector<Digest>(kMaxLeaves),
+                            std::vector<Digest>(kMaxLeaves + 1));
+    check_limit<RoundOffer>(&RoundOffer::leaves, std::vector<Digest>(1), std::vector<Digest>{});
+    const auto leaves = static_cast<std::uint32_t>(kMaxLeaves);
+    check_limit<LeafRequest>(&LeafRequest::leaf, leaves - 1, leaves);
+    check_limit<Leaf>(&Leaf::leaf, leaves - 1, leaves);
+    check_limit<Leaf>(&Leaf::data, Buffer(kLeafBytes), Buffer(kLeafBytes + 1));
+    REQUIRE(accepts<Leaf>([](Leaf& m) { m.data.clear(); }));
+}
+
+TEST_CASE("a backbone's records are read only within their bounds", "[wire]") {
+    VoterState state;
+    state.step = StepIndex{kMaxStep};
+    REQUIRE(decode_voter_state(pack(state)).has_value());
+    state.step = StepIndex{kMaxStep + 1};
+    REQUIRE_FALSE(decode_voter_state(pack(state)).has_value());
+    SignedGeneration generation;
+    REQUIRE_FALSE(decode_generation(pack(generation)).has_value());
+    generation.record.generation = 1;
+    REQUIRE(decode_generation(pack(generation)).has_value());
+    Decision decision = good<Decision>();
+    REQUIRE(decode_decision(pack(decision)).has_value());
+    decision.certificate.votes.clear();
+    REQUIRE_FALSE(decode_decision(pack(decision)).has_value());
+}
+
+TEST_CASE("an address is numeric exactly if the resolver's parser says so", "[wire][property]") {
+    const auto expected = [](const std::string& text) {
+        std::array<std::uint8_t, 16> out{};
+        return inet_pton(AF_INET, text.c_str(), out.data()) == 1 ||
+               inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
+    };
+    for (const char* text : {"0.0.0.0",
+                             "255.255.255.255",
+                             "256.0.0.1",
+                             "1.2.3",
+                             "1.2.3.4.5",
+                             "01.2.3.4",
+                             "1.2.3.4 ",
+                             "::",
+                             "::1",
+                             "1::",
+                             "1:2:3:4:5:6:7:8",
+                             "1:2:3:4:5:6:7",
+                             "1:2:3:4:5:6:7::",
+                             "::2:3:4:5:6:7:8",
+                             "1::3:4:5:6:7:8",
+                             "1:2:3:4:5:6:7:8:9",
+                             ":::",
+                             "1::2::3",
+                             ":1",
+                             "1:",
+                             "12345::",
+                             "::ffff:1.2.3.4",
+                             "::1.2.3.4",
+                             "1.2.3.4::",
+                             "1:2:3:4:5:6:1.2.3.4",
+                             "1:2:3:4:5:6:7:1.2.3.4",
+                             "::1.2.3",
+                             "fe80::1%eth0",
+                             "",
+                             "localhost",
+                             "::g",
+                             "::1.2.3.4:5"}) {
+        INFO("'" << text << "'");
+        REQUIRE(is_numeric_address(text) == expected(text));
+    }
+    Random random{8};
+    constexpr std::string_view kAlphabet = "01259af:::..";
+    for (int i = 0; i < 200'000; ++i) {
+        std::string text(random.below(18), ' ');
+        for (char& c : text) c = kAlphabet[random.below(kAlphabet.size())];
+        INFO("'" << text << "'");
+        REQUIRE(is_numeric_address(text) == expected(text));
+    }
+}
