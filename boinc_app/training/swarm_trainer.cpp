@@ -71,7 +71,8 @@ class SwarmTrainer::Worker {
         if (!has_state_) return;
         const auto bytes = state_.bytes();
         sink_(event::SnapshotTaken{state_.step(), state_.digest(),
-                                   std::make_shared<const Buffer>(bytes.begin(), bytes.end())});
+                                   std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
+                                   state_.leaf_digests()});
     }
 
     void operator()(const Load& command) {

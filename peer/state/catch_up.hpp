@@ -64,7 +64,8 @@ class CatchUp {
     /// The rules must outlive this.
     CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided, Random random);
 
-    /// Keeps the last 32 targets of the newest generation; a target of a lower one is ignored.
+    /// Keeps the last 32 targets of the newest generation. A target of a lower one is ignored; one
+    /// of a higher one ends what is under way, except a load: begin() again.
     void aim(TimePoint now, const Target& target, round::Outbox& out);
     /// Asks donors, unless something is under way or `own` is where the aim is.
     /// Deadline   none overall: donors come and go; next_deadline() says when it moves by itself
@@ -90,8 +91,9 @@ class CatchUp {
     /// has already been asked for; is_decided() must know this one when its offer comes.
     std::optional<FetchedRound> take_round();
     /// The record that led to the state that was given to action::Load last, for the head that
-    /// follows event::StateReached. Nothing: the state is the generation's first.
-    const std::optional<CommitRecord>& loading_record() const { return record_; }
+    /// follows event::StateReached; read it before reached(). Nothing: the generation's first
+    /// state.
+    const std::optional<CommitRecord>& loading_record() const { return state_record_; }
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
     void lost(TimePoint now, const PeerKey& peer, round::Outbox& out);
@@ -107,32 +109,54 @@ class CatchUp {
   private:
     enum class Mode : std::uint8_t { kIdle, kRounds, kState, kLoading };
     struct Offer {
+        TimePoint at;
         StepIndex step;
         wire::StateOffer state;
-        bool is_verified = false;  ///< false: of a step that the aim has not reached yet
+        Digest root;    ///< of the state, from its leaves
+        Digest led_by;  ///< digest of its record
+    };
+    struct Round {
+        CommitRecord record;
+        Certificate certificate;
+        std::shared_ptr<FloatVector> average;
     };
 
-    // Donors (catch_up_donors.cpp).
+    // Whom to ask (catch_up_donors.cpp).
     void ask(TimePoint now, round::Outbox& out);
-    void ask_when_due(TimePoint now, round::Outbox& out);
-    std::vector<DonorCandidate> pick_donors();
+    std::vector<PeerKey> pick_donors();
     bool could_give(const DonorCandidate& candidate) const;
     void answered(TimePoint now, const PeerKey& from, round::Outbox& out);
-    void drop(const PeerKey& donor, const std::string& why, round::Outbox& out);
+    void lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round::Outbox& out);
+    void without_donors(TimePoint now, round::Outbox& out);
+    void drop_stalled(TimePoint now, round::Outbox& out);
     bool has_donors() const { return download_ && download_->donor_count() > 0; }
+    bool is_asking() const { return mode_ == Mode::kRounds || mode_ == Mode::kState; }
 
     // What to fetch.
-    void proceed(TimePoint now, round::Outbox& out);
-    void enter(TimePoint now, Mode mode, round::Outbox& out);
+    const Target& newest() const { return aims_.rbegin()->second; }
+    const Target* aim_at(StepIndex step) const;
     bool is_at_aim() const;
     bool wants_rounds() const;
-    bool judge(const PeerKey& from, Offer& offer, round::Outbox& out) const;
+    void proceed(TimePoint now, round::Outbox& out);
+    void enter(TimePoint now, Mode mode, round::Outbox& out);
+    void stop();
+    void forget_fetch();
+
+    // A whole state.
+    bool is_aimed(const Offer& offer) const;
+    /// Also when the aim has not reached its step yet. Notes who contradicts the aim.
+    bool may_be_aimed(const PeerKey& from, const Offer& offer, round::Outbox& out) const;
     void choose_state(TimePoint now, round::Outbox& out);
-    void start_state(TimePoint now, const Offer& offer, round::Outbox& out);
     void join_donors(TimePoint now);
-    void request(TimePoint now, round::Outbox& out);
-    void finish_round(TimePoint now, round::Outbox& out);
+    void start_state(TimePoint now, StepIndex step, round::Outbox& out);
     void finish_state(round::Outbox& out);
+
+    // A round.
+    bool is_usable(const wire::RoundOffer& offer) const;
+    void finish_round(TimePoint now, round::Outbox& out);
+
+    /// Requests what is missing, or ends the download when nothing is.
+    void go_on(TimePoint now, round::Outbox& out);
 
     const RoundRules& rules_;
     const Candidates candidates_;
@@ -142,21 +166,24 @@ class CatchUp {
     std::map<StepIndex, Target> aims_;  ///< of one generation, ascending
     Mode mode_ = Mode::kIdle;
     Own own_;
-    bool distrusts_own_ = false;  ///< the own leaves did not lead to the promised digest
+    bool knows_own_state_ = false;  ///< own_.state holds; false after an update not yet reported
+    bool distrusts_own_ = false;    ///< the own leaves did not lead to the promised digest
 
-    std::set<PeerKey> asked_;          ///< no answer yet
+    std::set<PeerKey> asked_;          ///< in this fetch: whose offers are taken
+    std::set<PeerKey> awaited_;        ///< of the last asking, who has not answered
     std::map<PeerKey, Offer> offers_;  ///< answers that are not in use (yet)
+    std::set<PeerKey> givers_;         ///< have offered what is being fetched
     std::set<PeerKey> liars_;          ///< sent a leaf with another digest; not asked again
-    std::set<PeerKey> givers_;         ///< offered what is being fetched, once
-    TimePoint asked_at_ = TimePoint::min();
+    TimePoint lied_at_;
+    TimePoint asked_at_;
     TimePoint ask_again_ = kNever;
 
-    std::optional<Download> download_;
-    std::shared_ptr<Buffer> bytes_;         ///< of the state
-    std::shared_ptr<FloatVector> average_;  ///< of the round
-    std::optional<CommitRecord> record_;    ///< of the state, or the round's own
-    Certificate certificate_;
+    std::optional<Download> download_;  ///< of the state or the round
+    std::shared_ptr<Buffer> bytes_;     ///< of the state
+    Target target_;                     ///< the state that is fetched or loaded
+    std::optional<CommitRecord> state_record_;
     TimePoint own_leaves_until_ = kNever;  ///< waiting for the own snapshot until then
+    std::optional<Round> round_;
     std::optional<FetchedRound> fetched_;
 };
 

@@ -11,7 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <vector>
 
 #include "peer/peer.hpp"
@@ -51,7 +51,7 @@ class Donor {
     void snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
                         round::Outbox& out);
     /// After event::StateReached: who asked while an update was applied is served now.
-    void reached(const Own& own, round::Outbox& out);
+    void reached(TimePoint now, const Own& own, round::Outbox& out);
 
     /// Queues; beyond 16 outstanding ones of a peer, and repeated ones, it is ignored.
     void requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request);
@@ -83,15 +83,18 @@ class Donor {
         std::vector<Digest> leaves;  ///< empty until somebody asks
     };
 
-    void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
+    static void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
+    void take(TimePoint now, round::Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
     const CommitRecord* record_of(StepIndex round) const;
-    Snapshot* find_snapshot(const Digest& root);
     Snapshot* snapshot_at(StepIndex step);
-    bool has_room(TimePoint now) const;
-    bool is_wanted(const Digest& root) const;
-    std::span<const std::byte> bytes_of_root(const Digest& root) const;
+    Snapshot* snapshot_named(const Digest& root);
+    /// Somebody fetches it, or may begin to.
+    bool is_busy(const Snapshot& snapshot, TimePoint now, Duration patience) const;
+    /// A place for one more, made by letting an unused one go.
+    bool make_room(TimePoint now);
+    std::span<const std::byte> bytes_named(TimePoint now, const Digest& root);
 
     const RoundRules& rules_;
     std::uint64_t generation_ = 0;
@@ -99,8 +102,8 @@ class Donor {
     std::map<StepIndex, CommitRecord> records_;  ///< the last few, by round
     std::deque<Round> rounds_;                   ///< ascending
     std::deque<Snapshot> snapshots_;             ///< oldest first
-    std::set<PeerKey> waiting_;                  ///< asked, and there was no snapshot yet
-    bool is_taking_ = false;                     ///< a snapshot is under way
+    std::map<PeerKey, TimePoint> waiting_;       ///< when it asked, and there was no snapshot
+    std::optional<TimePoint> taking_since_;      ///< a snapshot is under way
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
 

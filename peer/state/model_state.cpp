@@ -10,6 +10,7 @@
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
 #include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
 
 namespace dedloc::state {
 namespace {
@@ -45,24 +46,21 @@ kernels::LambScalars lamb_arguments(const LambSettings& settings, const UpdateSc
 }
 
 /// BLAKE2b-256 of the step (8 bytes, little-endian) and the tree's root.
-Digest with_step(StepIndex step, const kernels::DigestBytes& root) {
+Digest with_step(StepIndex step, const Digest& root) {
     ByteWriter writer;
     writer.write(step.value());
-    writer.append(root);
+    writer.append(root.bytes);
     return blake2b(std::move(writer).finish());
 }
 
 }  // namespace
 
 Digest state_digest(StepIndex step, std::span<const std::byte> bytes) {
-    return with_step(step, kernels::tree_digest(bytes));
+    return with_step(step, Digest{kernels::tree_digest(bytes)});
 }
 
 Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_t total_bytes) {
-    std::vector<kernels::DigestBytes> raw;
-    raw.reserve(leaves.size());
-    for (const Digest& leaf : leaves) raw.push_back(leaf.bytes);
-    return with_step(step, kernels::root_digest(raw, total_bytes));
+    return with_step(step, tree_root(leaves, total_bytes));
 }
 
 ModelState::ModelState(std::vector<TensorRange> tensors, const LambSettings& settings)

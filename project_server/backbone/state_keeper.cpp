@@ -110,7 +110,8 @@ void StateKeeper::execute(const Snapshot&) {
     options_.events(
         event::SnapshotTaken{.step = state_->step(),
                              .digest = state_->digest(),
-                             .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end())});
+                             .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
+                             .leaves = state_->leaf_digests()});
 }
 
 void StateKeeper::execute(const Load& command) {

@@ -55,7 +55,8 @@ class PacedTrainer final : public Trainer {
         post([this] {
             const auto bytes = state_.bytes();
             sink_(event::SnapshotTaken{state_.step(), state_.digest(),
-                                       std::make_shared<const Buffer>(bytes.begin(), bytes.end())});
+                                       std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
+                                       state_.leaf_digests()});
         });
     }
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override {

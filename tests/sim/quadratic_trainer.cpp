@@ -106,7 +106,8 @@ void QuadraticTrainer::snapshot() {
     const auto bytes = state_.bytes();
     sink_(event::SnapshotTaken{.step = state_.step(),
                                .digest = state_.digest(),
-                               .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end())});
+                               .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end()),
+                               .leaves = state_.leaf_digests()});
 }
 
 void QuadraticTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {

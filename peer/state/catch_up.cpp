@@ -1,0 +1,389 @@
+#include "peer/state/catch_up.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
+#include "peer/state/model_state.hpp"
+
+namespace dedloc::state {
+namespace {
+
+constexpr std::size_t kRememberedTargets = 32;
+constexpr std::size_t kMaxOffers = 8;
+
+std::uint64_t state_bytes(const RoundRules& rules) {
+    return 3 * sizeof(float) * rules.elements;
+}
+
+std::string text(StepIndex step) {
+    return std::to_string(step.value());
+}
+
+}  // namespace
+
+CatchUp::CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided,
+                 Random random)
+    : rules_(rules),
+      candidates_(std::move(candidates)),
+      is_decided_(std::move(is_decided)),
+      random_(random) {}
+
+// --- the aim -----------------------------------------------------------------
+
+void CatchUp::aim(TimePoint now, const Target& target, round::Outbox& out) {
+    if (!aims_.empty() && target.generation < newest().generation) return;
+    if (!aims_.empty() && target.generation > newest().generation) {
+        aims_.clear();
+        if (is_asking()) stop();
+    }
+    aims_.insert_or_assign(target.step, target);
+    if (aims_.size() > kRememberedTargets) aims_.erase(aims_.begin());
+    if (!is_asking()) return;
+    if (bytes_ && target.step == target_.step && target.state != target_.state) {
+        forget_fetch();  // the coordinator has changed its mind
+        return proceed(now, out);
+    }
+    std::erase_if(offers_, [&](const auto& o) { return !may_be_aimed(o.first, o.second, out); });
+    if (mode_ == Mode::kState) choose_state(now, out);
+}
+
+const Target* CatchUp::aim_at(StepIndex step) const {
+    const auto found = aims_.find(step);
+    return found == aims_.end() ? nullptr : &found->second;
+}
+
+bool CatchUp::is_at_aim() const {
+    if (!own_.has_state || own_.generation != newest().generation) return false;
+    if (own_.step != newest().step) return own_.step > newest().step;
+    return !knows_own_state_ || own_.state == newest().state;
+}
+
+bool CatchUp::wants_rounds() const {
+    if (!own_.has_state || own_.generation != newest().generation) return false;
+    if (own_.step >= newest().step) return false;
+    if ((newest().step - own_.step).value() > rules_.kept_averages) return false;
+    const Target* same = aim_at(own_.step);
+    return !same ||
+           (same->record == own_.record && (!knows_own_state_ || same->state == own_.state));
+}
+
+// --- modes -------------------------------------------------------------------
+
+void CatchUp::begin(TimePoint now, const Own& own, round::Outbox& out) {
+    if (is_active() || aims_.empty()) return;
+    own_ = own;
+    knows_own_state_ = own.has_state;
+    distrusts_own_ = false;
+    liars_.clear();
+    proceed(now, out);
+}
+
+void CatchUp::proceed(TimePoint now, round::Outbox& out) {
+    if (is_at_aim()) return stop();
+    enter(now, wants_rounds() ? Mode::kRounds : Mode::kState, out);
+}
+
+void CatchUp::enter(TimePoint now, Mode mode, round::Outbox& out) {
+    round_.reset();
+    if (!bytes_) download_.reset();
+    givers_.clear();
+    mode_ = mode;
+    if (mode == Mode::kState) choose_state(now, out);
+    if (is_asking() && !has_donors()) ask(now, out);
+}
+
+void CatchUp::forget_fetch() {
+    asked_.clear();
+    awaited_.clear();
+    offers_.clear();
+    givers_.clear();
+    ask_again_ = kNever;
+    own_leaves_until_ = kNever;
+    download_.reset();
+    round_.reset();
+    bytes_.reset();
+}
+
+void CatchUp::stop() {
+    forget_fetch();
+    liars_.clear();
+    mode_ = Mode::kIdle;
+}
+
+void CatchUp::reset() {
+    stop();
+    aims_.clear();
+    state_record_.reset();
+    fetched_.reset();
+}
+
+void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out) {
+    if (mode_ == Mode::kIdle) return;
+    const Target* same = aim_at(step);
+    if (mode_ == Mode::kLoading) {
+        if (step != target_.step || state != target_.state) return;
+        own_.has_state = knows_own_state_ = true;
+        own_.generation = target_.generation;
+        own_.step = step;
+        own_.state = state;
+        own_.record = target_.record;
+        if (own_.generation != newest().generation) return stop();
+        return proceed(now, out);
+    }
+    const bool is_damaged = same && same->state != state;
+    if (is_damaged || step >= own_.step) {
+        own_.has_state = knows_own_state_ = true;
+        own_.step = step;
+        own_.state = state;
+    }
+    if (mode_ == Mode::kRounds && is_damaged) {
+        out.note("the own state of step " + text(step) + " is not the coordinator's");
+        return enter(now, Mode::kState, out);
+    }
+    if (mode_ == Mode::kState && !is_damaged && is_at_aim()) stop();
+}
+
+void CatchUp::refused(TimePoint now, round::Outbox& out) {
+    if (mode_ != Mode::kLoading) return;
+    out.note("the state of step " + text(target_.step) + " was refused: fetching it again");
+    distrusts_own_ = true;
+    enter(now, Mode::kState, out);
+}
+
+// --- rounds ------------------------------------------------------------------
+
+bool CatchUp::is_usable(const wire::RoundOffer& offer) const {
+    const std::uint64_t bytes = sizeof(float) * rules_.elements;
+    return offer.leaves.size() == kernels::leaf_count(bytes) &&
+           tree_root(offer.leaves, bytes) == offer.record.average &&
+           is_decided_(offer.record, offer.certificate);
+}
+
+void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
+                      const wire::RoundOffer& offer, round::Outbox& out) {
+    if (mode_ != Mode::kRounds || !asked_.contains(from) || liars_.contains(from)) return;
+    const bool is_wanted = step == own_.step && offer.record.step == own_.step &&
+                           offer.record.generation == own_.generation;
+    if (!is_wanted) return;  // late: of a round that is already here
+    if (round_ ? round_->record != offer.record : !is_usable(offer)) {
+        out.note(from.brief() + " offers a round of step " + text(step) +
+                 " that is not the decided one");
+        return answered(now, from, out);
+    }
+    if (!round_) {
+        auto average = std::make_shared<FloatVector>(static_cast<std::size_t>(rules_.elements));
+        round_ = Round{offer.record, offer.certificate, average};
+        download_.emplace(Tree{.step = step,
+                               .root = offer.record.average,
+                               .leaves = offer.leaves,
+                               .bytes = sizeof(float) * rules_.elements},
+                          std::as_writable_bytes(std::span{*average}));
+    }
+    awaited_.erase(from);
+    download_->add_donor(now, from);
+    go_on(now, out);
+}
+
+void CatchUp::finish_round(TimePoint now, round::Outbox& out) {
+    DEDLOC_CHECK(!fetched_, "a fetched round is taken before the next one is asked for");
+    own_.record = digest_of(round_->record);
+    own_.step = own_.step.next();
+    knows_own_state_ = false;
+    fetched_ = FetchedRound{std::move(round_->record), std::move(round_->certificate),
+                            std::move(round_->average)};
+    forget_fetch();
+    proceed(now, out);
+}
+
+std::optional<FetchedRound> CatchUp::take_round() {
+    return std::exchange(fetched_, std::nullopt);
+}
+
+// --- whole states ------------------------------------------------------------
+
+bool CatchUp::is_aimed(const Offer& offer) const {
+    if (bytes_ && offer.step == target_.step && offer.root == target_.state) return true;
+    const Target* aim = aim_at(offer.step);
+    return aim && aim->state == offer.root && aim->record == offer.led_by;
+}
+
+bool CatchUp::may_be_aimed(const PeerKey& from, const Offer& offer, round::Outbox& out) const {
+    if (is_aimed(offer)) return true;
+    if (!aim_at(offer.step)) return offer.step > newest().step;
+    out.note(from.brief() + " offers a state of step " + text(offer.step) +
+             " that is not the coordinator's");
+    return false;
+}
+
+void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
+                      const wire::StateOffer& offer, round::Outbox& out) {
+    if (!is_asking() || !asked_.contains(from) || liars_.contains(from)) return;
+    if (download_ && download_->has_donor(from)) return;
+    if (offer.bytes != state_bytes(rules_) ||
+        offer.leaves.size() != kernels::leaf_count(offer.bytes)) {
+        out.note(from.brief() + " offers a state of another model");
+        return answered(now, from, out);
+    }
+    Offer entry{.at = now,
+                .step = step,
+                .state = offer,
+                .root = state_digest(step, offer.leaves, offer.bytes),
+                .led_by = offer.record ? digest_of(*offer.record) : own_.origin};
+    if (offers_.size() < kMaxOffers && may_be_aimed(from, entry, out)) {
+        offers_.insert_or_assign(from, std::move(entry));
+    }
+    answered(now, from, out);
+}
+
+void CatchUp::join_donors(TimePoint now) {
+    if (!bytes_) return;
+    for (auto it = offers_.begin(); it != offers_.end();) {
+        const Offer& offer = it->second;
+        if (offer.step != target_.step || offer.root != target_.state) {
+            ++it;
+            continue;
+        }
+        download_->add_donor(now, it->first);
+        givers_.insert(it->first);
+        it = offers_.erase(it);
+    }
+}
+
+void CatchUp::choose_state(TimePoint now, round::Outbox& out) {
+    join_donors(now);
+    std::map<StepIndex, std::size_t> donors;
+    for (const auto& [peer, offer] : offers_) {
+        if (is_aimed(offer)) ++donors[offer.step];
+    }
+    // The own step, for there only what differs is missing; then most donors; then the newest.
+    const auto rank = [&](const auto& entry) {
+        return std::tuple{own_.has_state && entry.first == own_.step, entry.second, entry.first};
+    };
+    const auto best = std::max_element(donors.begin(), donors.end(),
+                                       [&](auto& a, auto& b) { return rank(a) < rank(b); });
+    if (best != donors.end()) {
+        const bool is_fresh =
+            !download_ || (download_->verified() == 0 && own_leaves_until_ == kNever);
+        const bool is_better = !download_ || best->second > download_->donor_count() ||
+                               (own_.has_state && best->first == own_.step);
+        // What is verified is worth waiting for all answers: somebody may still hold that state.
+        const bool is_settled = !has_donors() && (awaited_.empty() || now >= ask_again_);
+        if ((is_fresh && is_better) || is_settled) start_state(now, best->first, out);
+    }
+    go_on(now, out);
+}
+
+void CatchUp::start_state(TimePoint now, StepIndex step, round::Outbox& out) {
+    const auto found = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) {
+        return o.second.step == step && is_aimed(o.second);
+    });
+    const Target* aim = aim_at(step);
+    DEDLOC_CHECK(found != offers_.end() && aim && aim->state == found->second.root,
+                 "only what is aimed at is fetched", step.value());
+    const Offer& offer = found->second;
+    target_ = *aim;
+    state_record_ = offer.state.record;
+    Tree tree{.step = offer.step,
+              .root = offer.root,
+              .leaves = offer.state.leaves,
+              .bytes = offer.state.bytes};
+    if (download_) {
+        download_->rebase(std::move(tree));
+    } else {
+        bytes_ = std::make_shared<Buffer>(static_cast<std::size_t>(tree.bytes));
+        download_.emplace(std::move(tree), *bytes_);
+    }
+    givers_.clear();
+    join_donors(now);
+    own_leaves_until_ = kNever;
+    if (own_.has_state && own_.step == target_.step && !distrusts_own_) {
+        own_leaves_until_ = now + rules_.silence;
+        out.act(action::TakeSnapshot{});
+    }
+}
+
+void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot,
+                           round::Outbox& out) {
+    if (own_leaves_until_ == kNever || snapshot.step != target_.step) return;
+    own_leaves_until_ = kNever;
+    const std::vector<Digest>& wanted = download_->tree().leaves;
+    DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == bytes_->size() &&
+                     snapshot.leaves.size() == wanted.size(),
+                 "a snapshot is a whole state");
+    std::uint32_t differing = 0;
+    std::uint32_t first = 0;
+    for (std::uint32_t leaf = 0; leaf < download_->leaf_count(); ++leaf) {
+        if (snapshot.leaves[leaf] == wanted[leaf]) {
+            const std::size_t begin = std::size_t{leaf} * kernels::kLeafBytes;
+            download_->adopt(leaf,
+                             std::span{*snapshot.bytes}.subspan(begin, download_->leaf_size(leaf)));
+        } else if (differing++ == 0) {
+            first = leaf;
+        }
+    }
+    out.note(std::to_string(differing) + " of " + std::to_string(wanted.size()) +
+             " leaves of the own state of step " + text(target_.step) + " differ" +
+             (differing > 0 ? ", the first is leaf " + std::to_string(first) : std::string{}));
+    go_on(now, out);
+}
+
+void CatchUp::finish_state(round::Outbox& out) {
+    out.act(
+        action::Load{.step = target_.step, .digest = target_.state, .bytes = std::move(bytes_)});
+    forget_fetch();
+    mode_ = Mode::kLoading;
+}
+
+// --- leaves ------------------------------------------------------------------
+
+void CatchUp::go_on(TimePoint now, round::Outbox& out) {
+    if (!download_ || own_leaves_until_ != kNever) return;
+    if (!download_->is_complete()) return download_->request(now, out);
+    if (mode_ == Mode::kRounds) return finish_round(now, out);
+    finish_state(out);
+}
+
+void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf,
+                       round::Outbox& out) {
+    if (!download_ || leaf.root != download_->tree().root) return;
+    const Download::Outcome outcome = download_->received(now, from, leaf.leaf, leaf.data);
+    if (outcome == Download::Outcome::kLie) lie(now, from, leaf.leaf, out);
+    if (outcome == Download::Outcome::kGone) download_->drop_donor(from);
+    go_on(now, out);
+    without_donors(now, out);
+}
+
+double CatchUp::fraction() const {
+    if (mode_ == Mode::kLoading) return 1;
+    if (!download_) return 0;
+    return static_cast<double>(download_->verified()) /
+           static_cast<double>(download_->leaf_count());
+}
+
+void CatchUp::check_invariants() const {
+    DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
+    DEDLOC_CHECK(!is_active() || !aims_.empty(), "what is under way has an aim");
+    DEDLOC_CHECK(is_asking() || !download_, "a download belongs to a fetch");
+    DEDLOC_CHECK(!(bytes_ && round_), "one array at a time");
+    DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has its target");
+    DEDLOC_CHECK(own_leaves_until_ == kNever || bytes_, "own leaves are for a state");
+    DEDLOC_CHECK(mode_ != Mode::kRounds || !bytes_, "rounds are fetched without a state");
+    for (const PeerKey& peer : awaited_) {
+        DEDLOC_CHECK(asked_.contains(peer), "who is awaited was asked", peer.brief());
+    }
+    for (const auto& [peer, offer] : offers_) {
+        DEDLOC_CHECK(asked_.contains(peer), "offers come from who was asked", peer.brief());
+    }
+    if (!download_) return;
+    for (const PeerKey& peer : download_->donors()) {
+        DEDLOC_CHECK(!liars_.contains(peer), "a liar is no donor", peer.brief());
+    }
+    download_->check_invariants();
+}
+
+}  // namespace dedloc::state

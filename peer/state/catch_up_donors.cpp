@@ -1,0 +1,132 @@
+// CatchUp: whom to ask, and what when they answer, lie, stall or go.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "peer/state/catch_up.hpp"
+
+namespace dedloc::state {
+namespace {
+
+constexpr std::size_t kDonors = 4;
+/// Liars are asked again when for so many silences nobody else could be.
+constexpr int kAmnesty = 4;
+
+}  // namespace
+
+bool CatchUp::could_give(const DonorCandidate& candidate) const {
+    if (candidate.generation != newest().generation || !candidate.has_state) return false;
+    if (liars_.contains(candidate.peer) || offers_.contains(candidate.peer)) return false;
+    if (download_ && download_->has_donor(candidate.peer)) return false;
+    if (mode_ == Mode::kRounds) return candidate.step > own_.step;
+    const Target* aim = aim_at(candidate.step);
+    if (aim && aim->state != candidate.state) return false;
+    // A further donor is of use only with the same state.
+    return !has_donors() || candidate.step == target_.step || givers_.contains(candidate.peer);
+}
+
+std::vector<PeerKey> CatchUp::pick_donors() {
+    const StepIndex wanted = bytes_ ? target_.step : newest().step;
+    using Ranked = std::tuple<bool, bool, std::uint64_t, PeerKey>;
+    std::vector<Ranked> ranked;
+    for (const DonorCandidate& c : candidates_()) {
+        if (!could_give(c)) continue;
+        ranked.emplace_back(c.is_coordinator, c.step != wanted, random_.next(), c.peer);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    const std::size_t room = kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
+    if (ranked.size() > room) ranked.resize(room);
+    std::vector<PeerKey> picked;
+    for (const Ranked& r : ranked) picked.push_back(std::get<PeerKey>(r));
+    return picked;
+}
+
+void CatchUp::ask(TimePoint now, round::Outbox& out) {
+    std::erase_if(offers_, [&](const auto& o) { return now - o.second.at >= rules_.silence; });
+    std::vector<PeerKey> picked = pick_donors();
+    if (picked.empty() && !has_donors() && now - lied_at_ >= kAmnesty * rules_.silence) {
+        liars_.clear();
+    }
+    asked_at_ = now;
+    awaited_.clear();
+    const bool is_round = mode_ == Mode::kRounds;
+    const StepIndex step = is_round ? own_.step : bytes_ ? target_.step : newest().step;
+    for (const PeerKey& peer : picked) {
+        asked_.insert(peer);
+        awaited_.insert(peer);
+        out.send(peer, step, wire::StateQuery{.has_state = is_round});
+    }
+    ask_again_ = now + (picked.empty() && !has_donors() ? rules_.heartbeat : rules_.silence);
+}
+
+void CatchUp::answered(TimePoint now, const PeerKey& from, round::Outbox& out) {
+    awaited_.erase(from);
+    if (mode_ == Mode::kRounds && awaited_.empty() && !has_donors()) {
+        return enter(now, Mode::kState, out);  // nobody has the round
+    }
+    if (mode_ == Mode::kState) choose_state(now, out);
+    without_donors(now, out);
+}
+
+void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round::Outbox& out) {
+    out.note(donor.brief() + " sends a leaf " + std::to_string(leaf) + " of step " +
+             std::to_string(download_->tree().step.value()) +
+             " with another digest: not asked again");
+    liars_.insert(donor);
+    lied_at_ = now;
+    givers_.erase(donor);
+    download_->drop_donor(donor);
+}
+
+void CatchUp::without_donors(TimePoint now, round::Outbox& out) {
+    if (!is_asking() || has_donors() || !awaited_.empty()) return;
+    const TimePoint due = asked_at_ + rules_.heartbeat;
+    if (now >= due) return ask(now, out);
+    ask_again_ = std::min(ask_again_, due);
+}
+
+void CatchUp::drop_stalled(TimePoint now, round::Outbox& out) {
+    if (!download_) return;
+    for (const PeerKey& peer : download_->stalled(now, rules_.silence)) {
+        out.note(peer.brief() + " sends nothing of step " +
+                 std::to_string(download_->tree().step.value()) + ": others are asked");
+        download_->drop_donor(peer);
+    }
+}
+
+void CatchUp::lost(TimePoint now, const PeerKey& peer, round::Outbox& out) {
+    if (!is_asking()) return;
+    offers_.erase(peer);
+    givers_.erase(peer);
+    if (download_) download_->drop_donor(peer);
+    awaited_.erase(peer);
+    asked_.erase(peer);
+    if (mode_ == Mode::kState) choose_state(now, out);
+    go_on(now, out);
+    without_donors(now, out);
+}
+
+void CatchUp::tick(TimePoint now, round::Outbox& out) {
+    if (!is_asking()) return;
+    if (now >= own_leaves_until_) own_leaves_until_ = kNever;
+    drop_stalled(now, out);
+    if (now >= ask_again_) {
+        const bool is_in_vain = !awaited_.empty() || !wants_rounds();
+        if (mode_ == Mode::kRounds && !has_donors() && is_in_vain) {
+            return enter(now, Mode::kState, out);
+        }
+        if (mode_ == Mode::kState) choose_state(now, out);
+        if (is_asking()) ask(now, out);
+    }
+    go_on(now, out);
+    without_donors(now, out);
+}
+
+TimePoint CatchUp::next_deadline() const {
+    if (!is_asking()) return kNever;
+    TimePoint next = std::min(ask_again_, own_leaves_until_);
+    if (download_) next = std::min(next, download_->next_deadline(rules_.silence));
+    return next;
+}
+
+}  // namespace dedloc::state

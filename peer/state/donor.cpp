@@ -1,0 +1,262 @@
+#include "peer/state/donor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::state {
+namespace {
+
+constexpr std::size_t kMaxSnapshots = 2;
+constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
+constexpr std::size_t kMaxRecords = 8;    // a snapshot is never so many steps late
+
+std::uint64_t state_bytes(const RoundRules& rules) {
+    return 3 * sizeof(float) * rules.elements;
+}
+
+}  // namespace
+
+// --- history -----------------------------------------------------------------
+
+void Donor::begin(std::uint64_t generation, StepIndex first) {
+    reset();
+    generation_ = generation;
+    first_ = first;
+    records_.clear();
+    rounds_.clear();
+}
+
+void Donor::decided(const CommitRecord& record) {
+    if (record.generation != generation_) return;
+    records_.insert_or_assign(record.step, record);
+    if (records_.size() > kMaxRecords) records_.erase(records_.begin());
+}
+
+void Donor::keep(const CommitRecord& record, const Certificate& certificate, SharedFloats average) {
+    if (record.generation != generation_) return;
+    decided(record);
+    if (rules_.kept_averages == 0 || !average) return;
+    DEDLOC_CHECK(average->size() == rules_.elements, "an average of this model", average->size(),
+                 rules_.elements);
+    if (!rounds_.empty() && rounds_.back().record.step >= record.step) return;
+    if (rounds_.size() == rules_.kept_averages) rounds_.pop_front();
+    rounds_.push_back({record, certificate, std::move(average), {}});
+}
+
+const CommitRecord* Donor::record_of(StepIndex round) const {
+    const auto found = records_.find(round);
+    return found == records_.end() ? nullptr : &found->second;
+}
+
+// --- queries -----------------------------------------------------------------
+
+void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
+                    const wire::StateQuery& query, const Own& own, round::Outbox& out) {
+    if (query.has_state && generation == generation_) {
+        if (offer_round(from, step, out) || own.step <= step) return;
+    }
+    if (own.has_state && own.generation != generation_) return;
+    Snapshot* snapshot = query.has_state ? nullptr : snapshot_at(step);
+    if (!snapshot && own.has_state) snapshot = snapshot_at(own.step);
+    if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
+    if (snapshot) return offer(now, from, *snapshot, out);
+    waiting_.insert_or_assign(from, now);
+    if (own.has_state) take(now, out);
+}
+
+void Donor::take(TimePoint now, round::Outbox& out) {
+    if (taking_since_ && now - *taking_since_ < 2 * rules_.silence) return;
+    taking_since_ = now;
+    out.act(action::TakeSnapshot{});
+}
+
+void Donor::reached(TimePoint now, const Own& own, round::Outbox& out) {
+    if (own.has_state && own.generation == generation_ && !waiting_.empty()) take(now, out);
+}
+
+bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
+    const auto round = std::find_if(rounds_.begin(), rounds_.end(),
+                                    [&](const Round& r) { return r.record.step == step; });
+    if (round == rounds_.end()) return false;
+    if (round->leaves.empty()) {
+        round->leaves = average_leaves(*round->average);
+        const std::uint64_t bytes = sizeof(float) * rules_.elements;
+        if (tree_root(round->leaves, bytes) != round->record.average) {
+            out.note("the retained average of step " + std::to_string(step.value()) +
+                     " is not the decided one any more: this machine's memory is not reliable");
+            rounds_.erase(round);
+            return false;
+        }
+    }
+    out.send(
+        to, step,
+        wire::RoundOffer{
+            .record = round->record, .certificate = round->certificate, .leaves = round->leaves});
+    return true;
+}
+
+void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out) {
+    snapshot.last_used = now;
+    out.send(to, snapshot.state.step,
+             wire::StateOffer{.bytes = snapshot.state.bytes->size(),
+                              .leaves = snapshot.state.leaves,
+                              .record = snapshot.record});
+}
+
+// --- snapshots ---------------------------------------------------------------
+
+bool Donor::is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const {
+    if (own.has_state && own.generation == generation_ && own.step == snapshot.step) {
+        return own.state == snapshot.digest;
+    }
+    const CommitRecord* next = record_of(snapshot.step);
+    return next && next->previous_state == snapshot.digest;
+}
+
+void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
+                           round::Outbox& out) {
+    if (!taking_since_) return;
+    taking_since_.reset();
+    const auto waiting = std::exchange(waiting_, {});
+    DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == state_bytes(rules_),
+                 "a snapshot is a whole state");
+    DEDLOC_CHECK(snapshot.leaves.size() == kernels::leaf_count(snapshot.bytes->size()),
+                 "a snapshot names its leaves", snapshot.leaves.size());
+    if (snapshot.leaves.size() > wire::kMaxLeaves) return;  // no message holds them
+    if (!is_of_history(snapshot, own)) {
+        out.note("a snapshot of step " + std::to_string(snapshot.step.value()) +
+                 " is not of this history: it is not offered");
+        return;
+    }
+    const CommitRecord* record =
+        snapshot.step == first_ ? nullptr : record_of(StepIndex{snapshot.step.value() - 1});
+    if (snapshot.step != first_ && !record) return;
+    if (!snapshot_at(snapshot.step) && make_room(now)) {
+        snapshots_.push_back({.state = snapshot,
+                              .record = record ? std::optional{*record} : std::nullopt,
+                              .last_used = now});
+    }
+    for (const auto& [peer, asked_at] : waiting) {
+        if (now - asked_at < 2 * rules_.silence) offer(now, peer, snapshots_.back(), out);
+    }
+}
+
+Donor::Snapshot* Donor::snapshot_at(StepIndex step) {
+    for (Snapshot& snapshot : snapshots_) {
+        if (snapshot.state.step == step) return &snapshot;
+    }
+    return nullptr;
+}
+
+Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
+    for (Snapshot& snapshot : snapshots_) {
+        if (snapshot.state.digest == root) return &snapshot;
+    }
+    return nullptr;
+}
+
+bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration patience) const {
+    if (now - snapshot.last_used < patience) return true;
+    return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
+        return std::any_of(queue.second.begin(), queue.second.end(), [&](const auto& request) {
+            return request.root == snapshot.state.digest;
+        });
+    });
+}
+
+bool Donor::make_room(TimePoint now) {
+    if (snapshots_.size() < kMaxSnapshots) return true;
+    const auto idle = std::find_if(snapshots_.begin(), snapshots_.end(), [&](const Snapshot& s) {
+        return !is_busy(s, now, rules_.silence);
+    });
+    if (idle == snapshots_.end()) return false;
+    snapshots_.erase(idle);
+    return true;
+}
+
+// --- leaves ------------------------------------------------------------------
+
+void Donor::requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request) {
+    if (Snapshot* snapshot = snapshot_named(request.root)) snapshot->last_used = now;
+    auto& queue = queues_[from];
+    if (queue.size() >= kMaxRequests) return;
+    if (std::find(queue.begin(), queue.end(), request) == queue.end()) queue.push_back(request);
+}
+
+std::span<const std::byte> Donor::bytes_named(TimePoint now, const Digest& root) {
+    if (Snapshot* snapshot = snapshot_named(root)) {
+        snapshot->last_used = now;
+        return *snapshot->state.bytes;
+    }
+    for (const Round& round : rounds_) {
+        if (round.record.average == root) return std::as_bytes(std::span{*round.average});
+    }
+    return {};
+}
+
+std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
+    const auto queue = queues_.find(to);
+    if (queue == queues_.end()) return std::nullopt;
+    const wire::LeafRequest request = queue->second.front();
+    queue->second.pop_front();
+    if (queue->second.empty()) queues_.erase(queue);
+    wire::Leaf leaf{.root = request.root, .leaf = request.leaf, .data = {}};
+    const auto bytes = bytes_named(now, request.root);
+    if (request.leaf < kernels::leaf_count(bytes.size())) {
+        const std::size_t first = std::size_t{request.leaf} * kernels::kLeafBytes;
+        const auto data = bytes.subspan(first, std::min(kernels::kLeafBytes, bytes.size() - first));
+        leaf.data.assign(data.begin(), data.end());
+    }
+    return leaf;
+}
+
+// --- time --------------------------------------------------------------------
+
+void Donor::lost(const PeerKey& peer) {
+    waiting_.erase(peer);
+    queues_.erase(peer);
+}
+
+void Donor::tick(TimePoint now) {
+    std::erase_if(snapshots_,
+                  [&](const Snapshot& s) { return !is_busy(s, now, 2 * rules_.silence); });
+}
+
+TimePoint Donor::next_deadline() const {
+    TimePoint next = kNever;
+    for (const Snapshot& s : snapshots_) {
+        // One that is only kept for what is queued is looked at when that has been sent.
+        const bool is_queued = is_busy(s, s.last_used + 2 * rules_.silence, 2 * rules_.silence);
+        if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.silence);
+    }
+    return next;
+}
+
+void Donor::reset() {
+    snapshots_.clear();
+    waiting_.clear();
+    queues_.clear();
+    taking_since_.reset();
+}
+
+void Donor::check_invariants() const {
+    DEDLOC_CHECK(snapshots_.size() <= kMaxSnapshots, "snapshots are bounded", snapshots_.size());
+    DEDLOC_CHECK(rounds_.size() <= rules_.kept_averages, "retained rounds are bounded",
+                 rounds_.size());
+    DEDLOC_CHECK(records_.size() <= kMaxRecords, "records are bounded", records_.size());
+    for (const Snapshot& snapshot : snapshots_) {
+        DEDLOC_CHECK(snapshot.record.has_value() == (snapshot.state.step != first_),
+                     "a snapshot has the record that led to it", snapshot.state.step.value());
+    }
+    for (const auto& [peer, queue] : queues_) {
+        DEDLOC_CHECK(!queue.empty() && queue.size() <= kMaxRequests, "a peer's requests",
+                     queue.size());
+    }
+}
+
+}  // namespace dedloc::state

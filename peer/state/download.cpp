@@ -1,0 +1,202 @@
+#include "peer/state/download.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::state {
+namespace {
+
+static_assert(wire::kLeafBytes == kernels::kLeafBytes, "leaves travel as they are digested");
+
+/// How often the end game is looked at when nothing arrives, and what a donor's leaf is taken to
+/// need that has sent none yet.
+constexpr Duration kLook = std::chrono::milliseconds{250};
+/// A slower donor's leaf is asked for again when it needs so many times longer: below, equal donors
+/// would send the last leaves twice.
+constexpr int kSlower = 2;
+
+}  // namespace
+
+Download::Download(Tree tree, std::span<std::byte> target)
+    : tree_(std::move(tree)), target_(target) {
+    DEDLOC_CHECK(target_.size() == tree_.bytes, "a download fills its target", target_.size(),
+                 tree_.bytes);
+    DEDLOC_CHECK(tree_.leaves.size() == kernels::leaf_count(tree_.bytes),
+                 "a tree has a leaf for each 256 KiB", tree_.leaves.size(), tree_.bytes);
+    has_.resize(tree_.leaves.size());
+    askers_.resize(tree_.leaves.size());
+    for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) missing_.insert(leaf);
+}
+
+void Download::rebase(Tree tree) {
+    DEDLOC_CHECK(tree.bytes == tree_.bytes && tree.leaves.size() == tree_.leaves.size(),
+                 "another state of the same model has the same size", tree.bytes, tree_.bytes);
+    donors_.clear();
+    looked_at_ = kNever;
+    for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) {
+        askers_[leaf] = 0;
+        if (has_[leaf] && tree.leaves[leaf] == tree_.leaves[leaf]) continue;
+        if (has_[leaf]) --verified_;
+        has_[leaf] = false;
+        missing_.insert(leaf);
+    }
+    tree_ = std::move(tree);
+}
+
+std::size_t Download::leaf_size(std::uint32_t leaf) const {
+    const std::uint64_t first = std::uint64_t{leaf} * kernels::kLeafBytes;
+    return static_cast<std::size_t>(
+        std::min<std::uint64_t>(kernels::kLeafBytes, tree_.bytes - first));
+}
+
+std::span<std::byte> Download::place(std::uint32_t leaf) const {
+    return target_.subspan(std::size_t{leaf} * kernels::kLeafBytes, leaf_size(leaf));
+}
+
+void Download::mark(std::uint32_t leaf) {
+    has_[leaf] = true;
+    askers_[leaf] = 0;
+    ++verified_;
+    missing_.erase(leaf);
+    for (auto& [peer, donor] : donors_) std::erase(donor.asked, leaf);
+}
+
+void Download::adopt(std::uint32_t leaf, std::span<const std::byte> data) {
+    DEDLOC_CHECK(leaf < leaf_count() && data.size() == leaf_size(leaf), "a leaf of this tree", leaf,
+                 data.size());
+    if (has_[leaf]) return;
+    std::memcpy(place(leaf).data(), data.data(), data.size());
+    mark(leaf);
+}
+
+void Download::add_donor(TimePoint now, const PeerKey& peer) {
+    donors_.try_emplace(peer, Donor{.asked = {}, .since = now});
+}
+
+void Download::drop_donor(const PeerKey& peer) {
+    const auto found = donors_.find(peer);
+    if (found == donors_.end()) return;
+    for (const std::uint32_t leaf : found->second.asked) {
+        if (--askers_[leaf] == 0) missing_.insert(leaf);
+    }
+    donors_.erase(found);
+}
+
+std::vector<PeerKey> Download::donors() const {
+    std::vector<PeerKey> all;
+    for (const auto& [peer, donor] : donors_) all.push_back(peer);
+    return all;
+}
+
+Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::uint32_t leaf,
+                                     std::span<const std::byte> data) {
+    if (leaf >= leaf_count()) return Outcome::kIgnored;
+    const auto found = donors_.find(from);
+    const bool is_donor = found != donors_.end();
+    if (data.empty()) return is_donor ? Outcome::kGone : Outcome::kIgnored;
+    if (is_donor && std::erase(found->second.asked, leaf) > 0) {
+        Donor& donor = found->second;
+        if (--askers_[leaf] == 0) missing_.insert(leaf);
+        const Duration gap = std::max(now - donor.since, Duration{1});
+        donor.pace = donor.pace == Duration{0} ? gap : (3 * donor.pace + gap) / 4;
+        donor.since = now;
+    }
+    if (has_[leaf]) return Outcome::kIgnored;
+    if (data.size() != leaf_size(leaf) || leaf_digest(data) != tree_.leaves[leaf]) {
+        return is_donor ? Outcome::kLie : Outcome::kIgnored;
+    }
+    adopt(leaf, data);
+    return Outcome::kVerified;
+}
+
+void Download::ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf,
+                   round::Outbox& out) {
+    if (donor.asked.empty()) donor.since = now;
+    donor.asked.push_back(leaf);
+    ++askers_[leaf];
+    missing_.erase(leaf);
+    out.send(peer, tree_.step, wire::LeafRequest{.root = tree_.root, .leaf = leaf});
+}
+
+bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round::Outbox& out) {
+    const Duration own_pace = donor.pace == Duration{0} ? kLook : donor.pace;
+    Duration longest = kSlower * own_pace * static_cast<int>(donor.asked.size() + 1);
+    std::optional<std::uint32_t> slowest;
+    for (const auto& [other, theirs] : donors_) {
+        if (other == peer) continue;
+        const Duration pace = std::max(theirs.pace, now - theirs.since);
+        for (std::size_t k = 0; k < theirs.asked.size(); ++k) {
+            const Duration expected = pace * static_cast<int>(k + 1);
+            if (askers_[theirs.asked[k]] > 1 || expected <= longest) continue;
+            longest = expected;
+            slowest = theirs.asked[k];
+        }
+    }
+    if (!slowest) return false;
+    ask(now, peer, donor, *slowest, out);
+    return true;
+}
+
+void Download::request(TimePoint now, round::Outbox& out) {
+    // In turns, so that few leaves spread over all donors.
+    for (bool any = true; any && !missing_.empty();) {
+        any = false;
+        for (auto& [peer, donor] : donors_) {
+            if (missing_.empty() || donor.asked.size() >= kWindow) continue;
+            ask(now, peer, donor, *missing_.begin(), out);
+            any = true;
+        }
+    }
+    looked_at_ = kNever;
+    if (!missing_.empty() || is_complete() || donors_.size() < 2) return;
+    looked_at_ = now;
+    for (auto& [peer, donor] : donors_) {
+        while (donor.asked.size() < kWindow && ask_again(now, peer, donor, out)) {
+        }
+    }
+}
+
+std::vector<PeerKey> Download::stalled(TimePoint now, Duration silence) const {
+    std::vector<PeerKey> all;
+    for (const auto& [peer, donor] : donors_) {
+        if (!donor.asked.empty() && now - donor.since >= silence) all.push_back(peer);
+    }
+    return all;
+}
+
+TimePoint Download::next_deadline(Duration silence) const {
+    TimePoint next = looked_at_ == kNever ? kNever : looked_at_ + kLook;
+    for (const auto& [peer, donor] : donors_) {
+        if (!donor.asked.empty()) next = std::min(next, donor.since + silence);
+    }
+    return next;
+}
+
+void Download::check_invariants() const {
+    std::vector<std::uint8_t> askers(leaf_count());
+    for (const auto& [peer, donor] : donors_) {
+        DEDLOC_CHECK(donor.asked.size() <= kWindow, "a donor's window", donor.asked.size());
+        for (const std::uint32_t leaf : donor.asked) {
+            DEDLOC_CHECK(!has_[leaf], "a leaf that is held is not asked for", leaf);
+            ++askers[leaf];
+        }
+    }
+    DEDLOC_CHECK(askers == askers_, "askers are counted");
+    std::uint32_t held = 0;
+    for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) {
+        held += has_[leaf] ? 1 : 0;
+        const int places =
+            (has_[leaf] ? 1 : 0) + (askers_[leaf] > 0 ? 1 : 0) + (missing_.contains(leaf) ? 1 : 0);
+        DEDLOC_CHECK(places == 1, "each leaf is held, asked for or missing", leaf, places);
+    }
+    DEDLOC_CHECK(held == verified_, "verified leaves are counted", held, verified_);
+}
+
+}  // namespace dedloc::state
