@@ -1,0 +1,182 @@
+#include "peer/planning/capacity.hpp"
+
+#include <bit>
+#include <numeric>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::planning {
+namespace {
+
+constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
+/// 8.8 TB/s: no link is faster, and products stay below 2¹²⁷.
+constexpr std::uint64_t kFastest = std::uint64_t{1} << 43;
+constexpr int kRateBits = 62;
+
+Wide divided_up(Wide value, Wide by) {
+    return (value + by - 1) / by;
+}
+
+/// share · units / kWhole.
+std::uint64_t units_within(std::uint64_t share, std::uint64_t units) {
+    return static_cast<std::uint64_t>((static_cast<Wide>(share) * units) >> LinkLimit::kWholeBits);
+}
+std::uint64_t units_covering(std::uint64_t share, std::uint64_t units) {
+    const Wide rounded = static_cast<Wide>(share) * units + LinkLimit::kWhole - 1;
+    return static_cast<std::uint64_t>(rounded >> LinkLimit::kWholeBits);
+}
+
+int bits_of(Wide value) {
+    const auto high = static_cast<std::uint64_t>(value >> 64);
+    const auto low = static_cast<std::uint64_t>(value);
+    return static_cast<int>(high > 0 ? 64 + std::bit_width(high) : std::bit_width(low));
+}
+
+std::int64_t difference(std::uint64_t a, std::uint64_t b) {
+    return static_cast<std::int64_t>(a) - static_cast<std::int64_t>(b);
+}
+
+}  // namespace
+
+Ticks time_for(std::uint64_t bytes, std::uint64_t speed) {
+    const Wide ticks = divided_up(static_cast<Wide>(bytes) * kTicksPerSecond, speed);
+    return ticks > kLongest ? kLongest : static_cast<Ticks>(ticks);
+}
+
+LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t speed)
+    : fixed_(fixed), slope_(slope), speed_(std::min(speed, kFastest)) {
+    DEDLOC_CHECK(speed > 0, "a link without bandwidth has no limit");
+    const std::uint64_t at_all =
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(fixed) + slope);
+    empty_from_ = time_for(fixed, speed_);
+    all_from_ = time_for(at_all, speed_);
+    some_from_ = std::min(empty_from_, all_from_);
+    if (slope <= 0) return;
+    // rate = kWhole · speed / (slope · kTicksPerSecond), with all the bits that a product leaves.
+    const int scale = 127 - bits_of(speed_);
+    const Wide divisor = static_cast<Wide>(slope) * kTicksPerSecond;
+    const Wide rate = (static_cast<Wide>(speed_) << scale) / divisor;
+    const int surplus = std::max(0, bits_of(rate) - kRateBits);
+    rate_ = static_cast<std::uint64_t>(rate >> surplus);
+    shift_ = static_cast<unsigned>(scale - surplus) - kWholeBits;
+}
+
+std::uint64_t LinkLimit::least_before_empty(Ticks time) const {
+    if (slope_ >= 0) return 0;
+    const Wide carried = static_cast<Wide>(time) * speed_;
+    const Wide wanted = static_cast<Wide>(fixed_) * kTicksPerSecond;
+    if (carried >= wanted) return 0;
+    const Wide divisor = static_cast<Wide>(static_cast<std::uint64_t>(-slope_)) * kTicksPerSecond;
+    const Wide missing = wanted - carried;
+    if (missing >= divisor) return kWhole;
+    return static_cast<std::uint64_t>(divided_up(missing << kWholeBits, divisor));
+}
+
+Capacities::Capacities(const PlanRequest& request) : members_(request.members.size()) {
+    const VectorSize size = size_of(request);
+    const Traffic traffic = traffic_of(request);
+    const std::vector<LinkSpeed> links = known_links(request);
+    for (std::uint32_t k = 0; k < members_; ++k) {
+        const Member& member = request.members[k];
+        const std::uint64_t own_contribution = member.contributes ? size.contribution_bytes : 0;
+        const std::uint64_t own_average = member.receives ? size.average_bytes : 0;
+        if (!member.is_reachable) {
+            earliest_ = std::max({earliest_, time_for(own_contribution, links[k].upload),
+                                  time_for(own_average, links[k].download)});
+            continue;
+        }
+        const std::uint64_t averages =
+            (traffic.receivers - (member.receives ? 1 : 0)) * size.average_bytes;
+        const std::uint64_t contributions =
+            (traffic.contributors - (member.contributes ? 1 : 0)) * size.contribution_bytes;
+        const LinkLimit upload{own_contribution, difference(averages, own_contribution),
+                               links[k].upload};
+        const LinkLimit download{own_average, difference(contributions, own_average),
+                                 links[k].download};
+        earliest_ = std::max({earliest_, upload.some_from(), download.some_from()});
+        reducers_.push_back({k, upload, download});
+    }
+}
+
+std::optional<std::vector<ShareBounds>> Capacities::bounds_at(Ticks time,
+                                                              std::uint64_t units) const {
+    std::vector<ShareBounds> bounds(members_);
+    for (const Reducer& reducer : reducers_) {
+        const std::uint64_t most = std::min(reducer.upload.most(time), reducer.download.most(time));
+        const std::uint64_t least =
+            std::max(reducer.upload.least(time), reducer.download.least(time));
+        ShareBounds& bound = bounds[reducer.member];
+        bound = {.least = units_covering(least, units), .most = units_within(most, units)};
+        if (bound.least > bound.most) return std::nullopt;
+    }
+    return bounds;
+}
+
+std::optional<Selection> select_reducers(std::span<const ShareBounds> bounds, std::uint64_t units,
+                                         std::uint32_t reducers) {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t k = 0; k < bounds.size(); ++k) {
+        if (bounds[k].most > 0) order.push_back(k);
+    }
+    const auto goes_before = [&](std::uint32_t a, std::uint32_t b) {
+        const bool a_must = bounds[a].least > 0;
+        const bool b_must = bounds[b].least > 0;
+        if (a_must != b_must) return a_must;
+        if (bounds[a].most != bounds[b].most) return bounds[a].most > bounds[b].most;
+        return a < b;
+    };
+    if (order.size() > reducers) {
+        const auto end = order.begin() + static_cast<std::ptrdiff_t>(reducers);
+        std::nth_element(order.begin(), end, order.end(), goes_before);
+        if (std::any_of(end, order.end(), [&](std::uint32_t k) { return bounds[k].least > 0; })) {
+            return std::nullopt;
+        }
+        order.erase(end, order.end());
+    }
+    std::sort(order.begin(), order.end());
+    Selection selection{.members = std::move(order), .bounds = {}};
+    Wide least = 0;
+    Wide most = 0;
+    for (const std::uint32_t k : selection.members) {
+        selection.bounds.push_back(bounds[k]);
+        least += bounds[k].least;
+        most += bounds[k].most;
+    }
+    if (least > units || most < units) return std::nullopt;
+    return selection;
+}
+
+std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t units) {
+    struct Remainder {
+        Wide rest;
+        std::uint64_t room;
+        std::size_t at;
+    };
+    std::uint64_t least = 0;
+    Wide all_room = 0;
+    for (const ShareBounds& bound : selection.bounds) {
+        least += bound.least;
+        all_room += bound.most - bound.least;
+    }
+    DEDLOC_CHECK(least <= units && all_room >= units - least, "shares that cannot be given");
+    std::vector<std::uint64_t> shares;
+    std::vector<Remainder> remainders;
+    std::uint64_t left = units - least;
+    for (std::size_t at = 0; at < selection.bounds.size(); ++at) {
+        const ShareBounds& bound = selection.bounds[at];
+        const std::uint64_t room = bound.most - bound.least;
+        const Wide quota = static_cast<Wide>(room) * (units - least);
+        const auto whole = static_cast<std::uint64_t>(all_room > 0 ? quota / all_room : 0);
+        shares.push_back(bound.least + whole);
+        remainders.push_back({all_room > 0 ? quota % all_room : 0, room, at});
+        left -= whole;
+    }
+    std::sort(remainders.begin(), remainders.end(), [](const Remainder& a, const Remainder& b) {
+        if (a.rest != b.rest) return a.rest > b.rest;
+        return a.room != b.room ? a.room > b.room : a.at < b.at;
+    });
+    for (std::size_t k = 0; k < left; ++k) ++shares[remainders[k].at];
+    return shares;
+}
+
+}  // namespace dedloc::planning

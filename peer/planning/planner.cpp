@@ -1,0 +1,91 @@
+#include "peer/planning/planner.hpp"
+
+#include <algorithm>
+
+#include "peer/base/check.hpp"
+#include "peer/planning/capacity.hpp"
+
+namespace dedloc::planning {
+namespace {
+
+void check_request(const PlanRequest& request) {
+    DEDLOC_CHECK(request.members.size() <= wire::kMaxMembers, "more members than a round has",
+                 request.members.size());
+    DEDLOC_CHECK(request.max_reducers > 0, "a round needs a reducer");
+    DEDLOC_CHECK(request.latency.count() >= 0, "a latency below zero");
+}
+
+/// The selection at the first time that has one, and that time.
+struct Solution {
+    Ticks time = 0;
+    Selection selection;
+};
+
+std::optional<Selection> selection_at(const Capacities& capacities, Ticks time, std::uint64_t units,
+                                      std::uint32_t reducers) {
+    const auto bounds = capacities.bounds_at(time, units);
+    if (!bounds) return std::nullopt;
+    return select_reducers(*bounds, units, reducers);
+}
+
+Solution solve(const Capacities& capacities, Ticks earliest, std::uint64_t units,
+               std::uint32_t reducers) {
+    const Ticks time = first_time(earliest, [&](Ticks at) {
+        return selection_at(capacities, at, units, reducers).has_value();
+    });
+    auto selection = selection_at(capacities, time, units, reducers);
+    DEDLOC_CHECK(selection.has_value(), "a reachable member can average everything at last", time);
+    return {time, *std::move(selection)};
+}
+
+/// The fewest reducers that share everything out at `time`, at which `reducers` can.
+std::uint32_t fewest_reducers(const Capacities& capacities, Ticks time, std::uint32_t reducers) {
+    std::uint32_t too_few = 0;
+    std::uint32_t enough = reducers;
+    while (enough - too_few > 1) {
+        const std::uint32_t middle = too_few + (enough - too_few) / 2;
+        const bool is_enough =
+            selection_at(capacities, time, LinkLimit::kWhole, middle).has_value();
+        (is_enough ? enough : too_few) = middle;
+    }
+    return enough;
+}
+
+std::vector<ChunkRange> ranges_of(const Selection& selection,
+                                  std::span<const std::uint64_t> shares) {
+    std::vector<ChunkRange> ranges;
+    std::uint32_t next = 0;
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+        if (shares[k] == 0) continue;
+        const auto end = next + static_cast<std::uint32_t>(shares[k]);
+        ranges.push_back({PeerIndex{selection.members[k]}, next, end});
+        next = end;
+    }
+    return ranges;
+}
+
+}  // namespace
+
+Result<SharePlan, PlanFailure> plan_shares(const PlanRequest& request) {
+    check_request(request);
+    const VectorSize size = size_of(request);
+    const Capacities capacities{request};
+    if (capacities.is_empty()) return Failure{PlanFailure::kNoReducer};
+    std::uint32_t reducers = std::min(request.max_reducers, size.chunks);
+    const Solution best =
+        solve(capacities, capacities.earliest(), LinkLimit::kWhole, request.max_reducers);
+    if (request.latency.count() > 0) {
+        const auto patience = static_cast<Ticks>(request.latency.count());
+        const Ticks time = best.time + std::min(patience, kLongest - best.time);
+        reducers = std::min(reducers, fewest_reducers(capacities, time, request.max_reducers));
+    }
+    const Solution whole_chunks = solve(capacities, best.time, size.chunks, reducers);
+    const std::vector<std::uint64_t> shares = share_out(whole_chunks.selection, size.chunks);
+    SharePlan plan;
+    plan.ranges = ranges_of(whole_chunks.selection, shares);
+    plan.optimum = Duration{best.time};
+    plan.forecast = forecast(request, plan.ranges);
+    return plan;
+}
+
+}  // namespace dedloc::planning

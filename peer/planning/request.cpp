@@ -1,0 +1,97 @@
+#include "peer/planning/request.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::planning {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::uint64_t kSmallestChunk = 16;
+constexpr std::uint64_t kSmallestLongChunk = 4'096;
+constexpr std::uint64_t kChunksOfLong = 64;
+constexpr std::uint64_t kChunksOfShort = 8;
+constexpr std::uint64_t kOrdinaryLink = 12'500'000;  // 100 Mbit/s
+
+/// Of the members that know it; 0 if none does.
+std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::*speed) {
+    Wide sum = 0;
+    std::uint64_t known = 0;
+    for (const Member& member : members) {
+        sum += member.*speed;
+        known += member.*speed > 0 ? 1 : 0;
+    }
+    return known == 0 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(sum / known));
+}
+
+}  // namespace
+
+std::uint32_t chunk_elements_for(std::uint64_t elements, std::uint64_t reducers) {
+    DEDLOC_CHECK(elements > 0 && reducers > 0, "a chunk of nothing", elements, reducers);
+    const auto cut = [&](std::uint64_t chunks) { return std::bit_floor(elements / chunks); };
+    std::uint64_t chunk = std::min<std::uint64_t>(cut(kChunksOfLong * reducers),  //
+                                                  wire::kChunkElements);
+    if (chunk < kSmallestLongChunk) {
+        chunk = std::clamp(cut(kChunksOfShort * reducers), kSmallestChunk, kSmallestLongChunk);
+    }
+    return static_cast<std::uint32_t>(chunk);
+}
+
+VectorSize size_of(const PlanRequest& request) {
+    DEDLOC_CHECK(request.elements > 0 && request.elements <= wire::kMaxElements,
+                 "a vector that no round averages", request.elements);
+    DEDLOC_CHECK(request.chunk_elements > 0, "chunks without elements");
+    for (const Codec& codec : {request.contribution, request.average}) {
+        DEDLOC_CHECK(codec.block_elements > 0 && codec.bytes_per_block > 0, "a codec of nothing");
+        DEDLOC_CHECK(codec.bytes_of(request.chunk_elements) <= wire::kMaxFrameBytes,
+                     "a chunk that fits no frame", codec.bytes_of(request.chunk_elements));
+    }
+    const std::uint64_t whole = request.elements / request.chunk_elements;
+    const std::uint64_t rest = request.elements % request.chunk_elements;
+    const std::uint64_t chunks = whole + (rest > 0 ? 1 : 0);
+    DEDLOC_CHECK(chunks <= wire::kMaxChunks, "more chunks than a vector may have", chunks);
+    const auto bytes = [&](const Codec& codec) {
+        return whole * codec.bytes_of(request.chunk_elements) + codec.bytes_of(rest);
+    };
+    return {.chunks = static_cast<std::uint32_t>(chunks),
+            .contribution_bytes = bytes(request.contribution),
+            .average_bytes = bytes(request.average)};
+}
+
+std::uint64_t elements_of_chunk(const PlanRequest& request, std::uint32_t chunk) {
+    const std::uint64_t begin = std::uint64_t{chunk} * request.chunk_elements;
+    DEDLOC_CHECK(begin < request.elements, "a chunk behind the vector", chunk);
+    return std::min<std::uint64_t>(request.chunk_elements, request.elements - begin);
+}
+
+std::vector<LinkSpeed> known_links(const PlanRequest& request) {
+    const std::uint64_t upload = mean_of(request.members, &Member::upload);
+    const std::uint64_t download = mean_of(request.members, &Member::download);
+    const auto first_known = [](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+        if (a > 0) return a;
+        return b > 0 ? b : c;
+    };
+    std::vector<LinkSpeed> links;
+    links.reserve(request.members.size());
+    for (const Member& member : request.members) {
+        links.push_back(
+            {.upload = first_known(member.upload, upload, first_known(download, kOrdinaryLink, 0)),
+             .download =
+                 first_known(member.download, download, first_known(upload, kOrdinaryLink, 0))});
+    }
+    return links;
+}
+
+Traffic traffic_of(const PlanRequest& request) {
+    Traffic traffic;
+    for (const Member& member : request.members) {
+        traffic.contributors += member.contributes ? 1 : 0;
+        traffic.receivers += member.receives ? 1 : 0;
+    }
+    return traffic;
+}
+
+}  // namespace dedloc::planning

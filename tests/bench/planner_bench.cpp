@@ -1,0 +1,120 @@
+// The planner: its time beside a general LP solver's on the same fleets, and its plans beside equal
+// shares and a parameter server on fleets of the literature. Prints, asserts nothing.
+//
+//     planner_bench
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "peer/planning/baselines.hpp"
+#include "tests/peer/planning/fleets.hpp"
+#include "tests/peer/planning/lp_reference.hpp"
+
+namespace {
+
+using namespace dedloc;
+using namespace dedloc::planning;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kResNet = 25'625'000;  // 410 Mbit in fp16
+constexpr std::uint64_t kAlbert = 18'000'000;  // 288 Mbit in fp16
+
+/// Milliseconds of the fastest of several calls.
+template <class Call>
+double best_milliseconds(int calls, Call call) {
+    double best = 1e30;
+    for (int k = 0; k < calls; ++k) {
+        const auto begin = Clock::now();
+        call();
+        const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
+        best = std::min(best, took.count());
+    }
+    return best;
+}
+
+/// Trainers and helpers at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the time:
+/// the solver has all shares to weigh.
+PlanRequest fleet_with(std::size_t members) {
+    Random random{members};
+    PlanRequest request;
+    for (std::size_t k = 0; k < members; ++k) {
+        const bool is_trainer = random.below(8) != 0;
+        request.members.push_back({.upload = (50 + random.below(51)) * kMegabit,
+                                   .download = (50 + random.below(51)) * kMegabit,
+                                   .contributes = is_trainer,
+                                   .receives = is_trainer,
+                                   .is_reachable = random.below(4) != 0});
+    }
+    set_vector(request, kAlbert, kHalf);
+    request.latency = std::chrono::milliseconds{50};
+    return request;
+}
+
+void print_times() {
+    std::printf("time of one plan, ms, fastest of several      %s\n",
+                has_lp_solver() ? "" : "(Clp is not installed)");
+    std::printf("%8s %12s %14s %12s %12s\n", "peers", "planner", "amend a loss", "Clp's dual",
+                "T* / Clp's");
+    for (const std::size_t members : {16u, 64u, 256u, 1'000u}) {
+        PlanRequest request = fleet_with(members);
+        const auto plan = plan_shares(request);
+        const double planner = best_milliseconds(20, [&] { (void)plan_shares(request).value(); });
+        const std::vector<PeerIndex> lost{plan->ranges.front().member};
+        const double amend =
+            best_milliseconds(20, [&] { (void)reassign(request, plan->ranges, lost).value(); });
+        std::printf("%8zu %12.3f %14.3f", members, planner, amend);
+        if (has_lp_solver()) {
+            double optimum = 0;
+            const double clp =
+                best_milliseconds(5, [&] { optimum = lp_optimum_seconds(request).value_or(0); });
+            request.max_reducers = wire::kMaxMembers;  // the linear program knows no cap
+            const double exact =
+                std::chrono::duration<double>(plan_shares(request)->optimum).count();
+            std::printf(" %12.3f %12.9f", clp, exact / optimum);
+        }
+        std::printf("\n");
+    }
+}
+
+struct NamedFleet {
+    const char* name;
+    PlanRequest request;
+};
+
+std::vector<NamedFleet> fleets_of_the_literature() {
+    return {
+        {"8 x 1000", fleet_of({{8, 1'000, 1'000}}, kResNet, kHalf)},
+        {"16 x 200", fleet_of({{16, 200, 200}}, kResNet, kHalf)},
+        {"8 x 1000 + 16 x 200", fleet_of({{8, 1'000, 1'000}, {16, 200, 200}}, kResNet, kHalf)},
+        {"16 x 200 + aggregator 2500",
+         fleet_of({{16, 200, 200}, {1, 2'500, 2'500, false}}, kResNet, kHalf)},
+        {"4 x 200 + 8 x 100 + 4 x 50",
+         fleet_of({{4, 200, 200}, {8, 100, 100}, {4, 50, 50}}, kAlbert, kHalf)},
+        {"8 + 8 outbound 20/100 + 2 agg. 1000",
+         fleet_of({{8, 20, 100}, {8, 20, 100, true, false}, {2, 1'000, 1'000, false}}, kAlbert,
+                  kHalf)},
+    };
+}
+
+void print_plans() {
+    const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+    std::printf(
+        "\nseconds a round, by the model of peer/planning (Mbit/s up and down; upload/download)\n");
+    std::printf("%-36s %9s %9s %9s %9s %9s\n", "fleet", "T*", "plan", "plan/T*", "equal", "server");
+    for (const NamedFleet& fleet : fleets_of_the_literature()) {
+        const auto plan = plan_shares(fleet.request);
+        std::printf("%-36s %9.3f %9.3f %9.4f %9.3f %9.3f\n", fleet.name, seconds(plan->optimum),
+                    seconds(plan->forecast.transfer),
+                    seconds(plan->forecast.transfer) / seconds(plan->optimum),
+                    seconds(equal_shares(fleet.request)->forecast.transfer),
+                    seconds(best_parameter_server(fleet.request)->forecast.transfer));
+    }
+}
+
+}  // namespace
+
+int main() {
+    print_times();
+    print_plans();
+    return 0;
+}
