@@ -1,0 +1,90 @@
+#include "peer/ledger/codec.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "tests/peer/ledger/history.hpp"
+
+namespace dedloc::ledger {
+namespace {
+
+Codec codec_of(const History& history) {
+    return {history.run, history.trust().backbone};
+}
+
+}  // namespace
+
+TEST_CASE("what is decoded is what was encoded, whoever comes and goes", "[ledger][property]") {
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        History history(seed, {.members = 1 + seed % 9,
+                               .churn = seed % 3 == 0 ? 0.0 : 0.7,
+                               .short_losses = seed % 2 == 0});
+        Codec encoder = codec_of(history);
+        ByteWriter out;
+        std::vector<Entry> entries;
+        for (int i = 0; i < 40; ++i) {
+            entries.emplace_back(history.next());
+            const auto& record = std::get<CommitRecord>(entries.back());
+            encoder.encode(record, out);
+            if (i % 5 == 0) {
+                entries.emplace_back(history.certify(record));
+                encoder.encode(std::get<Certificate>(entries.back()), out);
+            }
+            if (i % 16 == 15) {
+                entries.emplace_back(
+                    history.begin_generation(StepIndex{history.head.step.value() - 7}));
+                encoder.encode(std::get<SignedGeneration>(entries.back()), out);
+            }
+            REQUIRE(encoder.head() == history.head);
+        }
+        const Buffer bytes = std::move(out).finish();
+        Codec decoder = codec_of(history);
+        ByteReader reader(bytes);
+        for (const Entry& entry : entries) {
+            const auto decoded = decoder.decode(reader);
+            REQUIRE(decoded);
+            REQUIRE(*decoded == entry);
+        }
+        CHECK(reader.remaining() == 0);
+        CHECK_FALSE(decoder.decode(reader));
+        CHECK(decoder.head() == encoder.head());
+    }
+}
+
+TEST_CASE("damaged entries are refused or are other entries, and never more",
+          "[ledger][property]") {
+    History history(7, {.members = 5, .churn = 0.8, .short_losses = false});
+    Codec encoder = codec_of(history);
+    ByteWriter out;
+    for (int i = 0; i < 12; ++i) {
+        const CommitRecord record = history.next();
+        encoder.encode(record, out);
+        if (i % 4 == 0) encoder.encode(history.certify(record), out);
+    }
+    encoder.encode(history.begin_generation(StepIndex{3}), out);
+    const Buffer good = std::move(out).finish();
+    Random random(11);
+    for (int trial = 0; trial < 20'000; ++trial) {
+        Buffer bytes = good;
+        for (std::uint64_t flips = 1 + random.below(4); flips > 0; --flips) {
+            bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
+        }
+        bytes.resize(random.below(bytes.size() + 1));
+        Codec decoder = codec_of(history);
+        ByteReader reader(bytes);
+        while (decoder.decode(reader)) {
+        }
+    }
+    // Not even entries: noise.
+    for (int trial = 0; trial < 20'000; ++trial) {
+        Buffer bytes(random.below(300));
+        for (auto& byte : bytes) byte = static_cast<std::byte>(random.below(256));
+        if (!bytes.empty()) bytes[0] = static_cast<std::byte>(1 + random.below(3));
+        Codec decoder = codec_of(history);
+        ByteReader reader(bytes);
+        while (decoder.decode(reader)) {
+        }
+    }
+}
+
+}  // namespace dedloc::ledger

@@ -1,0 +1,109 @@
+// Random histories of a run with real keys and signatures: members come, go, and come back.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/ledger/ledger.hpp"
+#include "peer/membership/quorum.hpp"
+
+namespace dedloc::ledger {
+
+struct HistoryOptions {
+    std::size_t members = 4;
+    double churn = 0.1;         ///< how likely somebody comes or goes at a step
+    bool short_losses = false;  ///< losses that are binary32 numbers
+};
+
+class History {
+  public:
+    History(std::uint64_t seed, const HistoryOptions& options) : options_(options), random_(seed) {
+        for (std::size_t i = 0; i < 2 * options.members; ++i) {
+            std::array<std::byte, 32> secret{};
+            for (auto& byte : secret) byte = static_cast<std::byte>(random_.below(256));
+            keys.push_back(KeyPair::from_seed(secret));
+        }
+        std::ranges::sort(keys, {}, &KeyPair::public_key);
+        backbone_ = random_.below(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i) present_.push_back(i < options.members);
+        present_[backbone_] = true;
+        head = genesis(run, keys[backbone_].public_key());
+    }
+
+    Trust trust() const { return {run, project.public_key(), keys[backbone_].public_key()}; }
+
+    /// The next record after `head`, which moves on.
+    CommitRecord next() {
+        CommitRecord record;
+        record.generation = head.generation;
+        record.step = head.step;
+        record.previous_record = head.record;
+        record.previous_state = digest();
+        record.average = digest();
+        record.scalars = {std::bit_cast<std::uint32_t>(static_cast<float>(random_.uniform())),
+                          std::bit_cast<std::uint32_t>(1.0F)};
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const bool changes =
+                random_.uniform() * static_cast<double>(keys.size()) < options_.churn;
+            const bool was_present = present_[i];
+            if (changes && i != backbone_) present_[i] = !present_[i];
+            if (!was_present && !present_[i]) continue;
+            const double loss = 1e3 * random_.uniform();
+            record.members.push_back(
+                {.peer = keys[i].public_key(),
+                 .samples = Samples{i == backbone_ ? 0 : 8 * (20 + random_.below(20))},
+                 .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss,
+                 .stays = present_[i]});
+        }
+        before = head;
+        head = membership::head_after(record);
+        return record;
+    }
+
+    /// Signed by a quorum of the view before `record`: the highest keys, and the backbone.
+    Certificate certify(const CommitRecord& record) const {
+        Certificate certificate{.term = {record.step.value() + 1, keys[backbone_].public_key()},
+                                .votes = {}};
+        const auto bytes = vote_bytes(run, certificate.term, digest_of(record));
+        std::size_t missing = before.view.size() / 2 + 1;
+        for (std::size_t i = before.view.size(); i-- > 0 && missing > 0; --missing) {
+            const auto key =
+                std::ranges::lower_bound(keys, before.view[i], {}, &KeyPair::public_key);
+            certificate.votes.push_back({before.view[i], key->sign(bytes)});
+        }
+        std::ranges::reverse(certificate.votes);
+        return certificate;
+    }
+
+    SignedGeneration begin_generation(StepIndex step) {
+        SignedGeneration generation{
+            .record = {head.generation + 1, step, digest(), keys[backbone_].public_key()},
+            .signature = {}};
+        generation.signature = project.sign(digest_of(run, generation.record).bytes);
+        head = membership::head_after(run, generation.record);
+        return generation;
+    }
+
+    RunId run{blake2b(bytes_of("ledger test")).bytes};
+    KeyPair project = KeyPair::generate();
+    std::vector<KeyPair> keys;
+    Head before;  ///< that the last record extends
+    Head head;
+
+  private:
+    Digest digest() {
+        Digest digest;
+        for (auto& byte : digest.bytes) byte = static_cast<std::byte>(random_.below(256));
+        return digest;
+    }
+
+    HistoryOptions options_;
+    Random random_;
+    std::size_t backbone_ = 0;
+    std::vector<bool> present_;
+};
+
+}  // namespace dedloc::ledger
