@@ -102,6 +102,13 @@ std::vector<Layer> make_layers() {
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
+        // The planner's program.
+        {"project_server/plan/",
+         joined(
+             {Names{"project_server/plan/", "peer/planning/", "peer/wire/", "peer/base/", "CLI/"},
+              kJson, kText}),
+         {"random"},
+         kNoChance},
         // The backbone is a member of the swarm as well.
         {"project_server/backbone/",
          joined({Names{"project_server/", "peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kJson,

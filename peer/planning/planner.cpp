@@ -38,6 +38,23 @@ Solution solve(const Capacities& capacities, Ticks earliest, std::uint64_t units
     return {time, *std::move(selection)};
 }
 
+/// How long a member's part alone keeps its link: contributions in, averages out.
+Ticks time_of_part(const PlanRequest& request, const VectorSize& size, const LinkSpeed& link,
+                   std::uint32_t member, std::uint64_t share) {
+    const Member& who = request.members[member];
+    const Traffic traffic = traffic_of(request);
+    const auto part_of = [&](std::uint64_t bytes, std::uint64_t others) {
+        const Wide part = static_cast<Wide>(bytes) * others * share >> LinkLimit::kWholeBits;
+        return static_cast<std::uint64_t>(part);
+    };
+    return std::max(
+        time_for(part_of(size.average_bytes, traffic.receivers - (who.receives ? 1 : 0)),
+                 link.upload),
+        time_for(part_of(size.contribution_bytes,  //
+                         traffic.contributors - (who.contributes ? 1 : 0)),
+                 link.download));
+}
+
 /// The fewest reducers that share everything out at `time`, at which `reducers` can.
 std::uint32_t fewest_reducers(const Capacities& capacities, Ticks time, std::uint32_t reducers) {
     std::uint32_t too_few = 0;
@@ -49,6 +66,24 @@ std::uint32_t fewest_reducers(const Capacities& capacities, Ticks time, std::uin
         (is_enough ? enough : too_few) = middle;
     }
     return enough;
+}
+
+/// Without those whose part would take less than a latency, as long as the others need at most a
+/// latency more than the best plan.
+std::uint32_t worthwhile_reducers(const PlanRequest& request, const VectorSize& size,
+                                  const Capacities& capacities, const Solution& best) {
+    if (request.latency.count() == 0) return request.max_reducers;
+    const auto latency = static_cast<Ticks>(request.latency.count());
+    const std::vector<LinkSpeed> links = known_links(request);
+    const std::vector<std::uint64_t> shares = share_out(best.selection, LinkLimit::kWhole);
+    std::uint32_t busy = 0;
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+        const std::uint32_t member = best.selection.members[k];
+        const Ticks time = time_of_part(request, size, links[member], member, shares[k]);
+        busy += time >= latency ? 1 : 0;
+    }
+    const Ticks patience = best.time + std::min(latency, kLongest - best.time);
+    return std::max(busy, fewest_reducers(capacities, patience, request.max_reducers));
 }
 
 std::vector<ChunkRange> ranges_of(const Selection& selection,
@@ -71,14 +106,10 @@ Result<SharePlan, PlanFailure> plan_shares(const PlanRequest& request) {
     const VectorSize size = size_of(request);
     const Capacities capacities{request};
     if (capacities.is_empty()) return Failure{PlanFailure::kNoReducer};
-    std::uint32_t reducers = std::min(request.max_reducers, size.chunks);
     const Solution best =
         solve(capacities, capacities.earliest(), LinkLimit::kWhole, request.max_reducers);
-    if (request.latency.count() > 0) {
-        const auto patience = static_cast<Ticks>(request.latency.count());
-        const Ticks time = best.time + std::min(patience, kLongest - best.time);
-        reducers = std::min(reducers, fewest_reducers(capacities, time, request.max_reducers));
-    }
+    const std::uint32_t reducers =
+        std::min(size.chunks, worthwhile_reducers(request, size, capacities, best));
     const Solution whole_chunks = solve(capacities, best.time, size.chunks, reducers);
     const std::vector<std::uint64_t> shares = share_out(whole_chunks.selection, size.chunks);
     SharePlan plan;

@@ -58,8 +58,8 @@ struct SharePlan {
 ///
 /// Exact     `optimum` is the optimum of the linear program of README.md, rounded up to
 ///           nanoseconds; of all plans in whole chunks (the last one counted as long as the others)
-///           `ranges` is as short as any. With a latency: at most that much longer than `optimum`
-///           before rounding to chunks, with the fewest reducers.
+///           `ranges` is as short as any. With a latency: without reducers whose part would
+///           take less than it, as far as that makes the plan at most a latency longer.
 /// Order     shares are in member order; ties go to the earlier member
 /// Bits      integers only: the same on every machine
 /// Requires  what size_of requires, at most wire::kMaxMembers members, max_reducers ≥ 1

@@ -43,8 +43,8 @@ struct PlanRequest {
     std::uint32_t chunk_elements = 0;  ///< see chunk_elements_for
     Codec contribution;
     Codec average;
-    /// Of one message between two members. A plan may be this much slower than the best one if that
-    /// saves reducers; 0: as many as help.
+    /// Of one message between two members. Reducers with less than this to do may be left out; 0:
+    /// as many reduce as help.
     Duration latency{0};
     std::uint32_t max_reducers = wire::kMaxReducers;
     bool operator==(const PlanRequest&) const = default;

@@ -29,10 +29,10 @@ rapidjson::Document parse_json(std::string_view what, std::string_view text, std
     return document;
 }
 
-JsonFields::JsonFields(const rapidjson::Value& value, std::string path)
-    : value_(value), path_(std::move(path)) {
+JsonFields::JsonFields(const rapidjson::Value& value, std::string path, std::string document)
+    : value_(value), path_(std::move(path)), document_(std::move(document)) {
     if (!value_.IsObject()) {
-        throw InputError{fmt::format("run file: {} must be an object",
+        throw InputError{fmt::format("{}: {} must be an object", document_,
                                      path_.empty() ? "the whole" : "field '" + path_ + "'")};
     }
 }
@@ -42,7 +42,7 @@ std::string JsonFields::path_of(const char* name) const {
 }
 
 void JsonFields::refuse(const char* name, const std::string& sentence) const {
-    throw InputError{fmt::format("run file: field '{}' {}", path_of(name), sentence)};
+    throw InputError{fmt::format("{}: field '{}' {}", document_, path_of(name), sentence)};
 }
 
 const rapidjson::Value& JsonFields::take(const char* name) {
@@ -106,7 +106,7 @@ const rapidjson::Value& JsonFields::array(const char* name, std::size_t least, s
 }
 
 JsonFields JsonFields::object(const char* name) {
-    return JsonFields{take(name), path_of(name)};
+    return JsonFields{take(name), path_of(name), document_};
 }
 
 void JsonFields::finish() const {

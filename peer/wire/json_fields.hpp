@@ -19,8 +19,8 @@ rapidjson::Document parse_json(std::string_view what, std::string_view text, std
 /// The fields of one object. Each reader throws InputError naming the full path of the field.
 class JsonFields {
   public:
-    /// `path` is empty at the root. `value` must outlive this.
-    JsonFields(const rapidjson::Value& value, std::string path);
+    /// `path` is empty at the root, `document` begins every message. `value` must outlive this.
+    JsonFields(const rapidjson::Value& value, std::string path, std::string document = "run file");
 
     std::uint64_t integer(const char* name, std::uint64_t low, std::uint64_t high);
     double number(const char* name, double low, double high);
@@ -36,7 +36,7 @@ class JsonFields {
     bool has(const char* name) const { return value_.HasMember(name); }
     /// Refuses fields that nobody asked for and fields that are there twice.
     void finish() const;
-    /// InputError "<path of name> <sentence>".
+    /// InputError "<document>: field '<path of name>' <sentence>".
     [[noreturn]] void refuse(const char* name, const std::string& sentence) const;
 
   private:
@@ -45,6 +45,7 @@ class JsonFields {
 
     const rapidjson::Value& value_;
     const std::string path_;
+    const std::string document_;
     std::vector<std::string_view> asked_;
 };
 
