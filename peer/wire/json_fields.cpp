@@ -2,14 +2,64 @@
 
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 
 namespace dedloc::wire {
+namespace {
+
+/// Builds a document from what a reader finds, but converts numbers itself: rapidjson's conversion
+/// is undefined for a zero with an exponent ("0e-30"), and less exact when it is told to be fast.
+class ExactNumbers : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, ExactNumbers> {
+  public:
+    explicit ExactNumbers(rapidjson::Document& document) : document_(document) {}
+
+    // What rapidjson calls; it names these.
+    bool Null() { return document_.Null(); }
+    bool Bool(bool value) { return document_.Bool(value); }
+    bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
+        const char* const end = text + length;
+        const bool is_whole =
+            std::none_of(text, end, [](char c) { return c == '.' || c == 'e' || c == 'E'; });
+        if (is_whole) {
+            std::uint64_t positive = 0;
+            if (is_converted(text, end, positive)) return document_.Uint64(positive);
+            std::int64_t negative = 0;
+            if (is_converted(text, end, negative)) return document_.Int64(negative);
+        }
+        double number = 0;
+        return is_converted(text, end, number) && document_.Double(number);
+    }
+    bool String(const char* text, rapidjson::SizeType length, bool copy) {
+        return document_.String(text, length, copy);
+    }
+    bool StartObject() { return document_.StartObject(); }
+    bool Key(const char* text, rapidjson::SizeType length, bool copy) {
+        return document_.Key(text, length, copy);
+    }
+    bool EndObject(rapidjson::SizeType members) { return document_.EndObject(members); }
+    bool StartArray() { return document_.StartArray(); }
+    bool EndArray(rapidjson::SizeType elements) { return document_.EndArray(elements); }
+
+  private:
+    template <class Number>
+    static bool is_converted(const char* text, const char* end, Number& out) {
+        const auto [rest, error] = std::from_chars(text, end, out);
+        return error == std::errc{} && rest == end;
+    }
+
+    rapidjson::Document& document_;
+};
+
+}  // namespace
 
 rapidjson::Document parse_json(std::string_view what, std::string_view text, std::size_t limit) {
     if (text.size() > limit) {
@@ -18,13 +68,24 @@ rapidjson::Document parse_json(std::string_view what, std::string_view text, std
     }
     constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
                                 rapidjson::kParseValidateEncodingFlag |
-                                rapidjson::kParseFullPrecisionFlag;
+                                rapidjson::kParseNumbersAsStringsFlag;
+    rapidjson::MemoryStream stream(text.data(), text.size());
+    rapidjson::Reader reader;
+    rapidjson::ParseResult result;
     rapidjson::Document document;
-    document.Parse<kFlags>(text.data(), text.size());
-    if (document.HasParseError()) {
+    const auto fill = [&](rapidjson::Document& out) {
+        ExactNumbers handler(out);
+        result = reader.Parse<kFlags>(stream, handler);
+        return !result.IsError();
+    };
+    document.Populate(fill);
+    if (result.Code() == rapidjson::kParseErrorTermination) {
+        throw InputError{fmt::format("{} is not JSON: a number is out of range (byte {})", what,
+                                     result.Offset())};
+    }
+    if (result.IsError()) {
         throw InputError{fmt::format("{} is not JSON: {} (byte {})", what,
-                                     rapidjson::GetParseError_En(document.GetParseError()),
-                                     document.GetErrorOffset())};
+                                     rapidjson::GetParseError_En(result.Code()), result.Offset())};
     }
     return document;
 }

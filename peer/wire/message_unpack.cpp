@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -82,7 +83,12 @@ class Unpacker {
     template <class Value, class Packed, class Unpack>
     std::vector<Value> list(const flatbuffers::Vector<Packed>& packed, std::size_t limit,
                             Unpack unpack_one) {
+        // FlatBuffers' verifier leaves the elements' alignment to the reader; its builder aligns no
+        // empty list.
+        constexpr std::size_t kAlignment = alignof(std::remove_pointer_t<Packed>);
         require(packed.size() <= limit);
+        require(packed.size() == 0 ||
+                reinterpret_cast<std::uintptr_t>(packed.Data()) % kAlignment == 0);
         std::vector<Value> values;
         if (has_failed_) return values;
         values.reserve(packed.size());

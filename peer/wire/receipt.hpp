@@ -47,4 +47,7 @@ Buffer encode_receipt(const Receipt& receipt, const KeyPair& key);
 /// Untrusted input.
 Result<Receipt, ReceiptError> decode_receipt(std::span<const std::byte> bytes);
 
+/// decode_receipt() of what follows the signature, whoever signed it: for tests and fuzzing.
+Result<Receipt, ReceiptError> decode_unsigned_receipt(std::span<const std::byte> payload);
+
 }  // namespace dedloc::wire

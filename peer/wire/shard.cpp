@@ -17,7 +17,7 @@ std::optional<std::vector<T>> take_list(ByteReader& in, std::uint64_t count) {
     if (count > in.remaining() / sizeof(T)) return {};
     const auto bytes = in.take(static_cast<std::size_t>(count) * sizeof(T));
     std::vector<T> list(static_cast<std::size_t>(count));
-    std::memcpy(list.data(), bytes->data(), bytes->size());
+    if (!list.empty()) std::memcpy(list.data(), bytes->data(), bytes->size());
     return list;
 }
 

@@ -108,6 +108,21 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
     CHECK(refusal.find('\n') == std::string::npos);
 }
 
+TEST_CASE("numbers of a run file are read to the last bit, or refused", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    const auto beta_of = [&](const std::string& text) {
+        return parse_run_file(with(json, "\"beta1\":0.9", "\"beta1\":" + text)).optimizer.beta1;
+    };
+    CHECK(beta_of("0e-30") == 0.0);
+    CHECK(beta_of("0.00000000000000000000000000000000000000000000") == 0.0);
+    CHECK(beta_of("0.1000000000000000055511151231257827021181583404541015625") == 0.1);
+    CHECK(beta_of("4.9e-324") == 4.9e-324);
+    for (const char* bad : {"1e-400", "1e400", "-1e400", ".5", "0x1", "01", "NaN"}) {
+        CHECK(refusal_of(with(json, "\"beta1\":0.9", std::string("\"beta1\":") + bad)) !=
+              "accepted");
+    }
+}
+
 TEST_CASE("a run file that is cut, nested without end or too long is refused", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     for (std::size_t length = 0; length < json.size(); length += 7) {

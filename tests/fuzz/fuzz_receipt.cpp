@@ -1,0 +1,23 @@
+// Receipts: as they come, and as if whoever wrote them had signed them.
+#include <span>
+
+#include "peer/base/check.hpp"
+#include "peer/wire/receipt.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+namespace dedloc::fuzz {
+
+void run(std::span<const std::byte> input) {
+    static const KeyPair key = tests::test_key();
+    (void)wire::decode_receipt(input).has_value();
+    auto read = wire::decode_unsigned_receipt(input);
+    if (!read) return;
+    wire::Receipt receipt = std::move(read).value();
+    receipt.peer = key.public_key();
+    const auto again = wire::decode_receipt(wire::encode_receipt(receipt, key));
+    DEDLOC_CHECK(again.has_value(), "what was encoded is decoded", wire::describe(again.reason()));
+    DEDLOC_CHECK(*again == receipt, "a receipt survives its file");
+}
+
+}  // namespace dedloc::fuzz

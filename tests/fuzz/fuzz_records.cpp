@@ -1,0 +1,27 @@
+// The records that a backbone keeps: a voter's state, generations, decisions.
+#include <span>
+
+#include "peer/base/check.hpp"
+#include "peer/wire/history.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
+
+namespace dedloc::fuzz {
+namespace {
+
+template <class Decode>
+void check_round_trip(std::span<const std::byte> input, Decode decode) {
+    const auto value = decode(input);
+    if (!value) return;
+    const auto again = decode(wire::encode(*value));
+    DEDLOC_CHECK(again == value, "a record survives its file");
+}
+
+}  // namespace
+
+void run(std::span<const std::byte> input) {
+    check_round_trip(input, wire::decode_voter_state);
+    check_round_trip(input, wire::decode_generation);
+    check_round_trip(input, wire::decode_decision);
+}
+
+}  // namespace dedloc::fuzz

@@ -1,0 +1,160 @@
+// Writes the seeds of every corpus: make_corpus FOLDER. Inputs that once broke something are beside
+// them and are not written here.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "peer/base/bytes.hpp"
+#include "peer/net/link_frame.hpp"
+#include "peer/wire/history.hpp"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message.hpp"
+#include "peer/wire/message_codec.hpp"
+#include "peer/wire/receipt.hpp"
+#include "peer/wire/run_file.hpp"
+#include "peer/wire/shard.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+namespace dedloc::fuzz {
+namespace {
+
+using tests::WireSamples;
+
+class Corpus {
+  public:
+    Corpus(const std::filesystem::path& root, std::string_view target) : folder_(root / target) {
+        std::filesystem::create_directories(folder_);
+    }
+    void add(const std::string& name, std::span<const std::byte> bytes) const {
+        std::ofstream file(folder_ / name, std::ios::binary | std::ios::trunc);
+        file.write(reinterpret_cast<const char*>(bytes.data()),
+                   static_cast<std::streamsize>(bytes.size()));
+    }
+
+  private:
+    std::filesystem::path folder_;
+};
+
+void write_messages(const std::filesystem::path& root) {
+    const Corpus corpus(root, "message");
+    WireSamples samples{1};
+    for (std::size_t body = 0; body < std::variant_size_v<wire::Body>; ++body) {
+        const auto message = samples.message(samples.body(body, 3), tests::test_key());
+        corpus.add("body_" + std::to_string(body), wire::pack(message));
+    }
+    const auto message = samples.message(wire::Leave{}, tests::test_key());
+    corpus.add("signed", *wire::encode(message, tests::test_key()));
+}
+
+void write_records(const std::filesystem::path& root) {
+    const Corpus corpus(root, "records");
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        WireSamples samples{seed};
+        VoterState state;
+        SignedGeneration generation;
+        Decision decision;
+        samples.make(state);
+        samples.make(generation);
+        samples.make(decision);
+        corpus.add("voter_" + std::to_string(seed), wire::encode(state));
+        corpus.add("generation_" + std::to_string(seed), wire::encode(generation));
+        corpus.add("decision_" + std::to_string(seed), wire::encode(decision));
+    }
+}
+
+void write_link_frames(const std::filesystem::path& root) {
+    const Corpus corpus(root, "link_frame");
+    WireSamples samples{2};
+    const auto message = samples.message(wire::Leave{}, tests::test_key());
+    const SharedBytes frame = wire::encode(message, tests::test_key());
+    const auto header = [](net::FrameKind kind, std::size_t length) {
+        return net::FrameHeader{
+            .magic = net::kFrameMagic, .kind = kind, .length = static_cast<std::uint32_t>(length)};
+    };
+    ByteWriter two;
+    two.write(header(net::FrameKind::kPing, 0));
+    two.write(header(net::FrameKind::kData, frame->size()));
+    two.append(*frame);
+    two.write(header(net::FrameKind::kGoodbye, 0));
+    corpus.add("conversation", std::move(two).finish());
+    ByteWriter empty;
+    empty.write(header(net::FrameKind::kData, 0));
+    empty.write(header(net::FrameKind::kPing, 0));
+    corpus.add("empty_frame", std::move(empty).finish());
+}
+
+void write_receipts(const std::filesystem::path& root) {
+    const Corpus corpus(root, "receipt");
+    const KeyPair key = tests::test_key();
+    wire::Receipt receipt{.run = WireSamples{3}.bytes<RunId>(),
+                          .result_name = "albert_1_0",
+                          .peer = key.public_key(),
+                          .lines = {}};
+    const auto add = [&](const std::string& name) {
+        const Buffer file = wire::encode_receipt(receipt, key);
+        corpus.add(name, file);
+        corpus.add(name + "_unsigned", std::span{file}.subspan(wire::kSignatureBytes));
+    };
+    add("empty");
+    receipt.lines = {{StepIndex{3}, Samples{8}}, {StepIndex{5}, Samples{1 << 20}}};
+    add("two_lines");
+}
+
+void write_shards(const std::filesystem::path& root) {
+    const Corpus corpus(root, "shard");
+    const std::vector<std::uint16_t> tokens{0, 1, 2, 3, 5, 8, 13, 21};
+    wire::ShardBuilder one(22);
+    one.add_sentence(tokens);
+    corpus.add("one_sentence", wire::encode_shard(std::move(one).finish()));
+    wire::ShardBuilder more(65'536);
+    for (std::size_t i = 1; i <= tokens.size(); ++i) {
+        more.add_sentence(std::span{tokens}.first(i));
+        if (i % 3 == 0) more.end_document();
+    }
+    corpus.add("three_documents", wire::encode_shard(std::move(more).finish()));
+}
+
+void write_run_files(const std::filesystem::path& root) {
+    const Corpus corpus(root, "run_file");
+    wire::RunFile run;
+    run.name = "tiny";
+    run.model = {.architecture = "albert",
+                 .vocabulary = 100,
+                 .embedding = 8,
+                 .hidden = 8,
+                 .layers = 1,
+                 .heads = 2,
+                 .ffn = 16,
+                 .positions = 16};
+    run.sequence_length = 16;
+    run.micro_batch = 8;
+    run.target_batch = 96;
+    run.steps = 100;
+    run.flops_per_sample = 1e6;
+    run.dht_seeds = {{"127.0.0.1", 7'881}};
+    run.shards = {{.name = "tiny_0", .digest = {}, .bytes = 123}};
+    run.tensors = {{.name = "x", .shape = {3, 5}, .initial = wire::Initial::kZero}};
+    corpus.add("tiny", bytes_of(wire::write_run_file(run)));
+    corpus.add("empty_object", bytes_of("{}"));
+}
+
+}  // namespace
+}  // namespace dedloc::fuzz
+
+int main(int count, char** arguments) {
+    if (count != 2) {
+        std::fprintf(stderr, "usage: make_corpus FOLDER\n");
+        return 2;
+    }
+    const std::filesystem::path root = arguments[1];
+    dedloc::fuzz::write_messages(root);
+    dedloc::fuzz::write_records(root);
+    dedloc::fuzz::write_link_frames(root);
+    dedloc::fuzz::write_receipts(root);
+    dedloc::fuzz::write_shards(root);
+    dedloc::fuzz::write_run_files(root);
+    return 0;
+}
