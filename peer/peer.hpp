@@ -59,8 +59,8 @@ struct RoundRules {
 
 struct PeerConfig {
     RunId run;
-    PeerKey project;   ///< signs generations
-    PeerKey backbone;  ///< the whole view at the start; breaks ties; coordinates whenever it can
+    PeerKey project{};  ///< signs generations
+    PeerKey backbone;   ///< the whole view at the start; breaks ties; coordinates whenever it can
     Role role = Role::kTrainer;
     bool receives = true;                         ///< false: reduces only, holds no state
     std::string result_name;                      ///< BOINC's name of the job; empty outside BOINC
@@ -73,10 +73,13 @@ struct PeerConfig {
     /// The optimizer's numbers for the update of state `step`; the coordinator's count.
     std::function<UpdateScalars(StepIndex)> scalars_of;
 
-    // What a backbone remembers after a restart; nothing: the genesis.
-    std::optional<Head> head;         ///< after its ledger's last record
-    std::optional<VoterState> voter;  ///< the last action::Voted; nothing: does not vote in `head`
-    std::optional<SignedGeneration> generation;  ///< the last one begun, if any
+    /// Backbone only: its host holds the project's key and answers action::GenerationWanted.
+    bool may_begin_generations = false;
+    // What a backbone remembers after a restart; nothing: the run has not begun.
+    std::optional<SignedGeneration> generation{};  ///< the last one begun, if any
+    std::optional<CommitRecord> last_record{};  ///< the last action::Committed of that generation
+    /// The last action::Voted; nothing: it does not vote before it is in a new view.
+    std::optional<VoterState> voter{};
 };
 
 class Peer final {

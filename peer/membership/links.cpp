@@ -37,13 +37,45 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
         const std::uint64_t word = random_.next();
         std::memcpy(link.nonce.bytes.data() + i, &word, sizeof word);
     }
-    actions.push_back(action::Send{event.link, seal({}, wire::Challenge{link.nonce})});
+    const Digest nonce = link.nonce;
     links_.insert_or_assign(event.link, std::move(link));
+    post(event.link, seal({}, wire::Challenge{nonce}), actions);
+}
+
+void Links::post(LinkId id, SharedBytes frame, Actions& actions) {
+    Link& link = links_.at(id);
+    link.queue.push_back(frame->size());
+    link.queued_bytes += frame->size();
+    queued_bytes_ += frame->size();
+    actions.push_back(action::Send{id, std::move(frame)});
+}
+
+Links::Written Links::written(const event::FrameWritten& event) {
+    const auto it = links_.find(event.link);
+    if (it == links_.end() || it->second.queue.empty()) return {};
+    Link& link = it->second;
+    const std::size_t bytes = link.queue.front();
+    link.queue.pop_front();
+    link.queued_bytes -= bytes;
+    queued_bytes_ -= bytes;
+    return {.peer = link.peer, .bytes = Bytes{bytes}};
+}
+
+void Links::forget_queue(Link& link) {
+    queued_bytes_ -= link.queued_bytes;
+    link.queued_bytes = 0;
+    link.queue.clear();
+}
+
+bool Links::has_room(const PeerKey& peer) const {
+    const Known* known = find(peer);
+    return known != nullptr && links_.at(known->link).queued_bytes < config_.rules.window_bytes;
 }
 
 std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& event) {
     const auto it = links_.find(event.link);
     if (it == links_.end()) return {};
+    forget_queue(it->second);
     const Link link = std::move(it->second);
     links_.erase(it);
     if (link.dialled) {
@@ -81,6 +113,7 @@ bool Links::is_known_endpoint(const Endpoint& endpoint) const {
 
 void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
     for (const Endpoint& endpoint : endpoints) {
+        if (known_.size() >= kMeshLimit) return;
         if (attempts_.size() >= kMaxAttempts && !attempts_.contains(endpoint)) continue;
         reach(now, endpoint, actions);
     }
@@ -123,6 +156,7 @@ void Links::outdate(const PeerKey& peer) {
 void Links::leave_all(Actions& actions) {
     for (auto& [id, link] : links_) close(id, link, "", actions);
     links_.clear();
+    queued_bytes_ = 0;
     known_.clear();
     attempts_.clear();
     newcomers_.clear();
@@ -146,6 +180,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     Link& link = it->second;
     auto decoded = wire::decode(*event.frame);
     if (!decoded) {
+        refusals_.count(decoded.reason());
         count_refusal(event.link, wire::describe(decoded.reason()), actions);
         return {};
     }
@@ -154,18 +189,22 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         count_refusal(event.link, "it is in another run", actions);
         return {};
     }
-    if (link.peer ? message.sender != *link.peer || message.sequence <= link.last_sequence
-                  : false) {
+    const bool is_bulk = wire::is_bulk(message.body);
+    if (link.peer
+            ? message.sender != *link.peer || (!is_bulk && message.sequence <= link.last_sequence)
+            : false) {
         count_refusal(event.link, "replayed or foreign frame", actions);
         return {};
     }
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
-        const wire::Hello hello{.protocol = wire::kProtocolVersion,
+        const wire::Hello hello{.oldest_protocol = wire::kOldestProtocol,
+                                .newest_protocol = wire::kNewestProtocol,
                                 .role = config_.role,
+                                .receives = config_.receives,
                                 .listening_port = config_.listening_port,
                                 .result_name = config_.result_name,
                                 .nonce = challenge->nonce};
-        actions.push_back(action::Send{event.link, seal({}, hello)});
+        post(event.link, seal({}, hello), actions);
         return {};
     }
     if (const auto* hello = std::get_if<wire::Hello>(&message.body)) {
@@ -176,12 +215,14 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         count_refusal(event.link, "it did not introduce itself", actions);
         return {};
     }
-    link.last_sequence = message.sequence;
+    if (!is_bulk) link.last_sequence = message.sequence;
     const auto sender = known_.find(*link.peer);
     if (sender == known_.end()) return {};
     Known& known = sender->second;
     known.last_heard = now;
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        known.has_reported = true;
+        known.generation = message.generation;
         known.step = message.step;
         known.heartbeat = *heartbeat;
     }
@@ -197,10 +238,13 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     }
     if (hello.nonce != link.nonce)
         return count_refusal(id, "it answered another challenge", actions);
-    if (hello.protocol != wire::kProtocolVersion) {
-        const std::string reason = "protocol version " + std::to_string(hello.protocol) +
-                                   " is not " + std::to_string(wire::kProtocolVersion);
-        actions.push_back(action::Send{id, seal({}, wire::Refusal{reason})});
+    if (hello.newest_protocol < wire::kOldestProtocol ||
+        hello.oldest_protocol > wire::kNewestProtocol) {
+        const std::string reason =
+            "it speaks protocol versions " + std::to_string(hello.oldest_protocol) + " to " +
+            std::to_string(hello.newest_protocol) + ", here it is " +
+            std::to_string(wire::kOldestProtocol) + " to " + std::to_string(wire::kNewestProtocol);
+        post(id, seal({}, wire::Refusal{reason}), actions);
         return count_refusal(id, reason, actions);
     }
     link.peer = message.sender;
@@ -219,6 +263,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         link.close_at = now + config_.rules.silence;
     }
     known.role = hello.role;
+    known.receives = hello.receives;
     known.result_name = hello.result_name;
     const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
     known.endpoint = {link.remote.host, port};
@@ -228,7 +273,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
 
 SharedBytes Links::seal(StepIndex step, wire::Body body) {
     return wire::encode({.run = config_.run,
-                         .generation = 0,
+                         .generation = generation_,
                          .step = step,
                          .sequence = ++sequence_,
                          .sender = key_.public_key(),
@@ -239,7 +284,7 @@ SharedBytes Links::seal(StepIndex step, wire::Body body) {
 bool Links::send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions) {
     const Known* known = find(to);
     if (known == nullptr) return false;
-    actions.push_back(action::Send{known->link, frame});
+    post(known->link, frame, actions);
     return true;
 }
 
@@ -250,7 +295,28 @@ bool Links::send(const PeerKey& to, StepIndex step, wire::Body body, Actions& ac
 void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) {
     if (known_.empty()) return;
     const SharedBytes frame = seal(step, body);
-    for (const auto& [peer, known] : known_) actions.push_back(action::Send{known.link, frame});
+    for (const auto& [peer, known] : known_) post(known.link, frame, actions);
+}
+
+void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat,
+                                Actions& actions) {
+    SharedBytes frame;
+    for (const auto& [peer, known] : known_) {
+        if (!is_watched(peer) && !known.has_reported) continue;
+        if (frame == nullptr) frame = seal(step, heartbeat);
+        post(known.link, frame, actions);
+    }
+}
+
+void Links::watch(std::size_t view_size, const PeerKey& coordinator) {
+    is_mesh_ = view_size <= kMeshLimit;
+    hub_ = coordinator;
+}
+
+bool Links::is_watched(const PeerKey& peer) const {
+    const PeerKey& self = key_.public_key();
+    const auto is_hub = [&](const PeerKey& key) { return key == config_.backbone || key == hub_; };
+    return is_mesh_ || is_hub(self) || is_hub(peer);
 }
 
 // --- time --------------------------------------------------------------------
@@ -264,7 +330,7 @@ void Links::tick(TimePoint now, Actions& actions) {
         }
     }
     for (const auto& [peer, known] : known_) {
-        if (now < known.last_heard + config_.rules.silence) continue;
+        if (now < known.last_heard + config_.rules.silence || !is_watched(peer)) continue;
         for (auto& [id, link] : links_) {
             if (link.peer == peer) close(id, link, peer.brief() + " is silent", actions);
         }
@@ -279,7 +345,7 @@ TimePoint Links::next_deadline() const {
         next = std::min(next, link.close_at);
     }
     for (const auto& [peer, known] : known_) {
-        if (!links_.at(known.link).is_closing) {
+        if (!links_.at(known.link).is_closing && is_watched(peer)) {
             next = std::min(next, known.last_heard + config_.rules.silence);
         }
     }

@@ -7,10 +7,15 @@
 // Two links    peers may dial each other at once. Sends go over the newest link dialled by the
 //              smaller key; frames are still read from the other one, which both ends close after
 //              the silence limit.
-// Liveness     a heartbeat a second to everybody; silence or a closed last link is loss.
+// Liveness     a heartbeat a second; silence or a closed last link is loss. In a swarm of more than
+//              kMeshLimit voters only the hubs (the backbone, the coordinator) exchange heartbeats
+//              with everybody; other links carry rounds and states and live as long as the
+//              transport's own pings.
+// Back-pressure a link has room for bulk while less than the window waits in its queue.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,14 +31,20 @@
 
 namespace dedloc::membership {
 
+/// Views up to this size keep heartbeats between all pairs.
+inline constexpr std::size_t kMeshLimit = 64;
+
 /// What is known of another peer.
 struct Known {
     LinkId link;
     PeerKey dialler;  ///< of `link`
     Role role = Role::kTrainer;
+    bool receives = true;
     Endpoint endpoint;  ///< port 0: cannot be dialled
     std::string result_name;
     TimePoint last_heard;
+    bool has_reported = false;  ///< a heartbeat has come
+    std::uint64_t generation = 0;
     StepIndex step;  ///< of its last heartbeat
     wire::Heartbeat heartbeat;
 };
@@ -57,17 +68,38 @@ class Links {
     void tick(TimePoint now, Actions& actions);
     TimePoint next_deadline() const;
 
+    /// Who must be heard once a second: everybody in a small view, else hubs only.
+    void watch(std::size_t view_size, const PeerKey& coordinator);
+    bool is_watched(const PeerKey& peer) const;
+    /// Of every frame from now on.
+    void set_generation(std::uint64_t generation) { generation_ = generation; }
+
     /// False when the peer is not known (any more): the message is dropped.
     bool send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions);
+    /// To everybody that is known; heartbeats to those that wait for them.
     void broadcast(StepIndex step, const wire::Body& body, Actions& actions);
+    void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, Actions& actions);
     /// Signs a message that several receive as the same bytes.
     SharedBytes seal(StepIndex step, wire::Body body);
     bool send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions);
+
+    /// A frame has left this machine: how large it was, and to whom, if that is known.
+    struct Written {
+        std::optional<PeerKey> peer;
+        Bytes bytes;
+    };
+    Written written(const event::FrameWritten& event);
+    /// Less than the window waits to be sent to this peer.
+    bool has_room(const PeerKey& peer) const;
+    /// Waiting to be sent, over all links.
+    std::uint64_t queued_bytes() const { return queued_bytes_; }
 
     /// It said good-bye: not known any more, its links are closed.
     void drop(const PeerKey& peer, Actions& actions);
     /// What its last heartbeat said of its state does not hold any more.
     void outdate(const PeerKey& peer);
+    /// Frames that could not be decoded, by reason.
+    const wire::RefusalCounts& refusals() const { return refusals_; }
     /// Closes everything; knows nobody afterwards. Links that close later are ignored.
     void leave_all(Actions& actions);
 
@@ -87,6 +119,8 @@ class Links {
         TimePoint opened_at;
         TimePoint close_at = kNever;
         bool is_closing = false;
+        std::deque<std::size_t> queue{};  ///< sizes of the frames sent and not yet written
+        std::uint64_t queued_bytes = 0;
     };
     struct Attempt {
         bool is_dialling = false;
@@ -97,7 +131,9 @@ class Links {
     void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
+    void post(LinkId id, SharedBytes frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
+    void forget_queue(Link& link);
     void count_refusal(LinkId id, const std::string& why, Actions& actions);
     bool is_known_endpoint(const Endpoint& endpoint) const;
 
@@ -105,7 +141,12 @@ class Links {
     const KeyPair key_;
     Random random_;
     std::uint64_t sequence_ = 0;
-    std::uint64_t refused_frames_ = 0;
+    std::uint64_t generation_ = 0;
+    std::uint64_t queued_bytes_ = 0;
+    bool is_mesh_ = true;
+    PeerKey hub_;
+    wire::RefusalCounts refusals_;
+    std::uint64_t refused_frames_ = 0;  ///< for whatever reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;
     std::map<Endpoint, Attempt> attempts_;

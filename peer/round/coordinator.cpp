@@ -1,72 +1,44 @@
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "peer/base/check.hpp"
-#include "peer/planning/shares.hpp"
+#include "peer/membership/quorum.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
+namespace {
+
+/// Complaints of others about the same loss are waited for before anybody is judged.
+constexpr Duration kHearing = std::chrono::seconds{1};
+
+}  // namespace
+
+// --- what is heard -----------------------------------------------------------
+
+bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
+    return election_.is_leading() && step == step_ && term == term_;
+}
 
 bool Coordinator::is_eligible(const membership::Known& known) const {
-    return known.heartbeat.has_state && known.step == own_.step() &&
-           known.heartbeat.digest == own_.digest();
+    const Head& head = voter_.head();
+    const wire::Heartbeat& heartbeat = known.heartbeat;
+    const bool is_here = known.has_reported && known.generation == head.generation &&
+                         known.step == head.step && heartbeat.record == head.record;
+    if (!known.receives) return is_here;
+    return is_here && heartbeat.has_state && heartbeat.state == own_.digest();
 }
 
-TimePoint Coordinator::next_deadline() const {
-    const bool is_waiting = settling_ && settling_->digests.contains(self_);
-    return std::min(deadline_, is_waiting ? settling_->deadline : kNever);
-}
-
-void Coordinator::advance(TimePoint now, Outbox& out) {
-    if (is_finished_) return;
-    if (now >= deadline_) time_out(now, out);
-    if (phase_ == Phase::kCalled) {
-        const bool all_joined = std::all_of(
-            seats_.begin(), seats_.end(), [](const auto& s) { return s.second.join.has_value(); });
-        if (all_joined) plan(now, out);
-    } else if (phase_ == Phase::kPlanned && is_replan_due_) {
-        plan(now, out);
-    }
-    settle(now, out);
-    if (phase_ != Phase::kGathering || settling_ || own_.phase() != Member::Phase::kWorking) return;
-    if (own_.step() >= config_.rules.last_step) {
-        is_finished_ = true;
-        for (const auto& [peer, known] : links_.known()) {
-            out.send(peer, own_.step(), wire::Finished{own_.digest()});
-        }
-        out.send(self_, own_.step(), wire::Finished{own_.digest()});
-        return;
-    }
-    Samples samples = own_.samples();
-    for (const auto& [peer, known] : links_.known()) {
-        if (is_eligible(known)) samples += known.heartbeat.samples;
-    }
-    if (samples >= config_.rules.target_batch) call(now, out);
-}
-
-// --- call --------------------------------------------------------------------
-
-void Coordinator::call(TimePoint now, Outbox& out) {
-    phase_ = Phase::kCalled;
-    step_ = own_.step();
-    attempt_ = 0;
-    is_replan_due_ = false;
-    deadline_ = now + config_.rules.join_timeout;
-    seats_.clear();
-    seats_.try_emplace(self_);
-    for (const auto& [peer, known] : links_.known()) {
-        if (is_eligible(known) && seats_.size() < wire::kMaxMembers) seats_.try_emplace(peer);
-    }
-    for (const auto& [peer, seat] : seats_) out.send(peer, step_, wire::Call{attempt_});
+void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                           double samples_per_second) {
+    batch_.report(from, now, step, samples, samples_per_second);
 }
 
 void Coordinator::joined(const PeerKey& from, StepIndex step, const wire::Join& join, Outbox& out) {
     const auto seat = seats_.find(from);
-    if (phase_ != Phase::kCalled || step != step_ || seat == seats_.end()) return;
-    if (join.digest != own_.digest()) {
+    if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
+    if (join.receives && join.state != own_.digest()) {
         out.note(from.brief() + " joined with another state: left out");
         seats_.erase(seat);
         return;
@@ -75,11 +47,118 @@ void Coordinator::joined(const PeerKey& from, StepIndex step, const wire::Join& 
     seat->second.join = join;
 }
 
+void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
+    if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
+    if (reduced.attempt == attempt_) reduced_.insert(from);
+}
+
+void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
+                          const wire::Stalled& stalled) {
+    if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
+    if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
+    stalls_[from] = stalled;
+    judge_at_ = std::min(judge_at_, now + kHearing);
+}
+
+void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& ready, Outbox&) {
+    if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
+    if (ready.attempt != attempt_ || !seats_.contains(from)) return;
+    ready_[from] = ready.average;
+    reduced_.insert(from);
+}
+
+std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex step,
+                                              const wire::Accept& accept) {
+    if (!is_about_us(step, accept.term) || phase_ != Phase::kProposed) return {};
+    if (accept.digest != proposal_.digest || !voter_.is_in_view(from)) return {};
+    const auto bytes = vote_bytes(config_.run, term_, proposal_.digest);
+    if (votes_.contains(from) || !verify(from, bytes, accept.signature)) return {};
+    votes_.emplace(from, accept.signature);
+    std::vector<PeerKey> voters;
+    Certificate certificate{.term = term_, .votes = {}};
+    for (const auto& [voter, signature] : votes_) {
+        voters.push_back(voter);
+        certificate.votes.push_back({.voter = voter, .signature = signature});
+    }
+    if (!membership::is_quorum(voter_.head().view, config_.backbone, voters)) return {};
+    return Decision{.record = *record_, .certificate = std::move(certificate)};
+}
+
 void Coordinator::lost(const PeerKey& peer, Outbox& out) {
-    if (settling_) settling_->waiting.erase(peer);
-    if (phase_ == Phase::kGathering || seats_.erase(peer) == 0) return;
+    batch_.forget(peer);
+    const auto seat = seats_.find(peer);
+    if (seat == seats_.end() || seat->second.is_lost) return;
     out.note(peer.brief() + " was lost in the round of step " + std::to_string(step_.value()));
-    is_replan_due_ = phase_ == Phase::kPlanned;
+    if (phase_ == Phase::kCalled) {
+        seats_.erase(seat);
+    } else {
+        seat->second.is_lost = true;
+        is_amend_due_ = phase_ == Phase::kPlanned;
+    }
+}
+
+void Coordinator::greet(const PeerKey& peer, Outbox& out) {
+    if (!election_.is_leading() || phase_ == Phase::kGathering) return;
+    if (voter_.is_in_view(peer) && !seats_.contains(peer))
+        out.send(peer, step_, wire::Elect{term_});
+    if (phase_ == Phase::kPlanned) out.send(peer, step_, *plan_);
+    if (phase_ == Phase::kProposed) send_proposal(peer, out);
+}
+
+// --- time --------------------------------------------------------------------
+
+TimePoint Coordinator::next_deadline() const {
+    return std::min({deadline_, judge_at_, ask_at_});
+}
+
+void Coordinator::reset() {
+    phase_ = Phase::kGathering;
+    seats_.clear();
+    plan_.reset();
+    record_.reset();
+    reduced_.clear();
+    ready_.clear();
+    gone_.clear();
+    demoted_.clear();
+    stalls_.clear();
+    votes_.clear();
+    is_amend_due_ = false;
+    deadline_ = judge_at_ = ask_at_ = kNever;
+}
+
+void Coordinator::advance(TimePoint now, Outbox& out) {
+    const bool is_ours =
+        election_.is_leading() &&
+        (phase_ == Phase::kGathering || (step_ == voter_.head().step && term_ == election_.term()));
+    if (!is_ours) reset();
+    if (!election_.is_leading()) return;
+    if (phase_ != Phase::kProposed && election_.inherited() && election_.has_promises()) {
+        propose_again(*election_.inherited(), out);
+    }
+    if (now >= deadline_) time_out(now, out);
+    if (now >= judge_at_) judge_stalls(now, out);
+    if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
+    if (now >= ask_at_) {
+        ask_at_ = election_.has_promises() ? kNever : now + config_.rules.election_pause;
+        if (ask_at_ != kNever) election_.ask_others({}, out);
+    }
+    switch (phase_) {
+        case Phase::kGathering:
+            return gather(now, out);
+        case Phase::kCalled: {
+            const bool all_joined = std::all_of(seats_.begin(), seats_.end(), [](const auto& s) {
+                return s.second.join.has_value();
+            });
+            if (all_joined) plan(now, out);
+            return;
+        }
+        case Phase::kPlanned: {
+            if (is_ready_at_all_but_lost() && election_.has_promises()) propose(out);
+            return;
+        }
+        case Phase::kProposed:
+            return;
+    }
 }
 
 void Coordinator::time_out(TimePoint now, Outbox& out) {
@@ -89,131 +168,266 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         if (!seats_.contains(self_)) return cancel("the coordinator itself is late", out);
         return plan(now, out);
     }
-    // Planned, and somebody is not ready. If others are, it is them who are late; if nobody is, the
-    // part of one reducer is missing everywhere and the whole round is off.
-    const auto is_late = [](const auto& entry) { return !entry.second.average; };
-    const auto late = std::count_if(seats_.begin(), seats_.end(), is_late);
-    if (static_cast<std::size_t>(late) == seats_.size() || is_late(*seats_.find(self_))) {
-        return cancel("nobody could finish it in time", out);
+    if (phase_ != Phase::kPlanned) return;
+    // Somebody is not ready. If others are, it is they who are late; if nobody is, a part is
+    // missing everywhere, and nobody has said whose.
+    if (ready_.empty()) return cancel("nobody could finish it in time", out);
+    for (auto& [peer, seat] : seats_) {
+        if (seat.is_lost || ready_.contains(peer)) continue;
+        out.note(peer.brief() + " is late: left out");
+        seat.is_lost = true;
+        is_amend_due_ = true;
     }
-    out.note(std::to_string(late) + " members are late: left out");
-    std::erase_if(seats_, is_late);
-    plan(now, out);
+    deadline_ = now + config_.rules.round_timeout;
+}
+
+// --- gather, call ------------------------------------------------------------
+
+void Coordinator::gather(TimePoint now, Outbox& out) {
+    const bool is_at_work = own_.phase() == Member::Phase::kWorking && own_.has_state() &&
+                            own_.step() == voter_.head().step;
+    ask_at_ = deadline_ = kNever;
+    if (!is_at_work || own_.step() >= config_.rules.last_step) return;
+    if (step_ != own_.step() || !has_begun_) batch_.begin(own_.step());
+    step_ = own_.step();
+    has_begun_ = true;
+    if (batch_.estimate(now) >= config_.rules.target_batch) return call(now, out);
+    deadline_ = batch_.reached_at(now);
+}
+
+void Coordinator::call(TimePoint now, Outbox& out) {
+    reset();
+    phase_ = Phase::kCalled;
+    step_ = own_.step();
+    term_ = election_.term();
+    attempt_ = 0;
+    deadline_ = now + config_.rules.join_timeout;
+    ask_at_ = now + config_.rules.election_pause;
+    seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", config_.listening_port}});
+    for (const auto& [peer, known] : links_.known()) {
+        if (!is_eligible(known) || seats_.size() >= wire::kMaxMembers) continue;
+        seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint});
+    }
+    std::set<PeerKey> seated;
+    for (const auto& [peer, seat] : seats_) seated.insert(peer);
+    send_to_all(wire::Call{term_}, out);
+    election_.ask_others(seated, out);
 }
 
 void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
-    for (const auto& [peer, known] : links_.known()) {
-        out.send(peer, step_, wire::Cancel{attempt_});
+    send_to_all(wire::Cancel{term_}, out);
+    reset();
+    for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
+    batch_.forget(self_);  // what was reported before the call is forgotten by its owners too
+}
+
+void Coordinator::send_to_all(const wire::Body& body, Outbox& out) {
+    for (const auto& [peer, seat] : seats_) {
+        if (!seat.is_lost) out.send(peer, step_, body);
     }
-    out.send(self_, step_, wire::Cancel{attempt_});
-    phase_ = Phase::kGathering;
-    deadline_ = kNever;
-    is_replan_due_ = false;
-    seats_.clear();
 }
 
 // --- plan --------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
-    is_replan_due_ = false;
-    wire::Plan plan{.attempt = ++attempt_, .members = {}, .boundaries = {}};
-    std::vector<planning::Reducer> reducers;
-    Samples samples;
-    for (auto& [peer, seat] : seats_) {
-        seat.average.reset();
-        samples += seat.join->samples;
-        const membership::Known* known = links_.find(peer);
-        DEDLOC_CHECK(known != nullptr || peer == self_, "a seat is a known peer", peer.brief());
-        const Endpoint endpoint =
-            known != nullptr ? known->endpoint : Endpoint{"", config_.listening_port};
-        const double upload = known != nullptr ? known->heartbeat.upload_bytes_per_second
-                                               : config_.upload_bytes_per_second;
-        plan.members.push_back({.peer = peer, .endpoint = endpoint, .samples = seat.join->samples});
-        reducers.push_back({.is_reachable = endpoint.port != 0, .upload_bytes_per_second = upload});
-    }
-    if (samples == Samples{0}) return cancel("nobody has samples", out);
+    const auto planned =
+        make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_);
+    if (!planned) return cancel("nobody has samples, or nobody can be dialled", out);
     phase_ = Phase::kPlanned;
-    deadline_ = now + config_.rules.round_timeout;
-    plan.boundaries = planning::part_boundaries(config_.rules.elements, reducers);
-    for (const auto& [peer, seat] : seats_) out.send(peer, step_, plan);
+    expected_ = planned->expected;
+    publish(planned->plan, now, out);
 }
 
-// --- commit ------------------------------------------------------------------
-
-CommitRecord Coordinator::record() const {
-    CommitRecord record{.step = step_,
-                        .attempt = attempt_,
-                        .members = {},
-                        .average = *seats_.at(self_).average,
-                        .previous_state = own_.digest(),
-                        .scalars = config_.scalars_of(step_)};
-    for (const auto& [peer, seat] : seats_) {
-        record.members.push_back(
-            {.peer = peer, .samples = seat.join->samples, .loss_sum = seat.join->loss_sum});
+void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
+    plan_ = plan;
+    attempt_ = plan.attempt;
+    reduced_.clear();
+    ready_.clear();
+    stalls_.clear();
+    judge_at_ = kNever;
+    const auto patience =
+        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_patience);
+    deadline_ = now + std::max(config_.rules.round_timeout, patience);
+    send_to_all(plan, out);
+    for (const PeerKey& peer : gone_) out.send(peer, step_, plan);
+    for (const PeerKey& peer : voter_.head().view) {
+        if (!seats_.contains(peer) && !gone_.contains(peer)) out.send(peer, step_, plan);
     }
-    return record;
 }
 
-std::optional<CommitRecord> Coordinator::ready(TimePoint now, const PeerKey& from, StepIndex step,
-                                               const wire::Ready& ready, Outbox& out) {
-    const auto seat = seats_.find(from);
-    if (phase_ != Phase::kPlanned || step != step_ || ready.attempt != attempt_ ||
-        seat == seats_.end() || is_replan_due_) {
-        return {};
+bool Coordinator::reduces(const PeerKey& peer) const {
+    return std::any_of(plan_->ranges.begin(), plan_->ranges.end(), [&](const auto& range) {
+        return plan_->members[range.member.value()].peer == peer;
+    });
+}
+
+bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
+    return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
+        return seat.first == peer || reduced_.contains(seat.first) || !reduces(seat.first);
+    });
+}
+
+bool Coordinator::is_ready_at_all_but_lost() const {
+    return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
+        return seat.second.is_lost || ready_.contains(seat.first);
+    });
+}
+
+/// Somebody is lost or has lost its part. A contribution that has arrived everywhere stays in.
+void Coordinator::amend(TimePoint now, Outbox& out) {
+    is_amend_due_ = false;
+    std::vector<PeerKey> absent;
+    for (const wire::PlanMember& member : plan_->members) {
+        const auto seat = seats_.find(member.peer);
+        if (seat != seats_.end() && seat->second.is_lost) absent.push_back(member.peer);
     }
-    seat->second.average = ready.average;
-    const bool all_ready = std::all_of(seats_.begin(), seats_.end(),
-                                       [](const auto& s) { return s.second.average.has_value(); });
-    if (!all_ready) return {};
-    const Digest own = *seats_.at(self_).average;
-    const auto removed =
-        std::erase_if(seats_, [&](const auto& s) { return s.second.average != own; });
-    if (removed != 0) {
-        out.note(std::to_string(removed) + " members have another average: left out");
-        plan(now, out);
-        return {};
+    if (is_ready_at_all_but_lost()) return;
+    bool moves_chunks = !demoted_.empty();
+    for (const PeerKey& peer : absent) {
+        if (!reduces(peer) && is_reduced_by_all_but(peer)) continue;
+        gone_.insert(peer);
+        moves_chunks = moves_chunks || reduces(peer);
     }
-    const CommitRecord commit = record();
-    settling_ = Settling{.step = step_.next(),
-                         .waiting = {},
-                         .digests = {},
-                         .deadline = now + config_.rules.join_timeout};
-    for (const auto& [peer, unused] : seats_) settling_->waiting.insert(peer);
-    phase_ = Phase::kGathering;
-    deadline_ = kNever;
-    seats_.clear();
-    return commit;
+    // A chunk that moves is sent again by its contributors: who cannot is out.
+    if (moves_chunks) gone_.insert(absent.begin(), absent.end());
+    if (gone_.empty() && demoted_.empty()) return;
+    const auto amended = amend_plan(*plan_, seats_, gone_, demoted_);
+    if (!amended) return cancel("too few are left for it", out);
+    for (const PeerKey& peer : gone_) seats_.erase(peer);
+    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
+    out.note("the round of step " + std::to_string(step_.value()) + " goes on without " +
+             std::to_string(gone_.size()) + " members and " + std::to_string(demoted_.size()) +
+             " reducers");
+    publish(*amended, now, out);
+    gone_.clear();
+    demoted_.clear();
 }
 
-void Coordinator::reported(const PeerKey& from, StepIndex step, const Digest& digest, Outbox&) {
-    if (!settling_ || step != settling_->step || settling_->waiting.erase(from) == 0) return;
-    settling_->digests.emplace(from, digest);
-}
-
-void Coordinator::settle(TimePoint now, Outbox& out) {
-    if (!settling_ || !settling_->digests.contains(self_)) return;
-    if (!settling_->waiting.empty() && now < settling_->deadline) return;
-    const Digest own = settling_->digests.at(self_);
-    action::Settled settled{.step = settling_->step, .digest = own};
-    for (const auto& [peer, digest] : settling_->digests) {
-        ++settled.reported;
-        if (digest == own) {
-            ++settled.equal;
-        } else {
-            out.note(peer.brief() + " reached another state at step " +
-                     std::to_string(settling_->step.value()));
+/// Who is to blame when chunks do not come. A contributor that several reducers miss (or the only
+/// one) is out; a reducer that alone misses somebody cannot be reached by it, and a reducer that
+/// only receivers miss does not send: both lose their part and stay.
+void Coordinator::judge_stalls(TimePoint, Outbox& out) {
+    judge_at_ = kNever;
+    std::map<std::uint32_t, std::set<PeerKey>> missed_by;
+    for (const auto& [peer, stall] : stalls_) {
+        for (const std::uint32_t k : stall.senders) missed_by[k].insert(peer);
+    }
+    std::size_t reducers = 0;
+    for (const auto& [peer, seat] : seats_) reducers += !seat.is_lost && reduces(peer) ? 1 : 0;
+    const auto is_member = [&](std::uint32_t k) { return k < plan_->members.size(); };
+    bool is_explained = false;
+    for (const auto& [k, witnesses] : missed_by) {
+        if (!is_member(k)) continue;
+        is_explained = true;
+        const PeerKey& sender = plan_->members[k].peer;
+        const bool is_alone = witnesses.size() == 1 && reducers > 1;
+        if (is_alone) {
+            out.note(sender.brief() + " does not reach " + witnesses.begin()->brief() +
+                     ", which loses its part");
+            demoted_.insert(*witnesses.begin());
+        } else if (const auto seat = seats_.find(sender); seat != seats_.end() && sender != self_) {
+            out.note(sender.brief() + " does not send: left out");
+            seat->second.is_lost = true;
         }
     }
-    out.act(settled);
-    settling_.reset();
+    for (const auto& [peer, stall] : stalls_) {
+        for (const std::uint32_t k : stall.reducers) {
+            if (is_explained || !is_member(k) || reducers < 2) continue;
+            const PeerKey& reducer = plan_->members[k].peer;
+            out.note(reducer.brief() + " does not send averages, and loses its part");
+            demoted_.insert(reducer);
+        }
+    }
+    stalls_.clear();
+    is_amend_due_ = true;
+}
+
+// --- decide ------------------------------------------------------------------
+
+/// Of those who are ready: what most of them hold, and of equals our own, else the smallest.
+Digest Coordinator::average_of_most() const {
+    std::map<Digest, std::size_t> count;
+    for (const auto& [peer, seat] : seats_) {
+        const auto ready = ready_.find(peer);
+        if (ready != ready_.end() && seat.join->receives) ++count[ready->second];
+    }
+    DEDLOC_CHECK(!count.empty(), "somebody holds the average");
+    const auto own = ready_.find(self_);
+    Digest best = count.begin()->first;
+    for (const auto& [digest, n] : count) {
+        const bool is_own = own != ready_.end() && own->second == digest;
+        if (n > count[best] || (n == count[best] && is_own)) best = digest;
+    }
+    return best;
+}
+
+void Coordinator::propose(Outbox& out) {
+    proposal_ = {.term = term_,
+                 .attempt = attempt_,
+                 .digest = {},
+                 .average = average_of_most(),
+                 .previous_state = own_.digest(),
+                 .stays = {},
+                 .record = {}};
+    for (const wire::PlanMember& member : plan_->members) {
+        const auto ready = ready_.find(member.peer);
+        const bool is_equal =
+            ready != ready_.end() && (!member.receives || ready->second == proposal_.average);
+        if (ready != ready_.end() && !is_equal) {
+            out.note(member.peer.brief() + " holds another average: it has to fetch the state");
+        }
+        const bool stays = is_equal && !seats_.at(member.peer).is_lost;
+        proposal_.stays.push_back(stays ? 1 : 0);
+    }
+    record_ = record_of(*plan_, proposal_, voter_.head());
+    proposal_.digest = digest_of(*record_);
+    phase_ = Phase::kProposed;
+    deadline_ = judge_at_ = kNever;
+    send_to_all(proposal_, out);
+    for (const PeerKey& peer : voter_.head().view) {
+        if (!seats_.contains(peer)) out.send(peer, step_, proposal_);
+    }
+}
+
+void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
+    reset();
+    phase_ = Phase::kProposed;
+    step_ = voter_.head().step;
+    term_ = election_.term();
+    record_ = record;
+    proposal_ = {.term = term_,
+                 .attempt = 0,
+                 .digest = digest_of(record),
+                 .average = record.average,
+                 .previous_state = record.previous_state,
+                 .stays = {},
+                 .record = record};
+    out.note("proposing again what was accepted for step " + std::to_string(step_.value()));
+    for (const PeerKey& peer : receivers()) out.send(peer, step_, proposal_);
+}
+
+std::set<PeerKey> Coordinator::receivers() const {
+    std::set<PeerKey> all(voter_.head().view.begin(), voter_.head().view.end());
+    if (record_) {
+        for (const CommitLine& line : record_->members) all.insert(line.peer);
+    }
+    for (const auto& [peer, seat] : seats_) all.insert(peer);
+    return all;
+}
+
+void Coordinator::send_proposal(const PeerKey& to, Outbox& out) {
+    wire::Propose whole = proposal_;
+    whole.record = record_;
+    out.send(to, step_, std::move(whole));
 }
 
 void Coordinator::check_invariants() const {
-    DEDLOC_CHECK(phase_ == Phase::kGathering || seats_.contains(self_),
+    DEDLOC_CHECK(phase_ != Phase::kPlanned || plan_.has_value(), "a planned round has a plan");
+    DEDLOC_CHECK(phase_ != Phase::kProposed || record_.has_value(), "a proposal is a record");
+    DEDLOC_CHECK(phase_ == Phase::kGathering || phase_ == Phase::kProposed ||
+                     !election_.is_leading() || seats_.contains(self_),
                  "the coordinator sits in its own round", step_.value());
-    DEDLOC_CHECK(phase_ == Phase::kGathering || !own_.has_state() || own_.step() == step_,
-                 "a round is about the coordinator's state", step_.value());
 }
 
 }  // namespace dedloc::round

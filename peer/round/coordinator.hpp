@@ -1,80 +1,126 @@
-// Decides when a round begins, who is in it, and when it is committed.
+// Decides when a round begins, who is in it, what becomes of it when somebody is lost, and asks for
+// the votes that end it. Every peer has one; it acts while this peer leads (membership/election).
 //
-//   gathering ──samples reach the target──► called ──all joined──► planned ──all ready──► commit
-//       ▲                                     │                      │  ▲                     │
-//       │                             lost or late: left out  lost: planned again without     │
-//       │                                     │               it, same contributions          │
-//       └───── Cancel: nobody has samples ────┴──────────────────────┴────────────────────────┘
+//   gathering ──samples reach the target──► called ──all joined, or late──► planned
+//       ▲                                                                    │   ▲
+//       │                                  lost or stalled: amended, and     │   │
+//       │                                  what has arrived stays            └───┤
+//       │                                                                        │ all ready
+//       └────── decided by a quorum of the view ◄────────────────────────── proposed
 //
-// A commit waits for every member's Ready with the same digest: it is for all of them or for none.
+// What a predecessor has proposed is proposed again before anything else. Nothing is amended any
+// more once it is proposed: whoever is lost then was ready, or is decided without.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
+#include "peer/membership/election.hpp"
 #include "peer/membership/links.hpp"
+#include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
+#include "peer/progress/target_batch.hpp"
 #include "peer/round/member.hpp"
 #include "peer/round/outbox.hpp"
+#include "peer/round/plan_maker.hpp"
 
 namespace dedloc::round {
+
+/// What the round has come to: to be sealed, stored and sent.
+struct Decision {
+    CommitRecord record;
+    Certificate certificate;
+};
 
 class Coordinator {
   public:
     Coordinator(const PeerConfig& config, const PeerKey& self, const membership::Links& links,
-                const Member& own)
-        : config_(config), self_(self), links_(links), own_(own) {}
+                const membership::Voter& voter, membership::Election& election, const Member& own)
+        : config_(config),
+          self_(self),
+          links_(links),
+          voter_(voter),
+          election_(election),
+          own_(own),
+          batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
 
+    /// Samples of a heartbeat, or our own.
+    void reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                  double samples_per_second);
     void joined(const PeerKey& from, StepIndex step, const wire::Join& join, Outbox& out);
-    /// The commit to seal and send to its members, when this was the last Ready.
-    std::optional<CommitRecord> ready(TimePoint now, const PeerKey& from, StepIndex step,
-                                      const wire::Ready& ready, Outbox& out);
-    /// A known peer's heartbeat, or our own state.
-    void reported(const PeerKey& from, StepIndex step, const Digest& digest, Outbox& out);
+    void reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
+    void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled);
+    void ready(const PeerKey& from, StepIndex step, const wire::Ready& ready, Outbox& out);
+    /// A vote: the decision, when it was the one that was missing.
+    std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
+                                     const wire::Accept& accept);
     void lost(const PeerKey& peer, Outbox& out);
+    /// Somebody is known (again): what it needs to take part.
+    void greet(const PeerKey& peer, Outbox& out);
     /// Time-outs, and whatever has become possible since the last event.
     void advance(TimePoint now, Outbox& out);
 
+    /// Whom the round's end concerns: its members, and the view that has decided it.
+    std::set<PeerKey> receivers() const;
     TimePoint next_deadline() const;
-    bool is_finished() const { return is_finished_; }
+    bool is_in_round() const { return phase_ != Phase::kGathering; }
     void check_invariants() const;
 
   private:
-    enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned };
-    struct Seat {
-        std::optional<wire::Join> join;
-        std::optional<Digest> average;
-    };
-    /// Who of the last commit's members has reported the state after it.
-    struct Settling {
-        StepIndex step;
-        std::set<PeerKey> waiting;
-        std::map<PeerKey, Digest> digests;
-        TimePoint deadline;
-    };
+    enum class Phase : std::uint8_t { kGathering, kCalled, kPlanned, kProposed };
 
     bool is_eligible(const membership::Known& known) const;
+    bool is_about_us(StepIndex step, const Term& term) const;
+    void reset();
+    void gather(TimePoint now, Outbox& out);
     void call(TimePoint now, Outbox& out);
     void plan(TimePoint now, Outbox& out);
-    void cancel(const std::string& why, Outbox& out);
+    void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
+    void amend(TimePoint now, Outbox& out);
+    void judge_stalls(TimePoint now, Outbox& out);
+    bool is_reduced_by_all_but(const PeerKey& peer) const;
+    bool is_ready_at_all_but_lost() const;
+    bool reduces(const PeerKey& peer) const;
     void time_out(TimePoint now, Outbox& out);
-    void settle(TimePoint now, Outbox& out);
-    CommitRecord record() const;
+    void cancel(const std::string& why, Outbox& out);
+    void propose(Outbox& out);
+    void propose_again(const CommitRecord& record, Outbox& out);
+    void send_proposal(const PeerKey& to, Outbox& out);
+    Digest average_of_most() const;
+    void send_to_all(const wire::Body& body, Outbox& out);
 
     const PeerConfig& config_;
     const PeerKey self_;
     const membership::Links& links_;
+    const membership::Voter& voter_;
+    membership::Election& election_;
     const Member& own_;
+    progress::TargetBatch batch_;
+
     Phase phase_ = Phase::kGathering;
     StepIndex step_;  ///< of the round
+    bool has_begun_ = false;
+    Term term_;
     std::uint32_t attempt_ = 0;
-    bool is_replan_due_ = false;
     std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
     TimePoint deadline_ = kNever;
-    std::optional<Settling> settling_;
-    bool is_finished_ = false;
+    TimePoint ask_at_ = kNever;
+    Duration expected_{};
+
+    std::optional<wire::Plan> plan_;
+    std::set<PeerKey> reduced_;         ///< in this attempt
+    std::map<PeerKey, Digest> ready_;   ///< in this attempt
+    std::set<PeerKey> gone_, demoted_;  ///< not yet in a plan
+    bool is_amend_due_ = false;
+    std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints of this attempt
+    TimePoint judge_at_ = kNever;
+
+    wire::Propose proposal_;
+    std::optional<CommitRecord> record_;
+    std::map<PeerKey, Signature> votes_;
 };
 
 }  // namespace dedloc::round

@@ -4,9 +4,49 @@
 #include <span>
 #include <string>
 
+#include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::round {
+namespace {
+
+constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
+
+const wire::PlanMember* find(const wire::Plan& plan, const PeerKey& peer) {
+    const auto it =
+        std::find_if(plan.members.begin(), plan.members.end(),
+                     [&](const wire::PlanMember& member) { return member.peer == peer; });
+    return it == plan.members.end() ? nullptr : &*it;
+}
+
+bool stays_in(const CommitRecord& record, const PeerKey& peer) {
+    return std::any_of(record.members.begin(), record.members.end(),
+                       [&](const CommitLine& line) { return line.peer == peer && line.stays; });
+}
+
+}  // namespace
+
+std::optional<CommitRecord> record_of(const wire::Plan& plan, const wire::Propose& propose,
+                                      const Head& head) {
+    if (propose.stays.size() != plan.members.size()) return {};
+    CommitRecord record{.generation = head.generation,
+                        .step = head.step,
+                        .previous_record = head.record,
+                        .previous_state = propose.previous_state,
+                        .members = {},
+                        .average = propose.average,
+                        .scalars = plan.scalars};
+    for (std::size_t k = 0; k < plan.members.size(); ++k) {
+        const wire::PlanMember& member = plan.members[k];
+        record.members.push_back({.peer = member.peer,
+                                  .samples = member.samples,
+                                  .loss_sum = member.loss_sum,
+                                  .stays = propose.stays[k] != 0});
+    }
+    return record;
+}
+
+// --- work --------------------------------------------------------------------
 
 void Member::work(Outbox& out) {
     phase_ = Phase::kWorking;
@@ -18,15 +58,22 @@ void Member::work(Outbox& out) {
 void Member::forget_round() {
     frozen_ = {};
     reduction_.reset();
-    early_.clear();
-    early_elements_ = 0;
+    has_plan_ = has_told_reduced_ = false;
+    average_.reset();
+    proposal_.reset();
+    last_chunk_.clear();
+    sealed_.clear();
+    stall_at_ = kNever;
 }
 
 void Member::state_reached(const event::StateReached& event, Outbox& out) {
     step_ = event.step;
     digest_ = event.digest;
+    holds_state_ = true;
     forget_round();
-    work(out);
+    freeze_ = 0;
+    phase_ = Phase::kIdle;
+    if (step_ == voter_.head().step) work(out);
 }
 
 void Member::progressed(const event::Progressed& event) {
@@ -37,16 +84,24 @@ void Member::progressed(const event::Progressed& event) {
 // --- freeze and join ---------------------------------------------------------
 
 void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
-    if (!has_state() || step != step_) return;
-    call_attempt_ = call.attempt;
-    if (phase_ == Phase::kWorking) {
-        phase_ = Phase::kFreezing;
-        out.act(action::Freeze{step_});
-    } else if (phase_ != Phase::kFreezing) {
-        reduction_.reset();
+    if (step != voter_.head().step || phase_ == Phase::kApplying) return;
+    if (!config_.receives) {
+        // Holds no state: it is wherever the head is, and has nothing to freeze.
+        if (phase_ == Phase::kIdle || phase_ == Phase::kWorking) forget_round();
+        step_ = step;
         phase_ = Phase::kFrozen;
-        join(out);
     }
+    if (!config_.receives || is_in_round()) {
+        term_ = call.term;
+        if (phase_ == Phase::kFreezing) return;
+        phase_ = Phase::kFrozen;
+        return join(out);
+    }
+    if (phase_ != Phase::kWorking || step != step_) return;
+    term_ = call.term;
+    phase_ = Phase::kFreezing;
+    ++freeze_;
+    out.act(action::Freeze{step_});
 }
 
 void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
@@ -63,113 +118,205 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
 }
 
 void Member::join(Outbox& out) {
-    out.send(config_.coordinator, step_,
-             wire::Join{.attempt = call_attempt_,
+    out.send(term_.coordinator, step_,
+             wire::Join{.term = term_,
+                        .freeze = freeze_,
                         .samples = frozen_.samples,
                         .loss_sum = frozen_.loss_sum,
                         .is_finite = frozen_.is_finite,
-                        .digest = digest_});
+                        .receives = config_.receives,
+                        .state = config_.receives ? digest_ : Digest{},
+                        .upload_bytes_per_second = upload_,
+                        .download_bytes_per_second = download_});
 }
 
 // --- reduce ------------------------------------------------------------------
 
-void Member::planned(StepIndex step, const wire::Plan& plan, Outbox& out) {
+void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
+    if (step != voter_.head().step || plan.elements != config_.rules.elements) return;
+    const bool is_newer = !has_plan_ || plan.term > plan_.term ||
+                          (plan.term == plan_.term && plan.attempt > plan_.attempt);
+    if (!is_newer) return;
+    plan_ = plan;
+    has_plan_ = true;
     const bool is_expected =
         phase_ == Phase::kFrozen || phase_ == Phase::kReducing || phase_ == Phase::kReady;
-    if (!is_expected || step != step_) return;
-    if (reduction_ && plan.attempt <= reduction_->plan().attempt) return;
-    if (plan.boundaries.back() != config_.rules.elements) return;
-    const auto self = std::find_if(plan.members.begin(), plan.members.end(),
-                                   [&](const wire::PlanMember& m) { return m.peer == self_; });
-    if (self == plan.members.end() || self->samples != frozen_.samples) return;
+    const wire::PlanMember* own = find(plan, self_);
+    if (!is_expected || own == nullptr) return;
+    const bool is_ours = own->samples == frozen_.samples && own->freeze == freeze_;
     const bool has_samples =
         std::any_of(plan.members.begin(), plan.members.end(),
                     [](const wire::PlanMember& m) { return m.samples > Samples{0}; });
-    if (!has_samples) return;
+    if (!is_ours || !has_samples) return;
 
-    const PeerIndex index{static_cast<std::uint32_t>(self - plan.members.begin())};
+    term_ = plan.term;
     phase_ = Phase::kReducing;
-    reduction_.emplace(plan, index, frozen_);
-    send(reduction_->start(), out);
-    auto early = std::exchange(early_, {});
-    early_elements_ = 0;
-    for (const auto& [from, chunk] : early) this->chunk(from, step_, chunk, out);
-    check_complete(out);
+    planned_at_ = now;
+    stall_at_ = now + config_.rules.stall_timeout;
+    has_told_reduced_ = false;
+    if (!reduction_) reduction_.emplace(config_.rules.elements, self_);
+    reduction_->follow(plan, frozen_);
+    has_more_ = true;
+    check_progress(out);
 }
 
-void Member::send(std::vector<Outgoing> outgoing, Outbox& out) {
-    for (Outgoing& item : outgoing) {
-        const PeerKey& to = reduction_->plan().members[item.to.value()].peer;
-        out.send(to, step_, std::move(item.chunk));
+void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
+                   Outbox& out) {
+    if (step != voter_.head().step || phase_ == Phase::kApplying) return;
+    if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
+    if (!reduction_) reduction_.emplace(config_.rules.elements, self_);
+    last_chunk_[from] = now;
+    const std::size_t offered = reduction_->offered_chunks();
+    reduction_->take(from, chunk);
+    if (!reduction_->is_following()) return;
+    if (reduction_->offered_chunks() != offered) has_more_ = true;
+    check_progress(out);
+}
+
+void Member::link_lost(const PeerKey& peer) {
+    if (reduction_) reduction_->link_lost(peer);
+}
+
+void Member::check_progress(Outbox& out) {
+    if (phase_ != Phase::kReducing) return;
+    if (reduction_->is_reduced() && !has_told_reduced_) {
+        has_told_reduced_ = true;
+        out.send(term_.coordinator, step_,
+                 wire::Reduced{.term = plan_.term, .attempt = plan_.attempt});
     }
-}
-
-void Member::chunk(const PeerKey& from, StepIndex step, const wire::Chunk& chunk, Outbox& out) {
-    if (step != step_ || !has_state()) return;
-    const bool is_ahead = !reduction_ || chunk.attempt > reduction_->plan().attempt;
-    if (is_ahead) {
-        // Its sender has the plan already; ours is on its way.
-        if (early_elements_ + chunk.elements.size() > 2 * config_.rules.elements) return;
-        early_elements_ += chunk.elements.size();
-        early_.emplace_back(from, chunk);
-        return;
-    }
-    const PeerIndex sender = reduction_->index_of(from);
-    if (sender.value() == reduction_->plan().members.size()) return;
-    send(reduction_->take(sender, chunk), out);
-    check_complete(out);
-}
-
-void Member::check_complete(Outbox& out) {
-    if (phase_ != Phase::kReducing || !reduction_->is_complete()) return;
+    if (!reduction_->is_complete()) return;
     phase_ = Phase::kReady;
-    average_digest_ = blake2b(std::as_bytes(std::span{*reduction_->average()}));
-    out.send(config_.coordinator, step_,
-             wire::Ready{.attempt = reduction_->plan().attempt, .average = average_digest_});
+    stall_at_ = kNever;
+    if (config_.receives && (average_ == nullptr || average_mix_ != reduction_->mix())) {
+        average_ = reduction_->average();
+        average_mix_ = reduction_->mix();
+        average_digest_.bytes = kernels::tree_digest(std::as_bytes(std::span{*average_}));
+    }
+    out.send(term_.coordinator, step_,
+             wire::Ready{.term = plan_.term,
+                         .attempt = plan_.attempt,
+                         .average = config_.receives ? average_digest_ : Digest{}});
+}
+
+void Member::tick(TimePoint now, Outbox& out) {
+    if (phase_ != Phase::kReducing || now < stall_at_) return;
+    stall_at_ = now + kBetweenComplaints;
+    const auto is_late = [&](std::uint32_t member) {
+        const auto last = last_chunk_.find(plan_.members[member].peer);
+        const TimePoint since =
+            last == last_chunk_.end() ? planned_at_ : std::max(planned_at_, last->second);
+        return now >= since + config_.rules.stall_timeout;
+    };
+    wire::Stalled stalled{
+        .term = plan_.term, .attempt = plan_.attempt, .senders = {}, .reducers = {}};
+    for (const std::uint32_t k : reduction_->missing_senders()) {
+        if (is_late(k)) stalled.senders.push_back(k);
+    }
+    for (const std::uint32_t k : reduction_->missing_reducers()) {
+        if (is_late(k)) stalled.reducers.push_back(k);
+    }
+    if (stalled.senders.empty() && stalled.reducers.empty()) return;
+    out.send(term_.coordinator, step_, std::move(stalled));
+}
+
+TimePoint Member::next_deadline() const {
+    return phase_ == Phase::kReducing ? stall_at_ : kNever;
 }
 
 // --- the end of a round ------------------------------------------------------
 
-void Member::committed(const CommitRecord& record, const SharedBytes& frame, Outbox& out) {
-    const bool is_mine = phase_ == Phase::kReady && record.step == step_ &&
-                         record.attempt == reduction_->plan().attempt &&
-                         record.average == average_digest_ && record.previous_state == digest_;
-    if (!is_mine) return;  // the next heartbeat of the coordinator makes us load the state
+void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propose, Outbox& out) {
+    if (step != voter_.head().step) return;
+    const bool is_of_plan =
+        has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
+    auto record = propose.record;
+    if (!record && is_of_plan) record = record_of(plan_, propose, voter_.head());
+    if (!record || digest_of(*record) != propose.digest) return;
+    proposal_ = record;
+    // A coordinator with a damaged state gets no votes.
+    if (has_state() && step_ == step && record->previous_state != digest_) return;
+    const auto signature = voter_.accept(now, propose.term, *record);
+    if (!signature) return;
+    out.send(propose.term.coordinator, step,
+             wire::Accept{.term = propose.term, .digest = propose.digest, .signature = *signature});
+}
+
+const CommitRecord* Member::proposal(const Digest& digest) const {
+    return proposal_ && digest_of(*proposal_) == digest ? &*proposal_ : nullptr;
+}
+
+bool Member::holds_average(const CommitRecord& record) const {
+    return has_state() && step_ == record.step && digest_ == record.previous_state &&
+           average_ != nullptr && average_digest_ == record.average;
+}
+
+void Member::decided(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
+    const bool is_whole = holds_average(record);
+    const bool was_there = is_in_round() && stays_in(record, self_);
+    out.act(action::Committed{.record = record, .certificate = certificate});
+    voter_.advance(record, was_there && (is_whole || !config_.receives));
+    if (!config_.receives) return follow_head(out);
+    if (is_whole) {
+        out.act(action::Apply{.step = step_, .average = average_, .scalars = record.scalars});
+        forget_round();
+        phase_ = Phase::kApplying;
+    } else if (phase_ != Phase::kApplying) {
+        outdated(out);
+    }
+}
+
+bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox& out) {
+    const bool fits = holds_state_ && phase_ != Phase::kApplying && step_ == record.step &&
+                      digest_ == record.previous_state;
+    if (!fits) return false;
+    forget_round();
     phase_ = Phase::kApplying;
-    out.act(action::Committed{.record = record, .signed_frame = frame});
-    out.act(
-        action::Apply{.step = step_, .average = reduction_->average(), .scalars = record.scalars});
-    forget_round();
+    out.act(action::Apply{.step = step_, .average = std::move(average), .scalars = record.scalars});
+    return true;
 }
 
-void Member::cancelled(StepIndex step, const wire::Cancel&, Outbox& out) {
-    if (!is_in_round() || phase_ == Phase::kApplying || step != step_) return;
-    forget_round();
-    work(out);
-}
-
-void Member::coordinator_lost(Outbox& out) {
-    if (!is_in_round() || phase_ == Phase::kApplying) return;
-    out.note("the coordinator is gone: the round of step " + std::to_string(step_.value()) +
-             " is off");
+void Member::cancelled(StepIndex step, Outbox& out) {
+    if (!is_in_round() || step != step_) return;
     forget_round();
     work(out);
 }
 
 void Member::outdated(Outbox& out) {
-    forget_round();
-    if (phase_ == Phase::kIdle) return;
-    phase_ = Phase::kIdle;
-    samples_ = Samples{0};
+    if (phase_ == Phase::kApplying || phase_ == Phase::kIdle) return;
     out.act(action::Pause{});
+    forget_round();
+    phase_ = Phase::kIdle;
+}
+
+void Member::resume(Outbox& out) {
+    if (phase_ != Phase::kIdle) return;
+    if (!config_.receives || (holds_state_ && step_ == voter_.head().step)) work(out);
+}
+
+void Member::restart(const Digest& state, Outbox& out) {
+    if (!config_.receives) return follow_head(out);
+    if (phase_ == Phase::kApplying) return;
+    outdated(out);
+    if (digest_ == state) resume(out);
+}
+
+void Member::follow_head(Outbox& out) {
+    forget_round();
+    step_ = voter_.head().step;
+    work(out);
 }
 
 void Member::finish(Outbox& out) {
-    is_finished_ = true;
-    forget_round();
-    if (phase_ == Phase::kIdle || phase_ == Phase::kApplying) return;
-    phase_ = Phase::kWorking;
+    if (std::exchange(is_finished_, true)) return;
     out.act(action::Pause{});
+}
+
+void Member::check_invariants() const {
+    if (reduction_) reduction_->check_invariants();
+    DEDLOC_CHECK(!has_state() || !is_in_round() || step_ == voter_.head().step,
+                 "a round is about the state at hand", step_.value());
+    DEDLOC_CHECK(phase_ != Phase::kReducing || (reduction_ && reduction_->is_following()),
+                 "who reduces has a plan");
 }
 
 }  // namespace dedloc::round

@@ -1,21 +1,25 @@
 // One peer's part in a round, from the call to the applied update.
 //
 //   idle ──state──► working ──Call──► freezing ──frozen──► frozen ──Plan──► reducing ──average──┐
-//                    ▲   ▲                │                  │                 │                ▼
-//                    │   └────────────────┴──────────────────┴─────────────────┴───────────── ready
-//                    │              Cancel, or the coordinator is lost                          │
-//                    └─── state ─── applying ◄──────────────── Commit ──────────────────────────┘
+//     ▲              ▲   ▲                │                  │                 │                ▼
+//     │              │   └──── Cancel ────┴──────────────────┴─────────────────┴───────────── ready
+//     │              │                                                                          │
+//     │              └────── state ─── applying ◄──────── decided ──────────────────────────────┘
+//     └── behind, or decided without us: the state is fetched
 //
-// Whoever turns out to be behind goes back to idle, from anywhere.
-// A Plan with a higher attempt for the same step starts the reduction again from the frozen
-// contribution.
+// Who coordinates may change in any phase: a contribution stays frozen, and what has arrived stays,
+// until the round is decided or called off. A member that does not receive holds no state: it is
+// wherever the head is.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
 #include "peer/round/outbox.hpp"
 #include "peer/round/reduction.hpp"
@@ -34,60 +38,134 @@ class Member {
         kApplying
     };
 
-    Member(const PeerConfig& config, const PeerKey& self) : config_(config), self_(self) {}
+    Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter)
+        : config_(config), self_(self), voter_(voter) {}
 
     void state_reached(const event::StateReached& event, Outbox& out);
     void progressed(const event::Progressed& event);
     void frozen(const event::ContributionFrozen& event, Outbox& out);
 
-    // From the coordinator; the caller has checked that.
+    // From the coordinator of the term; the caller has checked that it is.
     void called(StepIndex step, const wire::Call& call, Outbox& out);
-    void planned(StepIndex step, const wire::Plan& plan, Outbox& out);
-    void committed(const CommitRecord& record, const SharedBytes& frame, Outbox& out);
-    void cancelled(StepIndex step, const wire::Cancel& cancel, Outbox& out);
-    /// The coordinator is gone: its round with it.
-    void coordinator_lost(Outbox& out);
+    void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
+    void cancelled(StepIndex step, Outbox& out);
+    /// Votes, if nothing is wrong with it.
+    void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, Outbox& out);
 
-    void chunk(const PeerKey& from, StepIndex step, const wire::Chunk& chunk, Outbox& out);
+    void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
+               Outbox& out);
+    void link_lost(const PeerKey& peer);
+    /// Measured, in bytes per second; goes into the next Join. 0: not known.
+    void set_bandwidth(std::uint64_t upload, std::uint64_t download) {
+        upload_ = upload;
+        download_ = download;
+    }
 
-    /// The state is not (or no longer) the swarm's, or we are suspended: stop working on it. Before
-    /// the next round a load follows.
+    /// The record that a Commit is about, if it is known here.
+    const CommitRecord* proposal(const Digest& digest) const;
+    /// The round of the head is decided: applies it if the average is here, else waits for the
+    /// state. Requires that the record extends the head.
+    void decided(const CommitRecord& record, const Certificate& certificate, Outbox& out);
+    /// The average of a round that was decided while we were away from it. False when it does not
+    /// fit the state at hand.
+    bool caught_up(const CommitRecord& record, SharedFloats average, Outbox& out);
+
+    /// The state is not (or no longer) the swarm's, or we are leaving: stop working on it.
     void outdated(Outbox& out);
+    /// Works again, if the state is still the head's.
+    void resume(Outbox& out);
+    /// A new generation begins with this state: it is kept if it is ours.
+    void restart(const Digest& state, Outbox& out);
+    /// Of a member that does not receive: the head was told.
+    void follow_head(Outbox& out);
     /// The run is over: no more work.
     void finish(Outbox& out);
 
+    /// Tells the coordinator who keeps us waiting.
+    void tick(TimePoint now, Outbox& out);
+    TimePoint next_deadline() const;
+
+    /// The next chunk for this peer, signed by `seal`; nothing when there is none.
+    template <class Seal>
+    SharedBytes next_frame(const PeerKey& to, Seal&& seal) {
+        if (!reduction_) return nullptr;
+        const auto due = reduction_->next(to);
+        if (!due) return nullptr;
+        if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
+        // Averages go to everybody: signed once.
+        const std::pair name{reduction_->mix(), due->chunk};
+        const auto known = sealed_.find(name);
+        if (known != sealed_.end()) return known->second;
+        if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
+        return sealed_.emplace(name, seal(step_, reduction_->body(*due))).first->second;
+    }
+    bool has_next(const PeerKey& to) const { return reduction_ && reduction_->has_next(to); }
+    /// Something is left to be sent in this round.
+    bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
+    /// True once after there was more to send than before.
+    bool take_has_more() { return std::exchange(has_more_, false); }
+
     Phase phase() const { return phase_; }
-    /// False without a state and while an update is applied.
-    bool has_state() const { return phase_ != Phase::kIdle && phase_ != Phase::kApplying; }
-    bool is_in_round() const { return phase_ >= Phase::kFreezing; }
+    bool has_state() const {
+        return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
+    }
+    bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
+    /// Whatever state the trainer has, current or not.
+    bool holds_state() const { return holds_state_; }
     StepIndex step() const { return step_; }
     const Digest& digest() const { return digest_; }
     Samples samples() const { return samples_; }
     double samples_per_second() const { return samples_per_second_; }
+    const wire::Plan* plan() const {
+        return reduction_ && reduction_->is_following() ? &reduction_->plan() : nullptr;
+    }
+    /// The average of this record is here, and the state to apply it to.
+    bool holds_average(const CommitRecord& record) const;
+    /// The average of this round; null before it is whole.
+    const SharedFloats& average() const { return average_; }
+    void check_invariants() const;
 
   private:
+    static constexpr std::size_t kSealedFrames = 64;
+
     void work(Outbox& out);
     void forget_round();
     void join(Outbox& out);
-    void send(std::vector<Outgoing> outgoing, Outbox& out);
-    void check_complete(Outbox& out);
+    void check_progress(Outbox& out);
 
     const PeerConfig& config_;
     const PeerKey self_;
+    membership::Voter& voter_;
     Phase phase_ = Phase::kIdle;
     bool is_finished_ = false;
+    bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not
     StepIndex step_;
     Digest digest_;
     Samples samples_;
     double samples_per_second_ = 0;
+    std::uint64_t upload_ = 0;
+    std::uint64_t download_ = 0;
 
-    std::uint32_t call_attempt_ = 0;
+    Term term_;  ///< of the last call or plan
+    std::uint32_t freeze_ = 0;
     Contribution frozen_;
     std::optional<Reduction> reduction_;
+    wire::Plan plan_;  ///< the last one seen of this round, also one without us
+    bool has_plan_ = false;
+    bool has_told_reduced_ = false;
+    SharedFloats average_;
     Digest average_digest_;
-    /// Chunks of an attempt whose plan is still under way. Bounded by two vectors.
-    std::deque<std::pair<PeerKey, wire::Chunk>> early_;
-    std::uint64_t early_elements_ = 0;
+    std::uint64_t average_mix_ = 0;
+    TimePoint planned_at_{};
+    std::optional<CommitRecord> proposal_;
+    std::map<PeerKey, TimePoint> last_chunk_;
+    TimePoint stall_at_ = kNever;
+    bool has_more_ = false;
+    std::map<std::pair<std::uint64_t, std::uint32_t>, SharedBytes> sealed_;
 };
+
+/// The record that a proposal of this plan is about. Nothing when they do not fit.
+std::optional<CommitRecord> record_of(const wire::Plan& plan, const wire::Propose& propose,
+                                      const Head& head);
 
 }  // namespace dedloc::round

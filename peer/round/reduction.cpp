@@ -1,166 +1,297 @@
 #include "peer/round/reduction.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
-#include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
 namespace {
 
-using wire::kChunkElements;
-
-std::uint64_t chunk_count(std::uint64_t elements) {
-    return (elements + kChunkElements - 1) / kChunkElements;
+std::uint32_t index_of(const wire::Plan& plan, const PeerKey& peer) {
+    const auto it = std::lower_bound(
+        plan.members.begin(), plan.members.end(), peer,
+        [](const wire::PlanMember& member, const PeerKey& key) { return member.peer < key; });
+    const bool is_member = it != plan.members.end() && it->peer == peer;
+    return static_cast<std::uint32_t>((is_member ? it : plan.members.end()) - plan.members.begin());
 }
 
 }  // namespace
 
-Reduction::Part Reduction::part_of(PartIndex part) const {
-    const std::uint64_t first = plan_.boundaries[part.value()];
-    const std::uint64_t last = plan_.boundaries[part.value() + 1];
-    return {first, last, chunk_count(last - first)};
+// --- plans -------------------------------------------------------------------
+
+void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
+    const bool is_same_cut = plan_ && plan_->chunk_elements == plan.chunk_elements;
+    const std::uint64_t mix = wire::mix_of(plan);
+    const bool is_same_mix = is_same_cut && mix == mix_;
+    own_index_ = index_of(plan, self_);
+    DEDLOC_CHECK(own_index_ < plan.members.size(), "a plan is followed by its members");
+    DEDLOC_CHECK(plan.elements == elements_, "a plan is about the whole vector", plan.elements);
+    DEDLOC_CHECK(plan.members[own_index_].samples == own.samples,
+                 "the plan counts what was joined with", own.samples.value());
+    own_ = own;
+    receives_ = plan.members[own_index_].receives;
+    mix_ = mix;
+    plan_ = plan;
+    assign(plan);
+    if (!is_same_cut) forget_chunks();
+    if (!is_same_mix) forget_sums();
+    missing_ = unreduced_ = 0;
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        if (has_average_[c]) continue;
+        if (is_mine(c)) ++unreduced_;
+        if (is_mine(c) || receives_) ++missing_;
+    }
+    schedule_scatter();
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        if (!is_mine(c)) continue;
+        reduce(c);
+        if (has_average_[c]) offer(c);  // its former reducer may not have given it to all
+    }
+    replay_early();
 }
 
-Reduction::Reduction(wire::Plan plan, PeerIndex self, Contribution contribution)
-    : plan_(std::move(plan)),
-      self_(self),
-      contribution_(std::move(contribution)),
-      own_(part_of(PartIndex{self.value()})),
-      average_(std::make_shared<FloatVector>(plan_.boundaries.back())),
-      missing_elements_(plan_.boundaries.back()) {
-    const Samples own_samples = plan_.members[self_.value()].samples;
-    DEDLOC_CHECK(own_samples == contribution_.samples, "the plan counts what was joined with",
-                 own_samples.value(), contribution_.samples.value());
-    DEDLOC_CHECK(own_samples == Samples{0} || contribution_.sum->size() == missing_elements_,
-                 "a contribution is as long as the vector", missing_elements_);
-    for (std::uint32_t k = 0; k < plan_.members.size(); ++k) {
-        has_average_.emplace_back(part_of(PartIndex{k}).chunks);
-        if (plan_.members[k].samples == Samples{0}) continue;
-        contributors_.push_back(PeerIndex{k});
-        weights_.push_back(plan_.members[k].samples.value());
-        slices_.emplace_back(own_.last - own_.first);
-        has_chunk_.emplace_back(own_.chunks);
+void Reduction::assign(const wire::Plan& plan) {
+    contributors_.clear();
+    weights_.clear();
+    for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
+        if (plan.members[k].samples == Samples{0}) continue;
+        contributors_.push_back(k);
+        weights_.push_back(plan.members[k].samples.value());
     }
     DEDLOC_CHECK(!contributors_.empty(), "a round has samples");
-    waiting_.assign(own_.chunks, static_cast<std::uint32_t>(contributors_.size()));
-}
-
-PeerIndex Reduction::index_of(const PeerKey& peer) const {
-    const auto it = std::find_if(plan_.members.begin(), plan_.members.end(),
-                                 [&](const wire::PlanMember& m) { return m.peer == peer; });
-    return PeerIndex{static_cast<std::uint32_t>(it - plan_.members.begin())};
-}
-
-std::vector<Outgoing> Reduction::start() {
-    std::vector<Outgoing> out;
-    if (contribution_.samples == Samples{0}) return out;
-    const FloatVector& sum = *contribution_.sum;
-    for (std::uint32_t k = 0; k < plan_.members.size(); ++k) {
-        const Part part = part_of(PartIndex{k});
-        for (std::uint64_t c = 0; c < part.chunks; ++c) {
-            const std::uint64_t first = part.first + c * kChunkElements;
-            const std::uint64_t count = std::min<std::uint64_t>(kChunkElements, part.last - first);
-            const float* data = sum.data() + first;
-            if (PeerIndex{k} == self_) {
-                place_slice(self_, c, data, count);
-                reduce_chunk(c, out);
-                continue;
-            }
-            out.push_back({PeerIndex{k},
-                           {.attempt = plan_.attempt,
-                            .phase = wire::Phase::kScatter,
-                            .part = PartIndex{k},
-                            .offset = first,
-                            .elements = FloatVector(data, data + count)}});
+    const std::uint64_t chunks = (elements_ + plan.chunk_elements - 1) / plan.chunk_elements;
+    owner_.assign(chunks, 0);
+    for (const wire::ChunkRange& range : plan.ranges) {
+        for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
+            owner_[c] = range.member.value();
         }
     }
-    return out;
 }
 
-std::uint64_t Reduction::chunk_index(const Part& part, const wire::Chunk& chunk) const {
-    if (chunk.offset < part.first || chunk.offset >= part.last) return part.chunks;
-    const std::uint64_t distance = chunk.offset - part.first;
-    const std::uint64_t count = std::min<std::uint64_t>(kChunkElements, part.last - chunk.offset);
-    if (distance % kChunkElements != 0 || chunk.elements.size() != count) return part.chunks;
-    return distance / kChunkElements;
+/// Another cut: nothing that was cut differently fits.
+void Reduction::forget_chunks() {
+    kept_.clear();
+    scattered_to_.assign(owner_.size(), PeerKey{});
 }
 
-std::vector<Outgoing> Reduction::take(PeerIndex from, const wire::Chunk& chunk) {
-    std::vector<Outgoing> out;
-    const bool is_scatter = chunk.phase == wire::Phase::kScatter;
-    const PartIndex expected{is_scatter ? self_.value() : from.value()};
-    if (chunk.attempt != plan_.attempt || chunk.part != expected || from == self_) {
-        ++ignored_chunks_;
-        return out;
-    }
-    const Part part = part_of(chunk.part);
-    const std::uint64_t index = chunk_index(part, chunk);
-    if (index == part.chunks) {
-        ++ignored_chunks_;
-        return out;
-    }
-    if (is_scatter) {
-        place_slice(from, index, chunk.elements.data(), chunk.elements.size());
-        reduce_chunk(index, out);
-    } else if (has_average_[from.value()][index]) {
-        ++ignored_chunks_;
-    } else {
-        has_average_[from.value()][index] = true;
-        std::copy(chunk.elements.begin(), chunk.elements.end(),
-                  average_->begin() + static_cast<std::ptrdiff_t>(chunk.offset));
-        missing_elements_ -= chunk.elements.size();
-    }
-    return out;
+/// Another mix: what was scattered is still good, no average is.
+void Reduction::forget_sums() {
+    has_average_.assign(owner_.size(), false);
+    is_offered_.assign(owner_.size(), false);
+    reduced_.clear();
+    gathered_.clear();
+    average_ = std::make_shared<FloatVector>(elements_);
 }
 
-void Reduction::place_slice(PeerIndex from, std::uint64_t chunk, const float* first,
-                            std::uint64_t count) {
-    const auto it = std::find(contributors_.begin(), contributors_.end(), from);
-    if (it == contributors_.end()) {
-        ++ignored_chunks_;
-        return;
+void Reduction::schedule_scatter() {
+    scatter_due_.clear();
+    if (own_.samples == Samples{0}) return;
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        const PeerKey& reducer = plan_->members[owner_[c]].peer;
+        if (is_mine(c) || scattered_to_[c] == reducer) continue;
+        scatter_due_[reducer].push_back(c);
     }
-    const auto row = static_cast<std::size_t>(it - contributors_.begin());
-    if (has_chunk_[row][chunk]) {
-        ++ignored_chunks_;
-        return;
-    }
-    has_chunk_[row][chunk] = true;
-    --waiting_[chunk];
-    std::copy_n(first, count,
-                slices_[row].begin() + static_cast<std::ptrdiff_t>(chunk * kChunkElements));
 }
 
-void Reduction::reduce_chunk(std::uint64_t chunk, std::vector<Outgoing>& out) {
-    if (waiting_[chunk] != 0 || has_average_[self_.value()][chunk]) return;
-    const std::uint64_t begin = chunk * kChunkElements;
-    const std::uint64_t count =
-        std::min<std::uint64_t>(kChunkElements, own_.last - own_.first - begin);
-    std::vector<std::span<const float>> parts;
-    parts.reserve(slices_.size());
-    for (const FloatVector& slice : slices_)
-        parts.push_back(std::span{slice}.subspan(begin, count));
-    const std::span<float> mean = std::span{*average_}.subspan(own_.first + begin, count);
-    kernels::weighted_mean(parts, weights_, mean);
-    has_average_[self_.value()][chunk] = true;
-    missing_elements_ -= count;
-    for (std::uint32_t k = 0; k < plan_.members.size(); ++k) {
-        if (PeerIndex{k} == self_) continue;
-        out.push_back({PeerIndex{k},
-                       {.attempt = plan_.attempt,
-                        .phase = wire::Phase::kGather,
-                        .part = PartIndex{self_.value()},
-                        .offset = own_.first + begin,
-                        .elements = FloatVector(mean.begin(), mean.end())}});
+std::uint64_t Reduction::size_of(std::uint32_t chunk) const {
+    return std::min<std::uint64_t>(plan_->chunk_elements, elements_ - first_of(chunk));
+}
+
+std::span<const float> Reduction::own_slice(std::uint32_t chunk) const {
+    return std::span{*own_.sum}.subspan(first_of(chunk), size_of(chunk));
+}
+
+// --- what goes out -----------------------------------------------------------
+
+bool Reduction::has_next(const PeerKey& to) const {
+    if (!plan_) return false;
+    if (const auto due = scatter_due_.find(to); due != scatter_due_.end() && !due->second.empty()) {
+        return true;
+    }
+    const auto given = gathered_.find(to);
+    if ((given == gathered_.end() ? 0 : given->second) >= reduced_.size()) return false;
+    const std::uint32_t index = index_of(*plan_, to);
+    return index < plan_->members.size() && plan_->members[index].receives;
+}
+
+std::optional<Due> Reduction::next(const PeerKey& to) {
+    if (!has_next(to)) return {};
+    const std::uint32_t index = index_of(*plan_, to);
+    if (index < plan_->members.size() && plan_->members[index].receives) {
+        std::size_t& given = gathered_[to];
+        if (given < reduced_.size()) return Due{wire::Phase::kGather, reduced_[given++]};
+    }
+    auto& due = scatter_due_.at(to);
+    const std::uint32_t chunk = due.front();
+    due.pop_front();
+    scattered_to_[chunk] = to;
+    return Due{wire::Phase::kScatter, chunk};
+}
+
+wire::Chunk Reduction::body(const Due& due) const {
+    const auto data =
+        due.phase == wire::Phase::kScatter
+            ? own_slice(due.chunk)
+            : std::span<const float>{*average_}.subspan(first_of(due.chunk), size_of(due.chunk));
+    const bool is_scatter = due.phase == wire::Phase::kScatter;
+    return {.phase = due.phase,
+            .mix = is_scatter ? plan_->members[own_index_].freeze : mix_,
+            .chunk = due.chunk,
+            .chunk_elements = plan_->chunk_elements,
+            .elements = FloatVector(data.begin(), data.end())};
+}
+
+bool Reduction::has_due_chunks() const {
+    if (!plan_) return false;
+    return std::any_of(
+        plan_->members.begin(), plan_->members.end(),
+        [&](const wire::PlanMember& m) { return m.peer != self_ && has_next(m.peer); });
+}
+
+// --- what comes in -----------------------------------------------------------
+
+void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
+    const bool fits = plan_ && chunk.chunk_elements == plan_->chunk_elements &&
+                      chunk.chunk < chunk_count() &&
+                      chunk.elements.size() == size_of(chunk.chunk) &&
+                      index_of(*plan_, from) < plan_->members.size();
+    if (fits && chunk.phase == wire::Phase::kScatter && place_slice(from, chunk)) return;
+    if (fits && chunk.phase == wire::Phase::kGather && place_average(chunk)) return;
+    keep_early(from, std::move(chunk));
+}
+
+/// False when it may belong to a plan that is still under way.
+bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
+    const wire::PlanMember& member = plan_->members[index_of(*plan_, from)];
+    if (member.samples == Samples{0} || chunk.mix != member.freeze || !is_mine(chunk.chunk)) {
+        return false;
+    }
+    Kept& kept = kept_[from];
+    if (kept.freeze != member.freeze) kept = {.freeze = member.freeze, .chunks = {}};
+    const std::uint32_t index = chunk.chunk;
+    if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) {
+        ++ignored_;
+        return true;
+    }
+    reduce(index);
+    return true;
+}
+
+bool Reduction::place_average(const wire::Chunk& chunk) {
+    if (chunk.mix != mix_) return false;
+    if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) {
+        ++ignored_;
+        return true;
+    }
+    has_average_[chunk.chunk] = true;
+    std::copy(chunk.elements.begin(), chunk.elements.end(),
+              average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
+    --missing_;
+    return true;
+}
+
+/// Its sender may have a plan that we are about to get.
+void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
+    Early& early = early_[from];
+    early.elements += chunk.elements.size();
+    early.chunks.push_back(std::move(chunk));
+    while (early.elements > 2 * elements_) {
+        early.elements -= early.chunks.front().elements.size();
+        early.chunks.pop_front();
+        ++ignored_;
     }
 }
+
+void Reduction::replay_early() {
+    auto all = std::exchange(early_, {});
+    for (auto& [from, early] : all) {
+        for (wire::Chunk& chunk : early.chunks) take(from, std::move(chunk));
+    }
+}
+
+void Reduction::link_lost(const PeerKey& peer) {
+    gathered_.erase(peer);
+    if (!plan_ || scattered_to_.empty()) return;
+    std::replace(scattered_to_.begin(), scattered_to_.end(), peer, PeerKey{});
+    schedule_scatter();
+}
+
+void Reduction::reduce(std::uint32_t chunk) {
+    if (has_average_[chunk]) return;
+    std::vector<std::span<const float>> slices;
+    slices.reserve(contributors_.size());
+    for (const std::uint32_t k : contributors_) {
+        if (k == own_index_) {
+            slices.push_back(own_slice(chunk));
+            continue;
+        }
+        const wire::PlanMember& member = plan_->members[k];
+        const auto kept = kept_.find(member.peer);
+        if (kept == kept_.end() || kept->second.freeze != member.freeze) return;
+        const auto slice = kept->second.chunks.find(chunk);
+        if (slice == kept->second.chunks.end()) return;
+        slices.push_back(slice->second);
+    }
+    kernels::weighted_mean(slices, weights_,
+                           std::span{*average_}.subspan(first_of(chunk), size_of(chunk)));
+    has_average_[chunk] = true;
+    --unreduced_;
+    --missing_;
+    offer(chunk);
+}
+
+void Reduction::offer(std::uint32_t chunk) {
+    if (is_offered_[chunk]) return;
+    is_offered_[chunk] = true;
+    reduced_.push_back(chunk);
+}
+
+// --- where it stands ---------------------------------------------------------
 
 SharedFloats Reduction::average() const {
-    DEDLOC_CHECK(is_complete(), "the average is whole", missing_elements_);
+    DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
     return average_;
+}
+
+std::vector<std::uint32_t> Reduction::missing_senders() const {
+    std::vector<std::uint32_t> missing;
+    if (!plan_ || unreduced_ == 0) return missing;
+    for (const std::uint32_t k : contributors_) {
+        if (k == own_index_) continue;
+        const wire::PlanMember& member = plan_->members[k];
+        const auto kept = kept_.find(member.peer);
+        const bool has_some = kept != kept_.end() && kept->second.freeze == member.freeze;
+        for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+            if (!is_mine(c) || has_average_[c]) continue;
+            if (has_some && kept->second.chunks.contains(c)) continue;
+            missing.push_back(k);
+            break;
+        }
+    }
+    return missing;
+}
+
+std::vector<std::uint32_t> Reduction::missing_reducers() const {
+    std::vector<std::uint32_t> missing;
+    if (!plan_ || missing_ == unreduced_) return missing;
+    for (std::uint32_t c = 0; c < chunk_count(); ++c) {
+        if (!has_average_[c] && !is_mine(c)) missing.push_back(owner_[c]);
+    }
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    return missing;
+}
+
+void Reduction::check_invariants() const {
+    if (!plan_) return;
+    DEDLOC_CHECK(unreduced_ <= missing_, "what is reduced here is part of the average", missing_);
+    for (const auto& [from, early] : early_) {
+        DEDLOC_CHECK(early.elements <= 2 * elements_, "chunks ahead of their plan are bounded",
+                     early.elements);
+    }
 }
 
 }  // namespace dedloc::round

@@ -1,15 +1,25 @@
-// One attempt at one all-reduce, as one member sees it: its slices go out, its own part is summed
-// in member order, averages come in. Knows nothing of links, coordinators or time.
+// The data of one round, as one member sees it: its contribution goes out in chunks, the chunks it
+// reduces are summed in member order, averages come in. Knows nothing of links, terms or time.
 //
-// Order     chunk c of part p is summed when every contributor's chunk c is here, in member order,
-//           never in arrival order: every run of the same plan gives the same bits.
-// Memory    the contribution (shared with the trainer), the average (N), and the slices of the own
-//           part
+// Order     chunk c is summed when every contributor's chunk c is here, in member order, never in
+//           arrival order: whoever reduces it gets the same bits.
+// Names     a chunk of a contribution is named by its contributor's freeze, a chunk of the average
+//           by the mix of its contributors (wire::mix_of). So a plan can be amended and nothing
+//           that has arrived and is still wanted is sent again: moving a lost reducer's chunks
+//           keeps all others; leaving a contributor out keeps what was scattered, and sums it anew.
+// Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
+//           the chunks reduced here, and chunks ahead of their plan (at most
+//           2 N elements a sender, the newest)
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
 #include <optional>
-#include <string>
+#include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "peer/base/units.hpp"
@@ -18,55 +28,99 @@
 
 namespace dedloc::round {
 
-/// A chunk and the member it goes to.
-struct Outgoing {
-    PeerIndex to;
-    wire::Chunk chunk;
+/// A chunk that is due to a member.
+struct Due {
+    wire::Phase phase = wire::Phase::kScatter;
+    std::uint32_t chunk = 0;
 };
 
 class Reduction {
   public:
-    /// `contribution.sum` has plan.boundaries.back() elements, or is null when this member's
-    /// samples are 0.
-    Reduction(wire::Plan plan, PeerIndex self, Contribution contribution);
+    Reduction(std::uint64_t elements, const PeerKey& self) : elements_(elements), self_(self) {}
 
-    /// All slices of the own contribution, and what is already complete. Call once.
-    std::vector<Outgoing> start();
-    /// A chunk from member `from`. Chunks that cannot be right (wrong part, offset, size, sender)
-    /// and repeated ones are ignored and counted.
-    std::vector<Outgoing> take(PeerIndex from, const wire::Chunk& chunk);
+    /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
+    /// decode() lets through, of `elements`, with this member in it and a contributor.
+    void follow(const wire::Plan& plan, const Contribution& own);
+    /// From another peer; whatever cannot be right is ignored and counted.
+    void take(const PeerKey& from, wire::Chunk chunk);
+    /// What was under way to this peer is lost: all that it should have is due again.
+    void link_lost(const PeerKey& peer);
 
-    bool is_complete() const { return missing_elements_ == 0; }
-    /// Requires is_complete(). N elements.
+    /// The next chunk that `to` should get: averages before contributions.
+    std::optional<Due> next(const PeerKey& to);
+    bool has_next(const PeerKey& to) const;
+    wire::Chunk body(const Due& due) const;
+
+    bool is_following() const { return plan_.has_value(); }
+    const wire::Plan& plan() const { return *plan_; }
+    std::uint64_t mix() const { return mix_; }
+    /// Every chunk reduced here is averaged.
+    bool is_reduced() const { return unreduced_ == 0; }
+    /// The whole average is here (nothing of it is wanted by a member that does not receive).
+    bool is_complete() const { return missing_ == 0; }
+    /// Requires is_complete(), of a member that receives. N elements.
     SharedFloats average() const;
-    std::uint64_t ignored_chunks() const { return ignored_chunks_; }
-    const wire::Plan& plan() const { return plan_; }
-    PeerIndex index_of(const PeerKey& peer) const;  ///< members.size() when it is not one
+    /// Members of the plan whose contribution, or whose averages, are still missing here.
+    std::vector<std::uint32_t> missing_senders() const;
+    std::vector<std::uint32_t> missing_reducers() const;
+    bool has_due_chunks() const;
+    /// How many averaged chunks are offered to all.
+    std::size_t offered_chunks() const { return reduced_.size(); }
+
+    std::uint64_t ignored_chunks() const { return ignored_; }
+    void check_invariants() const;
 
   private:
-    struct Part {
-        std::uint64_t first, last;
-        std::uint64_t chunks;
+    struct Kept {
+        std::uint32_t freeze = 0;
+        std::unordered_map<std::uint32_t, FloatVector> chunks;
     };
-    Part part_of(PartIndex part) const;
-    std::uint64_t chunk_index(const Part& part,
-                              const wire::Chunk& chunk) const;  ///< part.chunks: bad
-    void place_slice(PeerIndex from, std::uint64_t chunk, const float* first, std::uint64_t count);
-    void reduce_chunk(std::uint64_t chunk, std::vector<Outgoing>& out);
 
-    const wire::Plan plan_;
-    const PeerIndex self_;
-    const Contribution contribution_;
-    const Part own_;
-    std::vector<PeerIndex> contributors_;       ///< members with samples, in member order
-    std::vector<std::uint64_t> weights_;        ///< their samples
-    std::vector<FloatVector> slices_;           ///< by contributor: its slice of the own part
-    std::vector<std::vector<bool>> has_chunk_;  ///< [contributor][chunk of the own part]
-    std::vector<std::uint32_t> waiting_;  ///< by chunk of the own part: contributors still missing
-    std::vector<std::vector<bool>> has_average_;  ///< [part][chunk]
+    void forget_chunks();
+    void forget_sums();
+    void assign(const wire::Plan& plan);
+    void schedule_scatter();
+    void replay_early();
+    bool place_slice(const PeerKey& from, wire::Chunk& chunk);
+    bool place_average(const wire::Chunk& chunk);
+    void keep_early(const PeerKey& from, wire::Chunk chunk);
+    void reduce(std::uint32_t chunk);
+    void offer(std::uint32_t chunk);
+    std::span<const float> own_slice(std::uint32_t chunk) const;
+    std::uint64_t size_of(std::uint32_t chunk) const;
+    std::uint64_t first_of(std::uint32_t chunk) const {
+        return std::uint64_t{chunk} * plan_->chunk_elements;
+    }
+    std::uint32_t chunk_count() const { return static_cast<std::uint32_t>(owner_.size()); }
+    bool is_mine(std::uint32_t chunk) const { return owner_[chunk] == own_index_; }
+
+    const std::uint64_t elements_;
+    const PeerKey self_;
+    std::optional<wire::Plan> plan_;
+    std::uint32_t own_index_ = 0;
+    bool receives_ = true;
+    std::uint64_t mix_ = 0;
+    Contribution own_;
+    std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
+    std::vector<std::uint64_t> weights_;       ///< their samples
+    std::vector<std::uint32_t> owner_;         ///< by chunk: index of its reducer
+
+    std::map<PeerKey, Kept> kept_;
+    std::vector<PeerKey> scattered_to_;  ///< by chunk of the own contribution
+    std::map<PeerKey, std::deque<std::uint32_t>> scatter_due_;  ///< by reducer
+    std::vector<bool> has_average_;                             ///< by chunk
+    std::vector<std::uint32_t> reduced_;       ///< to be given to all, in the order of becoming so
+    std::vector<bool> is_offered_;             ///< by chunk: in `reduced_`
+    std::map<PeerKey, std::size_t> gathered_;  ///< by receiver: how many of `reduced_` it was given
     std::shared_ptr<FloatVector> average_;
-    std::uint64_t missing_elements_;
-    std::uint64_t ignored_chunks_ = 0;
+    std::uint32_t missing_ = 0;    ///< chunks of the average
+    std::uint32_t unreduced_ = 0;  ///< own chunks not averaged
+    struct Early {
+        std::deque<wire::Chunk> chunks;  ///< oldest first
+        std::uint64_t elements = 0;
+    };
+    std::map<PeerKey, Early> early_;
+    std::uint64_t ignored_ = 0;
 };
 
 }  // namespace dedloc::round

@@ -85,9 +85,9 @@ struct Elect {
 struct Promise {
     Term term;  ///< the one asked for
     bool granted = false;
-    Term promised;                         ///< the highest this voter has promised
-    Term accepted_in;                      ///< of `accepted`
-    std::optional<CommitRecord> accepted;  ///< what it has voted for in this round
+    Term promised;                           ///< the highest this voter has promised
+    Term accepted_in{};                      ///< of `accepted`
+    std::optional<CommitRecord> accepted{};  ///< what it has voted for in this round
     bool operator==(const Promise&) const = default;
 };
 

@@ -1,0 +1,422 @@
+#include "peer/core.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc {
+namespace {
+
+/// Between heartbeats that only report more samples.
+constexpr Duration kShortestHeartbeat = std::chrono::milliseconds{100};
+
+}  // namespace
+
+Peer::Core::Core(PeerConfig config, const KeyPair& key)
+    : config_(std::move(config)),
+      self_(key.public_key()),
+      links_(config_, key),
+      voter_(config_, key),
+      election_(config_, self_, links_, voter_, Random{config_.random_seed}.split(2)),
+      renewal_(config_, self_, links_, voter_),
+      member_(config_, self_, voter_),
+      coordinator_(config_, self_, links_, voter_, election_, member_),
+      settlement_(config_, self_),
+      donor_(config_.rules),
+      catch_up_(
+          config_.rules, [this] { return donors(); },
+          [this](const CommitRecord& record, const Certificate& certificate) {
+              return voter_.is_decided(record, certificate);
+          },
+          Random{config_.random_seed}.split(1)),
+      upload_(config_.upload_bytes_per_second),
+      download_(config_.download_bytes_per_second) {
+    DEDLOC_CHECK(config_.rules.elements >= 1, "a model has parameters");
+    DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
+    donor_.begin(head().generation, voter_.first_step());
+    if (config_.last_record) donor_.decided(*config_.last_record);
+    member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
+    head_changed();
+}
+
+void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
+    DEDLOC_CHECK(now >= now_, "time does not go backwards");
+    if (now_ == TimePoint::min()) voter_.heard_backbone(now);
+    now_ = now;
+    is_bulk_event_ = std::holds_alternative<event::FrameWritten>(event);
+    out_.actions = std::move(actions);
+    std::visit([this](const auto& e) { on(e); }, event);
+    follow_up();
+    actions = std::exchange(out_.actions, {});
+}
+
+TimePoint Peer::Core::next_deadline() const {
+    if (is_away_) return kNever;
+    TimePoint next =
+        std::min({links_.next_deadline(), donor_.next_deadline(), catch_up_.next_deadline(),
+                  member_.next_deadline(), election_.next_deadline(), coordinator_.next_deadline(),
+                  next_heartbeat_, leave_at_});
+    if (config_.role == Role::kBackbone) {
+        next = std::min({next, settlement_.next_deadline(), renewal_.next_deadline()});
+    }
+    return next;
+}
+
+void Peer::Core::check_invariants() const {
+    links_.check_invariants();
+    voter_.check_invariants();
+    member_.check_invariants();
+    coordinator_.check_invariants();
+    donor_.check_invariants();
+    catch_up_.check_invariants();
+}
+
+// --- links -------------------------------------------------------------------
+
+void Peer::Core::on(const event::EndpointsFound& event) {
+    if (!is_away_) links_.found(now_, event.endpoints, out_.actions);
+}
+void Peer::Core::on(const event::LinkOpened& event) {
+    if (is_away_) {
+        out_.act(action::Close{event.link});
+    } else {
+        links_.opened(now_, event, out_.actions);
+    }
+}
+void Peer::Core::on(const event::LinkClosed& event) {
+    if (const auto lost = links_.closed(now_, event)) peer_lost(*lost);
+}
+void Peer::Core::on(const event::DialFailed& event) {
+    links_.dial_failed(now_, event.remote);
+}
+void Peer::Core::on(const event::FrameWritten& event) {
+    const auto written = links_.written(event);
+    upload_.carried(now_, written.bytes);
+    if (written.peer) pump_to(*written.peer);
+}
+void Peer::Core::on(const event::FrameReceived& event) {
+    const auto message = links_.receive(now_, event, out_.actions);
+    if (!message) return;
+    is_bulk_event_ = wire::is_bulk(message->body);
+    if (std::holds_alternative<wire::Chunk>(message->body)) {
+        download_.carried(now_, Bytes{event.frame->size()});
+    }
+    if (message->sender == config_.backbone) voter_.heard_backbone(now_);
+    deliver(*message);
+}
+
+void Peer::Core::peer_lost(const PeerKey& peer) {
+    donor_.lost(peer);
+    catch_up_.lost(now_, peer, out_);
+    coordinator_.lost(peer, out_);
+    settlement_.lost(peer);
+    member_.link_lost(peer);
+    told_.erase(peer);
+    has_bulk_ = true;
+    const wire::Plan* plan = member_.plan();
+    if (plan == nullptr) return;
+    for (const wire::ReducerEndpoint& reducer : plan->reducers) {
+        if (plan->members[reducer.member.value()].peer == peer) {
+            links_.reach(now_, reducer.endpoint, out_.actions);
+        }
+    }
+}
+
+// --- trainer and host --------------------------------------------------------
+
+void Peer::Core::on(const event::Progressed& event) {
+    member_.progressed(event);
+    if (event.step == head().step) {
+        coordinator_.reported(now_, self_, event.step, event.samples, event.samples_per_second);
+    }
+    is_heartbeat_due_ = true;
+}
+void Peer::Core::on(const event::ContributionFrozen& event) {
+    member_.frozen(event, out_);
+}
+void Peer::Core::on(const event::StateReached& event) {
+    if (catch_up_.is_loading()) {
+        const auto& record = catch_up_.loading_record();
+        if (record) donor_.decided(*record);
+        // Decisions that came while it was loaded count more than where the state stands.
+        if (record && head().step <= event.step && head().record != digest_of(*record)) {
+            voter_.adopt(membership::head_after(*record));
+            last_decision_.reset();
+            head_changed();
+        }
+    }
+    catch_up_.reached(now_, event.step, event.digest, out_);
+    member_.state_reached(event, out_);
+    donor_.reached(now_, own(), out_);
+    settlement_.reported(self_, event.step, event.digest);
+    coordinator_.reported(now_, self_, event.step, Samples{0}, member_.samples_per_second());
+    send_heartbeat();
+}
+void Peer::Core::on(const event::StateRefused&) {
+    out_.note("the state that was fetched has another digest than was promised");
+    catch_up_.refused(now_, out_);
+}
+void Peer::Core::on(const event::SnapshotTaken& event) {
+    donor_.snapshot_taken(now_, event, own(), out_);
+    catch_up_.own_snapshot(now_, event, out_);
+}
+void Peer::Core::on(const event::GenerationSigned& event) {
+    begin_generation(event.generation);
+}
+
+void Peer::Core::on(const event::LeaveRequested&) {
+    if (is_away_ || leave_at_ != kNever) return;
+    // In a round it may finish its sends; else there is nothing to wait for.
+    const bool has_sends = member_.is_in_round() && member_.plan() != nullptr;
+    leave_at_ = has_sends ? now_ + config_.rules.leave_limit : now_;
+    if (!has_sends) member_.outdated(out_);
+    catch_up_.reset();
+}
+void Peer::Core::on(const event::ReturnRequested&) {
+    leave_at_ = kNever;
+    is_away_ = false;
+    if (member_.phase() == round::Member::Phase::kIdle) member_.resume(out_);
+}
+
+void Peer::Core::leave_when_done() {
+    if (leave_at_ == kNever) return;
+    const bool is_done = !member_.has_due_chunks() && links_.queued_bytes() == 0;
+    if (now_ < leave_at_ && !(is_done && member_.is_in_round())) return;
+    leave_at_ = kNever;
+    is_away_ = true;
+    member_.outdated(out_);
+    links_.broadcast(head().step, wire::Leave{}, out_.actions);
+    links_.leave_all(out_.actions);
+    election_.reset();
+    catch_up_.reset();
+    donor_.reset();
+    settlement_.reset();
+    out_.letters.clear();
+    out_.act(action::Left{});
+}
+
+// --- after every event -------------------------------------------------------
+
+void Peer::Core::follow_up() {
+    if (is_away_) return settle_votes();
+    // Most events only move data: what they do not touch is not looked at.
+    if (!is_bulk_event_ || !out_.letters.empty()) look_around();
+    apply_fetched();
+    post();
+    pump();
+    measure();
+    leave_when_done();
+    beat();
+    settle_votes();
+}
+
+void Peer::Core::look_around() {
+    links_.tick(now_, out_.actions);
+    donor_.tick(now_);
+    catch_up_.tick(now_, out_);
+    member_.tick(now_, out_);
+    const bool is_staying = leave_at_ == kNever;
+    const bool has_state = is_current() || member_.phase() == round::Member::Phase::kApplying;
+    election_.advance(now_, is_staying && has_state && !is_finished_, !member_.is_in_round(), out_);
+    if (is_staying) coordinator_.advance(now_, out_);
+    post();
+    if (config_.role == Role::kBackbone) {
+        settlement_.advance(now_, out_);
+        renew();
+    }
+    if (behind_since_ != kNever && now_ >= behind_since_ + 2 * config_.rules.heartbeat) {
+        behind_since_ = kNever;
+        member_.outdated(out_);
+    }
+    catch_up();
+    // A backbone waits until its members have said what they reached.
+    const bool is_over = is_current() && head().step >= config_.rules.last_step;
+    if (is_over && !settlement_.is_waiting()) finish(member_.step(), member_.digest());
+    greet_newcomers();
+}
+
+/// Posts the letters; those to oneself are delivered at once and may bring new ones.
+void Peer::Core::post() {
+    while (!out_.letters.empty()) {
+        settle_votes();
+        const auto letters = std::exchange(out_.letters, {});
+        for (const round::Letter& letter : letters) {
+            if (letter.to == self_) {
+                deliver(wire::Message{.run = config_.run,
+                                      .generation = head().generation,
+                                      .step = letter.step,
+                                      .sequence = 0,
+                                      .sender = self_,
+                                      .body = letter.body});
+            } else {
+                links_.send(letter.to, letter.step, letter.body, out_.actions);
+            }
+        }
+        if (out_.letters.empty() && leave_at_ == kNever) coordinator_.advance(now_, out_);
+    }
+}
+
+/// What this peer has promised is remembered before anybody hears of it.
+void Peer::Core::settle_votes() {
+    if (const auto change = voter_.take_change()) out_.act(action::Voted{*change});
+}
+
+void Peer::Core::renew() {
+    if (!config_.may_begin_generations || head().step >= config_.rules.last_step) return;
+    renewal_.advance(now_, election_.has_quorum_here(), member_.holds_state(), member_.step(),
+                     member_.digest(), out_);
+}
+
+void Peer::Core::greet_newcomers() {
+    for (const PeerKey& peer : links_.take_newcomers()) {
+        if (voter_.generation())
+            out_.send(peer, head().step, wire::Generation{*voter_.generation()});
+        out_.send(peer, head().step, heartbeat_body());
+        coordinator_.greet(peer, out_);
+        has_bulk_ = true;
+        if (is_finished_ && (election_.is_leading() || self_ == config_.backbone)) {
+            out_.send(peer, head().step, wire::Finished{member_.digest()});
+        }
+    }
+}
+
+void Peer::Core::catch_up() {
+    const bool needs = config_.receives && !is_finished_ && leave_at_ == kNever &&
+                       member_.phase() == round::Member::Phase::kIdle;
+    if (needs) catch_up_.begin(now_, own(), out_);
+}
+
+void Peer::Core::apply_fetched() {
+    if (member_.phase() == round::Member::Phase::kApplying) return;
+    const auto fetched = catch_up_.take_round();
+    if (!fetched) return;
+    const round::Decision decision{.record = fetched->record, .certificate = fetched->certificate};
+    if (voter_.extends_head(decision.record)) {
+        out_.act(action::Committed{decision.record, decision.certificate});
+        voter_.advance(decision.record, false);
+        last_decision_ = decision;
+        head_changed();
+    }
+    donor_.keep(decision.record, decision.certificate, fetched->average);
+    if (!member_.caught_up(decision.record, fetched->average, out_)) catch_up_.reset();
+}
+
+// --- bulk --------------------------------------------------------------------
+
+void Peer::Core::pump() {
+    if (member_.take_has_more()) has_bulk_ = true;
+    if (!std::exchange(has_bulk_, false)) return;
+    for (const auto& [peer, known] : links_.known()) pump_to(peer);
+}
+
+void Peer::Core::pump_to(const PeerKey& peer) {
+    const auto seal = [this](StepIndex step, wire::Body body) {
+        return links_.seal(step, std::move(body));
+    };
+    while (links_.has_room(peer)) {
+        // A round's data first: donating never delays a round.
+        SharedBytes frame = member_.next_frame(peer, seal);
+        if (frame == nullptr) {
+            auto leaf = donor_.next(now_, peer);
+            if (!leaf) return;
+            frame = links_.seal(head().step, *std::move(leaf));
+        } else {
+            upload_.begin(now_);
+        }
+        if (!links_.send_sealed(peer, frame, out_.actions)) return;
+    }
+}
+
+void Peer::Core::measure() {
+    if (links_.queued_bytes() == 0) upload_.pause(now_);
+    if (member_.phase() == round::Member::Phase::kReducing) {
+        download_.begin(now_);
+    } else {
+        download_.pause(now_);
+    }
+}
+
+// --- heartbeats --------------------------------------------------------------
+
+void Peer::Core::beat() {
+    if (is_away_) return;
+    const bool may_report = is_heartbeat_due_ && now_ >= last_heartbeat_ + kShortestHeartbeat;
+    if (now_ >= next_heartbeat_ || may_report) send_heartbeat();
+    if (is_heartbeat_due_) {
+        next_heartbeat_ = std::min(next_heartbeat_, last_heartbeat_ + kShortestHeartbeat);
+    }
+}
+
+wire::Heartbeat Peer::Core::heartbeat_body() const {
+    const Term& term = election_.term();
+    const membership::Known* coordinator = links_.find(term.coordinator);
+    return {.has_state = is_current(),
+            .state = member_.digest(),
+            .record = head().record,
+            .samples = member_.samples(),
+            .samples_per_second = member_.samples_per_second(),
+            .upload_bytes_per_second = upload_.bytes_per_second(),
+            .download_bytes_per_second = download_.bytes_per_second(),
+            .may_vote = voter_.may_vote(),
+            .term = election_.has_leader() ? term : Term{},
+            .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{}};
+}
+
+void Peer::Core::send_heartbeat() {
+    is_heartbeat_due_ = false;
+    last_heartbeat_ = now_;
+    next_heartbeat_ = now_ + config_.rules.heartbeat;
+    if (is_away_) return;
+    links_.broadcast_heartbeat(head().step, heartbeat_body(), out_.actions);
+    if (config_.role == Role::kBackbone) report_swarm();
+}
+
+void Peer::Core::report_swarm() {
+    action::SwarmSeen seen{.step = head().step,
+                           .samples = member_.samples(),
+                           .coordinator = election_.term().coordinator,
+                           .seats = {}};
+    for (const auto& [peer, known] : links_.known()) {
+        const wire::Heartbeat& heartbeat = known.heartbeat;
+        if (known.step == seen.step) seen.samples += heartbeat.samples;
+        seen.seats.push_back({.peer = peer,
+                              .role = known.role,
+                              .result_name = known.result_name,
+                              .endpoint = known.endpoint,
+                              .has_state = heartbeat.has_state,
+                              .step = known.step,
+                              .digest = heartbeat.state,
+                              .samples = heartbeat.samples,
+                              .samples_per_second = heartbeat.samples_per_second});
+    }
+    out_.act(std::move(seen));
+}
+
+state::Own Peer::Core::own() const {
+    const bool has_state =
+        member_.holds_state() && member_.phase() != round::Member::Phase::kApplying;
+    const StepIndex step = has_state ? member_.step() : head().step;
+    return {.has_state = has_state,
+            .generation = head().generation,
+            .step = step,
+            .state = member_.digest(),
+            .record = voter_.record_before(step).value_or(Digest{}),
+            .origin = voter_.origin()};
+}
+
+std::vector<state::DonorCandidate> Peer::Core::donors() const {
+    std::vector<state::DonorCandidate> donors;
+    for (const auto& [peer, known] : links_.known()) {
+        donors.push_back({.peer = peer,
+                          .generation = known.generation,
+                          .step = known.step,
+                          .has_state = known.heartbeat.has_state,
+                          .state = known.heartbeat.state,
+                          .is_coordinator = election_.is_coordinator(peer)});
+    }
+    return donors;
+}
+
+}  // namespace dedloc

@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "peer/core.hpp"
+
+namespace dedloc {
+namespace {
+
+/// These say something whatever generation they come from.
+bool is_of_any_generation(const wire::Body& body) {
+    return std::holds_alternative<wire::Heartbeat>(body) ||
+           std::holds_alternative<wire::Generation>(body) ||
+           std::holds_alternative<wire::Leave>(body) || std::holds_alternative<wire::Refusal>(body);
+}
+
+}  // namespace
+
+void Peer::Core::deliver(const wire::Message& message) {
+    if (message.generation != head().generation && !is_of_any_generation(message.body)) return;
+    std::visit([&](const auto& body) { take(message, body); }, message.body);
+}
+
+// --- who is where ------------------------------------------------------------
+
+void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
+    if (m.generation < head().generation) {
+        out_.send(m.sender, head().step, wire::Generation{*voter_.generation()});
+        return;
+    }
+    if (m.generation > head().generation) return;  // its Generation follows
+    if (body.term.coordinator == m.sender) {
+        election_.heard(body.term, out_);
+    } else if (body.coordinator.port != 0 && body.term.coordinator != self_ &&
+               links_.find(body.term.coordinator) == nullptr) {
+        links_.reach(now_, body.coordinator, out_.actions);
+    }
+    if (body.has_state) {
+        coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);
+        settlement_.reported(m.sender, m.step, body.state);
+    }
+    compare_heads(m, body);
+}
+
+void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& body) {
+    if (m.step < head().step) {
+        if (election_.is_leading()) tell_decision(m.sender, m.step);
+        return;
+    }
+    // A decision that we have missed; the coordinator tells who is one step behind.
+    if (m.step > head().step && election_.is_coordinator(m.sender) && config_.receives) {
+        if (m.step > head().step.next()) member_.outdated(out_);
+        behind_since_ = std::min(behind_since_, now_);
+    }
+    if (!body.has_state) return;
+    // The coordinator's word counts, and anybody's about a decision that is known here.
+    const bool is_same_head = m.step == head().step && body.record == head().record;
+    if (election_.is_coordinator(m.sender) || (is_same_head && !is_current())) {
+        catch_up_.aim(now_,
+                      {.generation = m.generation,
+                       .step = m.step,
+                       .state = body.state,
+                       .record = body.record},
+                      out_);
+    }
+    const bool is_apart = is_same_head && is_current() && body.state != member_.digest();
+    if (!is_apart) return;
+    if (election_.is_coordinator(m.sender)) {
+        out_.note("our state is not the coordinator's: fetching it");
+        return member_.outdated(out_);
+    }
+    if (!election_.is_leading()) return;
+    std::size_t others = 0;
+    for (const auto& [peer, known] : links_.known()) {
+        const bool agrees = known.has_reported && known.step == m.step &&
+                            known.heartbeat.has_state && known.heartbeat.state == body.state;
+        others += agrees && voter_.is_in_view(peer) ? 1 : 0;
+    }
+    if (2 * others <= head().view.size()) return;
+    election_.step_down(out_, "most others hold another state");
+    catch_up_.aim(
+        now_,
+        {.generation = m.generation, .step = m.step, .state = body.state, .record = body.record},
+        out_);
+    member_.outdated(out_);
+}
+
+/// For somebody who has missed it: the record comes along.
+void Peer::Core::tell_decision(const PeerKey& peer, StepIndex step) {
+    if (!last_decision_) return;
+    const membership::Known* known = links_.find(peer);
+    const bool is_next = step == last_decision_->record.step;
+    const bool wants_any = known != nullptr && !known->receives;
+    if (known == nullptr || (!is_next && !wants_any)) return;
+    const auto told = told_.find(peer);
+    if (told != told_.end() && told->second >= head().step) return;
+    told_[peer] = head().step;
+    out_.send(peer, last_decision_->record.step,
+              wire::Commit{.digest = digest_of(last_decision_->record),
+                           .certificate = last_decision_->certificate,
+                           .record = last_decision_->record});
+}
+
+void Peer::Core::take(const wire::Message&, const wire::Generation& body) {
+    begin_generation(body.generation);
+}
+
+void Peer::Core::begin_generation(const SignedGeneration& generation) {
+    if (!voter_.begin(generation)) return;
+    out_.note("generation " + std::to_string(generation.record.generation) + " begins at step " +
+              std::to_string(generation.record.step.value()));
+    out_.act(action::GenerationBegun{generation});
+    last_decision_.reset();
+    election_.reset();
+    catch_up_.reset();
+    settlement_.reset();
+    donor_.begin(head().generation, voter_.first_step());
+    head_changed();
+    member_.restart(generation.record.state, out_);
+    links_.broadcast(head().step, wire::Generation{generation}, out_.actions);
+    send_heartbeat();
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Leave&) {
+    links_.drop(m.sender, out_.actions);
+    peer_lost(m.sender);
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Refusal& body) {
+    if (m.sender == config_.backbone) out_.act(action::Refused{body.reason});
+}
+
+// --- who coordinates ---------------------------------------------------------
+
+void Peer::Core::take(const wire::Message& m, const wire::Elect& body) {
+    if (m.step < head().step) tell_decision(m.sender, m.step);
+    election_.asked(now_, m.sender, m.step, body, out_);
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Promise& body) {
+    renewal_.answered(m.sender, m.step, body);
+    const bool was_leading = election_.is_leading();
+    election_.answered(m.sender, m.step, body, out_);
+    if (!was_leading && election_.is_leading()) send_heartbeat();
+}
+
+/// Whether the sender coordinates, as far as is known here.
+bool Peer::Core::follows(const PeerKey& sender, const Term& term) {
+    if (term.coordinator != sender) return false;
+    election_.heard(term, out_);
+    return election_.term() == term;
+}
+
+// --- a round -----------------------------------------------------------------
+
+void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
+    if (!follows(m.sender, body.term)) return;
+    election_.called(m.sender, m.step, body, out_);
+    if (leave_at_ == kNever) member_.called(m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
+    coordinator_.joined(m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
+    if (!follows(m.sender, body.term)) return;
+    for (const wire::ReducerEndpoint& reducer : body.reducers) {
+        const PeerKey& peer = body.members[reducer.member.value()].peer;
+        if (peer != self_ && links_.find(peer) == nullptr) {
+            links_.reach(now_, reducer.endpoint, out_.actions);
+        }
+    }
+    member_.planned(now_, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
+    if (follows(m.sender, body.term)) member_.cancelled(m.step, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {
+    member_.chunk(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Reduced& body) {
+    coordinator_.reduced(m.sender, m.step, body);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Stalled& body) {
+    coordinator_.stalled(now_, m.sender, m.step, body);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
+    coordinator_.ready(m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
+    if (follows(m.sender, body.term)) member_.proposed(now_, m.step, body, out_);
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
+    const std::set<PeerKey> members = coordinator_.receivers();
+    const auto decision = coordinator_.accepted(m.sender, m.step, body);
+    if (!decision) return;
+    // Ours first: the ledger has the commit before anybody acts on it.
+    const StepIndex step = decision->record.step;
+    const wire::Commit commit{
+        .digest = digest_of(decision->record), .certificate = decision->certificate, .record = {}};
+    decide(*decision);
+    settle_votes();
+    SharedBytes frame;
+    for (const PeerKey& peer : members) {
+        if (peer == self_) continue;
+        if (frame == nullptr) frame = links_.seal(step, commit);
+        links_.send_sealed(peer, frame, out_.actions);
+    }
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
+    const CommitRecord* proposal = member_.proposal(body.digest);
+    if (!body.record && proposal == nullptr) return;
+    const CommitRecord record = body.record ? *body.record : *proposal;
+    if (digest_of(record) != body.digest) return;
+    if (voter_.extends_head(record)) {
+        if (voter_.is_decided(record, body.certificate)) decide({record, body.certificate});
+        return;
+    }
+    // Who holds no state has nothing else to tell it where the swarm is.
+    const membership::Known* sender = links_.find(m.sender);
+    const bool is_told = !config_.receives && record.step >= head().step && sender != nullptr &&
+                         election_.is_coordinator(m.sender) &&
+                         sender->heartbeat.record == body.digest;
+    if (!is_told) return;
+    voter_.adopt(membership::head_after(record));
+    head_changed();
+    member_.follow_head(out_);
+}
+
+void Peer::Core::decide(const round::Decision& decision) {
+    const SharedFloats average =
+        member_.holds_average(decision.record) ? member_.average() : nullptr;
+    last_decision_ = decision;
+    member_.decided(decision.record, decision.certificate, out_);
+    donor_.keep(decision.record, decision.certificate, average);
+    if (config_.role == Role::kBackbone) settlement_.decided(now_, decision.record, out_);
+    upload_.end(now_);
+    download_.end(now_);
+    member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
+    head_changed();
+}
+
+/// Promises, watches and envelopes are about the head.
+void Peer::Core::head_changed() {
+    links_.set_generation(head().generation);
+    links_.watch(head().view.size(), election_.term().coordinator);
+    election_.round_changed();
+    renewal_.reset();
+    behind_since_ = kNever;
+    is_heartbeat_due_ = true;
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Finished& body) {
+    const bool is_told = election_.is_coordinator(m.sender) || m.sender == config_.backbone;
+    if (is_told && m.step >= config_.rules.last_step) finish(m.step, body.state);
+}
+
+void Peer::Core::finish(StepIndex step, const Digest& state) {
+    if (std::exchange(is_finished_, true)) return;
+    member_.finish(out_);
+    out_.act(action::Finished{.step = step, .digest = state});
+}
+
+// --- state -------------------------------------------------------------------
+
+void Peer::Core::take(const wire::Message& m, const wire::StateQuery& body) {
+    donor_.queried(now_, m.sender, m.generation, m.step, body, own(), out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::StateOffer& body) {
+    catch_up_.offered(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::RoundOffer& body) {
+    catch_up_.offered(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::LeafRequest& body) {
+    donor_.requested(now_, m.sender, body);
+    pump_to(m.sender);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Leaf& body) {
+    catch_up_.received(now_, m.sender, body, out_);
+}
+
+}  // namespace dedloc

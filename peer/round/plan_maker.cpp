@@ -1,0 +1,136 @@
+#include "peer/round/plan_maker.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "peer/base/check.hpp"
+#include "peer/planning/planner.hpp"
+
+namespace dedloc::round {
+namespace {
+
+/// Signature, names and lengths around the elements of a chunk, and the frame's header.
+constexpr std::uint32_t kChunkOverheadBytes = 304;
+/// A part that saves less than this is not worth a reducer.
+constexpr Duration kLatency = std::chrono::milliseconds{20};
+
+planning::Member member_of(const Seat& seat, bool contributes) {
+    return {.upload = seat.join->upload_bytes_per_second,
+            .download = seat.join->download_bytes_per_second,
+            .contributes = contributes,
+            .receives = seat.join->receives,
+            .is_reachable = seat.endpoint.port != 0};
+}
+
+planning::PlanRequest request_for(std::uint64_t elements, std::uint32_t chunk_elements) {
+    planning::Codec codec = planning::kFp32;
+    codec.bytes_per_chunk = kChunkOverheadBytes;
+    return {.members = {},
+            .elements = elements,
+            .chunk_elements = chunk_elements,
+            .contribution = codec,
+            .average = codec,
+            .latency = kLatency};
+}
+
+void name_reducers(wire::Plan& plan, const std::map<PeerKey, Seat>& seats) {
+    plan.reducers.clear();
+    std::set<std::uint32_t> named;
+    for (const wire::ChunkRange& range : plan.ranges) named.insert(range.member.value());
+    for (const std::uint32_t k : named) {
+        const Endpoint& endpoint = seats.at(plan.members[k].peer).endpoint;
+        // Nobody knows its own address: the coordinator's own part is found by its links.
+        if (endpoint.host.empty()) continue;
+        plan.reducers.push_back({.member = PeerIndex{k}, .endpoint = endpoint});
+    }
+}
+
+bool has_samples(const wire::Plan& plan) {
+    return std::any_of(plan.members.begin(), plan.members.end(),
+                       [](const wire::PlanMember& m) { return m.samples > Samples{0}; });
+}
+
+/// The plan without these members; what the others have keeps its place.
+void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
+    std::vector<std::uint32_t> place(plan.members.size(), 0);
+    std::vector<wire::PlanMember> rest;
+    for (std::size_t k = 0; k < plan.members.size(); ++k) {
+        place[k] = static_cast<std::uint32_t>(rest.size());
+        if (!gone.contains(plan.members[k].peer)) rest.push_back(plan.members[k]);
+    }
+    for (wire::ChunkRange& range : plan.ranges) {
+        range.member = PeerIndex{place[range.member.value()]};
+    }
+    plan.members = std::move(rest);
+}
+
+}  // namespace
+
+std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
+                                      std::uint32_t attempt, const UpdateScalars& scalars,
+                                      const std::map<PeerKey, Seat>& seats) {
+    wire::Plan plan{.term = term,
+                    .attempt = attempt,
+                    .elements = rules.elements,
+                    .chunk_elements = 0,
+                    .scalars = scalars,
+                    .members = {},
+                    .ranges = {},
+                    .reducers = {}};
+    std::uint64_t reachable = 0;
+    for (const auto& [peer, seat] : seats) {
+        plan.members.push_back({.peer = peer,
+                                .samples = seat.join->samples,
+                                .loss_sum = seat.join->loss_sum,
+                                .freeze = seat.join->freeze,
+                                .receives = seat.join->receives});
+        reachable += seat.endpoint.port != 0 ? 1 : 0;
+    }
+    if (!has_samples(plan) || reachable == 0) return {};
+    const auto reducers = std::min<std::uint64_t>(reachable, wire::kMaxReducers);
+    plan.chunk_elements = planning::chunk_elements_for(rules.elements, reducers);
+    auto request = request_for(rules.elements, plan.chunk_elements);
+    for (const auto& [peer, seat] : seats) {
+        request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
+    }
+    const auto shares = planning::plan_shares(request);
+    if (!shares) return {};
+    plan.ranges = shares->ranges;
+    name_reducers(plan, seats);
+    const bool is_known =
+        std::any_of(request.members.begin(), request.members.end(),
+                    [](const planning::Member& m) { return m.upload != 0 || m.download != 0; });
+    return PlannedRound{.plan = std::move(plan),
+                        .expected = is_known ? shares->forecast.round : Duration{}};
+}
+
+std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
+                                     const std::set<PeerKey>& gone,
+                                     const std::set<PeerKey>& demoted) {
+    wire::Plan amended = plan;
+    ++amended.attempt;
+    auto request = request_for(plan.elements, plan.chunk_elements);
+    std::vector<PeerIndex> lost;
+    for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
+        const PeerKey& peer = plan.members[k].peer;
+        const Seat& seat = seats.at(peer);
+        planning::Member member = member_of(seat, plan.members[k].samples > Samples{0});
+        const bool is_gone = gone.contains(peer);
+        if (is_gone) member.contributes = member.receives = false;
+        if (is_gone || demoted.contains(peer) || seat.is_lost) member.is_reachable = false;
+        if (!member.is_reachable) lost.push_back(PeerIndex{k});
+        request.members.push_back(member);
+    }
+    auto ranges = planning::reassign(request, plan.ranges, lost);
+    if (!ranges) return {};
+    amended.ranges = std::move(ranges).value();
+    remove_members(amended, gone);
+    if (!has_samples(amended)) return {};
+    std::map<PeerKey, Seat> rest = seats;
+    for (const PeerKey& peer : gone) rest.erase(peer);
+    name_reducers(amended, rest);
+    return amended;
+}
+
+}  // namespace dedloc::round

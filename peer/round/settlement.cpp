@@ -1,0 +1,51 @@
+#include "peer/round/settlement.hpp"
+
+#include <string>
+
+namespace dedloc::round {
+
+void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out) {
+    if (step_) settle(out);
+    step_ = record.step.next();
+    states_.clear();
+    waiting_.clear();
+    for (const CommitLine& line : record.members) {
+        if (line.stays) waiting_.insert(line.peer);
+    }
+    deadline_ = now + config_.rules.join_timeout;
+}
+
+void Settlement::reported(const PeerKey& from, StepIndex step, const Digest& state) {
+    if (!step_ || step != *step_) return;
+    // Our own state counts also when the round went on without us.
+    if (waiting_.erase(from) != 0 || from == self_) states_.emplace(from, state);
+}
+
+TimePoint Settlement::next_deadline() const {
+    return step_ && states_.contains(self_) ? deadline_ : kNever;
+}
+
+void Settlement::advance(TimePoint now, Outbox& out) {
+    if (!step_ || !states_.contains(self_)) return;
+    if (waiting_.empty() || now >= deadline_) settle(out);
+}
+
+void Settlement::settle(Outbox& out) {
+    const auto own = states_.find(self_);
+    if (own != states_.end()) {
+        action::Settled settled{.step = *step_, .digest = own->second};
+        for (const auto& [peer, state] : states_) {
+            ++settled.reported;
+            if (state == own->second) {
+                ++settled.equal;
+            } else {
+                out.note(peer.brief() + " reached another state at step " +
+                         std::to_string(step_->value()));
+            }
+        }
+        out.act(settled);
+    }
+    step_.reset();
+}
+
+}  // namespace dedloc::round
