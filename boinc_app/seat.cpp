@@ -9,6 +9,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/state/run_state.hpp"
 
 namespace dedloc {
 namespace {
@@ -45,13 +46,17 @@ Seat::~Seat() {
 PeerConfig Seat::peer_config() const {
     PeerConfig config;
     config.run = wire::run_id(run_);
-    config.coordinator = run_.backbone_key;
+    config.project = run_.project_key;
+    config.backbone = run_.backbone_key;
     config.role = Role::kTrainer;
     config.result_name = runtime_.result_name();
     config.rules.elements = wire::element_count(run_);
     config.rules.target_batch = Samples{run_.target_batch};
     config.rules.last_step = StepIndex{run_.steps};
     config.random_seed = unpredictable();
+    config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
+        return state::lamb_scalars(settings, step);
+    };
     return config;
 }
 
@@ -88,7 +93,7 @@ void Seat::obey(const HostWish& wish) {
     if (wish.is_suspended == is_away_) return;
     is_away_ = wish.is_suspended;
     if (is_away_) {
-        log_info("suspended: leaving the swarm");
+        log_info("suspended: leaving the swarm, within a second");
         reactor_.post(event::LeaveRequested{});
     } else {
         log_info("resumed: joining the swarm again");
@@ -98,8 +103,10 @@ void Seat::obey(const HostWish& wish) {
 }
 
 void Seat::report(const SeatNews& news) {
+    // A new generation may take the swarm back; what was reported stands.
+    furthest_ = std::max(furthest_, news.step);
     runtime_.report_progress(
-        std::min(1.0, static_cast<double>(news.step.value()) / static_cast<double>(run_.steps)));
+        std::min(1.0, static_cast<double>(furthest_.value()) / static_cast<double>(run_.steps)));
     if (news.samples != reported_) runtime_.state_is_saved();
     reported_ = news.samples;
 }

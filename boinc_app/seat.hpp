@@ -80,6 +80,7 @@ class Seat {
     net::Reactor reactor_;
     bool is_away_ = false;
     Samples reported_;
+    StepIndex furthest_;
 };
 
 }  // namespace dedloc

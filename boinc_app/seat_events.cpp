@@ -1,7 +1,5 @@
 #include "boinc_app/seat_events.hpp"
 
-#include <algorithm>
-
 #include "peer/base/log.hpp"
 
 namespace dedloc {
@@ -14,24 +12,31 @@ SeatEvents::SeatEvents(const PeerKey& peer, ReceiptJournal& journal)
 
 void SeatEvents::committed(const action::Committed& commit) {
     const CommitRecord& record = commit.record;
-    const auto ours = std::find_if(record.members.begin(), record.members.end(),
-                                   [this](const CommitLine& line) { return line.peer == peer_; });
-    Samples brought;
-    if (ours != record.members.end() && ours->samples.value() > 0) {
-        journal_.append(record.step, ours->samples);
-        brought = ours->samples;
-    }
-    double loss_sum = 0;
+    Samples ours;
     Samples samples;
+    double loss_sum = 0;
     for (const CommitLine& line : record.members) {
         loss_sum += line.loss_sum;
         samples += line.samples;
+        if (line.peer == peer_) ours = line.samples;
     }
+    if (ours > Samples{}) journal_.append(record.step, ours);
+    const double loss =
+        samples == Samples{} ? 0.0 : loss_sum / static_cast<double>(samples.value());
     log_info("step {} committed: loss {:.4f}, {} samples of {} members, {} ours",
-             record.step.next().value(), loss_sum / static_cast<double>(samples.value()),
-             samples.value(), record.members.size(), brought.value());
+             record.step.next().value(), loss, samples.value(), record.members.size(),
+             ours.value());
     const std::lock_guard lock(mutex_);
     news_.step = record.step.next();
+    news_.samples = journal_.samples();
+}
+
+void SeatEvents::generation_begun(const action::GenerationBegun& begun) {
+    const GenerationRecord& record = begun.generation.record;
+    journal_.rewind(record.step);
+    log_info("generation {} begins at step {}", record.generation, record.step.value());
+    const std::lock_guard lock(mutex_);
+    news_.step = record.step;
     news_.samples = journal_.samples();
 }
 
@@ -48,6 +53,10 @@ void SeatEvents::refused(const action::Refused& refused) {
     const std::lock_guard lock(mutex_);
     news_.refusal = refused.reason;
     changed_.notify_all();
+}
+
+void SeatEvents::left(const action::Left&) {
+    log_info("the swarm is left");
 }
 
 void SeatEvents::note(const action::Note& note) {

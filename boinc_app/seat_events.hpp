@@ -29,12 +29,19 @@ class SeatEvents final : public net::Host {
     /// `journal` must outlive it and is used only here.
     SeatEvents(const PeerKey& peer, ReceiptJournal& journal);
 
+    /// A seat that is started again waits for a new view before it votes, so it keeps no votes.
+    void voted(const action::Voted&) override {}
     /// Our line is on disk before this returns, so before the update is applied. Errors: IoError.
     void committed(const action::Committed& commit) override;
+    /// Lines of steps that are void now go from the journal. Errors: IoError.
+    void generation_begun(const action::GenerationBegun& begun) override;
+    // Backbones only.
+    void generation_wanted(const action::GenerationWanted&) override {}
     void settled(const action::Settled&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;
+    void left(const action::Left& left) override;
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;
     /// Somebody sent us something.

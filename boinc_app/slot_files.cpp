@@ -48,6 +48,10 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
     return true;
 }
 
+std::string line_of(StepIndex step, Samples samples) {
+    return fmt::format("{} {}\n", step.value(), samples.value());
+}
+
 /// One "step samples" line, or nothing.
 bool parse_line(std::string_view line, std::uint64_t& step, std::uint64_t& samples) {
     const char* const end = line.data() + line.size();
@@ -114,6 +118,11 @@ ReceiptJournal::ReceiptJournal(std::filesystem::path path, const RunId& run, con
     } else {
         replace_file(path_, bytes_of(head_));
     }
+    open();
+}
+
+void ReceiptJournal::open() {
+    if (descriptor_ >= 0) ::close(descriptor_);
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (descriptor_ < 0) fail(path_, "opened");
 }
@@ -144,10 +153,19 @@ void ReceiptJournal::read() {
 }
 
 void ReceiptJournal::append(StepIndex step, Samples samples) {
-    const std::string line = fmt::format("{} {}\n", step.value(), samples.value());
+    const std::string line = line_of(step, samples);
     const bool is_on_disk = write_all(descriptor_, bytes_of(line)) && ::fdatasync(descriptor_) == 0;
     if (!is_on_disk) fail(path_, "extended");
     lines_[step] = samples;
+}
+
+void ReceiptJournal::rewind(StepIndex step) {
+    if (lines_.lower_bound(step) == lines_.end()) return;
+    lines_.erase(lines_.lower_bound(step), lines_.end());
+    std::string text = head_;
+    for (const auto& [kept, samples] : lines_) text += line_of(kept, samples);
+    replace_file(path_, bytes_of(text));
+    open();
 }
 
 std::vector<wire::ReceiptLine> ReceiptJournal::lines() const {

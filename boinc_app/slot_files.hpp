@@ -40,12 +40,16 @@ class ReceiptJournal {
     /// After: the line is on disk. A step that is there already is replaced: the swarm has gone
     /// back and done it again. Errors: IoError.
     void append(StepIndex step, Samples samples);
+    /// After: the lines of `step` and later are gone from the disk, the others are there. Errors:
+    /// IoError.
+    void rewind(StepIndex step);
     /// Ascending by step.
     std::vector<wire::ReceiptLine> lines() const;
     Samples samples() const;
 
   private:
     void read();
+    void open();
 
     const std::filesystem::path path_;
     const std::string head_;

@@ -137,18 +137,31 @@ void NngLink::write_more() {
 void NngLink::written() {
     const bool is_good = write_.result() == 0;
     if (!is_good) cut();
-    if (is_good) {
+    // Told before the next write begins: nothing of this link may follow its LinkClosed.
+    for (std::size_t frames = is_good ? take_written() : 0; frames > 0; --frames) {
+        sink_(event::FrameWritten{id_});
+    }
+    {
         const std::lock_guard lock(mutex_);
-        front_written_ += write_.count();
-        while (!queue_.empty() && front_written_ >= queue_.front().size()) {
-            front_written_ -= queue_.front().size();
-            queue_bytes_ -= queue_.front().size() + kQueueOverhead;
-            queue_.pop_front();
-        }
-        is_writing_ = !queue_.empty() && !is_cut_;
+        is_writing_ = is_good && !queue_.empty() && !is_cut_;
         if (is_writing_) return write_more();
     }
     operation_ended();
+}
+
+/// Drops what has been written from the queue. How many frames of the protocol that were.
+std::size_t NngLink::take_written() {
+    const std::lock_guard lock(mutex_);
+    std::size_t frames = 0;
+    front_written_ += write_.count();
+    while (!queue_.empty() && front_written_ >= queue_.front().size()) {
+        const Outgoing& front = queue_.front();
+        if (front.header.kind == FrameKind::kData) ++frames;
+        front_written_ -= front.size();
+        queue_bytes_ -= front.size() + kQueueOverhead;
+        queue_.pop_front();
+    }
+    return frames;
 }
 
 /// The rest of the body, or as much of it as there is room for, and the header that follows it, in

@@ -38,8 +38,8 @@ class NngLink final {
     /// Begins to read and to ping. Once, after LinkOpened has been posted. `this` may be over when
     /// it returns.
     void start();
-    /// Queues a frame; cuts the link instead if more than limits.queue_bytes would wait. Nothing
-    /// after close or cut. Requires frame size ≤ limits.frame_bytes.
+    /// Queues a frame, and posts event::FrameWritten once the stream has taken it; cuts the link
+    /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
     /// up or after about two ping intervals.
@@ -66,6 +66,7 @@ class NngLink final {
 
     // On a thread of nng, without the lock.
     void written();
+    std::size_t take_written();
     void received();
     void ticked();
     bool consume(std::size_t count);

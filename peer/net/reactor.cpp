@@ -1,5 +1,7 @@
 #include "peer/net/reactor.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,25 +11,28 @@
 #include <utility>
 #include <variant>
 
+#include "peer/base/check.hpp"
 #include "peer/net/signals_blocked.hpp"
 
 namespace dedloc::net {
 
-using Clock = std::chrono::steady_clock;
-
 namespace {
 
-constexpr std::chrono::seconds kTimeToLeave{1};
-/// steady_clock counts from boot in nanoseconds: a deadline of kNever must not overflow on the way
-/// to it.
-constexpr std::chrono::hours kLongestWait{1};
+/// From event::LeaveRequested to the end of the thread, with what may be finished
+/// (RoundRules::leave_limit) and the polite closing of links.
+constexpr std::chrono::seconds kTimeToLeave{2};
+/// A wait does not go on counting while the machine sleeps, deadlines do (see now()): after a sleep
+/// this passes at most until they are looked at again.
+constexpr std::chrono::seconds kLongestWait{1};
 
+/// The protocol's time. CLOCK_BOOTTIME goes on while the machine sleeps, where steady_clock stands
+/// still: a voter that has heard no backbone for so and so long must not vote any more, and a laptop
+/// that was closed overnight has heard nobody all that time, whatever its own steady_clock says.
+/// Like that one it is never set back.
 TimePoint now() {
-    return TimePoint{std::chrono::duration_cast<Duration>(Clock::now().time_since_epoch())};
-}
-
-Clock::time_point on_clock(TimePoint time) {
-    return Clock::time_point{std::chrono::duration_cast<Clock::duration>(time.time_since_epoch())};
+    timespec time{};
+    DEDLOC_CHECK(clock_gettime(CLOCK_BOOTTIME, &time) == 0, "this system has no CLOCK_BOOTTIME");
+    return TimePoint{std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec}};
 }
 
 }  // namespace
@@ -51,7 +56,8 @@ class Reactor::Impl {
     void drive();
     void take_in(const Event& event);
     void handle(const Event& event);
-    bool has_left(TimePoint time) const;
+    bool is_over(TimePoint time) const;
+    void close_links();
 
     void act(const action::Dial& dial) { transport_.dial(dial.remote); }
     void act(const action::Send& send) { transport_.send(send.link, send.frame); }
@@ -64,11 +70,18 @@ class Reactor::Impl {
     void act(const action::TakeSnapshot&) { trainer_.snapshot(); }
     void act(const action::Load& load) { trainer_.load(load.step, load.digest, load.bytes); }
     void act(const action::Pause&) { trainer_.pause(); }
+    void act(const action::Voted& voted) { host_.voted(voted); }
     void act(const action::Committed& committed) { host_.committed(committed); }
+    void act(const action::GenerationBegun& begun) { host_.generation_begun(begun); }
+    void act(const action::GenerationWanted& wanted) { host_.generation_wanted(wanted); }
     void act(const action::Settled& settled) { host_.settled(settled); }
     void act(const action::SwarmSeen& swarm) { host_.swarm_seen(swarm); }
     void act(const action::Finished& finished) { host_.finished(finished); }
     void act(const action::Refused& refused) { host_.refused(refused); }
+    void act(const action::Left& left) {
+        has_left_ = true;
+        host_.left(left);
+    }
     void act(const action::Note& note) { host_.note(note); }
 
     EventQueue& queue_;
@@ -83,7 +96,9 @@ class Reactor::Impl {
     Peer peer_;
     Actions actions_;
     std::set<LinkId> open_links_;
-    TimePoint leaves_until_ = kNever;
+    bool has_left_ = false;  ///< the peer has, and has not been asked to return
+    bool closes_links_ = false;
+    TimePoint leaves_until_ = kNever;  ///< set when the thread is to end
 };
 
 void Reactor::Impl::start() {
@@ -111,10 +126,11 @@ void Reactor::Impl::drive() {
     directory_.join(transport_.listening_port());
     while (true) {
         const TimePoint begin = now();
-        if (has_left(begin)) return;
+        if (is_over(begin)) return;
         const TimePoint deadline =
             std::min({peer_.next_deadline(), leaves_until_, begin + kLongestWait});
-        const auto event = queue_.take(on_clock(deadline));
+        const Duration wait = std::max(deadline - begin, Duration::zero());
+        const auto event = queue_.take(std::chrono::steady_clock::now() + wait);
         if (event) {
             take_in(*event);
             handle(*event);
@@ -136,6 +152,7 @@ void Reactor::Impl::take_in(const Event& event) {
     } else if (std::holds_alternative<event::LeaveRequested>(event)) {
         directory_.leave();
     } else if (std::holds_alternative<event::ReturnRequested>(event) && !is_stopping_) {
+        has_left_ = false;
         directory_.join(transport_.listening_port());
     }
 }
@@ -146,14 +163,20 @@ void Reactor::Impl::handle(const Event& event) {
         std::visit([this](const auto& what) { act(what); }, action);
     }
     actions_.clear();
-    if (is_stopping_ && std::holds_alternative<event::LeaveRequested>(event)) {
-        for (const LinkId link : open_links_) transport_.close(link);
+    if (!is_stopping_) return;
+    if (leaves_until_ == kNever && std::holds_alternative<event::LeaveRequested>(event)) {
         leaves_until_ = now() + kTimeToLeave;
     }
+    if (leaves_until_ != kNever && has_left_) close_links();
 }
 
-bool Reactor::Impl::has_left(TimePoint time) const {
-    return leaves_until_ != kNever && (open_links_.empty() || time >= leaves_until_);
+void Reactor::Impl::close_links() {
+    if (std::exchange(closes_links_, true)) return;
+    for (const LinkId link : open_links_) transport_.close(link);
+}
+
+bool Reactor::Impl::is_over(TimePoint time) const {
+    return (closes_links_ && open_links_.empty()) || time >= leaves_until_;
 }
 
 Reactor::Reactor(PeerConfig config, const KeyPair& key, const ReactorParts& parts) {

@@ -31,13 +31,20 @@ class Host {
   public:
     virtual ~Host() = default;
 
+    /// Comes before the frames that depend on the vote: who is to vote again after a restart has
+    /// it on the disk when this returns.
+    virtual void voted(const action::Voted& vote) = 0;
     /// Comes before the trainer is told to apply: what must not be lost is written before it
     /// returns.
     virtual void committed(const action::Committed& commit) = 0;
+    virtual void generation_begun(const action::GenerationBegun& begun) = 0;
+    /// To be answered by event::GenerationSigned from who holds the project's key.
+    virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
     virtual void settled(const action::Settled& settled) = 0;
     virtual void swarm_seen(const action::SwarmSeen& swarm) = 0;
     virtual void finished(const action::Finished& finished) = 0;
     virtual void refused(const action::Refused& refused) = 0;
+    virtual void left(const action::Left& left) = 0;
     virtual void note(const action::Note& note) = 0;
     /// The network thread has ended because something threw this; nothing more will come. The
     /// process should end.
@@ -67,8 +74,8 @@ class Reactor final {
     /// Thread: any. To leave the swarm for a while and come back: event::LeaveRequested,
     /// event::ReturnRequested; they leave and join the directory too.
     void post(Event event);
-    /// Leaves the swarm, waits at most a second for what is queued to be written, ends the thread
-    /// and closes the queue. Not from the host. Idempotent.
+    /// Leaves the swarm, closes the links, ends the thread and closes the queue, all within two
+    /// seconds. Not from the host. Idempotent.
     void stop();
 
   private:

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <filesystem>
+#include <map>
+#include <set>
 #include <utility>
+#include <variant>
 
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/dht_seed.hpp"
@@ -12,8 +17,9 @@
 #include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
 #include "peer/state/run_state.hpp"
-#include "peer/wire/message.hpp"
+#include "peer/wire/history.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/durable_file.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/round_log.hpp"
 #include "project_server/backbone/run_recorder.hpp"
@@ -22,44 +28,70 @@
 namespace dedloc::backbone {
 namespace {
 
-/// Updates that the ledger proves; 0 for an empty one.
-StepIndex updates_in_ledger(const RunFolder& run) {
-    LedgerReader reader{run.ledger(), run.id};
-    Buffer last;
-    while (auto record = reader.next()) {
-        if (auto* commit = std::get_if<LedgerCommit>(&*record)) {
-            last = std::move(commit->signed_frame);
+using StateDigests = std::map<StepIndex, Digest>;
+
+/// The states that the ledger names, of the steps that there are checkpoints of.
+StateDigests states_in_ledger(const RunFolder& run, const CheckpointStore& store) {
+    std::set<StepIndex> wanted;
+    for (const auto& entry : store.list()) wanted.insert(entry.head.step);
+    StateDigests states;
+    LedgerReader reader{run.ledger(), {run.id, run.run.backbone_key}};
+    while (const auto record = reader.next()) {
+        if (const auto* const commit = std::get_if<LedgerCommit>(&*record)) {
+            const StepIndex step = commit->record.step;
+            if (wanted.contains(step)) states[step] = commit->record.previous_state;
+        } else if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
+            states.erase(states.upper_bound(begun->record.step), states.end());
+            states[begun->record.step] = begun->record.state;
         }
     }
-    const auto message = wire::decode(last);
-    return message ? message->step.next() : StepIndex{0};
+    return states;
 }
 
-/// The newest checkpoint's state, else the run's first.
+/// The newest checkpoint's state that the ledger leads to, else the run's first.
 std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
-                                                  const CheckpointStore& store) {
+                                                  const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
                                                      state::lamb_settings(run.run));
+    const StateDigests states = states_in_ledger(run, store);
     const auto found = store.newest(state->element_count(), [&](const Checkpoint& checkpoint) {
-        return state->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
+        const CheckpointHead& saved = checkpoint.head;
+        const auto decided = states.find(saved.step);
+        if (saved.step > head.step) return false;
+        if (decided != states.end() && decided->second != saved.digest) return false;
+        return state->restore(saved.step, checkpoint.state, saved.digest);
     });
     if (!found) state->initialise(state::initial_parameters(run.run));
-    const auto updates = updates_in_ledger(run);
-    if (updates > state->step()) {
+    if (head.step > state->step()) {
         log_warning(
-            "The ledger goes to step {}, the newest checkpoint to {}: the steps between are done "
-            "again",
-            updates.value(), state->step().value());
+            "The ledger goes to step {}, the newest checkpoint to {}: the steps between come from "
+            "the members",
+            head.step.value(), state->step().value());
     }
     log_info("run {} ({}): starting at step {} of {}, {} parameters", run.run.name, run.id.brief(),
              state->step().value(), run.run.steps, state->element_count());
     return state;
 }
 
-PeerConfig peer_config(const RunFolder& run) {
+/// What this backbone voted last; nothing before its first vote. It may not vote again without
+/// knowing, so a file that cannot be read is an error.
+std::optional<VoterState> last_vote(const RunFolder& run) {
+    if (!std::filesystem::exists(run.voter())) return std::nullopt;
+    const DurableFile file{run.voter(), DurableFile::Mode::kRead};
+    Buffer bytes(file.size());
+    bytes.resize(file.read_at(0, bytes));
+    auto state = wire::decode_voter_state(bytes);
+    if (!state) {
+        throw IoError(fmt::format("{} holds no vote of this program.", run.voter().string()));
+    }
+    return state;
+}
+
+PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config;
     config.run = run.id;
-    config.coordinator = run.run.backbone_key;
+    config.project = run.run.project_key;
+    config.backbone = run.run.backbone_key;
     config.role = Role::kBackbone;
     config.rules.elements = wire::element_count(run.run);
     config.rules.target_batch = Samples{run.run.target_batch};
@@ -68,6 +100,9 @@ PeerConfig peer_config(const RunFolder& run) {
     config.scalars_of = [settings = state::lamb_settings(run.run)](StepIndex step) {
         return state::lamb_scalars(settings, step);
     };
+    config.head = ledger.head();
+    config.generation = ledger.generation();
+    config.voter = last_vote(run);
     return config;
 }
 
@@ -86,15 +121,16 @@ class Backbone::Impl {
         : run_(std::move(run)),
           options_(std::move(options)),
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints),
-          ledger_(run_.ledger(), run_.id),
+          ledger_(run_.ledger(), {run_.id, run_.run.backbone_key}),
           recorder_(make_recorder()),
           seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
           transport_({.listen = options_.listen, .limits = {}}, queue_.sink()),
           directory_({.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}},
                      queue_.sink()),
-          keeper_(starting_state(run_, store_), store_, keeper_options()),
-          host_(ledger_, recorder_.get(), options_.on_failure),
-          reactor_(peer_config(run_), run_.key, {queue_, transport_, directory_, keeper_, host_}) {
+          keeper_(starting_state(run_, store_, ledger_.head()), store_, keeper_options()),
+          host_(ledger_, store_, recorder_.get(), log_options()),
+          reactor_(peer_config(run_, ledger_), run_.key,
+                   {queue_, transport_, directory_, keeper_, host_}) {
         reactor_.start();
         log_info("members dial {}, the DHT seed answers at {}",
                  Endpoint{options_.listen.host, transport_.listening_port()}.text(),
@@ -108,6 +144,7 @@ class Backbone::Impl {
     void stop() {
         reactor_.stop();
         keeper_.stop();
+        seal_ledger();
         if (recorder_) recorder_->stop();
     }
 
@@ -120,6 +157,21 @@ class Backbone::Impl {
                                                              .backbone = run_.key.public_key(),
                                                              .ledger = run_.ledger()},
                                              store_);
+    }
+    void seal_ledger() {
+        try {
+            ledger_.seal();
+        } catch (const Error& error) {
+            options_.on_failure(error.what());
+        }
+    }
+    RoundLogOptions log_options() {
+        return {.run = run_.id,
+                .last_step = StepIndex{run_.run.steps},
+                .voter = run_.voter(),
+                .project_key = run_.project_key,
+                .events = queue_.sink(),
+                .on_failure = options_.on_failure};
     }
     KeeperOptions keeper_options() {
         return {.checkpoint_every = options_.checkpoint_every,

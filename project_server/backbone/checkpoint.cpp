@@ -72,6 +72,12 @@ std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
         .created_at = std::chrono::duration<double>(written.time_since_epoch()).count()};
 }
 
+void remove_file(const fs::path& path) {
+    std::error_code error;
+    fs::remove(path, error);
+    if (error) log_warning("Cannot remove {}: {}", path.string(), error.message());
+}
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep)
@@ -126,19 +132,21 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
         const DurableFile file{entry.path, DurableFile::Mode::kRead};
         const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
         if (is_whole && verify(checkpoint)) return checkpoint;
-        log_warning("Checkpoint {} does not have the digest in its head: not used",
+        log_warning("Checkpoint {} is not the state that its head and the ledger name: not used",
                     entry.path.string());
     }
     return std::nullopt;
 }
 
+void CheckpointStore::remove_after(StepIndex step) const {
+    for (const auto& entry : list()) {
+        if (entry.head.step > step) remove_file(entry.path);
+    }
+}
+
 void CheckpointStore::drop_surplus() const {
     const auto entries = list();
-    for (std::size_t i = keep_; i < entries.size(); ++i) {
-        std::error_code error;
-        fs::remove(entries[i].path, error);
-        if (error) log_warning("Cannot remove {}: {}", entries[i].path.string(), error.message());
-    }
+    for (std::size_t i = keep_; i < entries.size(); ++i) remove_file(entries[i].path);
 }
 
 }  // namespace dedloc::backbone

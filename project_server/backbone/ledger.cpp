@@ -5,20 +5,22 @@
 #include <algorithm>
 #include <array>
 
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/ledger/ledger.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCLG";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::uint64_t kFileHeaderBytes = 8 + 4 + 4 + 32;
 constexpr std::size_t kRecordHeaderBytes = 4 + 1 + 8;
-/// Far above any commit (a member's line takes about 60 bytes): a greater size is damage.
+/// Far above any commit (a member's line takes about 50 bytes, a vote 100): more is damage.
 constexpr std::uint32_t kMaxPayloadBytes = 16u << 20;
 
-enum class Kind : std::uint8_t { kCommit = 1, kSettled = 2 };
+enum class Kind : std::uint8_t { kCommit = 1, kSettled = 2, kGeneration = 3, kCertificate = 4 };
 
 using Checksum = std::array<std::byte, 8>;
 
@@ -51,25 +53,69 @@ Buffer encode(Kind kind, std::span<const std::byte> payload) {
     return std::move(writer).finish();
 }
 
-std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const std::byte> payload) {
-    ByteReader reader{payload};
-    if (kind == static_cast<std::uint8_t>(Kind::kCommit)) {
-        const auto at = reader.read<std::int64_t>();
-        const auto took = reader.read<std::uint32_t>();
-        if (!took) return std::nullopt;
-        const auto frame = *reader.take(reader.remaining());
-        return LedgerCommit{.committed_at = WallTime{std::chrono::milliseconds{*at}},
-                            .took = std::chrono::milliseconds{*took},
-                            .signed_frame = Buffer(frame.begin(), frame.end())};
+std::optional<LedgerRecord> decode_commit(ByteReader& payload, ledger::Codec& codec) {
+    const auto at = payload.read<std::int64_t>();
+    const auto took = payload.read<std::uint32_t>();
+    if (!took) return std::nullopt;
+    LedgerCommit commit{.committed_at = WallTime{std::chrono::milliseconds{*at}},
+                        .took = std::chrono::milliseconds{*took},
+                        .record = {},
+                        .certificate = {}};
+    auto record = codec.decode(payload);
+    if (!record || !std::holds_alternative<CommitRecord>(*record)) return std::nullopt;
+    commit.record = std::get<CommitRecord>(std::move(*record));
+    if (payload.remaining() > 0) {
+        auto certificate = codec.decode(payload);
+        if (!certificate || !std::holds_alternative<Certificate>(*certificate)) return std::nullopt;
+        commit.certificate = std::get<Certificate>(std::move(*certificate));
     }
-    if (kind != static_cast<std::uint8_t>(Kind::kSettled)) return std::nullopt;
-    const auto step = reader.read<std::uint64_t>();
-    const auto digest = reader.read<Digest>();
-    const auto reported = reader.read<std::uint32_t>();
-    const auto equal = reader.read<std::uint32_t>();
-    if (!equal || reader.remaining() != 0) return std::nullopt;
-    return LedgerSettled{
-        .step = StepIndex{*step}, .digest = *digest, .reported = *reported, .equal = *equal};
+    return commit;
+}
+
+std::optional<LedgerRecord> decode_settled(ByteReader& payload) {
+    const auto step = payload.read<std::uint64_t>();
+    const auto reported = payload.read<std::uint32_t>();
+    const auto equal = payload.read<std::uint32_t>();
+    if (!equal) return std::nullopt;
+    LedgerSettled settled{
+        .step = StepIndex{*step}, .reported = *reported, .equal = *equal, .digest = {}};
+    if (payload.remaining() > 0) {
+        settled.digest = payload.read<Digest>();
+        if (!settled.digest) return std::nullopt;
+    }
+    return settled;
+}
+
+template <class What>
+std::optional<LedgerRecord> decode_entry(ByteReader& payload, ledger::Codec& codec) {
+    auto entry = codec.decode(payload);
+    if (!entry || !std::holds_alternative<What>(*entry)) return std::nullopt;
+    return std::get<What>(std::move(*entry));
+}
+
+/// What the payload of a whole record says; moves `codec` on.
+std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const std::byte> bytes,
+                                           ledger::Codec& codec) {
+    ByteReader payload{bytes};
+    std::optional<LedgerRecord> record;
+    switch (kind) {
+        case static_cast<std::uint8_t>(Kind::kCommit):
+            record = decode_commit(payload, codec);
+            break;
+        case static_cast<std::uint8_t>(Kind::kSettled):
+            record = decode_settled(payload);
+            break;
+        case static_cast<std::uint8_t>(Kind::kGeneration):
+            record = decode_entry<SignedGeneration>(payload, codec);
+            break;
+        case static_cast<std::uint8_t>(Kind::kCertificate):
+            record = decode_entry<Certificate>(payload, codec);
+            break;
+        default:
+            break;
+    }
+    if (payload.remaining() != 0) return std::nullopt;
+    return record;
 }
 
 void check_file_header(const DurableFile& file, const RunId& run) {
@@ -86,26 +132,32 @@ void check_file_header(const DurableFile& file, const RunId& run) {
 }
 
 struct Found {
-    std::optional<LedgerRecord> record;  ///< nothing: no whole record here
+    bool is_whole = false;
+    std::uint8_t kind = 0;
+    Buffer payload;
     std::uint64_t end = 0;
 };
 
 /// The record at `position`; `end` is set as far as the record's size could be read.
 Found read_record(const DurableFile& file, std::uint64_t position) {
-    Found found{.record = std::nullopt, .end = position + kRecordHeaderBytes};
+    Found found{.is_whole = false, .kind = 0, .payload = {}, .end = position + kRecordHeaderBytes};
     Buffer header(kRecordHeaderBytes);
     if (file.read_at(position, header) < header.size()) return found;
     ByteReader reader{header};
     const auto size = *reader.read<std::uint32_t>();
-    const auto kind = *reader.read<std::uint8_t>();
+    found.kind = *reader.read<std::uint8_t>();
     const auto checksum = *reader.read<Checksum>();
     found.end += size;
     if (size > kMaxPayloadBytes) return found;
-    Buffer payload(size);
-    if (file.read_at(position + kRecordHeaderBytes, payload) < size) return found;
-    if (checksum_of(kind, payload) != checksum) return found;
-    found.record = decode_payload(kind, payload);
+    found.payload.resize(size);
+    if (file.read_at(position + kRecordHeaderBytes, found.payload) < size) return found;
+    found.is_whole = checksum == checksum_of(found.kind, found.payload);
     return found;
+}
+
+[[noreturn]] void fail_damaged(const DurableFile& file, std::uint64_t position) {
+    throw IoError(fmt::format("{} is damaged at byte {}: nothing was changed.",
+                              file.path().string(), position));
 }
 
 /// A crash leaves less than a record, or (metadata written before data) zeros. Anything else is
@@ -120,56 +172,78 @@ bool is_torn_tail(const DurableFile& file, std::uint64_t position, std::uint64_t
 
 }  // namespace
 
-LedgerReader::LedgerReader(const std::filesystem::path& path, const RunId& run)
-    : file_(path, DurableFile::Mode::kRead), position_(kFileHeaderBytes) {
-    check_file_header(file_, run);
+LedgerReader::LedgerReader(const std::filesystem::path& path, const LedgerOwner& owner)
+    : file_(path, DurableFile::Mode::kRead),
+      place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
+    check_file_header(file_, owner.run);
 }
 
 std::optional<LedgerRecord> LedgerReader::next() {
-    auto found = read_record(file_, position_);
-    if (found.record) position_ = found.end;
-    return std::move(found.record);
+    const Found found = read_record(file_, place_.position);
+    if (!found.is_whole) return std::nullopt;
+    auto record = decode_payload(found.kind, found.payload, place_.codec);
+    if (!record) fail_damaged(file_, place_.position);
+    place_.position = found.end;
+    return record;
 }
 
-LedgerWriter::LedgerWriter(const std::filesystem::path& path, const RunId& run)
-    : file_(path, DurableFile::Mode::kAppend) {
+LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner)
+    : file_(path, DurableFile::Mode::kAppend), codec_(owner.run, owner.backbone) {
     const auto size = file_.size();
     if (size < kFileHeaderBytes) {
         // Made just now, or by a start that crashed before its first record.
         if (size > 0) file_.truncate(0);
-        file_.append(file_header(run));
+        file_.append(file_header(owner.run));
         return;
     }
-    check_file_header(file_, run);
-    LedgerReader reader{path, run};
-    while (reader.next()) {
+    LedgerReader reader{path, owner};
+    while (const auto record = reader.next()) {
+        if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) generation_ = *begun;
     }
-    const auto good = reader.position();
+    codec_ = reader.place().codec;
+    const auto good = reader.place().position;
     if (good == size) return;
-    if (!is_torn_tail(file_, good, read_record(file_, good).end)) {
-        throw IoError(
-            fmt::format("{} is damaged at byte {}: nothing was changed.", path.string(), good));
-    }
+    if (!is_torn_tail(file_, good, read_record(file_, good).end)) fail_damaged(file_, good);
     log_warning("The ledger {} ends with an unfinished record: cut {} bytes off", path.string(),
                 size - good);
     file_.truncate(good);
 }
 
 void LedgerWriter::append(const LedgerCommit& commit) {
+    DEDLOC_CHECK(commit.certificate.has_value(), "a commit without what proves it");
+    const bool is_kept = ledger::is_kept(codec_.head(), commit.record);
     ByteWriter payload;
     payload.write(std::int64_t{commit.committed_at.time_since_epoch().count()});
     payload.write(static_cast<std::uint32_t>(commit.took.count()));
-    payload.append(commit.signed_frame);
+    codec_.encode(commit.record, payload);
+    if (is_kept) codec_.encode(*commit.certificate, payload);
     file_.append(encode(Kind::kCommit, std::move(payload).finish()));
+    unwritten_ = is_kept ? std::nullopt : commit.certificate;
 }
 
 void LedgerWriter::append(const LedgerSettled& settled) {
     ByteWriter payload;
     payload.write(settled.step.value());
-    payload.write(settled.digest);
     payload.write(settled.reported);
     payload.write(settled.equal);
+    if (settled.digest) payload.write(*settled.digest);
     file_.append(encode(Kind::kSettled, std::move(payload).finish()));
+}
+
+void LedgerWriter::append(const SignedGeneration& generation) {
+    seal();
+    ByteWriter payload;
+    codec_.encode(generation, payload);
+    file_.append(encode(Kind::kGeneration, std::move(payload).finish()));
+    generation_ = generation;
+}
+
+void LedgerWriter::seal() {
+    if (!unwritten_) return;
+    ByteWriter payload;
+    codec_.encode(*unwritten_, payload);
+    file_.append(encode(Kind::kCertificate, std::move(payload).finish()));
+    unwritten_.reset();
 }
 
 }  // namespace dedloc::backbone

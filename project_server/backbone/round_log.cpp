@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "peer/wire/history.hpp"
+#include "project_server/backbone/durable_file.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -25,9 +28,15 @@ std::string describe(const CommitRecord& record, std::chrono::milliseconds took)
 
 }  // namespace
 
-RoundLog::RoundLog(LedgerWriter& ledger, RunRecorder* recorder,
-                   std::function<void(const std::string&)> on_failure)
-    : ledger_(ledger), recorder_(recorder), on_failure_(std::move(on_failure)) {}
+RoundLog::RoundLog(LedgerWriter& ledger, const CheckpointStore& store, RunRecorder* recorder,
+                   RoundLogOptions options)
+    : ledger_(ledger), store_(store), recorder_(recorder), options_(std::move(options)) {}
+
+void RoundLog::voted(const action::Voted& vote) {
+    const Buffer bytes = wire::encode(vote.state);
+    const std::array<std::span<const std::byte>, 1> pieces{bytes};
+    write_file_atomically(options_.voter, pieces);
+}
 
 void RoundLog::committed(const action::Committed& commit) {
     const auto now = Clock::now();
@@ -36,17 +45,45 @@ void RoundLog::committed(const action::Committed& commit) {
     ledger_.append(LedgerCommit{.committed_at = std::chrono::round<std::chrono::milliseconds>(
                                     std::chrono::system_clock::now()),
                                 .took = took,
-                                .signed_frame = *commit.signed_frame});
+                                .record = commit.record,
+                                .certificate = commit.certificate});
     if (pending_) log_info("{}, digest {}", pending_->line, commit.record.previous_state.brief());
     pending_ = Pending{.reached = commit.record.step.next(), .line = describe(commit.record, took)};
     if (recorder_ != nullptr) recorder_->ledger_has_grown();
 }
 
+void RoundLog::generation_begun(const action::GenerationBegun& begun) {
+    const GenerationRecord& record = begun.generation.record;
+    if (record.generation <= ledger_.head().generation) return;
+    ledger_.append(begun.generation);
+    store_.remove_after(record.step);
+    pending_.reset();
+    log_warning("generation {} begins at step {}, state {}", record.generation, record.step.value(),
+                record.state.brief());
+    if (recorder_ == nullptr) return;
+    recorder_->ledger_has_grown();
+    recorder_->checkpoints_have_changed();
+}
+
+void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
+    if (!options_.project_key) {
+        log_error(
+            "Too few members are left to decide anything: generation {} at step {} has to be "
+            "signed, but the project's key does not lie here",
+            wanted.record.generation, wanted.record.step.value());
+        return;
+    }
+    const Digest digest = digest_of(options_.run, wanted.record);
+    options_.events(event::GenerationSigned{
+        .generation = {.record = wanted.record,
+                       .signature = options_.project_key->sign(digest.bytes)}});
+}
+
 void RoundLog::settled(const action::Settled& settled) {
-    ledger_.append(LedgerSettled{.step = settled.step,
-                                 .digest = settled.digest,
-                                 .reported = settled.reported,
-                                 .equal = settled.equal});
+    LedgerSettled record{
+        .step = settled.step, .reported = settled.reported, .equal = settled.equal, .digest = {}};
+    if (settled.step == options_.last_step) record.digest = settled.digest;
+    ledger_.append(record);
     if (pending_ && pending_->reached == settled.step) {
         log_info("{}, digest {} at {} of {}", pending_->line, settled.digest.brief(), settled.equal,
                  settled.reported);
@@ -66,7 +103,11 @@ void RoundLog::finished(const action::Finished& finished) {
 }
 
 void RoundLog::refused(const action::Refused& refused) {
-    on_failure_("The swarm refuses its own backbone: " + refused.reason);
+    options_.on_failure("The swarm refuses its own backbone: " + refused.reason);
+}
+
+void RoundLog::left(const action::Left&) {
+    log_info("the swarm is left");
 }
 
 void RoundLog::note(const action::Note& note) {
@@ -74,7 +115,7 @@ void RoundLog::note(const action::Note& note) {
 }
 
 void RoundLog::failed(const std::string& sentence) {
-    on_failure_(sentence);
+    options_.on_failure(sentence);
 }
 
 }  // namespace dedloc::backbone

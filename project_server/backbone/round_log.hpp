@@ -1,30 +1,46 @@
-// What the reactor's host does in a backbone: each commit becomes durable before its update is
-// applied, then news for the database and one line of log.
+// What the reactor's host does in a backbone: votes and decisions become durable before anything
+// follows from them, then news for the database and one line of log. Where the project's key lies,
+// it also signs the generation that the backbone asks for when too few of a view are left.
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "peer/net/reactor.hpp"
+#include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 
 namespace dedloc::backbone {
 
+struct RoundLogOptions {
+    RunId run;
+    StepIndex last_step;
+    std::filesystem::path voter;         ///< file of the last vote
+    std::optional<KeyPair> project_key;  ///< absent: generations are signed elsewhere
+    EventSink events;                    ///< takes event::GenerationSigned
+    std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
+};
+
 /// Thread: the network thread.
 class RoundLog final : public net::Host {
   public:
-    /// `ledger` and `recorder` (may be null) must outlive it. `on_failure` as in BackboneOptions.
-    RoundLog(LedgerWriter& ledger, RunRecorder* recorder,
-             std::function<void(const std::string&)> on_failure);
+    /// `ledger`, `store` and `recorder` (may be null) must outlive it.
+    RoundLog(LedgerWriter& ledger, const CheckpointStore& store, RunRecorder* recorder,
+             RoundLogOptions options);
 
+    void voted(const action::Voted& vote) override;
     void committed(const action::Committed& commit) override;
+    void generation_begun(const action::GenerationBegun& begun) override;
+    void generation_wanted(const action::GenerationWanted& wanted) override;
     void settled(const action::Settled& settled) override;
     void swarm_seen(const action::SwarmSeen& swarm) override;
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;
+    void left(const action::Left& left) override;
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;
 
@@ -37,8 +53,9 @@ class RoundLog final : public net::Host {
     };
 
     LedgerWriter& ledger_;
+    const CheckpointStore& store_;
     RunRecorder* const recorder_;
-    const std::function<void(const std::string&)> on_failure_;
+    const RoundLogOptions options_;
     Clock::time_point last_commit_ = Clock::now();
     std::optional<Pending> pending_;
 };

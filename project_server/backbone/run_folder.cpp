@@ -1,10 +1,12 @@
 #include "project_server/backbone/run_folder.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::backbone {
@@ -18,6 +20,16 @@ KeyPair read_key(const std::filesystem::path& file) {
         throw InputError(fmt::format("{} holds no key.", file.string()));
     }
     return KeyPair::from_seed(seed);
+}
+
+/// A backbone may well run where the project's key does not lie.
+std::optional<KeyPair> find_project_key(const std::filesystem::path& file,
+                                        const PeerKey& expected) {
+    if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
+    KeyPair key = read_key(file);
+    if (key.public_key() == expected) return key;
+    log_warning("{} is not the project's key that run.json names: not used", file.string());
+    return std::nullopt;
 }
 
 }  // namespace
@@ -35,7 +47,13 @@ RunFolder read_run_folder(const std::filesystem::path& project, const std::strin
                                      (folder / "backbone.key").string()));
     }
     const RunId id = wire::run_id(run);
-    return {.folder = folder, .run = std::move(run), .id = id, .key = key};
+    auto project_key =
+        find_project_key(std::filesystem::absolute(project) / "keys/project.key", run.project_key);
+    return {.folder = folder,
+            .run = std::move(run),
+            .id = id,
+            .key = key,
+            .project_key = std::move(project_key)};
 }
 
 }  // namespace dedloc::backbone

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "peer/base/digest.hpp"
@@ -14,13 +15,17 @@ struct RunFolder {
     wire::RunFile run;
     RunId id;
     KeyPair key;  ///< the backbone's
+    /// The project's, if it lies here: then this backbone may sign generations.
+    std::optional<KeyPair> project_key;
 
     std::filesystem::path ledger() const { return folder / "ledger"; }
+    /// What the backbone has promised and voted for.
+    std::filesystem::path voter() const { return folder / "voter"; }
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     std::filesystem::path dht_nodes() const { return folder / "dht_nodes"; }
 };
 
-/// Reads run.json and backbone.key. Throws InputError (no such run, a file cannot be used, the key
+/// Reads run.json, backbone.key and, if it can be read, the project's keys/project.key. Throws InputError (no such run, a file cannot be used, the key
 /// is another one).
 RunFolder read_run_folder(const std::filesystem::path& project, const std::string& run_name);
 

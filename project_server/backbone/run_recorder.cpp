@@ -4,10 +4,10 @@
 
 #include <bit>
 #include <utility>
+#include <variant>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/wire/message.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -36,7 +36,10 @@ double seconds_of(std::chrono::milliseconds time) {
 }  // namespace
 
 RunRecorder::RunRecorder(RecorderOptions options, const CheckpointStore& store)
-    : options_(std::move(options)), store_(store), reader_(options_.ledger, options_.run) {
+    : options_(std::move(options)),
+      store_(store),
+      reader_(options_.ledger, {options_.run, options_.backbone}),
+      recorded_(reader_.place()) {
     thread_ = std::thread{[this] { run(); }};
 }
 
@@ -112,7 +115,6 @@ void RunRecorder::keep_unrecorded(News&& news) {
 
 /// False when the database failed; what is still unset in `news` then is what has been written.
 bool RunRecorder::record(News& news) {
-    const auto position = reader_.position();
     try {
         if (!database_) connect();
         if (news.ledger) record_ledger();
@@ -124,7 +126,6 @@ bool RunRecorder::record(News& news) {
         if (news.final_digest) record_end(*news.final_digest);
         news.final_digest.reset();
     } catch (const Error& error) {
-        if (news.ledger) reader_.rewind(position);
         database_.reset();
         if (!is_down_) {
             log_warning("{} The run goes on; its rows will follow from the ledger.", error.what());
@@ -150,32 +151,23 @@ void RunRecorder::connect() {
 
 void RunRecorder::record_ledger() {
     for (bool is_more = true; is_more;) {
-        const auto begin = reader_.position();
         server::in_transaction(*database_, [&] {
-            reader_.rewind(begin);
+            reader_.return_to(recorded_);
             int count = 0;
             while (count < kRecordsAtOnce) {
                 const auto next = reader_.next();
                 if (!next) break;
-                if (const auto* commit = std::get_if<LedgerCommit>(&*next)) record_commit(*commit);
-                if (const auto* settled = std::get_if<LedgerSettled>(&*next)) {
-                    record_settled(*settled);
-                }
+                std::visit([this](const auto& what) { record_ledger_record(what); }, *next);
                 ++count;
             }
             is_more = count == kRecordsAtOnce;
         });
+        recorded_ = reader_.place();
     }
 }
 
-void RunRecorder::record_commit(const LedgerCommit& commit) {
-    const auto message = wire::decode(commit.signed_frame);
-    const auto* const body = message ? std::get_if<wire::Commit>(&message->body) : nullptr;
-    if (body == nullptr || message->run != options_.run || message->sender != options_.backbone) {
-        log_error("The ledger holds a record that is no commit of this run's backbone: left out");
-        return;
-    }
-    const CommitRecord& record = body->record;
+void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
+    const CommitRecord& record = commit.record;
     const auto updates = record.step.next().value();
     Samples samples;
     double loss_sum = 0;
@@ -203,22 +195,24 @@ void RunRecorder::record_commit(const LedgerCommit& commit) {
          static_cast<double>(std::bit_cast<float>(record.scalars.learning_rate)),
          record.members.size(), seconds_of(commit.took),
          seconds_of(commit.committed_at.time_since_epoch())});
-    if (record.step < newest_) {
-        // The run went back to an older state and takes its later steps again.
-        database_->execute("delete from dedloc_step where runid = ? and step > ?",
-                           {run_row_, updates});
-    }
-    newest_ = record.step;
-    database_->execute(
-        "update dedloc_step set digest = ? where runid = ? and step = ? and digest = ''",
-        {record.previous_state.hex(), run_row_, record.step.value()});
+    database_->execute("update dedloc_step set digest = ? where runid = ? and step = ?",
+                       {record.previous_state.hex(), run_row_, record.step.value()});
 }
 
-void RunRecorder::record_settled(const LedgerSettled& settled) {
+void RunRecorder::record_ledger_record(const LedgerSettled& settled) {
     database_->execute(
-        "update dedloc_step set digest = ?, members = ?, equal_digests = ? "
-        "where runid = ? and step = ?",
-        {settled.digest.hex(), settled.reported, settled.equal, run_row_, settled.step.value()});
+        "update dedloc_step set members = ?, equal_digests = ? where runid = ? and step = ?",
+        {settled.reported, settled.equal, run_row_, settled.step.value()});
+    if (!settled.digest) return;
+    database_->execute("update dedloc_step set digest = ? where runid = ? and step = ?",
+                       {settled.digest->hex(), run_row_, settled.step.value()});
+}
+
+/// The curve goes on from the generation's step. Contributions to the steps that are void stay: a
+/// quorum had decided them, so their peers are credited for honest work whatever became of it.
+void RunRecorder::record_ledger_record(const SignedGeneration& generation) {
+    database_->execute("delete from dedloc_step where runid = ? and step > ?",
+                       {run_row_, generation.record.step.value()});
 }
 
 void RunRecorder::record_checkpoints() {

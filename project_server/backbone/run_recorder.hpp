@@ -25,7 +25,7 @@ struct RecorderOptions {
     server::DatabaseSettings database;
     std::string run_name;
     RunId run;
-    PeerKey backbone;              ///< whose commits count
+    PeerKey backbone;              ///< the ledger's first view
     std::filesystem::path ledger;  ///< must exist
 };
 
@@ -62,8 +62,10 @@ class RunRecorder {
     bool record(News& news);
     void connect();
     void record_ledger();
-    void record_commit(const LedgerCommit& commit);
-    void record_settled(const LedgerSettled& settled);
+    void record_ledger_record(const LedgerCommit& commit);
+    void record_ledger_record(const LedgerSettled& settled);
+    void record_ledger_record(const SignedGeneration& generation);
+    void record_ledger_record(const Certificate&) {}  // proves a row, makes none
     void record_checkpoints();
     void record_seats(const std::vector<SeatView>& seats);
     void record_end(const Digest& digest);
@@ -74,9 +76,9 @@ class RunRecorder {
 
     // Recorder's thread only.
     LedgerReader reader_;
+    LedgerReader::Place recorded_;  ///< up to here the ledger's rows are written
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
-    StepIndex newest_;          ///< of the commit read last
     bool is_down_ = false;      ///< an outage that the log already tells of
 
     std::mutex mutex_;

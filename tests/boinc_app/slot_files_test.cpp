@@ -78,6 +78,24 @@ TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]
     CHECK(events.news().samples == Samples{16});
 }
 
+TEST_CASE("a new generation takes the lines of void steps from the journal", "[boinc]") {
+    const TemporaryDirectory folder;
+    const auto path = folder.path() / "journal";
+    const PeerKey peer = KeyPair::generate().public_key();
+    ReceiptJournal journal{path, RunId{}, peer};
+    for (const auto& line : lines_until(12)) journal.append(line.step, line.samples);
+    SeatEvents events{peer, journal};
+    action::GenerationBegun begun;
+    begun.generation.record.generation = 1;
+    begun.generation.record.step = StepIndex{7};
+    events.generation_begun(begun);
+    events.generation_begun(begun);
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(7));
+    CHECK(events.news().step == StepIndex{7});
+    journal.append(StepIndex{7}, Samples{107});
+    CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(8));
+}
+
 TEST_CASE("a file is replaced as a whole or stays as it was", "[boinc]") {
     const TemporaryDirectory folder;
     replace_file(folder.path() / "file", bytes_of("old"));

@@ -59,9 +59,12 @@ class PlayedRuntime final : public VolunteerRuntime {
 /// What the backbone saw. Thread: any.
 class Witness final : public net::Host {
   public:
+    void voted(const action::Voted&) override {}
     void committed(const action::Committed& commit) override {
         change([&] { commits_.push_back(commit.record); });
     }
+    void generation_begun(const action::GenerationBegun&) override {}
+    void generation_wanted(const action::GenerationWanted&) override {}
     void settled(const action::Settled& settled) override {
         change([&] { settled_[settled.step] = settled; });
     }
@@ -72,6 +75,7 @@ class Witness final : public net::Host {
         change([&] { finished_ = finished; });
     }
     void refused(const action::Refused& refused) override { failed(refused.reason); }
+    void left(const action::Left&) override {}
     void note(const action::Note&) override {}
     void failed(const std::string& sentence) override {
         change([&] { failure_ = sentence; });
@@ -165,7 +169,8 @@ class LocalBackbone {
     PeerConfig config() const {
         PeerConfig config;
         config.run = wire::run_id(run_);
-        config.coordinator = key_.public_key();
+        config.project = run_.project_key;
+        config.backbone = key_.public_key();
         config.role = Role::kBackbone;
         config.rules.elements = wire::element_count(run_);
         config.rules.target_batch = Samples{run_.target_batch};

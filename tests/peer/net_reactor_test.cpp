@@ -33,10 +33,15 @@ state::LambSettings settings() {
 
 class WatchingHost final : public Host {
   public:
+    void voted(const action::Voted&) override {
+        set([&] { ++votes_; });
+    }
     void committed(const action::Committed& commit) override {
         set([&] { commits_.push_back(commit.record); });
         if (throws_at_commit) throw IoError("the ledger cannot be written");
     }
+    void generation_begun(const action::GenerationBegun&) override {}
+    void generation_wanted(const action::GenerationWanted&) override {}
     void settled(const action::Settled& settled) override {
         set([&] {
             if (settled.equal != settled.reported) ++unequal_;
@@ -50,6 +55,9 @@ class WatchingHost final : public Host {
     }
     void refused(const action::Refused& refused) override {
         set([&] { failure_ = refused.reason; });
+    }
+    void left(const action::Left&) override {
+        set([&] { ++departures_; });
     }
     void note(const action::Note& note) override {
         set([&] { notes_ += note.line + "\n"; });
@@ -75,6 +83,14 @@ class WatchingHost final : public Host {
     bool await_seats(std::size_t count) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, kPatience, [&] { return seats_ == count; });
+    }
+    bool await_departures(int count) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, kPatience, [&] { return departures_ >= count; });
+    }
+    int votes() {
+        const std::lock_guard lock(mutex_);
+        return votes_;
     }
     std::vector<CommitRecord> commits() {
         const std::lock_guard lock(mutex_);
@@ -105,6 +121,8 @@ class WatchingHost final : public Host {
     std::optional<action::Finished> finished_;
     std::size_t seats_ = 0;
     int unequal_ = 0;
+    int votes_ = 0;
+    int departures_ = 0;
     std::string failure_;
     std::string notes_;
 };
@@ -125,16 +143,15 @@ struct Member {
         const bool coordinates = key.public_key() == coordinator;
         PeerConfig config;
         config.run = run_id();
-        config.coordinator = coordinator;
+        config.project = coordinator;  // signs no generation here
+        config.backbone = coordinator;
         config.role = coordinates ? Role::kBackbone : Role::kTrainer;
         config.rules.elements = kElements;
         config.rules.target_batch = Samples{200};
         config.rules.last_step = last_step;
         config.rules.heartbeat = 100ms;
         config.random_seed = 1000 + index;
-        if (coordinates) {
-            config.scalars_of = [](StepIndex step) { return lamb_scalars(settings(), step); };
-        }
+        config.scalars_of = [](StepIndex step) { return lamb_scalars(settings(), step); };
         return config;
     }
 
@@ -177,6 +194,7 @@ TEST_CASE("three trainers and a backbone train over real sockets", "[net][reacto
     }
     const auto commits = swarm.members[0]->host.commits();
     CHECK(commits.size() == 8);
+    CHECK(swarm.members[0]->host.votes() >= 8);
     CHECK(swarm.members[0]->host.unequal() == 0);
 }
 
@@ -193,7 +211,10 @@ TEST_CASE("a member that stops is missed and one that comes late loads the state
     Member& late = swarm.add();
     REQUIRE(late.host.await_commits(3));
     // Away and back, as BOINC's suspend and resume have it.
+    const auto asked = std::chrono::steady_clock::now();
     late.reactor.post(event::LeaveRequested{});
+    REQUIRE(late.host.await_departures(1));
+    CHECK(std::chrono::steady_clock::now() - asked < 1500ms);
     REQUIRE(backbone.host.await_commits(backbone.host.commits().size() + 3));
     const std::size_t before = late.host.commits().size();
     late.reactor.post(event::ReturnRequested{});

@@ -107,6 +107,28 @@ TEST_CASE("frames of every size arrive whole and in order both ways", "[net]") {
     }
 }
 
+TEST_CASE("every frame that has been written is told, and no ping is", "[net]") {
+    auto quick = on_loopback();
+    quick.limits.ping_interval = std::chrono::milliseconds{20};
+    Pair pair(quick, quick);
+    CHECK_FALSE(pair.here_inbox.next<event::FrameWritten>(std::chrono::milliseconds{100}));
+    constexpr std::size_t kFrames = 40;
+    for (std::size_t i = 0; i < kFrames; ++i) {
+        pair.here.send(pair.here_link, frame_of(i * 10'000, i));
+    }
+    for (std::size_t i = 0; i < kFrames; ++i) {
+        const auto written = pair.here_inbox.next<event::FrameWritten>();
+        REQUIRE(written);
+        CHECK(written->link == pair.here_link);
+    }
+    for (std::size_t i = 0; i < kFrames; ++i) {
+        REQUIRE(pair.there_inbox.next<event::FrameReceived>());
+        pair.there.taken(pair.there_link);
+    }
+    CHECK(pair.here_inbox.waiting<event::FrameWritten>() == 0);
+    CHECK(pair.there_inbox.waiting<event::FrameWritten>() == 0);
+}
+
 TEST_CASE("a frame over the receiver's limit ends the link", "[net]") {
     auto options = on_loopback();
     options.limits.frame_bytes = 1000;

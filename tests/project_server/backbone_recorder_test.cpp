@@ -1,8 +1,8 @@
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "peer/wire/message.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
@@ -24,7 +24,7 @@ struct World {
     KeyPair key = KeyPair::generate();
     RunId run{blake2b(bytes_of("run")).bytes};
     std::filesystem::path ledger_path = project.root() / "ledger";
-    LedgerWriter ledger{ledger_path, run};
+    LedgerWriter ledger{ledger_path, {run, key.public_key()}};
     CheckpointStore store{project.root() / "checkpoints", run, 2};
 
     World() {
@@ -40,26 +40,34 @@ struct World {
                 .backbone = key.public_key(),
                 .ledger = ledger_path};
     }
-    void commit(std::uint64_t step, std::vector<CommitLine> members) {
+    /// The next step's.
+    void commit(std::vector<CommitLine> members) {
         CommitRecord record;
-        record.step = StepIndex{step};
+        record.generation = ledger.head().generation;
+        record.step = ledger.head().step;
+        record.previous_record = ledger.head().record;
         record.members = std::move(members);
+        std::ranges::sort(record.members, {}, &CommitLine::peer);
         record.previous_state = digest("state");
         record.scalars.learning_rate = std::bit_cast<std::uint32_t>(0.25F);
-        wire::Message message;
-        message.run = run;
-        message.step = StepIndex{step};
-        message.sender = key.public_key();
-        message.body = wire::Commit{record};
-        ledger.append({.committed_at = WallTime{std::chrono::seconds{1'700'000'000 + step}},
+        const auto seconds = std::chrono::seconds{1'700'000'000 + record.step.value()};
+        ledger.append({.committed_at = WallTime{seconds},
                        .took = std::chrono::milliseconds{1'500},
-                       .signed_frame = *wire::encode(message, key)});
+                       .record = record,
+                       .certificate = Certificate{}});
+    }
+    void begin_generation(std::uint64_t step) {
+        ledger.append(SignedGeneration{.record = {.generation = ledger.head().generation + 1,
+                                                  .step = StepIndex{step},
+                                                  .state = digest("state"),
+                                                  .backbone = key.public_key()},
+                                       .signature = {}});
     }
     void settled(std::uint64_t step, std::uint32_t reported, std::uint32_t equal) {
         ledger.append(LedgerSettled{.step = StepIndex{step},
-                                    .digest = digest("settled"),
                                     .reported = reported,
-                                    .equal = equal});
+                                    .equal = equal,
+                                    .digest = digest("settled")});
     }
     /// Everything that the ledger and the store hold is in the database.
     void record() {
@@ -95,16 +103,19 @@ CommitLine line(int number, std::uint64_t samples, double loss_sum) {
 
 TEST_CASE("the database is brought up to the ledger, once and again", "[server][integration]") {
     World world;
-    world.commit(0, {line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
+    world.commit({line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
     world.settled(1, 3, 2);
-    world.commit(1, {line(1, 5, 20.0)});
+    world.commit({line(1, 5, 20.0)});
+    world.settled(2, 1, 1);
     for (int time = 0; time < 3; ++time) {
         world.record();
         CHECK(
             world.one("select group_concat(step, ' ', samples, ' ', loss, ' ', learning_rate, ' ', "
                       "members, ' ', equal_digests, ' ', seconds order by step) x "
-                      "from dedloc_step") == "1 40 7.5 0.25 3 2 1.5,2 5 4 0.25 1 0 1.5");
+                      "from dedloc_step") == "1 40 7.5 0.25 3 2 1.5,2 5 4 0.25 1 1 1.5");
         CHECK(world.one("select digest x from dedloc_step where step = 1") ==
+              digest("state").hex());
+        CHECK(world.one("select digest x from dedloc_step where step = 2") ==
               digest("settled").hex());
         CHECK(world.one("select group_concat(step, ' ', samples, ' ', loss_sum, ' ', resultid "
                         "order by step, samples) x from dedloc_contribution") ==
@@ -115,37 +126,30 @@ TEST_CASE("the database is brought up to the ledger, once and again", "[server][
 TEST_CASE("a step without a settled record gets its digest from the next commit",
           "[server][integration]") {
     World world;
-    world.commit(0, {line(1, 1, 1.0)});
-    world.commit(1, {line(1, 1, 1.0)});
+    world.commit({line(1, 1, 1.0)});
+    world.commit({line(1, 1, 1.0)});
     world.record();
     CHECK(world.one("select digest x from dedloc_step where step = 1") == digest("state").hex());
 }
 
-TEST_CASE("a run that went back replaces its later steps, but never what is credited",
+TEST_CASE("a new generation replaces the later steps, and what was contributed stays owed",
           "[server][integration]") {
     World world;
-    for (std::uint64_t step = 0; step < 3; ++step) world.commit(step, {line(1, 10, 10.0)});
+    for (int step = 0; step < 4; ++step) world.commit({line(1, 10, 10.0)});
     world.record();
     world.project.database().execute(
-        "update dedloc_contribution set resultid = 7, credit = 5 where step = 2");
-    world.commit(0, {line(1, 20, 10.0)});
-    world.commit(1, {line(1, 20, 10.0)});
-    world.record();
-    CHECK(world.one("select group_concat(step, ' ', samples order by step) x from dedloc_step") ==
-          "1 20,2 20");
-    CHECK(world.one("select group_concat(step, ' ', samples, ' ', credit order by step) x from "
-                    "dedloc_contribution") == "1 20 0,2 10 5,3 10 0");
-}
-
-TEST_CASE("commits that another key signed, or of another run, are left out",
-          "[server][integration]") {
-    World world;
-    const auto own = world.key;
-    world.key = KeyPair::generate();
-    world.commit(0, {line(1, 10, 10.0)});
-    world.key = own;
-    world.record();
-    CHECK(world.one("select count(*) x from dedloc_step") == "0");
+        "update dedloc_contribution set resultid = 7, credit = 5 where step = 3");
+    world.begin_generation(1);
+    world.commit({line(1, 20, 10.0)});
+    world.commit({line(1, 20, 10.0)});
+    for (int time = 0; time < 2; ++time) {
+        world.record();
+        CHECK(world.one("select group_concat(step, ' ', samples order by step) x from "
+                        "dedloc_step") == "1 10,2 20,3 20");
+        // Step 3 was credited as it was, step 4 still will be.
+        CHECK(world.one("select group_concat(step, ' ', samples, ' ', credit order by step) x from "
+                        "dedloc_contribution") == "1 10 0,2 20 0,3 10 5,4 10 0");
+    }
 }
 
 TEST_CASE("seats, checkpoints and the end of the run reach their tables", "[server][integration]") {
@@ -178,8 +182,8 @@ TEST_CASE("an absent database costs the caller nothing and is caught up with whe
     server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
     administrator.execute("rename table dedloc_test.dedloc_step to dedloc_test.away");
     RunRecorder recorder{world.options(), world.store};
-    for (std::uint64_t step = 0; step < 450; ++step) {
-        world.commit(step, {line(1, 10, 10.0)});
+    for (int step = 0; step < 450; ++step) {
+        world.commit({line(1, 10, 10.0)});
         recorder.ledger_has_grown();
     }
     administrator.execute("rename table dedloc_test.away to dedloc_test.dedloc_step");
