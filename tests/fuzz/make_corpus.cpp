@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
+#include "peer/ledger/ledger.hpp"
 #include "peer/net/link_frame.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
@@ -16,6 +17,7 @@
 #include "peer/wire/receipt.hpp"
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/shard.hpp"
+#include "tests/fuzz/histories.hpp"
 #include "tests/peer/wire_samples.hpp"
 
 namespace dedloc::fuzz {
@@ -86,6 +88,22 @@ void write_link_frames(const std::filesystem::path& root) {
     corpus.add("empty_frame", std::move(empty).finish());
 }
 
+void write_ledgers(const std::filesystem::path& root) {
+    const Corpus corpus(root, "ledger");
+    corpus.add("empty", short_ledger({}, false).encode());
+    corpus.add("three_rounds", short_ledger({1, 3, 2}, false).encode());
+    corpus.add("two_generations", short_ledger({2, 2}, true).encode());
+    // What the codec reads, without the file around it.
+    ByteWriter out;
+    ledger::Codec codec(fuzz_trust().run, fuzz_trust().backbone);
+    for (const std::uint8_t count : std::vector<std::uint8_t>{2, 3, 3}) {
+        const CommitRecord record = record_after(codec.head(), count);
+        codec.encode(record, out);
+        codec.encode(certificate_of(record, 2), out);
+    }
+    corpus.add("entries", std::move(out).finish());
+}
+
 void write_receipts(const std::filesystem::path& root) {
     const Corpus corpus(root, "receipt");
     const KeyPair key = tests::test_key();
@@ -153,6 +171,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_messages(root);
     dedloc::fuzz::write_records(root);
     dedloc::fuzz::write_link_frames(root);
+    dedloc::fuzz::write_ledgers(root);
     dedloc::fuzz::write_receipts(root);
     dedloc::fuzz::write_shards(root);
     dedloc::fuzz::write_run_files(root);

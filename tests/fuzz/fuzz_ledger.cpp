@@ -1,0 +1,46 @@
+// Ledgers: the entries as a codec reads them, and whole files, whose proofs are checked too.
+#include <span>
+
+#include "peer/base/check.hpp"
+#include "peer/ledger/ledger.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
+#include "tests/fuzz/histories.hpp"
+
+namespace dedloc::fuzz {
+namespace {
+
+std::vector<ledger::Entry> entries_of(std::span<const std::byte> bytes) {
+    std::vector<ledger::Entry> entries;
+    const ledger::Trust trust = fuzz_trust();
+    ledger::Codec codec(trust.run, trust.backbone);
+    ByteReader in(bytes);
+    while (in.remaining() > 0) {
+        auto entry = codec.decode(in);
+        if (!entry) break;
+        entries.push_back(std::move(*entry));
+    }
+    return entries;
+}
+
+}  // namespace
+
+void run(std::span<const std::byte> input) {
+    const std::vector<ledger::Entry> entries = entries_of(input);
+    ByteWriter out;
+    const ledger::Trust trust = fuzz_trust();
+    ledger::Codec codec(trust.run, trust.backbone);
+    for (const ledger::Entry& entry : entries) {
+        std::visit([&](const auto& value) { codec.encode(value, out); }, entry);
+    }
+    const Buffer again = std::move(out).finish();
+    DEDLOC_CHECK(entries_of(again) == entries, "entries survive the codec", entries.size());
+
+    const auto whole = ledger::Ledger::decode(input, trust);
+    if (!whole) return;
+    whole->check_invariants();
+    const auto copy = ledger::Ledger::decode(whole->encode(), trust);
+    DEDLOC_CHECK(copy.has_value(), "a ledger survives its file");
+    DEDLOC_CHECK(copy->head() == whole->head(), "a ledger's copy ends where it ends");
+}
+
+}  // namespace dedloc::fuzz

@@ -1,0 +1,70 @@
+// A short history with real signatures, for targets and seeds that need one.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "peer/ledger/ledger.hpp"
+#include "peer/membership/quorum.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+namespace dedloc::fuzz {
+
+/// Whose history it is: the backbone has test_key(1), the project test_key(9).
+inline ledger::Trust fuzz_trust() {
+    static const ledger::Trust trust{.run = {},
+                                     .project = tests::test_key(9).public_key(),
+                                     .backbone = tests::test_key(1).public_key()};
+    return trust;
+}
+
+/// The record after `head` in which everybody stays; whose keys are test_key(1) … test_key(count).
+inline CommitRecord record_after(const Head& head, std::uint8_t count) {
+    CommitRecord record;
+    record.generation = head.generation;
+    record.step = head.step;
+    record.previous_record = head.record;
+    record.average.bytes.fill(static_cast<std::byte>(head.step.value()));
+    for (std::uint8_t n = 1; n <= count; ++n) {
+        record.members.push_back({tests::test_key(n).public_key(), Samples{n * 8u}, n * 50.0});
+    }
+    std::sort(record.members.begin(), record.members.end(),
+              [](const CommitLine& a, const CommitLine& b) { return a.peer < b.peer; });
+    record.scalars = {0x3a000000u, 0x3f800000u};
+    return record;
+}
+
+/// Signed by all of test_key(1) … test_key(voters).
+inline Certificate certificate_of(const CommitRecord& record, std::uint8_t voters) {
+    const ledger::Trust trust = fuzz_trust();
+    Certificate certificate{.term = {.number = 1, .coordinator = trust.backbone}, .votes = {}};
+    for (std::uint8_t n = 1; n <= voters; ++n) {
+        const KeyPair key = tests::test_key(n);
+        const auto bytes = vote_bytes(trust.run, certificate.term, digest_of(record));
+        certificate.votes.push_back({key.public_key(), key.sign(bytes)});
+    }
+    std::sort(certificate.votes.begin(), certificate.votes.end(),
+              [](const Vote& a, const Vote& b) { return a.voter < b.voter; });
+    return certificate;
+}
+
+/// `members[i]` peers take part in round i; after the last one the history may begin anew.
+inline ledger::Ledger short_ledger(const std::vector<std::uint8_t>& members, bool begins_anew) {
+    ledger::Ledger ledger(fuzz_trust());
+    std::uint8_t view = 1;
+    for (const std::uint8_t count : members) {
+        const CommitRecord record = record_after(ledger.head(), count);
+        DEDLOC_CHECK(ledger.append(record, certificate_of(record, view)), "a decided record");
+        view = count;
+    }
+    if (!begins_anew) return ledger;
+    SignedGeneration generation;
+    generation.record = {
+        .generation = 1, .step = StepIndex{1}, .state = {}, .backbone = fuzz_trust().backbone};
+    generation.signature =
+        tests::test_key(9).sign(digest_of(fuzz_trust().run, generation.record).bytes);
+    DEDLOC_CHECK(ledger.begin(generation), "the project's generation");
+    return ledger;
+}
+
+}  // namespace dedloc::fuzz
