@@ -26,6 +26,8 @@ void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
     const bool is_same_cut = plan_ && plan_->chunk_elements == plan.chunk_elements;
     const std::uint64_t mix = wire::mix_of(plan);
     const bool is_same_mix = is_same_cut && mix == mix_;
+    std::vector<PeerKey> former;
+    for (const std::uint32_t k : owner_) former.push_back(plan_->members[k].peer);
     own_index_ = index_of(plan, self_);
     DEDLOC_CHECK(own_index_ < plan.members.size(), "a plan is followed by its members");
     DEDLOC_CHECK(plan.elements == elements_, "a plan is about the whole vector", plan.elements);
@@ -48,7 +50,11 @@ void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (!is_mine(c)) continue;
         reduce(c);
-        if (has_average_[c]) offer(c);  // its former reducer may not have given it to all
+        // Its former reducer may not have given it to all, and who was to reduce it has not taken
+        // it from us.
+        const bool is_new = c >= former.size() || former[c] != self_;
+        if (has_average_[c] && is_new) is_offered_[c] = false;
+        if (has_average_[c]) offer(c);
     }
     replay_early();
 }
@@ -196,6 +202,14 @@ bool Reduction::place_average(const wire::Chunk& chunk) {
 /// Its sender may have a plan that we are about to get.
 void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
     Early& early = early_[from];
+    const auto is_same = [&](const wire::Chunk& other) {
+        return other.phase == chunk.phase && other.mix == chunk.mix && other.chunk == chunk.chunk &&
+               other.chunk_elements == chunk.chunk_elements;
+    };
+    if (std::any_of(early.chunks.begin(), early.chunks.end(), is_same)) {
+        ++ignored_;
+        return;
+    }
     early.elements += chunk.elements.size();
     early.chunks.push_back(std::move(chunk));
     while (early.elements > 2 * elements_) {

@@ -1,0 +1,256 @@
+// The data of a round and its plans, without a network.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/round/plan_maker.hpp"
+#include "peer/round/reduction.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+PeerKey key_of(std::size_t k) {
+    PeerKey key;
+    key.bytes.fill(static_cast<std::byte>(k + 1));
+    return key;
+}
+
+/// A round of a few members in memory; chunks fly in any order, some twice.
+class Exchange {
+  public:
+    Exchange(std::uint64_t seed, std::uint64_t elements, std::size_t members)
+        : random_(seed), rules_({.elements = elements, .target_batch = {}, .last_step = {}}) {
+        for (std::size_t k = 0; k < members; ++k) add(k);
+        const auto planned =
+            make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_);
+        REQUIRE(planned);
+        follow(planned->plan);
+    }
+
+    void follow(const wire::Plan& plan) {
+        plan_ = plan;
+        for (const wire::PlanMember& member : plan.members) {
+            reductions_.try_emplace(member.peer, rules_.elements, member.peer)
+                .first->second.follow(plan, contributions_.at(member.peer));
+        }
+    }
+
+    /// Members that are gone take what they still have with them.
+    bool amend(const std::set<PeerKey>& gone, const std::set<PeerKey>& demoted) {
+        const auto amended = amend_plan(plan_, seats_, gone, demoted);
+        if (!amended) return false;
+        for (const PeerKey& peer : gone) {
+            reductions_.erase(peer);
+            seats_.erase(peer);
+        }
+        std::erase_if(flying_, [&](const Flight& flight) {
+            return gone.contains(flight.from) || gone.contains(flight.to);
+        });
+        follow(*amended);
+        return true;
+    }
+
+    /// One chunk set out or arrives. False when nothing is left to move.
+    bool move() {
+        if (random_.below(2) == 0 && launch()) return true;
+        if (land()) return true;
+        return launch();
+    }
+
+    void finish() {
+        while (move()) {
+        }
+    }
+
+    void require_reference() const {
+        FloatVector mean(rules_.elements);
+        std::uint64_t samples = 0;
+        bool is_first = true;
+        for (const wire::PlanMember& member : plan_.members) {
+            if (member.samples == Samples{0}) continue;
+            samples += member.samples.value();
+            const FloatVector& sum = *contributions_.at(member.peer).sum;
+            for (std::size_t i = 0; i < mean.size(); ++i) {
+                mean[i] = is_first ? sum[i] : mean[i] + sum[i];
+            }
+            is_first = false;
+        }
+        for (float& x : mean) x = x / static_cast<float>(samples);
+        for (const wire::PlanMember& member : plan_.members) {
+            const Reduction& reduction = reductions_.at(member.peer);
+            reduction.check_invariants();
+            REQUIRE(reduction.is_reduced());
+            REQUIRE(reduction.is_complete());
+            REQUIRE(reduction.missing_senders().empty());
+            REQUIRE(reduction.missing_reducers().empty());
+            if (member.receives) REQUIRE(*reduction.average() == mean);
+        }
+    }
+
+    Reduction& reduction(const PeerKey& peer) { return reductions_.at(peer); }
+    const wire::Plan& plan() const { return plan_; }
+    std::uint64_t moved() const { return moved_; }
+
+  private:
+    struct Flight {
+        PeerKey from, to;
+        wire::Chunk chunk;
+    };
+
+    void add(std::size_t k) {
+        // Contributors, aggregators that want nothing, and one that cannot be dialled.
+        const Samples samples{k == 0 ? 8 : random_.below(3) * 8};
+        const bool receives = k == 0 || samples > Samples{0} || random_.below(2) == 0;
+        const bool is_reachable = k == 0 || random_.below(4) != 0;
+        wire::Join join{.term = {},
+                        .freeze = static_cast<std::uint32_t>(random_.below(3)),
+                        .samples = samples,
+                        .receives = receives,
+                        .state = {},
+                        .upload_bytes_per_second = 100'000 * (1 + random_.below(50)),
+                        .download_bytes_per_second = 100'000 * (1 + random_.below(50))};
+        seats_[key_of(k)] = {
+            .join = join,
+            .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(is_reachable ? 1 + k : 0)}};
+        auto sum = std::make_shared<FloatVector>(rules_.elements);
+        for (float& x : *sum) x = static_cast<float>(random_.uniform() - 0.5) * 1e3f;
+        contributions_[key_of(k)] = {.samples = samples,
+                                     .loss_sum = 0,
+                                     .is_finite = true,
+                                     .sum = samples == Samples{0} ? nullptr : std::move(sum)};
+    }
+
+    bool launch() {
+        std::vector<std::pair<PeerKey, PeerKey>> pairs;
+        for (const auto& [from, reduction] : reductions_) {
+            for (const auto& [to, other] : reductions_) {
+                if (from != to && reduction.has_next(to)) pairs.emplace_back(from, to);
+            }
+        }
+        if (pairs.empty()) return false;
+        const auto& [from, to] = pairs[random_.below(pairs.size())];
+        const auto due = reductions_.at(from).next(to);
+        REQUIRE(due);
+        flying_.push_back({from, to, reductions_.at(from).body(*due)});
+        return true;
+    }
+
+    bool land() {
+        if (flying_.empty()) return false;
+        std::swap(flying_[random_.below(flying_.size())], flying_.back());
+        const Flight flight = flying_.back();
+        if (random_.below(8) != 0) flying_.pop_back();
+        reductions_.at(flight.to).take(flight.from, flight.chunk);
+        ++moved_;
+        return true;
+    }
+
+    Random random_;
+    const RoundRules rules_;
+    std::map<PeerKey, Seat> seats_;
+    std::map<PeerKey, Contribution> contributions_;
+    std::map<PeerKey, Reduction> reductions_;
+    wire::Plan plan_;
+    std::vector<Flight> flying_;
+    std::uint64_t moved_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("an all-reduce sums in member order whatever arrives first", "[averaging][property]") {
+    Random random{2};
+    for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+        INFO("seed " << seed);
+        Exchange exchange{seed, 1 + random.below(seed % 10 == 0 ? 200'000 : 5'000),
+                          1 + random.below(6)};
+        exchange.finish();
+        exchange.require_reference();
+    }
+}
+
+TEST_CASE("a plan amended at any moment ends in the mean of who is left", "[averaging][property]") {
+    Random random{3};
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        INFO("seed " << seed);
+        Exchange exchange{seed, 1 + random.below(5'000), 3 + random.below(4)};
+        for (int amendment = 0; amendment < 2; ++amendment) {
+            const auto moves = random.below(200);
+            for (std::uint64_t i = 0; i < moves; ++i) exchange.move();
+            const auto& members = exchange.plan().members;
+            const PeerKey victim = members[random.below(members.size())].peer;
+            if (victim == key_of(0)) continue;
+            const bool is_lost = random.below(2) == 0;
+            exchange.amend(is_lost ? std::set{victim} : std::set<PeerKey>{},
+                           is_lost ? std::set<PeerKey>{} : std::set{victim});
+        }
+        exchange.finish();
+        exchange.require_reference();
+    }
+}
+
+TEST_CASE("a link that was lost gets everything again and nothing counts twice",
+          "[averaging][property]") {
+    Random random{4};
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        INFO("seed " << seed);
+        Exchange exchange{seed, 1 + random.below(3'000), 2 + random.below(4)};
+        const auto moves = random.below(100);
+        for (std::uint64_t i = 0; i < moves; ++i) exchange.move();
+        const auto& members = exchange.plan().members;
+        const PeerKey one = members[random.below(members.size())].peer;
+        for (const wire::PlanMember& member : members) {
+            exchange.reduction(member.peer).link_lost(one);
+        }
+        exchange.finish();
+        exchange.require_reference();
+    }
+}
+
+TEST_CASE("moving the chunks of a lost aggregator keeps every average that has arrived",
+          "[averaging]") {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        INFO("seed " << seed);
+        Exchange exchange{seed, 20'000, 6};
+        for (const wire::PlanMember& member : std::vector(exchange.plan().members)) {
+            if (member.samples != Samples{0} || member.peer == key_of(0)) continue;
+            exchange.finish();
+            const auto before = exchange.plan();
+            REQUIRE(exchange.amend({member.peer}, {}));
+            REQUIRE(wire::mix_of(before) == wire::mix_of(exchange.plan()));
+            // Whoever had the whole average still has it.
+            for (const wire::PlanMember& left : exchange.plan().members) {
+                if (left.receives) REQUIRE(exchange.reduction(left.peer).is_complete());
+            }
+        }
+    }
+}
+
+TEST_CASE("chunks that cannot be right never become part of an average", "[averaging]") {
+    Exchange exchange{7, 3'000, 4};
+    const wire::Plan plan = exchange.plan();
+    Reduction& member = exchange.reduction(key_of(0));
+    const wire::Chunk good{.phase = wire::Phase::kGather,
+                           .mix = wire::mix_of(plan),
+                           .chunk = 0,
+                           .chunk_elements = plan.chunk_elements,
+                           .elements = FloatVector(plan.chunk_elements, 1e9f)};
+    const auto give = [&](auto change) {
+        wire::Chunk chunk = good;
+        change(chunk);
+        member.take(key_of(1), std::move(chunk));
+        member.take(key_of(9), good);  // no member
+    };
+    give([](auto& c) { c.mix ^= 1; });
+    give([](auto& c) { c.chunk_elements /= 2; });
+    give([](auto& c) { c.chunk = 1u << 20; });
+    give([](auto& c) { c.elements.resize(1); });
+    give([](auto& c) { c.phase = wire::Phase::kScatter; });
+    exchange.finish();
+    exchange.require_reference();
+}
