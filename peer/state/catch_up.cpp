@@ -352,6 +352,7 @@ void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& lea
                        round::Outbox& out) {
     if (!download_ || leaf.root != download_->tree().root) return;
     const Download::Outcome outcome = download_->received(now, from, leaf.leaf, leaf.data);
+    if (outcome == Download::Outcome::kVerified && asked_.contains(from)) asked_[from] = 0;
     if (outcome == Download::Outcome::kLie) lie(now, from, leaf.leaf, out);
     if (outcome == Download::Outcome::kGone) download_->drop_donor(from);
     go_on(now, out);

@@ -169,7 +169,8 @@ class CatchUp {
     bool knows_own_state_ = false;  ///< own_.state holds; false after an update not yet reported
     bool distrusts_own_ = false;    ///< the own leaves did not lead to the promised digest
 
-    std::set<PeerKey> asked_;          ///< in this fetch: whose offers are taken
+    /// In this fetch, so whose offers are taken; and how often since it last sent something right.
+    std::map<PeerKey, std::uint32_t> asked_;
     std::set<PeerKey> awaited_;        ///< of the last asking, who has not answered
     std::map<PeerKey, Offer> offers_;  ///< answers that are not in use (yet)
     std::set<PeerKey> givers_;         ///< have offered what is being fetched

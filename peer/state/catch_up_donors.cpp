@@ -27,11 +27,14 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
 
 std::vector<PeerKey> CatchUp::pick_donors() {
     const StepIndex wanted = bytes_ ? target_.step : newest().step;
-    using Ranked = std::tuple<bool, bool, std::uint64_t, PeerKey>;
+    // Who was asked in vain comes last, so that no crowd of mute ones hides the one who would give.
+    using Ranked = std::tuple<std::uint32_t, bool, bool, std::uint64_t, PeerKey>;
     std::vector<Ranked> ranked;
     for (const DonorCandidate& c : candidates_()) {
         if (!could_give(c)) continue;
-        ranked.emplace_back(c.is_coordinator, c.step != wanted, random_.next(), c.peer);
+        const auto asked = asked_.find(c.peer);
+        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, c.is_coordinator,
+                            c.step != wanted, random_.next(), c.peer);
     }
     std::sort(ranked.begin(), ranked.end());
     const std::size_t room = kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
@@ -52,7 +55,7 @@ void CatchUp::ask(TimePoint now, round::Outbox& out) {
     const bool is_round = mode_ == Mode::kRounds;
     const StepIndex step = is_round ? own_.step : bytes_ ? target_.step : newest().step;
     for (const PeerKey& peer : picked) {
-        asked_.insert(peer);
+        ++asked_[peer];
         awaited_.insert(peer);
         out.send(peer, step, wire::StateQuery{.has_state = is_round});
     }

@@ -109,6 +109,12 @@ Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::ui
         donor.since = now;
     }
     if (has_[leaf]) return Outcome::kIgnored;
+    // Who owes it and was overtaken is at least so slow.
+    for (auto& [peer, donor] : donors_) {
+        const bool owes =
+            std::find(donor.asked.begin(), donor.asked.end(), leaf) != donor.asked.end();
+        if (owes) donor.pace = std::max(donor.pace, now - donor.since);
+    }
     if (data.size() != leaf_size(leaf) || leaf_digest(data) != tree_.leaves[leaf]) {
         return is_donor ? Outcome::kLie : Outcome::kIgnored;
     }
@@ -125,22 +131,28 @@ void Download::ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32
     out.send(peer, tree_.step, wire::LeafRequest{.root = tree_.root, .leaf = leaf});
 }
 
+Duration Download::expected(TimePoint now, const Donor& donor, std::size_t position) {
+    const Duration waiting = donor.asked.empty() ? Duration{0} : now - donor.since;
+    return std::max(donor.pace, waiting) * static_cast<int>(position + 1);
+}
+
 bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round::Outbox& out) {
-    const Duration own_pace = donor.pace == Duration{0} ? kLook : donor.pace;
-    Duration longest = kSlower * own_pace * static_cast<int>(donor.asked.size() + 1);
-    std::optional<std::uint32_t> slowest;
+    std::map<std::uint32_t, Duration> arrivals;  // of leaves that others owe, at the earliest
     for (const auto& [other, theirs] : donors_) {
-        if (other == peer) continue;
-        const Duration pace = std::max(theirs.pace, now - theirs.since);
         for (std::size_t k = 0; k < theirs.asked.size(); ++k) {
-            const Duration expected = pace * static_cast<int>(k + 1);
-            if (askers_[theirs.asked[k]] > 1 || expected <= longest) continue;
-            longest = expected;
-            slowest = theirs.asked[k];
+            const Duration time = other == peer ? Duration{0} : expected(now, theirs, k);
+            const auto [entry, is_new] = arrivals.try_emplace(theirs.asked[k], time);
+            entry->second = std::min(entry->second, time);
         }
     }
-    if (!slowest) return false;
-    ask(now, peer, donor, *slowest, out);
+    const auto last = std::max_element(arrivals.begin(), arrivals.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+    if (last == arrivals.end()) return false;
+    const std::size_t position = donor.asked.size();
+    const Duration here =
+        std::max(expected(now, donor, position), donor.pace == Duration{0} ? kLook : Duration{0});
+    if (last->second <= kSlower * here) return false;
+    ask(now, peer, donor, last->first, out);
     return true;
 }
 

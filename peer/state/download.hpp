@@ -84,6 +84,9 @@ class Download {
     void mark(std::uint32_t leaf);
     void ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf,
              round::Outbox& out);
+    /// How long until the donor's answer at this position of its queue.
+    static Duration expected(TimePoint now, const Donor& donor, std::size_t position);
+    /// Asks for the leaf that the others need longest for, if `donor` is much faster.
     bool ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round::Outbox& out);
 
     Tree tree_;

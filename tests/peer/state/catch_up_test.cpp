@@ -1,0 +1,410 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <numeric>
+#include <set>
+
+#include "tests/peer/state/transfer_world.hpp"
+
+namespace {
+
+using namespace dedloc;
+using namespace dedloc::test;
+
+constexpr std::uint64_t kLeafElements = 65'536;  // 12 N bytes: three leaves
+const StepIndex k5{5};
+
+StepIndex plus(StepIndex step, std::uint64_t more) {
+    return StepIndex{step.value() + more};
+}
+
+std::uint64_t leaves_sent(const TransferWorld& world) {
+    std::uint64_t sum = 0;
+    for (const auto& member : world.members) sum += member->leaves_sent;
+    return sum;
+}
+
+std::vector<std::uint64_t> seeds() {
+    if (const char* one = std::getenv("DEDLOC_SEED")) return {std::strtoull(one, nullptr, 0)};
+    std::vector<std::uint64_t> all(100);
+    std::iota(all.begin(), all.end(), std::uint64_t{1});
+    return all;
+}
+
+/// Makes it die, fall silent, or lie about leaves and offers, or none of these.
+void spoil(Member& member, Random& random, std::uint64_t seed) {
+    if (random.below(3) == 0) member.messages_left = random.below(30);
+    if (random.below(6) == 0) member.is_mute = true;
+    Random dice{seed, random.next()};
+    if (random.below(4) == 0) {
+        member.tamper = [dice](wire::Leaf& leaf) mutable {
+            if (dice.below(3) != 0 || leaf.data.empty()) return;
+            const std::uint64_t what = dice.below(3);
+            if (what == 0) leaf.data[dice.below(leaf.data.size())] ^= std::byte{16};
+            if (what == 1) leaf.data.resize(dice.below(leaf.data.size()));
+            if (what == 2) leaf.leaf = static_cast<std::uint32_t>(dice.below(30));
+        };
+    }
+    if (random.below(4) == 0) {
+        member.twist = [dice](wire::Body& body) mutable {
+            const std::uint64_t what = dice.below(4);
+            if (auto* state = std::get_if<wire::StateOffer>(&body)) {
+                if (what == 0) state->leaves[0].bytes[0] ^= std::byte{1};
+                if (what == 1) state->leaves.pop_back();
+                if (what == 2) state->record.reset();
+            }
+            if (auto* round = std::get_if<wire::RoundOffer>(&body)) {
+                if (what == 0) round->leaves[0].bytes[0] ^= std::byte{1};
+                if (what == 1) round->certificate.term.number = 0;
+                if (what == 2) round->record.members.push_back({});
+            }
+        };
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a newcomer fetches from three donors at once, each giving a share", "[state]") {
+    TransferWorld world{20 * kLeafElements, 1};
+    for (int i = 0; i < 3; ++i) world.add_member(k5);
+    world.add_member(k5, true).bytes_per_second = 1;  // the coordinator has other things to do
+    world.members[3]->own.has_state = false;
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(10s));
+    CHECK(*world.own_bytes == *world.history.state(k5));
+    for (int i = 0; i < 3; ++i) CHECK(world.members[i]->leaves_sent >= 18);
+    CHECK(world.members[3]->queries == 0);
+    CHECK(leaves_sent(world) <= 60 + 3);
+    const double alone = 12.0 * 20 * kLeafElements / 10e6;
+    CHECK(std::chrono::duration<double>(world.now.time_since_epoch()).count() < alone / 3 + 0.2);
+    CHECK(world.loads.size() == 1);
+}
+
+TEST_CASE("a coordinator is asked only when fewer than four others can give", "[state]") {
+    for (const int others : {0, 1, 3, 4, 6}) {
+        TransferWorld world{100, 2};
+        world.add_member(k5, true);
+        for (int i = 0; i < others; ++i) world.add_member(k5);
+        world.aim_at(k5);
+        REQUIRE(world.run_until_current(10s));
+        CHECK(world.members[0]->queries == (others < 4 ? 1 : 0));
+        std::uint64_t asked = 0;
+        for (const auto& member : world.members) asked += member->queries;
+        CHECK(asked == static_cast<std::uint64_t>(std::min(4, others + 1)));
+    }
+}
+
+TEST_CASE("slow donors do not hold up the end", "[state]") {
+    TransferWorld world{20 * kLeafElements, 3};
+    world.add_member(k5);
+    world.add_member(k5).bytes_per_second = 100e3;
+    world.add_member(k5).bytes_per_second = 50e3;
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(60s));
+    const double alone = 12.0 * 20 * kLeafElements / 10e6;
+    const double took = std::chrono::duration<double>(world.now.time_since_epoch()).count();
+    CHECK(took < 1.3 * alone + 0.2);
+    CHECK(world.notes.empty());
+}
+
+TEST_CASE("a lying donor is dropped, named, and not asked again", "[state]") {
+    TransferWorld world{20 * kLeafElements, 4};
+    for (int i = 0; i < 3; ++i) world.add_member(k5);
+    Member& liar = *world.members[1];
+    liar.tamper = [](wire::Leaf& leaf) { leaf.data.back() ^= std::byte{1}; };
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(10s));
+    CHECK(world.has_note(liar.key.brief() + " sends a leaf"));
+    CHECK(liar.queries == 1);
+    CHECK(liar.requests == 8);
+    CHECK(*world.own_bytes == *world.history.state(k5));
+}
+
+TEST_CASE("leaves of wrong sizes are lies, whatever they hold", "[state]") {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{262'143}}) {
+        TransferWorld world{2 * kLeafElements, 4};
+        world.add_member(k5);
+        Member& liar = world.add_member(k5);
+        liar.tamper = [size](wire::Leaf& leaf) { leaf.data.resize(size); };
+        world.aim_at(k5);
+        REQUIRE(world.run_until_current(10s));
+        CHECK(world.has_note(liar.key.brief()));
+    }
+}
+
+TEST_CASE("a state is fetched although a donor dies, wherever that is", "[state]") {
+    for (const bool is_lone : {false, true}) {
+        for (std::uint64_t point = 0; point < 14; ++point) {
+            INFO("dies after " << point << " messages, lone " << is_lone);
+            TransferWorld world{4 * kLeafElements, 5 + point};
+            world.add_member(k5).messages_left = point;
+            if (!is_lone) world.add_member(k5);
+            world.aim_at(k5);
+            if (is_lone) {
+                (void)world.run_until([&] { return !world.members[0]->is_alive; }, 5s);
+                world.add_member(k5);
+            }
+            REQUIRE(world.run_until_current(60s));
+            CHECK(*world.own_bytes == *world.history.state(k5));
+            CHECK(leaves_sent(world) <= 12 + 8 + 4);
+        }
+    }
+}
+
+TEST_CASE("a fetch goes on where it was cut when all donors are replaced", "[state]") {
+    TransferWorld world{20 * kLeafElements, 6};
+    for (int i = 0; i < 2; ++i) world.add_member(k5);
+    world.aim_at(k5);
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.5; }, 10s));
+    for (int i = 0; i < 2; ++i) world.kill(*world.members[i], false);
+    REQUIRE_FALSE(world.run_until_current(120s));
+    const double kept = world.catch_up->fraction();
+    CHECK(kept > 0.5);
+    CHECK(kept < 1);
+    for (int i = 0; i < 2; ++i) world.add_member(k5);
+    REQUIRE(world.run_until_current(10s));
+    CHECK(world.members[2]->leaves_sent + world.members[3]->leaves_sent <= 30 + 3);
+    CHECK(*world.own_bytes == *world.history.state(k5));
+}
+
+TEST_CASE("many who answer nothing do not hide the one who would give", "[state]") {
+    TransferWorld world{1'000, 21};
+    for (int i = 0; i < 8; ++i) world.add_member(k5).is_mute = true;
+    world.add_member(k5, true);
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(3 * world.rules.silence));
+}
+
+TEST_CASE("a donor that takes requests and sends nothing is replaced in time", "[state]") {
+    TransferWorld world{4 * kLeafElements, 7};
+    Member& mute = world.add_member(k5);
+    world.add_member(k5).bytes_per_second = 1e6;
+    world.aim_at(k5);
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0; }, 10s));
+    mute.is_mute = true;
+    REQUIRE(world.run_until_current(20s));
+    CHECK(mute.is_alive);
+}
+
+TEST_CASE("what is equal in a newer state is kept when donors have moved on", "[state]") {
+    TransferWorld world{20 * kLeafElements, 8, 10};  // a tenth of the leaves changes a step
+    for (int i = 0; i < 2; ++i) world.add_member(k5);
+    world.aim_at(k5);
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.5; }, 10s));
+    world.advance();
+    for (const auto& member : world.members) member->donor.reset();  // forgets its snapshots
+    REQUIRE(world.run_until_current(30s));
+    CHECK(world.own.step == plus(k5, 1));
+    CHECK(world.loads.size() == 1);
+    CHECK(leaves_sent(world) <= 60 + 6 + 16 + 4);  // changed ones, and empty ones
+}
+
+TEST_CASE("a snapshot stays while newer steps go on, then rounds catch up", "[state]") {
+    TransferWorld world{20 * kLeafElements, 9};
+    for (int i = 0; i < 2; ++i) world.add_member(k5);
+    world.aim_at(k5);
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.3; }, 10s));
+    world.advance();
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.6; }, 10s));
+    world.advance();
+    REQUIRE(world.run_until_current(30s));
+    CHECK(world.own.step == plus(k5, 2));
+    REQUIRE(world.loads.size() == 1);
+    CHECK(world.loads[0].step == k5);
+    CHECK(world.rounds == std::vector<StepIndex>{k5, plus(k5, 1)});
+}
+
+TEST_CASE("one who is behind catches up by rounds, and by a state beyond what is kept", "[state]") {
+    constexpr std::uint32_t kKept = 4;
+    for (std::uint64_t behind = 1; behind <= kKept + 2; ++behind) {
+        INFO(behind << " steps behind");
+        TransferWorld world{3 * kLeafElements + 1, 10, 1, kKept};
+        for (int i = 0; i < 3; ++i) world.add_member(plus(k5, behind));
+        world.start_at(k5);
+        world.aim_at(plus(k5, behind));
+        REQUIRE(world.run_until_current(30s));
+        CHECK(world.own.step == plus(k5, behind));
+        CHECK(world.rounds.size() == (behind <= kKept ? behind : 0));
+        CHECK(world.loads.size() == (behind <= kKept ? 0 : 1));
+        CHECK(world.now.time_since_epoch() < 2s);
+    }
+}
+
+TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]") {
+    TransferWorld world{kLeafElements, 11, 1, 3};
+    for (int i = 0; i < 3; ++i) {
+        Member& member = world.add_member(plus(k5, 2));
+        member.donor.begin(0, StepIndex{0});  // has joined just now: no rounds
+        member.donor.decided(world.history.record(plus(k5, 1)));
+    }
+    world.start_at(k5);
+    world.aim_at(plus(k5, 2));
+    REQUIRE(world.run_until_current(30s));
+    CHECK(world.rounds.empty());
+    CHECK(world.loads.size() == 1);
+    CHECK(world.now.time_since_epoch() < 2s);
+}
+
+TEST_CASE("a round's donor may die wherever it likes", "[state]") {
+    for (std::uint64_t point = 0; point < 10; ++point) {
+        INFO("dies after " << point << " messages");
+        TransferWorld world{3 * kLeafElements, 12 + point, 1, 3};
+        world.add_member(plus(k5, 3)).messages_left = point;
+        world.add_member(plus(k5, 3));
+        world.start_at(k5);
+        world.aim_at(plus(k5, 3));
+        REQUIRE(world.run_until_current(60s));
+        CHECK(world.rounds.size() == 3);
+    }
+}
+
+TEST_CASE("a lying donor of a round is dropped, and the average is the decided one", "[state]") {
+    TransferWorld world{3 * kLeafElements, 13, 1, 3};
+    for (int i = 0; i < 2; ++i) world.add_member(plus(k5, 3));
+    world.members[0]->tamper = [](wire::Leaf& leaf) { leaf.data[0] ^= std::byte{4}; };
+    world.start_at(k5);
+    world.aim_at(plus(k5, 3));
+    REQUIRE(world.run_until_current(30s));
+    CHECK(world.rounds.size() == 3);
+    CHECK(world.has_note(world.members[0]->key.brief()));
+}
+
+TEST_CASE("a damaged member fetches only the leaves that differ", "[state]") {
+    TransferWorld world{20 * kLeafElements, 14};
+    for (int i = 0; i < 3; ++i) world.add_member(k5);
+    world.start_at(k5, {7, 31});
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(10s));
+    CHECK(leaves_sent(world) == 2);
+    CHECK(world.has_note("2 of 60 leaves of the own state of step 5 differ, the first is leaf 7"));
+    CHECK(*world.own_bytes == *world.history.state(k5));
+}
+
+TEST_CASE("a refused state is fetched again, and then without the own leaves", "[state]") {
+    TransferWorld world{4 * kLeafElements, 15};
+    for (int i = 0; i < 2; ++i) world.add_member(k5);
+    world.start_at(k5, {3});
+    world.refuse_loads = 1;
+    world.aim_at(k5);
+    REQUIRE(world.run_until_current(20s));
+    CHECK(world.loads.size() == 2);
+    CHECK(leaves_sent(world) >= 1 + 12);
+}
+
+TEST_CASE("states of all sizes are fetched whole", "[state]") {
+    for (const std::uint64_t elements : {1u, 2u, 21'845u, 21'846u, 43'690u, 43'691u, 65'535u,
+                                         65'536u, 65'537u, 87'382u, 300'001u}) {
+        INFO(elements << " elements");
+        TransferWorld world{elements, elements};
+        for (int i = 0; i < 3; ++i) world.add_member(k5);
+        world.aim_at(k5);
+        REQUIRE(world.run_until_current(10s));
+        CHECK(*world.own_bytes == *world.history.state(k5));
+        world.advance();
+        REQUIRE(world.run_until_current(10s));
+        CHECK(world.rounds == std::vector<StepIndex>{k5});
+    }
+}
+
+TEST_CASE("the first state of a generation is taken without a record", "[state]") {
+    TransferWorld world{1'000, 16};
+    world.add_member(StepIndex{0});
+    world.aim_at(StepIndex{0});
+    REQUIRE(world.run_until_current(10s));
+    CHECK_FALSE(world.catch_up->loading_record().has_value());
+    CHECK(world.own.record == History::origin());
+}
+
+TEST_CASE("an offer that is ahead of the aim waits for it", "[state]") {
+    TransferWorld world{1'000, 17};
+    Member& donor = world.add_member(k5);
+    world.aim_at(k5);
+    donor.own.step = plus(k5, 1);
+    donor.own.state = world.history.state_digest(donor.own.step);
+    donor.donor.keep(world.history.record(k5), History::certificate(), world.history.average(k5));
+    REQUIRE_FALSE(world.run_until_current(500ms));
+    CHECK(world.loads.empty());
+    world.aim_at(plus(k5, 1));
+    REQUIRE(world.run_until_current(200ms));
+    CHECK(world.loads.size() == 1);
+}
+
+TEST_CASE("who asks while an update is applied is answered right after it", "[state]") {
+    TransferWorld world{1'000, 18};
+    Member& donor = world.add_member(k5);
+    world.aim_at(k5);
+    donor.own.has_state = false;
+    world.later(300ms, [&] {
+        donor.own.has_state = true;
+        world.advance();
+    });
+    REQUIRE(world.run_until_current(2s));
+    CHECK(world.own.step == plus(k5, 1));
+}
+
+TEST_CASE("a higher generation ends what is under way", "[state]") {
+    TransferWorld world{20 * kLeafElements, 19};
+    world.add_member(k5);
+    world.aim_at(k5);
+    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.2; }, 10s));
+    round::Outbox out;
+    state::Target target{.generation = 3, .step = k5, .state = {}, .record = {}};
+    world.catch_up->aim(world.now, target, out);
+    CHECK_FALSE(world.catch_up->is_active());
+    target.generation = 2;
+    world.catch_up->aim(world.now, target, out);
+    world.catch_up->check_invariants();
+    CHECK(world.catch_up->next_deadline() == kNever);
+}
+
+TEST_CASE("offers that are not the coordinator's are noted and not used", "[state]") {
+    const std::vector<std::function<void(wire::StateOffer&)>> twists{
+        [](wire::StateOffer& o) { o.leaves[1].bytes[0] ^= std::byte{1}; },
+        [](wire::StateOffer& o) { o.leaves.pop_back(); },
+        [](wire::StateOffer& o) { o.bytes += 12; },
+        [](wire::StateOffer& o) { o.record.reset(); },
+        [](wire::StateOffer& o) { o.record->members.push_back({}); },
+    };
+    for (const auto& twist : twists) {
+        TransferWorld world{kLeafElements, 20};
+        Member& member = world.add_member(k5);
+        member.twist = [&](wire::Body& body) { twist(std::get<wire::StateOffer>(body)); };
+        world.aim_at(k5);
+        REQUIRE_FALSE(world.run_until_current(20s));
+        CHECK(world.has_note(member.key.brief() + " offers a state of"));
+        CHECK(member.requests == 0);
+        member.twist = nullptr;
+        REQUIRE(world.run_until_current(20s));
+    }
+}
+
+TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded", "[state]") {
+    for (const std::uint64_t seed : seeds()) {
+        INFO("replay: DEDLOC_SEED=" << seed);
+        Random random{seed, 77};
+        TransferWorld world{1 + random.below(2 * kLeafElements), seed,
+                            1 + static_cast<std::uint32_t>(random.below(4)),
+                            static_cast<std::uint32_t>(random.below(4))};
+        const StepIndex start = plus(k5, random.below(5));
+        const std::uint64_t own = random.below(4);
+        if (own == 0) world.start_at(start, {0});
+        if (own == 1) world.start_at(plus(k5, random.below(start.value() - 4)));
+        const std::uint64_t count = 2 + random.below(5);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            Member& member = world.add_member(start, i == 0);
+            member.bytes_per_second = 50e3 + random.uniform() * 10e6;
+            member.latency = std::chrono::milliseconds{1 + random.below(200)};
+            if (i > 0) spoil(member, random, seed);  // the coordinator stays
+        }
+        world.aim_at(start);
+        for (std::uint64_t i = random.below(4); i > 0; --i) {
+            world.later(std::chrono::milliseconds{random.below(4'000)}, [&] { world.advance(); });
+        }
+        (void)world.run_until([] { return false; }, 5s);
+        REQUIRE(world.run_until_current(300s));
+        CHECK(*world.own_bytes == *world.history.state(world.own.step));
+        for (const action::Load& load : world.loads) {
+            CHECK(world.aimed.contains({load.step, load.digest}));
+        }
+    }
+}

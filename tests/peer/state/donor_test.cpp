@@ -1,0 +1,218 @@
+#include <catch2/catch.hpp>
+
+#include "kernels/digest.hpp"
+#include "tests/peer/state/transfer_world.hpp"
+
+namespace {
+
+using namespace dedloc;
+using namespace dedloc::test;
+
+constexpr std::uint64_t kElements = 65'536;
+const StepIndex k5{5};
+const PeerKey kAsker{{std::byte{101}}};
+const PeerKey kOther{{std::byte{102}}};
+
+/// A donor at a step of a history, and what it says.
+struct Desk {
+    explicit Desk(std::uint32_t kept_averages = 2) : history(kElements, 1) {
+        rules.elements = kElements;
+        rules.kept_averages = kept_averages;
+        donor.begin(0, StepIndex{0});
+        for (std::uint64_t s = 0; s < 5; ++s) keep(StepIndex{s});
+    }
+
+    void keep(StepIndex step) {
+        donor.keep(history.record(step), History::certificate(), history.average(step));
+        own = {.has_state = true,
+               .generation = 0,
+               .step = step.next(),
+               .state = history.state_digest(step.next()),
+               .record = history.record_before(step.next()),
+               .origin = History::origin()};
+    }
+    void query(const PeerKey& from, StepIndex step, bool has_state = false,
+               std::uint64_t generation = 0) {
+        out = {};
+        donor.queried(now, from, generation, step, {.has_state = has_state}, own, out);
+        donor.check_invariants();
+    }
+    bool is_taking() const {
+        return out.actions.size() == 1 &&
+               std::holds_alternative<action::TakeSnapshot>(out.actions[0]);
+    }
+    void taken(const event::SnapshotTaken& snapshot) {
+        out = {};
+        donor.snapshot_taken(now, snapshot, own, out);
+        donor.check_invariants();
+    }
+    /// Somebody asks, and the trainer answers.
+    void snapshot(const PeerKey& from) {
+        query(from, own.step);
+        REQUIRE(is_taking());
+        taken(history.snapshot(own.step));
+    }
+    std::optional<wire::Leaf> leaf(const Digest& root, std::uint32_t index) {
+        donor.requested(now, kAsker, {.root = root, .leaf = index});
+        return donor.next(now, kAsker);
+    }
+    template <class Body>
+    const Body* said(std::size_t index = 0) const {
+        return index < out.letters.size() ? std::get_if<Body>(&out.letters[index].body) : nullptr;
+    }
+
+    RoundRules rules;
+    History history;
+    state::Donor donor{rules};
+    state::Own own;
+    TimePoint now{};
+    round::Outbox out;
+};
+
+}  // namespace
+
+TEST_CASE("a state is offered after a snapshot, with its leaves and record", "[state]") {
+    Desk desk;
+    desk.query(kAsker, k5);
+    REQUIRE(desk.is_taking());
+    desk.query(kOther, k5);
+    CHECK(desk.out.actions.empty());  // one snapshot for both
+    desk.taken(desk.history.snapshot(k5));
+    REQUIRE(desk.out.letters.size() == 2);
+    const auto* offer = desk.said<wire::StateOffer>();
+    REQUIRE(offer);
+    CHECK(desk.out.letters[0].step == k5);
+    CHECK(offer->bytes == 12 * kElements);
+    CHECK(offer->leaves == desk.history.snapshot(k5).leaves);
+    CHECK(offer->record == desk.history.record(StepIndex{4}));
+    desk.query(kAsker, k5);
+    CHECK(desk.said<wire::StateOffer>());
+    CHECK(desk.out.actions.empty());
+}
+
+TEST_CASE("retained rounds are offered, and the oldest are dropped", "[state]") {
+    Desk desk{2};
+    for (std::uint64_t step = 0; step < 5; ++step) {
+        desk.query(kAsker, StepIndex{step}, true);
+        const auto* round = desk.said<wire::RoundOffer>();
+        REQUIRE((round != nullptr) == (step >= 3));
+        if (!round) continue;
+        CHECK(round->record == desk.history.record(StepIndex{step}));
+        CHECK(round->certificate == History::certificate());
+        const auto leaf = desk.leaf(round->record.average, 0);
+        REQUIRE(leaf);
+        CHECK(kernels::leaf_digest(leaf->data) == round->leaves[0].bytes);
+    }
+    desk.query(kAsker, k5, true);
+    CHECK(desk.out.letters.empty());  // it is where we are
+    CHECK(desk.out.actions.empty());
+    desk.query(kAsker, StepIndex{4}, true, 1);
+    CHECK_FALSE(desk.said<wire::RoundOffer>());  // of another generation
+}
+
+TEST_CASE("without room for averages none are kept", "[state]") {
+    Desk desk{0};
+    desk.query(kAsker, StepIndex{4}, true);
+    CHECK_FALSE(desk.said<wire::RoundOffer>());
+    CHECK(desk.is_taking());
+}
+
+TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    desk.keep(k5);
+    desk.snapshot(kOther);
+    desk.keep(StepIndex{6});
+    desk.query(kAsker, StepIndex{7});
+    CHECK(desk.out.actions.empty());  // no third one: the newer one is offered
+    REQUIRE(desk.said<wire::StateOffer>());
+    CHECK(desk.out.letters[0].step == StepIndex{6});
+    desk.query(kAsker, k5);
+    CHECK(desk.out.letters[0].step == k5);  // what is asked for is held
+
+    desk.now += desk.rules.silence;
+    CHECK(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.size() == 262'144);
+    desk.query(kOther, StepIndex{7});
+    REQUIRE(desk.is_taking());  // the unused one makes room
+    desk.taken(desk.history.snapshot(StepIndex{7}));
+    CHECK(desk.leaf(desk.history.state_digest(k5), 1)->data.empty());
+    CHECK_FALSE(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.empty());
+}
+
+TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    const Digest root = desk.history.state_digest(k5);
+    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.silence);
+    desk.now += 2 * desk.rules.silence - 1ns;
+    desk.donor.tick(desk.now);
+    CHECK_FALSE(desk.leaf(root, 0)->data.empty());
+    desk.now += 2 * desk.rules.silence - 1ns;
+    desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
+    desk.now += 10 * desk.rules.silence;
+    desk.donor.tick(desk.now);  // a round keeps the link busy: what is queued is still wanted
+    CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
+    desk.now += 2 * desk.rules.silence;
+    desk.donor.tick(desk.now);
+    CHECK(desk.leaf(root, 0)->data.empty());
+    CHECK(desk.donor.next_deadline() == kNever);
+}
+
+TEST_CASE("a snapshot that is not of the history is not offered", "[state]") {
+    Desk desk;
+    desk.query(kAsker, k5);
+    auto wrong = desk.history.snapshot(k5);
+    wrong.digest.bytes[3] ^= std::byte{1};
+    desk.taken(wrong);
+    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.actions.size() == 1);  // a note
+
+    desk.query(kAsker, k5);
+    REQUIRE(desk.is_taking());
+    desk.keep(k5);
+    desk.own.has_state = false;  // already on to the next step
+    desk.taken(desk.history.snapshot(k5));
+    CHECK(desk.said<wire::StateOffer>());
+}
+
+TEST_CASE("a snapshot that nobody asked for is let go", "[state]") {
+    Desk desk;
+    desk.taken(desk.history.snapshot(k5));
+    CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
+}
+
+TEST_CASE("requests are bounded, and repeated ones count once", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    const Digest root = desk.history.state_digest(k5);
+    for (std::uint32_t i = 0; i < 100; ++i) {
+        desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = i / 2});
+    }
+    desk.donor.check_invariants();
+    std::uint32_t sent = 0;
+    while (const auto leaf = desk.donor.next(desk.now, kAsker)) {
+        CHECK(leaf->leaf == sent++);
+        CHECK(leaf->data.empty() == (leaf->leaf >= 3));  // the state has three leaves
+    }
+    CHECK(sent == 16);
+    CHECK_FALSE(desk.donor.next(desk.now, kOther));
+    desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 0});
+    desk.donor.lost(kAsker);
+    CHECK_FALSE(desk.donor.has_next(kAsker));
+}
+
+TEST_CASE("nothing of one history is given in another", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    desk.donor.begin(1, k5);
+    CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
+    desk.query(kAsker, StepIndex{4}, true, 1);
+    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.actions.empty());  // the own state is still of the old one
+    desk.own.generation = 1;
+    desk.query(kAsker, k5, false, 1);
+    REQUIRE(desk.is_taking());
+    desk.taken(desk.history.snapshot(k5));
+    REQUIRE(desk.said<wire::StateOffer>());
+    CHECK_FALSE(desk.said<wire::StateOffer>()->record);
+}

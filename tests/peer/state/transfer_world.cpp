@@ -1,0 +1,390 @@
+#include "tests/peer/state/transfer_world.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/digest.hpp"
+#include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
+#include "peer/state/model_state.hpp"
+
+namespace dedloc::test {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+    using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+/// Far more than any scenario needs at one moment.
+constexpr int kMaxEventsAtOnce = 100'000;
+
+}  // namespace
+
+// --- history -----------------------------------------------------------------
+
+History::Step History::make(const Step* before) {
+    Step next;
+    const auto size = static_cast<std::size_t>(12 * elements_);
+    auto bytes = before ? std::make_shared<Buffer>(*before->state) : std::make_shared<Buffer>(size);
+    const auto number = before ? before->record.step.next() : StepIndex{0};
+    const std::uint64_t leaves = kernels::leaf_count(size);
+    for (std::uint64_t leaf = 0; leaf < leaves; ++leaf) {
+        if (before && (leaf + number.value()) % drift_ != 0) continue;
+        const std::size_t first = leaf * kernels::kLeafBytes;
+        const std::size_t end = std::min(size, first + kernels::kLeafBytes);
+        // A number at each end is enough to tell leaves apart, and quick.
+        for (std::size_t i = first; i < std::min(end, first + 8); ++i) {
+            (*bytes)[i] = static_cast<std::byte>(random_.below(256));
+        }
+        (*bytes)[end - 1] = static_cast<std::byte>(random_.below(256));
+    }
+    auto average = std::make_shared<FloatVector>(static_cast<std::size_t>(elements_));
+    for (std::size_t i = 0; i < average->size(); i += 1'000) {
+        (*average)[i] = static_cast<float>(random_.uniform());
+    }
+    for (const auto& leaf : kernels::leaf_digests(*bytes)) next.leaves.push_back(Digest{leaf});
+    next.state_digest = state::state_digest(number, next.leaves, size);
+    next.state = bytes;
+    next.average = average;
+    next.record.step = number;
+    next.record.previous_record = before ? digest_of(before->record) : origin();
+    next.record.previous_state = next.state_digest;
+    next.record.average = state::average_digest(*average);
+    return next;
+}
+
+History::Step& History::at(StepIndex step) {
+    while (steps_.size() <= step.value()) {
+        const Step* before = steps_.empty() ? nullptr : steps_.back().get();
+        steps_.push_back(std::make_unique<Step>(make(before)));
+    }
+    return *steps_[step.value()];
+}
+
+SharedBytes History::state(StepIndex step) {
+    return at(step).state;
+}
+
+Digest History::state_digest(StepIndex step) {
+    return at(step).state_digest;
+}
+
+SharedFloats History::average(StepIndex step) {
+    return at(step).average;
+}
+
+const CommitRecord& History::record(StepIndex step) {
+    return at(step).record;
+}
+
+Digest History::record_before(StepIndex step) {
+    return at(step).record.previous_record;
+}
+
+Certificate History::certificate() {
+    return {.term = {.number = 7, .coordinator = {}}, .votes = {}};
+}
+
+event::SnapshotTaken History::snapshot(StepIndex step) {
+    const Step& s = at(step);
+    return {.step = step, .digest = s.state_digest, .bytes = s.state, .leaves = s.leaves};
+}
+
+// --- world -------------------------------------------------------------------
+
+TransferWorld::TransferWorld(std::uint64_t elements, std::uint64_t seed, std::uint32_t drift,
+                             std::uint32_t kept_averages)
+    : history(elements, seed, drift), random_(seed, 1) {
+    rules.elements = elements;
+    rules.kept_averages = kept_averages;
+    const auto candidates = [this] {
+        std::vector<state::DonorCandidate> all;
+        for (const auto& m : members) {
+            if (!m->is_alive) continue;
+            all.push_back({.peer = m->key,
+                           .generation = m->own.generation,
+                           .step = m->own.step,
+                           .has_state = m->own.has_state,
+                           .state = m->own.state,
+                           .is_coordinator = m->is_coordinator});
+        }
+        return all;
+    };
+    const auto is_decided = [this](const CommitRecord& record, const Certificate& certificate) {
+        return certificate == History::certificate() && record.previous_record == own.record &&
+               record == history.record(record.step);
+    };
+    catch_up = std::make_unique<state::CatchUp>(rules, candidates, is_decided, Random{seed, 2});
+    own.origin = History::origin();
+}
+
+TransferWorld::~TransferWorld() = default;
+
+Member& TransferWorld::add_member(StepIndex step, bool is_coordinator) {
+    PeerKey key;
+    key.bytes[0] = std::byte{next_key_++};
+    members.push_back(std::make_unique<Member>(key, rules));
+    Member& member = *members.back();
+    member.is_coordinator = is_coordinator;
+    member.donor.begin(0, StepIndex{0});
+    for (StepIndex s{0}; s < step; s = s.next()) {
+        member.donor.keep(history.record(s), History::certificate(), history.average(s));
+    }
+    member.own = {.has_state = true,
+                  .generation = 0,
+                  .step = step,
+                  .state = history.state_digest(step),
+                  .record = history.record_before(step),
+                  .origin = History::origin()};
+    return member;
+}
+
+void TransferWorld::kill(Member& member, bool quietly) {
+    if (!member.is_alive) return;
+    member.is_alive = false;
+    later(quietly ? rules.silence : member.latency,
+          [this, key = member.key] { catch_up->lost(now, key, out_); });
+}
+
+void TransferWorld::advance() {
+    StepIndex newest;
+    for (const auto& m : members) {
+        if (!m->is_alive) continue;
+        const StepIndex step = m->own.step;
+        m->donor.keep(history.record(step), History::certificate(), history.average(step));
+        m->own.step = newest = step.next();
+        m->own.state = history.state_digest(newest);
+        m->own.record = history.record_before(newest);
+        round::Outbox out;
+        m->donor.reached(now, m->own, out);
+        flush_member(*m, out);
+    }
+    aim_at(newest);
+}
+
+void TransferWorld::start_at(StepIndex step, std::set<std::uint32_t> damaged) {
+    auto bytes = std::make_shared<Buffer>(*history.state(step));
+    for (const std::uint32_t leaf : damaged) (*bytes)[leaf * kernels::kLeafBytes] ^= std::byte{1};
+    own = {.has_state = true,
+           .generation = 0,
+           .step = step,
+           .state = state::state_digest(step, *bytes),
+           .record = history.record_before(step),
+           .origin = History::origin()};
+    own_bytes = bytes;
+}
+
+void TransferWorld::aim_at(StepIndex step) {
+    wants_current_ = true;
+    const Digest state = history.state_digest(step);
+    aimed.insert({step, state});
+    catch_up->aim(
+        now, {.generation = 0, .step = step, .state = state, .record = history.record_before(step)},
+        out_);
+    pump();
+}
+
+bool TransferWorld::is_current() const {
+    if (aimed.empty() || catch_up->is_active() || !own.has_state) return false;
+    return aimed.contains({own.step, own.state}) && own.step == aimed.rbegin()->first;
+}
+
+bool TransferWorld::has_note(const std::string& part) const {
+    return std::any_of(notes.begin(), notes.end(),
+                       [&](const auto& n) { return n.find(part) != std::string::npos; });
+}
+
+void TransferWorld::later(Duration delay, std::function<void()> what) {
+    queue_.emplace(std::pair{now + delay, sequence_++}, std::move(what));
+}
+
+bool TransferWorld::run_until_current(Duration limit) {
+    return run_until([this] { return is_current(); }, limit);
+}
+
+bool TransferWorld::run_until(const std::function<bool()>& done, Duration limit) {
+    const TimePoint end = now + limit;
+    TimePoint last = now;
+    int at_once = 0;
+    while (!done()) {
+        step();
+        if (now > end) return false;
+        at_once = now == last ? at_once + 1 : 0;
+        last = now;
+        DEDLOC_CHECK(at_once < kMaxEventsAtOnce, "time stands still",
+                     now.time_since_epoch().count());
+    }
+    return true;
+}
+
+void TransferWorld::step() {
+    TimePoint next = queue_.empty() ? kNever : queue_.begin()->first.first;
+    TimePoint deadline = catch_up->next_deadline();
+    for (const auto& m : members) deadline = std::min(deadline, m->donor.next_deadline());
+    next = std::min(next, std::max(now, deadline));
+    if (next == kNever) {
+        now += rules.heartbeat;  // nothing will ever happen: let the limit pass
+        return;
+    }
+    now = next;
+    if (deadline <= now) {
+        for (const auto& m : members) m->donor.tick(now);
+        catch_up->tick(now, out_);
+    } else {
+        auto event = queue_.extract(queue_.begin());
+        event.mapped()();
+    }
+    pump();
+}
+
+void TransferWorld::pump() {
+    flush();
+    if (wants_current_ && !catch_up->is_active() && !is_current()) {
+        catch_up->begin(now, own, out_);
+        flush();
+    }
+    catch_up->check_invariants();
+    for (const auto& m : members) m->donor.check_invariants();
+}
+
+void TransferWorld::flush() {
+    auto letters = std::exchange(out_.letters, {});
+    auto actions = std::exchange(out_.actions, {});
+    for (round::Letter& letter : letters) {
+        if (Member* member = find(letter.to)) {
+            later(member->latency,
+                  [this, member, letter = std::move(letter)] { deliver(*member, letter); });
+        }
+    }
+    for (const Action& action : actions) {
+        if (const auto* note = std::get_if<action::Note>(&action)) notes.push_back(note->line);
+        if (const auto* l = std::get_if<action::Load>(&action)) {
+            loads.push_back(*l);
+            later(5ms, [this, copy = *l] { load(copy); });
+        }
+        if (!std::holds_alternative<action::TakeSnapshot>(action)) continue;
+        later(5ms, [this] {
+            event::SnapshotTaken taken{
+                .step = own.step, .digest = own.state, .bytes = own_bytes, .leaves = {}};
+            for (auto& leaf : kernels::leaf_digests(*own_bytes)) taken.leaves.push_back({leaf});
+            catch_up->own_snapshot(now, taken, out_);
+        });
+    }
+    if (auto round = catch_up->take_round()) {
+        DEDLOC_CHECK(round->record.step == own.step, "rounds come in order");
+        DEDLOC_CHECK(*round->average == *history.average(own.step), "the decided average");
+        rounds.push_back(own.step);
+        own.record = digest_of(round->record);
+        own.step = own.step.next();
+        own.state = history.state_digest(own.step);
+        own_bytes = history.state(own.step);
+        later(5ms, [this, step = own.step, state = own.state] {
+            catch_up->reached(now, step, state, out_);
+        });
+    }
+}
+
+void TransferWorld::load(const action::Load& load) {
+    if (refuse_loads > 0) {
+        --refuse_loads;
+        return catch_up->refused(now, out_);
+    }
+    DEDLOC_CHECK(state::state_digest(load.step, *load.bytes) == load.digest, "a whole state");
+    const auto& record = catch_up->loading_record();
+    own.has_state = true;
+    own.generation = 0;
+    own.step = load.step;
+    own.state = load.digest;
+    own.record = record ? digest_of(*record) : History::origin();
+    own_bytes = load.bytes;
+    catch_up->reached(now, load.step, load.digest, out_);
+}
+
+// --- members -----------------------------------------------------------------
+
+Member* TransferWorld::find(const PeerKey& key) {
+    for (const auto& m : members) {
+        if (m->key == key) return m.get();
+    }
+    return nullptr;
+}
+
+bool TransferWorld::spend(Member& member) {
+    if (!member.is_alive || member.is_mute) return false;
+    if (!member.messages_left) return true;
+    if (*member.messages_left == 0) {
+        kill(member, random_.below(2) == 0);
+        return false;
+    }
+    --*member.messages_left;
+    return true;
+}
+
+void TransferWorld::deliver(Member& member, const round::Letter& letter) {
+    if (!member.is_alive) return;
+    PeerKey us;
+    round::Outbox out;
+    std::visit(Overloaded{[&](const wire::StateQuery& query) {
+                              ++member.queries;
+                              member.donor.queried(now, us, own.generation, letter.step, query,
+                                                   member.own, out);
+                          },
+                          [&](const wire::LeafRequest& request) {
+                              ++member.requests;
+                              member.donor.requested(now, us, request);
+                          },
+                          [](const auto&) {}},
+               letter.body);
+    flush_member(member, out);
+    send_leaves(member);
+}
+
+void TransferWorld::flush_member(Member& member, round::Outbox& out) {
+    for (round::Letter& letter : out.letters) {
+        if (!spend(member)) continue;
+        if (member.twist) member.twist(letter.body);
+        later(member.latency, [this, key = member.key, step = letter.step,
+                               body = std::move(letter.body)] { deliver_back(key, step, body); });
+    }
+    for (const Action& action : out.actions) {
+        if (const auto* note = std::get_if<action::Note>(&action)) notes.push_back(note->line);
+        if (!std::holds_alternative<action::TakeSnapshot>(action)) continue;
+        later(20ms, [this, m = &member, taken = history.snapshot(member.own.step)] {
+            round::Outbox answer;
+            m->donor.snapshot_taken(now, taken, m->own, answer);
+            flush_member(*m, answer);
+        });
+    }
+}
+
+void TransferWorld::send_leaves(Member& member) {
+    if (member.is_sending || !member.is_alive || member.is_mute) return;
+    std::optional<wire::Leaf> leaf = member.donor.next(now, PeerKey{});
+    if (!leaf || !spend(member)) return;
+    if (member.tamper) member.tamper(*leaf);
+    ++member.leaves_sent;
+    member.is_sending = true;
+    const double seconds = static_cast<double>(leaf->data.size() + 100) / member.bytes_per_second;
+    const auto time = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    later(time, [this, m = &member] {
+        m->is_sending = false;
+        send_leaves(*m);
+    });
+    later(time + member.latency, [this, key = member.key, body = std::move(*leaf)] {
+        deliver_back(key, StepIndex{0}, body);
+    });
+}
+
+void TransferWorld::deliver_back(const PeerKey& from, StepIndex step, const wire::Body& body) {
+    std::visit(
+        Overloaded{[&](const wire::StateOffer& o) { catch_up->offered(now, from, step, o, out_); },
+                   [&](const wire::RoundOffer& o) { catch_up->offered(now, from, step, o, out_); },
+                   [&](const wire::Leaf& l) { catch_up->received(now, from, l, out_); },
+                   [](const auto&) {}},
+        body);
+}
+
+}  // namespace dedloc::test
