@@ -1,8 +1,8 @@
 // Fetches one array whose digest tree is known from everybody who holds it, leaf by leaf.
 //
 // Sharing    each donor has a window of 8 leaves; the next missing leaf goes to whoever has room
-// The end    when all leaves are asked for, a donor with room is also asked for a leaf that a slower
-//            one will take at least twice as long for
+// The end    when all leaves are asked for, a donor with room is also asked for a leaf that the
+//            others will take more than twice as long for
 // Trust      none: every leaf is checked against the tree when it arrives
 #pragma once
 
