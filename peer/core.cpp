@@ -213,6 +213,7 @@ void Peer::Core::follow_up() {
 }
 
 void Peer::Core::look_around() {
+    links_.watch(head().view.size(), election_.term().coordinator);
     links_.tick(now_, out_.actions);
     donor_.tick(now_);
     catch_up_.tick(now_, out_);

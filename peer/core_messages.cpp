@@ -44,7 +44,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
 
 void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& body) {
     if (m.step < head().step) {
-        if (election_.is_leading()) tell_decision(m.sender, m.step);
+        // The coordinator's business; without one, anybody's who knows.
+        const bool is_mine = election_.is_leading() || !election_.has_live_leader();
+        if (is_mine) tell_decision(m.sender, m.step);
         return;
     }
     // A decision that we have missed; the coordinator tells who is one step behind.
@@ -244,7 +246,6 @@ void Peer::Core::decide(const round::Decision& decision) {
 /// Promises, watches and envelopes are about the head.
 void Peer::Core::head_changed() {
     links_.set_generation(head().generation);
-    links_.watch(head().view.size(), election_.term().coordinator);
     election_.round_changed();
     renewal_.reset();
     behind_since_ = kNever;

@@ -18,13 +18,20 @@ bool Election::outranks(const PeerKey& a, const PeerKey& b) const {
     return a < b;
 }
 
-/// Of those known here: votes, holds states, and can be dialled by the others.
+/// Of those known here: votes, or is the backbone (who proposes need not vote), holds the state,
+/// and can be dialled by the others.
 bool Election::may_coordinate(const PeerKey& peer) const {
-    if (!voter_.is_in_view(peer)) return false;
-    if (peer == self_) return voter_.may_vote();
+    const bool is_backbone = peer == config_.backbone;
+    if (peer == self_) {
+        return (is_backbone || voter_.may_vote()) && config_.receives &&
+               config_.listening_port != 0;
+    }
     const Known* known = links_.find(peer);
-    return known != nullptr && known->receives && known->endpoint.port != 0 &&
-           known->has_reported && known->heartbeat.may_vote;
+    if (known == nullptr || !known->has_reported || !known->receives) return false;
+    const bool is_here = known->endpoint.port != 0 && known->step == voter_.head().step &&
+                         known->generation == voter_.head().generation;
+    const bool votes = voter_.is_in_view(peer) && known->heartbeat.may_vote;
+    return is_here && (votes || (is_backbone && known->heartbeat.has_state));
 }
 
 /// As far as its last heartbeat says.
@@ -59,8 +66,8 @@ void Election::asked(TimePoint now, const PeerKey& from, StepIndex step, const w
                      round::Outbox& out) {
     if (elect.term.coordinator != from || step != voter_.head().step || !voter_.may_vote()) return;
     const PeerKey& current = term_.coordinator;
-    const bool has_better = current != from && current != PeerKey{} && leads(current) &&
-                            voter_.is_in_view(current) && outranks(current, from);
+    const bool has_better =
+        current != from && current != PeerKey{} && leads(current) && outranks(current, from);
     if (has_better) {
         out.send(
             from, step,
@@ -98,13 +105,15 @@ void Election::stand(TimePoint now, round::Outbox& out) {
 }
 
 void Election::count_promises(round::Outbox& out) {
-    promised_.insert(self_);
+    if (voter_.may_vote()) promised_.insert(self_);
     const bool is_enough = has_quorum_promised();
     promised_.erase(self_);
     if (!is_enough) return;
-    const wire::Promise own = voter_.promise(candidacy_);
-    if (!own.granted) return;
-    take(self_, own);
+    if (voter_.may_vote()) {
+        const wire::Promise own = voter_.promise(candidacy_);
+        if (!own.granted) return;
+        take(self_, own);
+    }
     phase_ = Phase::kLeading;
     term_ = candidacy_;
     quorum_seen_ = now_;
@@ -144,6 +153,10 @@ void Election::take(const PeerKey& from, const wire::Promise& promise) {
     if (inherited_ && promise.accepted_in <= inherited_in_) return;
     inherited_ = promise.accepted;
     inherited_in_ = promise.accepted_in;
+}
+
+bool Election::has_live_leader() const {
+    return has_leader() && leads(term_.coordinator);
 }
 
 bool Election::has_quorum_here() const {
@@ -209,10 +222,11 @@ void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbo
         round_changed();
     }
     if (phase_ != Phase::kFollowing || now < retry_at_ || !may_stand || !has_quorum) return;
-    if (!voter_.may_vote() || config_.listening_port == 0 || !config_.receives) return;
-    for (const PeerKey& peer : here) {
-        if (peer != self_ && outranks(peer, self_) && may_coordinate(peer)) return;
-    }
+    if (!may_coordinate(self_)) return;
+    const auto is_better = [&](const PeerKey& peer) {
+        return peer != self_ && outranks(peer, self_) && may_coordinate(peer);
+    };
+    if (is_better(config_.backbone) || std::any_of(here.begin(), here.end(), is_better)) return;
     const PeerKey& current = term_.coordinator;
     const bool is_led = current != PeerKey{} && current != self_ && leads(current);
     if (is_led && (!outranks(self_, current) || !is_idle)) return;

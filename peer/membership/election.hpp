@@ -59,6 +59,8 @@ class Election {
     bool has_leader() const {
         return term_.coordinator != PeerKey{} && (term_.coordinator != self_ || is_leading());
     }
+    /// And that one is known here and says so itself.
+    bool has_live_leader() const;
     /// Of those that promised: what was accepted in the highest term.
     const std::optional<CommitRecord>& inherited() const { return inherited_; }
     /// Those of the view that are known here and vote, this peer included.

@@ -184,10 +184,11 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
 // --- gather, call ------------------------------------------------------------
 
 void Coordinator::gather(TimePoint now, Outbox& out) {
-    const bool is_at_work = own_.phase() == Member::Phase::kWorking && own_.has_state() &&
-                            own_.step() == voter_.head().step;
     ask_at_ = deadline_ = kNever;
-    if (!is_at_work || own_.step() >= config_.rules.last_step) return;
+    const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
+    if (!has_state || own_.step() >= config_.rules.last_step) return;
+    // Called by a predecessor: the round begins again with what is frozen.
+    if (own_.is_in_round()) return call(now, out);
     if (step_ != own_.step() || !has_begun_) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
