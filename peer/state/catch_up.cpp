@@ -44,6 +44,7 @@ void CatchUp::aim(TimePoint now, const Target& target, round::Outbox& out) {
     aims_.insert_or_assign(target.step, target);
     if (aims_.size() > kRememberedTargets) aims_.erase(aims_.begin());
     if (!is_asking()) return;
+    if (fetched_) return;
     if (bytes_ && target.step == target_.step && target.state != target_.state) {
         forget_fetch();  // the coordinator has changed its mind
         return proceed(now, out);
@@ -123,7 +124,7 @@ void CatchUp::reset() {
 }
 
 void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out) {
-    if (mode_ == Mode::kIdle) return;
+    if (!is_active()) return;
     const Target* same = aim_at(step);
     if (mode_ == Mode::kLoading) {
         if (step != target_.step || state != target_.state) return;
@@ -141,8 +142,9 @@ void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round:
         own_.step = step;
         own_.state = state;
     }
-    if (mode_ == Mode::kRounds && is_damaged) {
+    if ((mode_ == Mode::kRounds || fetched_) && is_damaged) {
         out.note("the own state of step " + text(step) + " is not the coordinator's");
+        fetched_.reset();
         return enter(now, Mode::kState, out);
     }
     if (mode_ == Mode::kState && !is_damaged && is_at_aim()) stop();
@@ -189,15 +191,16 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
     go_on(now, out);
 }
 
-void CatchUp::finish_round(TimePoint now, round::Outbox& out) {
-    DEDLOC_CHECK(!fetched_, "a fetched round is taken before the next one is asked for");
+void CatchUp::finish_round(TimePoint now) {
     own_.record = digest_of(round_->record);
     own_.step = own_.step.next();
     knows_own_state_ = false;
     fetched_ = FetchedRound{std::move(round_->record), std::move(round_->certificate),
                             std::move(round_->average)};
     forget_fetch();
-    proceed(now, out);
+    if (is_at_aim()) return stop();
+    mode_ = wants_rounds() ? Mode::kRounds : Mode::kState;
+    ask_again_ = now;  // as soon as this one is taken
 }
 
 std::optional<FetchedRound> CatchUp::take_round() {
@@ -344,7 +347,7 @@ void CatchUp::finish_state(round::Outbox& out) {
 void CatchUp::go_on(TimePoint now, round::Outbox& out) {
     if (!download_ || own_leaves_until_ != kNever) return;
     if (!download_->is_complete()) return download_->request(now, out);
-    if (mode_ == Mode::kRounds) return finish_round(now, out);
+    if (mode_ == Mode::kRounds) return finish_round(now);
     finish_state(out);
 }
 
@@ -368,7 +371,8 @@ double CatchUp::fraction() const {
 
 void CatchUp::check_invariants() const {
     DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
-    DEDLOC_CHECK(!is_active() || !aims_.empty(), "what is under way has an aim");
+    DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_), "one round waits to be taken");
+    DEDLOC_CHECK(mode_ == Mode::kIdle || !aims_.empty(), "what is under way has an aim");
     DEDLOC_CHECK(is_asking() || !download_, "a download belongs to a fetch");
     DEDLOC_CHECK(!(bytes_ && round_), "one array at a time");
     DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has its target");

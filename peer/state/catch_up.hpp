@@ -87,8 +87,9 @@ class CatchUp {
     /// event::StateRefused: from the start, and without the own leaves.
     void refused(TimePoint now, round::Outbox& out);
 
-    /// After each call of any of the above: a round that is complete, to be applied. The next one
-    /// has already been asked for; is_decided() must know this one when its offer comes.
+    /// A round that is complete, to be applied. The next one is asked for once this is taken (by
+    /// the next tick(), which is due at once), so no more than one waits here; is_decided() must
+    /// know this one by then.
     std::optional<FetchedRound> take_round();
     /// The record that led to the state that was given to action::Load last, for the head that
     /// follows event::StateReached; read it before reached(). Nothing: the generation's first
@@ -100,8 +101,8 @@ class CatchUp {
     void tick(TimePoint now, round::Outbox& out);
     TimePoint next_deadline() const;
     void reset();
-    /// From begin() until the aim is reached (the last round handed over, or the state loaded).
-    bool is_active() const { return mode_ != Mode::kIdle; }
+    /// From begin() until the aim is reached (the last round taken, or the state loaded).
+    bool is_active() const { return mode_ != Mode::kIdle || fetched_; }
     /// Of what is being fetched, how much is verified: 0 to 1.
     double fraction() const;
     void check_invariants() const;
@@ -153,7 +154,7 @@ class CatchUp {
 
     // A round.
     bool is_usable(const wire::RoundOffer& offer) const;
-    void finish_round(TimePoint now, round::Outbox& out);
+    void finish_round(TimePoint now);
 
     /// Requests what is missing, or ends the download when nothing is.
     void go_on(TimePoint now, round::Outbox& out);

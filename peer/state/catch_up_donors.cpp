@@ -82,7 +82,7 @@ void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round
 }
 
 void CatchUp::without_donors(TimePoint now, round::Outbox& out) {
-    if (!is_asking() || has_donors() || !awaited_.empty()) return;
+    if (!is_asking() || fetched_ || has_donors() || !awaited_.empty()) return;
     const TimePoint due = asked_at_ + rules_.heartbeat;
     if (now >= due) return ask(now, out);
     ask_again_ = std::min(ask_again_, due);
@@ -110,7 +110,7 @@ void CatchUp::lost(TimePoint now, const PeerKey& peer, round::Outbox& out) {
 }
 
 void CatchUp::tick(TimePoint now, round::Outbox& out) {
-    if (!is_asking()) return;
+    if (!is_asking() || fetched_) return;
     if (now >= own_leaves_until_) own_leaves_until_ = kNever;
     drop_stalled(now, out);
     if (now >= ask_again_) {
@@ -126,7 +126,7 @@ void CatchUp::tick(TimePoint now, round::Outbox& out) {
 }
 
 TimePoint CatchUp::next_deadline() const {
-    if (!is_asking()) return kNever;
+    if (!is_asking() || fetched_) return kNever;
     TimePoint next = std::min(ask_again_, own_leaves_until_);
     if (download_) next = std::min(next, download_->next_deadline(rules_.silence));
     return next;

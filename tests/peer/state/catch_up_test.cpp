@@ -230,6 +230,32 @@ TEST_CASE("one who is behind catches up by rounds, and by a state beyond what is
     }
 }
 
+TEST_CASE("rounds are fetched no faster than they are applied", "[state]") {
+    TransferWorld world{1'000, 22, 1, 4};
+    for (int i = 0; i < 3; ++i) world.add_member(plus(k5, 4));
+    world.start_at(k5);
+    world.apply_time = 900ms;
+    world.aim_at(plus(k5, 4));
+    REQUIRE(world.run_until_current(5s));
+    CHECK(world.rounds.size() == 4);
+    CHECK(world.loads.empty());
+    CHECK(world.notes.empty());
+}
+
+TEST_CASE("an update that gave another state is mended by a whole one", "[state]") {
+    TransferWorld world{1'000, 23, 1, 4};
+    for (int i = 0; i < 3; ++i) world.add_member(plus(k5, 4));
+    world.start_at(k5);
+    world.aim_at(plus(k5, 1));
+    world.aim_at(plus(k5, 4));
+    REQUIRE(world.run_until([&] { return world.rounds.size() == 1; }, 5s));
+    round::Outbox out;
+    world.catch_up->reached(world.now, plus(k5, 1), Digest{{std::byte{66}}}, out);
+    CHECK(out.actions.size() == 1);
+    REQUIRE(out.letters.size() == 3);
+    CHECK(std::get<wire::StateQuery>(out.letters[0].body) == wire::StateQuery{.has_state = false});
+}
+
 TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]") {
     TransferWorld world{kLeafElements, 11, 1, 3};
     for (int i = 0; i < 3; ++i) {

@@ -188,7 +188,7 @@ void TransferWorld::aim_at(StepIndex step) {
 }
 
 bool TransferWorld::is_current() const {
-    if (aimed.empty() || catch_up->is_active() || !own.has_state) return false;
+    if (aimed.empty() || catch_up->is_active() || is_applying_ || !own.has_state) return false;
     return aimed.contains({own.step, own.state}) && own.step == aimed.rbegin()->first;
 }
 
@@ -242,7 +242,7 @@ void TransferWorld::step() {
 
 void TransferWorld::pump() {
     flush();
-    if (wants_current_ && !catch_up->is_active() && !is_current()) {
+    if (wants_current_ && !is_applying_ && !catch_up->is_active() && !is_current()) {
         catch_up->begin(now, own, out_);
         flush();
     }
@@ -273,6 +273,7 @@ void TransferWorld::flush() {
             catch_up->own_snapshot(now, taken, out_);
         });
     }
+    if (is_applying_) return;
     if (auto round = catch_up->take_round()) {
         DEDLOC_CHECK(round->record.step == own.step, "rounds come in order");
         DEDLOC_CHECK(*round->average == *history.average(own.step), "the decided average");
@@ -281,7 +282,9 @@ void TransferWorld::flush() {
         own.step = own.step.next();
         own.state = history.state_digest(own.step);
         own_bytes = history.state(own.step);
-        later(5ms, [this, step = own.step, state = own.state] {
+        is_applying_ = true;
+        later(apply_time, [this, step = own.step, state = own.state] {
+            is_applying_ = false;
             catch_up->reached(now, step, state, out_);
         });
     }

@@ -109,6 +109,7 @@ class TransferWorld {
     SharedBytes own_bytes;
     std::set<std::pair<StepIndex, Digest>> aimed;
     std::vector<action::Load> loads;
+    Duration apply_time = 5ms;
     std::uint64_t refuse_loads = 0;  ///< so many of the next ones
     std::vector<StepIndex> rounds;   ///< applied one by one
     std::vector<std::string> notes;
@@ -131,6 +132,7 @@ class TransferWorld {
     std::uint64_t sequence_ = 0;
     std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> queue_;
     bool wants_current_ = false;
+    bool is_applying_ = false;
     std::uint8_t next_key_ = 1;
 };
 
