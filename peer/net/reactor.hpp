@@ -38,7 +38,7 @@ class Host {
     /// returns.
     virtual void committed(const action::Committed& commit) = 0;
     virtual void generation_begun(const action::GenerationBegun& begun) = 0;
-    /// To be answered by event::GenerationSigned from who holds the project's key.
+    /// Only if PeerConfig::may_begin_generations: to be answered by event::GenerationSigned.
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
     virtual void settled(const action::Settled& settled) = 0;
     virtual void swarm_seen(const action::SwarmSeen& swarm) = 0;

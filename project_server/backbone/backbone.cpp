@@ -100,8 +100,9 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     config.scalars_of = [settings = state::lamb_settings(run.run)](StepIndex step) {
         return state::lamb_scalars(settings, step);
     };
-    config.head = ledger.head();
+    config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
+    config.last_record = ledger.last_record();
     config.voter = last_vote(run);
     return config;
 }

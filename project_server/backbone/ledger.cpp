@@ -198,7 +198,12 @@ LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner&
     }
     LedgerReader reader{path, owner};
     while (const auto record = reader.next()) {
-        if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) generation_ = *begun;
+        if (const auto* const commit = std::get_if<LedgerCommit>(&*record)) {
+            last_record_ = commit->record;
+        } else if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
+            generation_ = *begun;
+            last_record_.reset();
+        }
     }
     codec_ = reader.place().codec;
     const auto good = reader.place().position;
@@ -218,6 +223,7 @@ void LedgerWriter::append(const LedgerCommit& commit) {
     codec_.encode(commit.record, payload);
     if (is_kept) codec_.encode(*commit.certificate, payload);
     file_.append(encode(Kind::kCommit, std::move(payload).finish()));
+    last_record_ = commit.record;
     unwritten_ = is_kept ? std::nullopt : commit.certificate;
 }
 
@@ -236,6 +242,7 @@ void LedgerWriter::append(const SignedGeneration& generation) {
     codec_.encode(generation, payload);
     file_.append(encode(Kind::kGeneration, std::move(payload).finish()));
     generation_ = generation;
+    last_record_.reset();
 }
 
 void LedgerWriter::seal() {

@@ -98,11 +98,14 @@ class LedgerWriter {
     const Head& head() const { return codec_.head(); }
     /// The last one begun.
     const std::optional<SignedGeneration>& generation() const { return generation_; }
+    /// The newest of that generation.
+    const std::optional<CommitRecord>& last_record() const { return last_record_; }
 
   private:
     DurableFile file_;
     ledger::Codec codec_;
     std::optional<SignedGeneration> generation_;
+    std::optional<CommitRecord> last_record_;
     std::optional<Certificate> unwritten_;  ///< of the newest commit
 };
 

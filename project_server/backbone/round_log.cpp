@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "peer/base/check.hpp"
 #include "peer/base/log.hpp"
 #include "peer/wire/history.hpp"
 #include "project_server/backbone/durable_file.hpp"
@@ -66,13 +67,10 @@ void RoundLog::generation_begun(const action::GenerationBegun& begun) {
 }
 
 void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
-    if (!options_.project_key) {
-        log_error(
-            "Too few members are left to decide anything: generation {} at step {} has to be "
-            "signed, but the project's key does not lie here",
-            wanted.record.generation, wanted.record.step.value());
-        return;
-    }
+    DEDLOC_CHECK(options_.project_key.has_value(),
+                 "a generation is wanted of a host that has said it cannot sign one");
+    log_warning("too few members are left to decide anything: signing generation {} at step {}",
+                wanted.record.generation, wanted.record.step.value());
     const Digest digest = digest_of(options_.run, wanted.record);
     options_.events(event::GenerationSigned{
         .generation = {.record = wanted.record,

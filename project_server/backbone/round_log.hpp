@@ -20,7 +20,7 @@ struct RoundLogOptions {
     RunId run;
     StepIndex last_step;
     std::filesystem::path voter;         ///< file of the last vote
-    std::optional<KeyPair> project_key;  ///< absent: generations are signed elsewhere
+    std::optional<KeyPair> project_key;  ///< absent: the peer asks for no generations
     EventSink events;                    ///< takes event::GenerationSigned
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
 };

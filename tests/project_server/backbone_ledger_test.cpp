@@ -99,6 +99,7 @@ TEST_CASE("a ledger that was sealed proves itself, generations and crashes inclu
         const SignedGeneration generation = world.history.begin_generation(StepIndex{20});
         writer.append(generation);
         CHECK(writer.generation() == generation);
+        CHECK_FALSE(writer.last_record());
         records.resize(20);
         write(writer, 3);
         writer.append(settled(3));
@@ -108,6 +109,7 @@ TEST_CASE("a ledger that was sealed proves itself, generations and crashes inclu
     LedgerWriter writer{world.path, world.owner};
     CHECK(writer.head() == world.history.head);
     CHECK(writer.generation()->record.step == StepIndex{20});
+    CHECK(writer.last_record() == records.back());
     write(writer, 3);
     writer.seal();
     std::vector<CommitRecord> proven;
