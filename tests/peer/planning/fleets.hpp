@@ -49,7 +49,9 @@ inline PlanRequest fleet_of(std::initializer_list<Group> groups, std::uint64_t e
 
 /// 2¹⁰ to 2³⁰ bytes per second, as many in every octave.
 inline std::uint64_t random_speed(Random& random) {
-    return (std::uint64_t{1} << (10 + random.below(20))) * (1'024 + random.below(1'024)) / 1'024;
+    const std::uint64_t octave = 10 + random.below(20);
+    const std::uint64_t within = 1'024 + random.below(1'024);
+    return (within << octave) / 1'024;
 }
 
 struct FleetShape {

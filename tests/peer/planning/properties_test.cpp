@@ -152,7 +152,7 @@ TEST_CASE("no plan is slower than equal shares or any parameter server", "[plann
             if (!request.members[k].is_reachable) continue;
             const Duration server = parameter_server(request, PeerIndex{k}).optimum;
             CHECK(plan.optimum <= server + Duration{2});
-            CHECK(plan.forecast.transfer <= server);
+            CHECK(plan.forecast.transfer <= server + chunk);
         }
     });
 }
@@ -208,6 +208,25 @@ TEST_CASE("no other choice of reducers is faster when their number is limited",
         }
         CHECK(planned(request).optimum == best);
     });
+}
+
+// Coordinators of different machines must make the same plan of the same members.
+TEST_CASE("plans have the golden bits", "[planning]") {
+    std::uint64_t hash = 14'695'981'039'346'656'037u;  // FNV-1a
+    const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1'099'511'628'211u; };
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+        Random random{seed};
+        PlanRequest request = any_fleet(random);
+        request.latency = Duration{static_cast<std::int64_t>(random.below(100'000'000))};
+        const SharePlan plan = planned(request);
+        mix(static_cast<std::uint64_t>(plan.optimum.count()));
+        mix(static_cast<std::uint64_t>(plan.forecast.transfer.count()));
+        for (const ChunkRange& range : plan.ranges) {
+            mix(range.member.value());
+            mix(range.last_chunk);
+        }
+    }
+    CHECK(hash == 7'464'139'490'181'256'569u);
 }
 
 TEST_CASE("huge and tiny bandwidths, vectors and fleets have plans", "[planning][property]") {
