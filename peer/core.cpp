@@ -114,6 +114,7 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
     settlement_.lost(peer);
     member_.link_lost(peer);
     told_.erase(peer);
+    election_.look_again();
     has_bulk_ = true;
     const wire::Plan* plan = member_.plan();
     if (plan == nullptr) return;

@@ -6,6 +6,12 @@
 #include "peer/membership/quorum.hpp"
 
 namespace dedloc::membership {
+namespace {
+
+/// The view is not looked through at every event.
+constexpr Duration kBetweenLooks = std::chrono::milliseconds{100};
+
+}  // namespace
 
 Election::Election(const PeerConfig& config, const PeerKey& self, const Links& links, Voter& voter,
                    Random random)
@@ -173,6 +179,7 @@ bool Election::has_quorum_promised() const {
 }
 
 void Election::round_changed() {
+    look_again();
     promised_.clear();
     inherited_.reset();
     inherited_in_ = {};
@@ -189,6 +196,7 @@ void Election::heard(const Term& term, round::Outbox& out) {
         round_changed();
     }
     term_ = term;
+    look_again();
 }
 
 void Election::step_down(round::Outbox& out, const std::string& why) {
@@ -207,6 +215,8 @@ void Election::reset() {
 
 void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbox& out) {
     now_ = now;
+    if (now < look_at_ && (phase_ != Phase::kStanding || now < retry_at_)) return;
+    look_at_ = now + kBetweenLooks;
     const auto here = voters_here();
     const bool has_quorum = is_quorum(voter_.head().view, config_.backbone, here);
     if (has_quorum) quorum_seen_ = now;
@@ -234,8 +244,9 @@ void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbo
 }
 
 TimePoint Election::next_deadline() const {
-    if (phase_ == Phase::kLeading) return quorum_seen_ + 2 * config_.rules.silence;
-    return retry_at_ > now_ ? retry_at_ : kNever;
+    const TimePoint next =
+        phase_ == Phase::kLeading ? quorum_seen_ + 2 * config_.rules.silence : retry_at_;
+    return next > now_ ? next : kNever;
 }
 
 }  // namespace dedloc::membership

@@ -36,6 +36,8 @@ class Election {
                   round::Outbox& out);
     /// Somebody coordinates in this term.
     void heard(const Term& term, round::Outbox& out);
+    /// Somebody has come or gone.
+    void look_again() { look_at_ = TimePoint::min(); }
     /// A new round or generation: promises were for the old one.
     void round_changed();
     void reset();
@@ -93,6 +95,7 @@ class Election {
     std::optional<CommitRecord> inherited_;
     Term inherited_in_;
     TimePoint now_ = TimePoint::min();
+    TimePoint look_at_ = TimePoint::min();  ///< at the view again, at the latest
     TimePoint retry_at_ = TimePoint::min();
     TimePoint quorum_seen_ = TimePoint::min();
 };

@@ -38,6 +38,7 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
         std::memcpy(link.nonce.bytes.data() + i, &word, sizeof word);
     }
     const Digest nonce = link.nonce;
+    tick_at_ = std::min(tick_at_, now + config_.rules.silence);
     links_.insert_or_assign(event.link, std::move(link));
     post(event.link, seal({}, wire::Challenge{nonce}), actions);
 }
@@ -249,6 +250,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     }
     link.peer = message.sender;
     link.last_sequence = message.sequence;
+    tick_at_ = std::min(tick_at_, now + config_.rules.silence);
     if (link.dialled) attempts_[link.remote].failures = 0;
     const PeerKey dialler = link.dialled ? key_.public_key() : message.sender;
     const auto [it, is_new] = known_.try_emplace(message.sender);
@@ -309,8 +311,11 @@ void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat
 }
 
 void Links::watch(std::size_t view_size, const PeerKey& coordinator) {
-    is_mesh_ = view_size <= kMeshLimit;
+    const bool is_mesh = view_size <= kMeshLimit;
+    if (is_mesh == is_mesh_ && hub_ == coordinator) return;
+    is_mesh_ = is_mesh;
     hub_ = coordinator;
+    tick_at_ = TimePoint::min();  // others are waited for now
 }
 
 bool Links::is_watched(const PeerKey& peer) const {
@@ -322,6 +327,7 @@ bool Links::is_watched(const PeerKey& peer) const {
 // --- time --------------------------------------------------------------------
 
 void Links::tick(TimePoint now, Actions& actions) {
+    if (now < tick_at_) return;
     for (auto& [id, link] : links_) {
         if (!link.peer && now >= link.opened_at + config_.rules.silence) {
             close(id, link, "it did not introduce itself in time", actions);
@@ -335,9 +341,10 @@ void Links::tick(TimePoint now, Actions& actions) {
             if (link.peer == peer) close(id, link, peer.brief() + " is silent", actions);
         }
     }
+    tick_at_ = earliest_deadline();
 }
 
-TimePoint Links::next_deadline() const {
+TimePoint Links::earliest_deadline() const {
     TimePoint next = kNever;
     for (const auto& [id, link] : links_) {
         if (link.is_closing) continue;

@@ -66,7 +66,8 @@ class Links {
 
     /// Closes silent links and retired ones; their loss follows as LinkClosed.
     void tick(TimePoint now, Actions& actions);
-    TimePoint next_deadline() const;
+    /// Perhaps too early: who was heard since moves it at the next tick.
+    TimePoint next_deadline() const { return tick_at_; }
 
     /// Who must be heard once a second: everybody in a small view, else hubs only.
     void watch(std::size_t view_size, const PeerKey& coordinator);
@@ -131,6 +132,7 @@ class Links {
     void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
+    TimePoint earliest_deadline() const;
     void post(LinkId id, SharedBytes frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void forget_queue(Link& link);
@@ -143,6 +145,7 @@ class Links {
     std::uint64_t sequence_ = 0;
     std::uint64_t generation_ = 0;
     std::uint64_t queued_bytes_ = 0;
+    TimePoint tick_at_ = kNever;  ///< nothing can be due before
     bool is_mesh_ = true;
     PeerKey hub_;
     wire::RefusalCounts refusals_;

@@ -12,6 +12,8 @@ namespace {
 
 /// Complaints of others about the same loss are waited for before anybody is judged.
 constexpr Duration kHearing = std::chrono::seconds{1};
+/// Reports are not added up at every event.
+constexpr Duration kBetweenLooks = std::chrono::milliseconds{10};
 
 }  // namespace
 
@@ -184,16 +186,22 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
 // --- gather, call ------------------------------------------------------------
 
 void Coordinator::gather(TimePoint now, Outbox& out) {
-    ask_at_ = deadline_ = kNever;
+    ask_at_ = kNever;
     const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
-    if (!has_state || own_.step() >= config_.rules.last_step) return;
+    if (!has_state || own_.step() >= config_.rules.last_step) {
+        deadline_ = kNever;
+        return;
+    }
     // Called by a predecessor: the round begins again with what is frozen.
     if (own_.is_in_round()) return call(now, out);
-    if (step_ != own_.step() || !has_begun_) batch_.begin(own_.step());
+    const bool is_new = step_ != own_.step() || !has_begun_;
+    if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
+    if (!is_new && now < look_at_) return;
+    look_at_ = now + kBetweenLooks;
     if (batch_.estimate(now) >= config_.rules.target_batch) return call(now, out);
-    deadline_ = batch_.reached_at(now);
+    deadline_ = std::max(batch_.reached_at(now), look_at_);
 }
 
 void Coordinator::call(TimePoint now, Outbox& out) {

@@ -108,6 +108,7 @@ class Coordinator {
     std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
+    TimePoint look_at_ = TimePoint::min();
     Duration expected_{};
 
     std::optional<wire::Plan> plan_;
