@@ -64,6 +64,13 @@ bool CatchUp::is_at_aim() const {
     return !knows_own_state_ || own_.state == newest().state;
 }
 
+bool CatchUp::is_news(StepIndex step) const {
+    if (!own_.has_state || own_.generation != newest().generation) return true;
+    const Target* same = aim_at(own_.step);
+    const bool is_damaged = same && knows_own_state_ && same->state != own_.state;
+    return is_damaged || step > own_.step;
+}
+
 bool CatchUp::wants_rounds() const {
     if (!own_.has_state || own_.generation != newest().generation) return false;
     if (own_.step >= newest().step) return false;
@@ -232,6 +239,7 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
         out.note(from.brief() + " offers a state of another model");
         return answered(now, from, out);
     }
+    if (!is_news(step)) return answered(now, from, out);
     Offer entry{.at = now,
                 .step = step,
                 .state = offer,
@@ -261,7 +269,7 @@ void CatchUp::choose_state(TimePoint now, round::Outbox& out) {
     join_donors(now);
     std::map<StepIndex, std::size_t> donors;
     for (const auto& [peer, offer] : offers_) {
-        if (is_aimed(offer)) ++donors[offer.step];
+        if (is_aimed(offer) && is_news(offer.step)) ++donors[offer.step];
     }
     // The own step, for there only what differs is missing; then most donors; then the newest.
     const auto rank = [&](const auto& entry) {

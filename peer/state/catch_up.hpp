@@ -137,6 +137,8 @@ class CatchUp {
     const Target& newest() const { return aims_.rbegin()->second; }
     const Target* aim_at(StepIndex step) const;
     bool is_at_aim() const;
+    /// Whether a state of this step is better than the own one.
+    bool is_news(StepIndex step) const;
     bool wants_rounds() const;
     void proceed(TimePoint now, round::Outbox& out);
     void enter(TimePoint now, Mode mode, round::Outbox& out);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxSnapshots = 2;
 constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
+constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
 constexpr std::size_t kMaxRecords = 8;    // a snapshot is never so many steps late
 
 std::uint64_t state_bytes(const RoundRules& rules) {
@@ -57,16 +58,25 @@ const CommitRecord* Donor::record_of(StepIndex round) const {
 
 void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
                     const wire::StateQuery& query, const Own& own, round::Outbox& out) {
+    if (!may_ask(now, from)) return;
     if (query.has_state && generation == generation_) {
         if (offer_round(from, step, out) || own.step <= step) return;
     }
     if (own.has_state && own.generation != generation_) return;
     Snapshot* snapshot = query.has_state ? nullptr : snapshot_at(step);
     if (!snapshot && own.has_state) snapshot = snapshot_at(own.step);
+    if (snapshot) snapshot->last_used = now;
+    // Another one than the asker wants: it only counts as used once it is fetched.
     if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
-    if (snapshot) return offer(now, from, *snapshot, out);
+    if (snapshot) return offer(from, *snapshot, out);
     waiting_.insert_or_assign(from, now);
     if (own.has_state) take(now, out);
+}
+
+bool Donor::may_ask(TimePoint now, const PeerKey& from) {
+    Asked& asked = asked_.try_emplace(from, Asked{.since = now}).first->second;
+    if (now - asked.since >= rules_.heartbeat) asked = Asked{.since = now};
+    return ++asked.count <= kMaxQueries + rules_.kept_averages;
 }
 
 void Donor::take(TimePoint now, round::Outbox& out) {
@@ -100,8 +110,7 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
     return true;
 }
 
-void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out) {
-    snapshot.last_used = now;
+void Donor::offer(const PeerKey& to, const Snapshot& snapshot, round::Outbox& out) {
     out.send(to, snapshot.state.step,
              wire::StateOffer{.bytes = snapshot.state.bytes->size(),
                               .leaves = snapshot.state.leaves,
@@ -142,7 +151,7 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
                               .last_used = now});
     }
     for (const auto& [peer, asked_at] : waiting) {
-        if (now - asked_at < 2 * rules_.silence) offer(now, peer, snapshots_.back(), out);
+        if (now - asked_at < 2 * rules_.silence) offer(peer, snapshots_.back(), out);
     }
 }
 
@@ -219,6 +228,7 @@ std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
 
 void Donor::lost(const PeerKey& peer) {
     waiting_.erase(peer);
+    asked_.erase(peer);
     queues_.erase(peer);
 }
 
@@ -240,6 +250,7 @@ TimePoint Donor::next_deadline() const {
 void Donor::reset() {
     snapshots_.clear();
     waiting_.clear();
+    asked_.clear();
     queues_.clear();
     taking_since_.reset();
 }

@@ -43,7 +43,8 @@ class Donor {
     ///                  snapshot of it is held, else the present one (action::TakeSnapshot first)
     ///     nothing      the asker is where we are, or we hold nothing
     ///
-    /// While two snapshots are being fetched no third is taken: the newer one is offered.
+    /// While two snapshots are being fetched no third is taken: the newer one is offered. Within
+    /// a heartbeat a peer gets no more answers than somebody who catches up can need.
     void queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
                  const wire::StateQuery& query, const Own& own, round::Outbox& out);
     /// event::SnapshotTaken. One that nobody here waits for, or that is not a state of this
@@ -76,6 +77,10 @@ class Donor {
         std::optional<CommitRecord> record;  ///< that led to it
         TimePoint last_used;
     };
+    struct Asked {
+        TimePoint since;
+        std::uint32_t count = 0;
+    };
     struct Round {
         CommitRecord record;
         Certificate certificate;
@@ -83,7 +88,9 @@ class Donor {
         std::vector<Digest> leaves;  ///< empty until somebody asks
     };
 
-    static void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
+    /// Counts the query; false: too many from this peer.
+    bool may_ask(TimePoint now, const PeerKey& from);
+    static void offer(const PeerKey& to, const Snapshot& snapshot, round::Outbox& out);
     void take(TimePoint now, round::Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
@@ -104,6 +111,7 @@ class Donor {
     std::deque<Snapshot> snapshots_;             ///< oldest first
     std::map<PeerKey, TimePoint> waiting_;       ///< when it asked, and there was no snapshot
     std::optional<TimePoint> taking_since_;      ///< a snapshot is under way
+    std::map<PeerKey, Asked> asked_;             ///< queries of the last heartbeat
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
 

@@ -429,8 +429,10 @@ TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded",
         (void)world.run_until([] { return false; }, 5s);
         REQUIRE(world.run_until_current(300s));
         CHECK(*world.own_bytes == *world.history.state(world.own.step));
+        std::set<StepIndex> steps;
         for (const action::Load& load : world.loads) {
             CHECK(world.aimed.contains({load.step, load.digest}));
+            CHECK(steps.insert(load.step).second);  // nothing is fetched twice
         }
     }
 }

@@ -201,6 +201,22 @@ TEST_CASE("requests are bounded, and repeated ones count once", "[state]") {
     CHECK_FALSE(desk.donor.has_next(kAsker));
 }
 
+TEST_CASE("who asks again and again gets a few answers a heartbeat", "[state]") {
+    Desk desk;
+    desk.snapshot(kAsker);
+    std::size_t answers = 0;
+    for (int i = 0; i < 100; ++i) {
+        desk.query(kAsker, i % 2 == 0 ? k5 : StepIndex{4}, i % 2 != 0);
+        answers += desk.out.letters.size();
+    }
+    CHECK(answers == 5);
+    desk.query(kOther, k5);
+    CHECK(desk.out.letters.size() == 1);
+    desk.now += desk.rules.heartbeat;
+    desk.query(kAsker, k5);
+    CHECK(desk.out.letters.size() == 1);
+}
+
 TEST_CASE("nothing of one history is given in another", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
