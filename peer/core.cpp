@@ -215,6 +215,7 @@ void Peer::Core::follow_up() {
 
 void Peer::Core::look_around() {
     links_.watch(head().view.size(), election_.term().coordinator);
+    for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
     links_.tick(now_, out_.actions);
     donor_.tick(now_);
     catch_up_.tick(now_, out_);

@@ -17,7 +17,7 @@ constexpr std::uint64_t kFullRefusalLines = 8;
 }  // namespace
 
 Links::Links(const PeerConfig& config, const KeyPair& key)
-    : config_(config), key_(key), random_(config.random_seed) {}
+    : config_(config), key_(key), random_(config.random_seed), session_(random_.next()) {}
 
 const Known* Links::find(const PeerKey& peer) const {
     const auto it = known_.find(peer);
@@ -87,15 +87,19 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     if (!link.peer) return {};
     const auto known = known_.find(*link.peer);
     if (known == known_.end() || known->second.link != event.link) return {};
-    // Another link to the same peer takes over, if there is one.
-    for (const auto& [id, other] : links_) {
+    // Another link to the same peer takes over, if there is one; what was under way is lost all the
+    // same, so the two begin anew with each other.
+    for (auto& [id, other] : links_) {
         if (other.peer == link.peer && !other.is_closing) {
+            other.close_at = kNever;
             known->second.link = id;
             known->second.dialler = other.dialled ? key_.public_key() : *link.peer;
-            return {};
+            newcomers_.push_back(*link.peer);
+            return link.peer;
         }
     }
     known_.erase(known);
+    std::erase(newcomers_, *link.peer);
     return link.peer;
 }
 
@@ -200,6 +204,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
         const wire::Hello hello{.oldest_protocol = wire::kOldestProtocol,
                                 .newest_protocol = wire::kNewestProtocol,
+                                .session = session_,
                                 .role = config_.role,
                                 .receives = config_.receives,
                                 .listening_port = config_.listening_port,
@@ -220,7 +225,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     const auto sender = known_.find(*link.peer);
     if (sender == known_.end()) return {};
     Known& known = sender->second;
-    known.last_heard = now;
+    link.last_heard = now;
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
         known.has_reported = true;
         known.generation = message.generation;
@@ -253,24 +258,41 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     tick_at_ = std::min(tick_at_, now + config_.rules.silence);
     if (link.dialled) attempts_[link.remote].failures = 0;
     const PeerKey dialler = link.dialled ? key_.public_key() : message.sender;
+    forget_earlier_life(message.sender, hello.session, id, actions);
     const auto [it, is_new] = known_.try_emplace(message.sender);
     Known& known = it->second;
-    if (is_new || dialler <= known.dialler) {
-        if (!is_new && links_.contains(known.link)) {
-            links_.at(known.link).close_at = now + config_.rules.silence;
-        }
+    // Both ends choose the same of two living links; one that has been quiet lately may be dead.
+    const auto chosen = is_new ? links_.end() : links_.find(known.link);
+    const bool is_quiet =
+        chosen != links_.end() && now >= chosen->second.last_heard + 2 * config_.rules.heartbeat;
+    if (is_new || is_quiet || dialler <= known.dialler) {
+        if (chosen != links_.end()) chosen->second.close_at = now + 2 * config_.rules.silence;
         known.link = id;
         known.dialler = dialler;
     } else {
-        link.close_at = now + config_.rules.silence;
+        link.close_at = now + 2 * config_.rules.silence;
     }
+    known.session = hello.session;
     known.role = hello.role;
     known.receives = hello.receives;
     known.result_name = hello.result_name;
     const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
     known.endpoint = {link.remote.host, port};
-    known.last_heard = now;
+    link.last_heard = now;
     if (is_new) newcomers_.push_back(message.sender);
+}
+
+/// A peer that has restarted with the same key knows nothing of what was between us.
+void Links::forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
+                                Actions& actions) {
+    const auto known = known_.find(peer);
+    if (known == known_.end() || known->second.session == session) return;
+    for (auto& [id, link] : links_) {
+        if (id != newest && link.peer == peer) close(id, link, "", actions);
+    }
+    known_.erase(known);
+    std::erase(newcomers_, peer);
+    restarted_.push_back(peer);
 }
 
 SharedBytes Links::seal(StepIndex step, wire::Body body) {
@@ -336,10 +358,9 @@ void Links::tick(TimePoint now, Actions& actions) {
         }
     }
     for (const auto& [peer, known] : known_) {
-        if (now < known.last_heard + config_.rules.silence || !is_watched(peer)) continue;
-        for (auto& [id, link] : links_) {
-            if (link.peer == peer) close(id, link, peer.brief() + " is silent", actions);
-        }
+        Link& link = links_.at(known.link);
+        if (now < link.last_heard + config_.rules.silence || !is_watched(peer)) continue;
+        close(known.link, link, peer.brief() + " is silent", actions);
     }
     tick_at_ = earliest_deadline();
 }
@@ -352,8 +373,9 @@ TimePoint Links::earliest_deadline() const {
         next = std::min(next, link.close_at);
     }
     for (const auto& [peer, known] : known_) {
-        if (!links_.at(known.link).is_closing && is_watched(peer)) {
-            next = std::min(next, known.last_heard + config_.rules.silence);
+        const Link& link = links_.at(known.link);
+        if (!link.is_closing && is_watched(peer)) {
+            next = std::min(next, link.last_heard + config_.rules.silence);
         }
     }
     return next;

@@ -5,8 +5,10 @@
 //              challenged. A peer is known once its Hello carries our nonce; before that only
 //              these two messages are taken from a link.
 // Two links    peers may dial each other at once. Sends go over the newest link dialled by the
-//              smaller key; frames are still read from the other one, which both ends close after
-//              the silence limit.
+//              smaller key, unless that has been quiet; frames are still read from the other one,
+//              which both ends close later.
+// Lives        a Hello names the session of its process: who has restarted with the same key is
+//              lost first, and then a newcomer.
 // Liveness     a heartbeat a second; silence or a closed last link is loss. In a swarm of more than
 //              kMeshLimit voters only the hubs (the backbone, the coordinator) exchange heartbeats
 //              with everybody; other links carry rounds and states and live as long as the
@@ -42,7 +44,7 @@ struct Known {
     bool receives = true;
     Endpoint endpoint;  ///< port 0: cannot be dialled
     std::string result_name;
-    TimePoint last_heard;
+    std::uint64_t session = 0;  ///< one life of its process
     bool has_reported = false;  ///< a heartbeat has come
     std::uint64_t generation = 0;
     StepIndex step;  ///< of its last heartbeat
@@ -57,7 +59,7 @@ class Links {
     std::optional<wire::Message> receive(TimePoint now, const event::FrameReceived& event,
                                          Actions& actions);
     void opened(TimePoint now, const event::LinkOpened& event, Actions& actions);
-    /// The peer that is lost with this link, if it was its last.
+    /// The peer that is lost with this link. It is a newcomer again if it has another one.
     std::optional<PeerKey> closed(TimePoint now, const event::LinkClosed& event);
     void dial_failed(TimePoint now, const Endpoint& remote);
     void found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions);
@@ -108,6 +110,8 @@ class Links {
     const Known* find(const PeerKey& peer) const;
     /// True once after somebody became known; for the greeting that only the caller can give.
     std::vector<PeerKey> take_newcomers() { return std::exchange(newcomers_, {}); }
+    /// Peers whose earlier life is over, once each; they are newcomers as well.
+    std::vector<PeerKey> take_restarted() { return std::exchange(restarted_, {}); }
     void check_invariants() const;
 
   private:
@@ -118,6 +122,7 @@ class Links {
         std::optional<PeerKey> peer;
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
+        TimePoint last_heard{};
         TimePoint close_at = kNever;
         bool is_closing = false;
         std::deque<std::size_t> queue{};  ///< sizes of the frames sent and not yet written
@@ -136,12 +141,15 @@ class Links {
     void post(LinkId id, SharedBytes frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void forget_queue(Link& link);
+    void forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
+                             Actions& actions);
     void count_refusal(LinkId id, const std::string& why, Actions& actions);
     bool is_known_endpoint(const Endpoint& endpoint) const;
 
     const PeerConfig& config_;
     const KeyPair key_;
     Random random_;
+    const std::uint64_t session_;
     std::uint64_t sequence_ = 0;
     std::uint64_t generation_ = 0;
     std::uint64_t queued_bytes_ = 0;
@@ -155,6 +163,7 @@ class Links {
     std::map<Endpoint, Attempt> attempts_;
     std::set<Endpoint> self_;  ///< endpoints that turned out to be our own
     std::vector<PeerKey> newcomers_;
+    std::vector<PeerKey> restarted_;
 };
 
 }  // namespace dedloc::membership

@@ -35,6 +35,7 @@ struct Challenge {
 struct Hello {
     std::uint16_t oldest_protocol = 0;
     std::uint16_t newest_protocol = 0;
+    std::uint64_t session = 0;  ///< chosen at random by each process
     Role role = Role::kTrainer;
     bool receives = true;              ///< wants averages; a pure aggregator does not
     std::uint16_t listening_port = 0;  ///< 0: cannot be dialled

@@ -103,7 +103,7 @@ struct Packer {
     Offset<void> operator()(const Hello& m) const {
         const auto nonce = packed(m.nonce);
         const auto name = out.CreateString(m.result_name);
-        return fb::CreateHello(out, m.oldest_protocol, m.newest_protocol,
+        return fb::CreateHello(out, m.oldest_protocol, m.newest_protocol, m.session,
                                static_cast<fb::Role>(m.role), m.receives, m.listening_port, name,
                                &nonce)
             .Union();

@@ -152,6 +152,7 @@ class Unpacker {
         require(t.role() <= fb::Role::MAX);
         return Hello{.oldest_protocol = t.oldest_protocol(),
                      .newest_protocol = t.newest_protocol(),
+                     .session = t.session(),
                      .role = static_cast<Role>(t.role()),
                      .receives = t.receives(),
                      .listening_port = t.listening_port(),

@@ -80,6 +80,7 @@ class WireSamples {
         const auto oldest = static_cast<std::uint16_t>(random_.below(100));
         m = {.oldest_protocol = oldest,
              .newest_protocol = static_cast<std::uint16_t>(oldest + random_.below(100)),
+             .session = random_.next(),
              .role = static_cast<Role>(random_.below(3)),
              .receives = coin(),
              .listening_port = static_cast<std::uint16_t>(random_.below(65'536)),
