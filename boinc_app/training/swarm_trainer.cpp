@@ -10,6 +10,7 @@
 #include "boinc_app/training/batch.hpp"
 #include "kernels/accumulate.hpp"
 #include "peer/base/check.hpp"
+#include "peer/progress/throughput.hpp"
 #include "peer/state/run_state.hpp"
 
 namespace dedloc::training {
@@ -17,10 +18,10 @@ namespace {
 
 // The core asks for a handful of things a step and waits for their answers.
 constexpr std::size_t kMaxCommands = 256;
-// Weight of the newest micro-batch in the reported speed.
-constexpr double kRateWeight = 0.2;
-
-using Clock = std::chrono::steady_clock;
+/// For speed only: the protocol's own time comes from who drives it.
+TimePoint now() {
+    return TimePoint{std::chrono::steady_clock::now().time_since_epoch()};
+}
 
 }  // namespace
 
@@ -44,6 +45,7 @@ class SwarmTrainer::Worker {
         if (!has_state_ || command.step != state_.step() || is_working_) return;
         forget_sum();
         is_working_ = true;
+        speed_.resume(now());
     }
 
     void operator()(const Freeze& command) {
@@ -92,7 +94,6 @@ class SwarmTrainer::Worker {
     void operator()(const Stop&) {}
 
     void compute_micro_batch() {
-        const auto begin = Clock::now();
         const std::uint64_t index = samples_ / run_.micro_batch;
         const MicroBatch batch =
             sampler_.draw(micro_batch_random(run_.seed, options_.peer, state_.step(), index));
@@ -100,8 +101,8 @@ class SwarmTrainer::Worker {
         loss_sum_ += model_.gradient(batch, gradient_);
         is_finite_ = kernels::accumulate(sum_, gradient_, 1.0f).is_finite && is_finite_;
         samples_ += batch.samples;
-        note_speed(batch.samples, std::chrono::duration<double>(Clock::now() - begin).count());
-        sink_(event::Progressed{state_.step(), Samples{samples_}, samples_per_second_});
+        speed_.add(now(), Samples{batch.samples});
+        sink_(event::Progressed{state_.step(), Samples{samples_}, speed_.samples_per_second()});
     }
 
   private:
@@ -119,13 +120,6 @@ class SwarmTrainer::Worker {
         is_finite_ = true;
     }
 
-    void note_speed(std::size_t samples, double seconds) {
-        if (seconds <= 0) return;
-        const double now = static_cast<double>(samples) / seconds;
-        samples_per_second_ +=
-            (samples_per_second_ > 0 ? kRateWeight : 1) * (now - samples_per_second_);
-    }
-
     const wire::RunFile& run_;
     const SwarmTrainerOptions options_;
     const EventSink sink_;
@@ -139,7 +133,7 @@ class SwarmTrainer::Worker {
     std::uint64_t samples_ = 0;
     double loss_sum_ = 0;
     bool is_finite_ = true;
-    double samples_per_second_ = 0;
+    progress::Throughput speed_;
 };
 
 SwarmTrainer::SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,

@@ -9,8 +9,8 @@
 //   2  certificate  of the commit before: term, voters, signatures (64 each)
 //   3  generation   begins the history anew; what follows chains to it
 //
-// Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list is the
-// places of those gone in the view before, then the roster places of those new; a place at the
+// Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list is
+// the places of those gone in the view before, then the roster places of those new; a place at the
 // roster's end is followed by the key, which is thereby in it.
 #pragma once
 

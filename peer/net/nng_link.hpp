@@ -39,7 +39,8 @@ class NngLink final {
     /// it returns.
     void start();
     /// Queues a frame, and posts event::FrameWritten once the stream has taken it; cuts the link
-    /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires frame size ≤ limits.frame_bytes.
+    /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
+    /// frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
     /// up or after about two ping intervals.

@@ -26,8 +26,8 @@ constexpr std::chrono::seconds kTimeToLeave{2};
 constexpr std::chrono::seconds kLongestWait{1};
 
 /// The protocol's time. CLOCK_BOOTTIME goes on while the machine sleeps, where steady_clock stands
-/// still: a voter that has heard no backbone for so and so long must not vote any more, and a laptop
-/// that was closed overnight has heard nobody all that time, whatever its own steady_clock says.
+/// still: a voter that has heard no backbone for so and so long must not vote any more, and a
+/// laptop that was closed overnight has heard nobody all that time, whatever its steady_clock says.
 /// Like that one it is never set back.
 TimePoint now() {
     timespec time{};

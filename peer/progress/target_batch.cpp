@@ -48,6 +48,21 @@ void TargetBatch::begin(StepIndex step) {
     step_ = step;
 }
 
+void TargetBatch::gathered(Samples joined) {
+    constexpr double kShare = 0.25;  // of an error, in one step: a single round says little
+    double rate = 0;
+    double surplus = 0;
+    for (const auto& [peer, report] : reports_) {
+        if (report.step != step_) continue;
+        rate += report.samples_per_second;
+        surplus += static_cast<double>(report.micro_batch) / 2;
+    }
+    if (!(rate > 0)) return;
+    const double error = (as_number(joined) - as_number(rules_.target) - surplus) / rate;
+    const double most = seconds(rules_.heartbeat);
+    lead_ = std::clamp(lead_ + kShare * std::clamp(error, -most, most), -most, most);
+}
+
 /// How much a peer had at its last report, the micro-batch at hand included: it is as far in it as
 /// the time allows since its count rose, which was somewhere between two reports.
 double TargetBatch::at_report(const Report& report) const {
@@ -60,8 +75,7 @@ double TargetBatch::at_report(const Report& report) const {
 
 double TargetBatch::extrapolated(const Report& report, TimePoint now) const {
     const TimePoint until = std::clamp(now, report.at, rate_ends_at(report));
-    return at_report(report) +
-           report.samples_per_second * seconds(until - report.at + rules_.flight);
+    return at_report(report) + report.samples_per_second * (seconds(until - report.at) + lead_);
 }
 
 Samples TargetBatch::estimate(TimePoint now) const {
@@ -69,7 +83,7 @@ Samples TargetBatch::estimate(TimePoint now) const {
     for (const auto& [peer, report] : reports_) {
         if (report.step == step_) sum += extrapolated(report, now);
     }
-    return Samples{static_cast<std::uint64_t>(sum + 0.5)};
+    return std::max(Samples{static_cast<std::uint64_t>(std::max(sum, 0.0) + 0.5)}, reported());
 }
 
 Samples TargetBatch::reported() const {
@@ -97,7 +111,7 @@ TimePoint TargetBatch::reached_at(TimePoint now) const {
         }
     }
     const double target = as_number(rules_.target);
-    if (sum + 0.5 >= target) return now;
+    if (sum + 0.5 >= target || reported() >= rules_.target) return now;
     std::ranges::sort(ends, {}, &End::at);
     TimePoint time = now;
     for (const End& end : ends) {

@@ -5,6 +5,8 @@
 //
 // A report counts finished micro-batches only. How far a peer is in the one at hand follows from
 // when its count last rose; how large its micro-batches are, from the common divisor of its counts.
+// What is computed while reports and calls are under way, and what peers get wrong about their own
+// rates, is learned from what the rounds really brought.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +21,6 @@ namespace dedloc::progress {
 struct TargetBatchRules {
     Samples target;
     Duration heartbeat = std::chrono::seconds{1};  ///< between two reports of one peer
-    /// From a report to its arrival and from a call to its arrival, together: what is computed
-    /// meanwhile counts as well.
-    Duration flight = std::chrono::milliseconds{100};
 };
 
 class TargetBatch {
@@ -37,13 +36,17 @@ class TargetBatch {
     /// From now on only reports on `step` count, those that have come already included.
     void begin(StepIndex step);
 
+    /// What the peers have joined the round of this step with, which was called when the target was
+    /// reached: the next one is called earlier or later for it.
+    void gathered(Samples joined);
+
     /// Reported, and computed since. A peer's rate counts for at most half a heartbeat after its
     /// next report was due: who has stopped reporting has perhaps stopped.     Cost  O(peers)
     Samples estimate(TimePoint now) const;
-    /// Only what has been reported.
+    /// Only what has been reported; estimate() is never less.
     Samples reported() const;
-    /// The first moment from `now` on at which estimate() is at least the target, if nothing more is
-    /// reported; kNever if it will not be.      Cost  O(peers × log peers)
+    /// The first moment from `now` on at which estimate() is at least the target, if no more
+    /// is reported; kNever if it will not be.      Cost  O(peers × log peers)
     TimePoint reached_at(TimePoint now) const;
 
   private:
@@ -64,6 +67,7 @@ class TargetBatch {
 
     const TargetBatchRules rules_;
     StepIndex step_;
+    double lead_ = 0;  ///< so many seconds are the peers ahead of what they have told
     std::map<PeerKey, Report> reports_;
 };
 

@@ -243,6 +243,9 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     const auto planned =
         make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_);
     if (!planned) return cancel("nobody has samples, or nobody can be dialled", out);
+    Samples joined;
+    for (const wire::PlanMember& member : planned->plan.members) joined += member.samples;
+    batch_.gathered(joined);
     phase_ = Phase::kPlanned;
     expected_ = planned->expected;
     publish(planned->plan, now, out);

@@ -57,8 +57,8 @@ class CheckpointStore {
     /// unusable file is named in the log with the reason and left where it is.
     std::optional<Checkpoint> newest(std::uint64_t elements, const Verifier& verify) const;
 
-    /// Removes those of states after `step`: the history has begun anew there. A file that cannot be
-    /// removed is named in the log.
+    /// Removes those of states after `step`: the history has begun anew there. A file that cannot
+    /// be removed is named in the log.
     void remove_after(StepIndex step) const;
 
     /// All files with a good head, newest first. Does not read the states.

@@ -1,11 +1,11 @@
-// The ledger file of a run: append-only, every decision in the compact form of peer/ledger/codec.hpp
-// and beside it what this backbone saw. It is the authority; database rows are made from it.
+// The ledger file of a run: append-only, every decision in the compact form of peer/ledger and
+// beside it what this backbone saw. It is the authority; database rows are made from it.
 //
 // File: 8 bytes "DEDLOCLG", version (u32), 0 (u32), run id (32 bytes), then records.
 // Record: payload size (u32), kind (u8), first 8 bytes of BLAKE2b(kind ‖ payload), payload. All
 // little-endian.
-//   kind 1, commit:       milliseconds since 1970 (i64), milliseconds the round took (u32), entry of
-//                         the commit, and of its certificate if it is one to keep
+//   kind 1, commit:       milliseconds since 1970 (i64), milliseconds the round took (u32), entry
+//                         of the commit, and of its certificate if it is one to keep
 //   kind 2, settled:      step (u64), reported (u32), equal (u32), digest (32 bytes, or nothing)
 //   kind 3, generation:   its entry
 //   kind 4, certificate:  entry of the certificate of the commit before, when the writer was closed

@@ -25,8 +25,8 @@ struct RunFolder {
     std::filesystem::path dht_nodes() const { return folder / "dht_nodes"; }
 };
 
-/// Reads run.json, backbone.key and, if it can be read, the project's keys/project.key. Throws InputError (no such run, a file cannot be used, the key
-/// is another one).
+/// Reads run.json, backbone.key and, if it can be read, the project's keys/project.key. Throws
+/// InputError (no such run, a file cannot be used, the key is another one).
 RunFolder read_run_folder(const std::filesystem::path& project, const std::string& run_name);
 
 }  // namespace dedloc::backbone
