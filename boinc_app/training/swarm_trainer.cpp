@@ -72,9 +72,10 @@ class SwarmTrainer::Worker {
     void operator()(const Snapshot&) {
         if (!has_state_) return;
         const auto bytes = state_.bytes();
-        sink_(event::SnapshotTaken{state_.step(), state_.digest(),
-                                   std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
-                                   state_.leaf_digests()});
+        const auto leaves = state_.leaf_digests();
+        sink_(event::SnapshotTaken{
+            state_.step(), state::state_digest(state_.step(), leaves, bytes.size()),
+            std::make_shared<const Buffer>(bytes.begin(), bytes.end()), leaves});
     }
 
     void operator()(const Load& command) {

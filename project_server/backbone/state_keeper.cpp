@@ -107,11 +107,12 @@ void StateKeeper::execute(const Apply& command) {
 
 void StateKeeper::execute(const Snapshot&) {
     const auto bytes = state_->bytes();
+    const auto leaves = state_->leaf_digests();
     options_.events(
         event::SnapshotTaken{.step = state_->step(),
-                             .digest = state_->digest(),
+                             .digest = state::state_digest(state_->step(), leaves, bytes.size()),
                              .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
-                             .leaves = state_->leaf_digests()});
+                             .leaves = leaves});
 }
 
 void StateKeeper::execute(const Load& command) {
