@@ -1,0 +1,280 @@
+#include "peer/simulation/checkers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "kernels/weighted_mean.hpp"
+#include "peer/base/bytes.hpp"
+
+namespace dedloc::simulation {
+namespace {
+
+constexpr std::uint64_t kStepsOfSums = 8;  ///< sums of older steps are forgotten
+
+template <class... Values>
+void require(bool condition, fmt::format_string<Values...> sentence, Values&&... values) {
+    if (!condition) throw Violation{fmt::format(sentence, std::forward<Values>(values)...)};
+}
+
+Digest digest_of_floats(std::span<const float> values) {
+    return Digest{kernels::tree_digest(std::as_bytes(values))};
+}
+
+Digest digest_of_certificate(const Digest& record, const Certificate& certificate) {
+    ByteWriter writer;
+    writer.append(record.bytes);
+    writer.write(certificate.term.number);
+    writer.append(certificate.term.coordinator.bytes);
+    for (const Vote& vote : certificate.votes) {
+        writer.append(vote.voter.bytes);
+        writer.append(vote.signature);
+    }
+    return blake2b(std::move(writer).finish());
+}
+
+}  // namespace
+
+Checkers::Checkers(Settings settings) : settings_(std::move(settings)) {}
+
+void Checkers::frozen(const PeerKey& peer, const Frozen& frozen, bool is_tainted) {
+    made_[{peer, frozen.step}].push_back({frozen, is_tainted, {}});
+    if (!settings_.computes_averages) {
+        made_[{peer, frozen.step}].back().frozen.contribution.sum = nullptr;
+    }
+}
+
+// --- generations -------------------------------------------------------------
+
+void Checkers::generation_signed(const SignedGeneration& generation) {
+    const auto [it, is_new] = signed_.emplace(generation.record.generation, generation);
+    require(is_new || it->second.record == generation.record,
+            "the project signed two generations {}", generation.record.generation);
+}
+
+void Checkers::generation_begun(const SignedGeneration& generation) {
+    const auto it = signed_.find(generation.record.generation);
+    require(it != signed_.end() && it->second.record == generation.record,
+            "generation {} begins, which the project has not signed", generation.record.generation);
+    require(verify(settings_.project, digest_of(settings_.run, generation.record).bytes,
+                   generation.signature),
+            "generation {} begins with a signature that is not the project's",
+            generation.record.generation);
+    if (generation.record.generation <= newest_begun_) return;
+    newest_begun_ = generation.record.generation;
+    newest_step_ = generation.record.step;
+}
+
+GenerationRecord Checkers::begin_of(std::uint64_t generation) const {
+    if (generation == 0) {
+        GenerationRecord first;
+        first.backbone = settings_.backbone;
+        return first;
+    }
+    const auto it = signed_.find(generation);
+    require(it != signed_.end(), "generation {} is spoken of, which nobody signed", generation);
+    return it->second.record;
+}
+
+bool Checkers::is_void(const Place& place, std::uint64_t by_generation) const {
+    for (std::uint64_t g = place.first + 1; g <= by_generation; ++g) {
+        const auto it = signed_.find(g);
+        if (it != signed_.end() && place.second >= it->second.record.step) return true;
+    }
+    return false;
+}
+
+// --- states ------------------------------------------------------------------
+
+/// The digest of the state at a step as this generation sees it; null when nobody has reached it.
+const Digest* Checkers::state_at(std::uint64_t generation, StepIndex step) const {
+    while (generation > 0) {
+        const auto begun = signed_.find(generation);
+        if (begun == signed_.end()) return nullptr;
+        if (step == begun->second.record.step) return &begun->second.record.state;
+        if (step > begun->second.record.step) break;
+        --generation;
+    }
+    const auto it = states_.find({generation, step});
+    return it == states_.end() ? nullptr : &it->second;
+}
+
+void Checkers::reached(std::uint64_t generation, StepIndex step, const Digest& digest) {
+    const Digest* known = state_at(generation, step);
+    if (known == nullptr) {
+        states_.emplace(Place{generation, step}, digest);
+        return;
+    }
+    require(*known == digest, "state {} of generation {} has digest {} at one peer and {} here",
+            step.value(), generation, known->brief(), digest.brief());
+}
+
+void Checkers::applies(std::uint64_t generation, const action::Apply& apply) {
+    auto it = rounds_.find({generation, apply.step});
+    for (std::uint64_t g = generation; it == rounds_.end() && g > 0; --g) {
+        // What an older generation decided before the newer one's first step holds in both.
+        if (!is_void({g - 1, apply.step}, generation)) it = rounds_.find({g - 1, apply.step});
+    }
+    require(it != rounds_.end(), "an average is applied to state {} of generation {}, undecided",
+            apply.step.value(), generation);
+    require(it->second.record.scalars == apply.scalars,
+            "state {} is updated with other scalars than were decided", apply.step.value());
+    if (!settings_.computes_averages) return;
+    require(digest_of_floats(*apply.average) == it->second.record.average,
+            "state {} is updated with another average than was decided", apply.step.value());
+}
+
+void Checkers::loads(std::uint64_t generation, const action::Load& load) {
+    const Digest* known = state_at(generation, load.step);
+    require(known != nullptr && *known == load.digest,
+            "state {} of generation {} is loaded with digest {}, which is not the swarm's",
+            load.step.value(), generation, load.digest.brief());
+}
+
+// --- records -----------------------------------------------------------------
+
+void Checkers::committed(const action::Committed& committed) {
+    const CommitRecord& record = committed.record;
+    const Digest digest = digest_of(record);
+    const Place place{record.generation, record.step};
+    const auto known = rounds_.find(place);
+    if (known != rounds_.end()) {
+        require(known->second.digest == digest,
+                "two records at step {} of generation {}: {} and {}", record.step.value(),
+                record.generation, known->second.digest.brief(), digest.brief());
+    } else {
+        Round round{.record = record, .digest = digest, .contributions = {}};
+        check_first(record, round);
+        if (settings_.computes_averages) check_average(round);
+        rounds_.emplace(place, std::move(round));
+        newest_step_ = record.step.next();
+    }
+    check_certificate(record, digest, committed.certificate);
+}
+
+void Checkers::check_first(const CommitRecord& record, Round& round) {
+    const std::uint64_t step = record.step.value();
+    require(record.generation == newest_begun_, "generation {} decides step {} after {} has begun",
+            record.generation, step, newest_begun_);
+    const GenerationRecord begin = begin_of(record.generation);
+    Digest previous = genesis(settings_.run, settings_.backbone).record;
+    if (record.generation > 0) previous = digest_of(settings_.run, begin);
+    if (record.step > begin.step) {
+        const auto before = rounds_.find({record.generation, StepIndex{step - 1}});
+        require(before != rounds_.end(), "step {} is decided before the one before it", step);
+        previous = before->second.digest;
+    }
+    require(record.step >= begin.step, "step {} is decided in generation {}, which begins at {}",
+            step, record.generation, begin.step.value());
+    require(record.previous_record == previous, "the record of step {} continues another history",
+            step);
+    const Digest* state = state_at(record.generation, record.step);
+    require(state != nullptr && *state == record.previous_state,
+            "the record of step {} starts from a state that is not the swarm's", step);
+    require(record.scalars == settings_.scalars_of(record.step),
+            "the record of step {} has scalars of another step", step);
+    Samples all;
+    for (std::size_t i = 0; i < record.members.size(); ++i) {
+        require(i == 0 || record.members[i - 1].peer < record.members[i].peer,
+                "the members of step {} are not ascending, so one may count twice", step);
+        const CommitLine& line = record.members[i];
+        all += line.samples;
+        if (line.samples > Samples{0}) {
+            round.contributions.push_back(used_contribution(record, line));
+        }
+    }
+    require(all > Samples{0}, "step {} is decided without a sample", step);
+    require(!view_after(record).empty(), "nobody may decide after step {}", step);
+}
+
+Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
+    const auto made = made_.find({line.peer, record.step});
+    require(made != made_.end(), "step {} counts samples of {}, who froze none",
+            record.step.value(), line.peer.brief());
+    const auto match =
+        std::find_if(made->second.begin(), made->second.end(), [&](const Made& candidate) {
+            return candidate.frozen.contribution.samples == line.samples &&
+                   candidate.frozen.contribution.loss_sum == line.loss_sum;
+        });
+    require(match != made->second.end(), "step {} counts {} samples of {}, who froze others",
+            record.step.value(), line.samples.value(), line.peer.brief());
+    require(match->frozen.contribution.is_finite, "step {} counts a gradient that is not finite",
+            record.step.value());
+    require(!match->is_tainted && match->frozen.state == record.previous_state,
+            "step {} counts samples of {} on another state", record.step.value(),
+            line.peer.brief());
+    for (const Place& place : match->used_in) {
+        require(is_void(place, record.generation), "samples of {} count twice at step {}",
+                line.peer.brief(), record.step.value());
+    }
+    match->used_in.push_back({record.generation, record.step});
+    Frozen used = match->frozen;
+    if (record.step.value() >= kStepsOfSums) {
+        const auto old = made_.find({line.peer, StepIndex{record.step.value() - kStepsOfSums}});
+        if (old != made_.end()) {
+            for (Made& past : old->second) past.frozen.contribution.sum = nullptr;
+        }
+    }
+    return used;
+}
+
+void Checkers::check_average(const Round& round) const {
+    std::vector<std::span<const float>> parts;
+    std::vector<std::uint64_t> weights;
+    for (const Frozen& frozen : round.contributions) {
+        require(frozen.contribution.sum != nullptr, "a contribution of step {} is used late",
+                round.record.step.value());
+        parts.emplace_back(*frozen.contribution.sum);
+        weights.push_back(frozen.contribution.samples.value());
+    }
+    FloatVector average(parts.front().size());
+    kernels::weighted_mean(parts, weights, average);
+    require(digest_of_floats(average) == round.record.average,
+            "the average of step {} is not the weighted mean of its members' gradients",
+            round.record.step.value());
+}
+
+std::vector<PeerKey> Checkers::view_before(const CommitRecord& record) const {
+    const GenerationRecord begin = begin_of(record.generation);
+    if (record.step == begin.step) return {begin.backbone};
+    return view_after(rounds_.at({record.generation, StepIndex{record.step.value() - 1}}).record);
+}
+
+void Checkers::check_certificate(const CommitRecord& record, const Digest& digest,
+                                 const Certificate& certificate) {
+    if (!proven_.insert(digest_of_certificate(digest, certificate)).second) return;
+    const std::vector<PeerKey> view = view_before(record);
+    const std::uint64_t step = record.step.value();
+    const auto signed_bytes = vote_bytes(settings_.run, certificate.term, digest);
+    for (std::size_t i = 0; i < certificate.votes.size(); ++i) {
+        const Vote& vote = certificate.votes[i];
+        require(i == 0 || certificate.votes[i - 1].voter < vote.voter,
+                "the votes for step {} are not ascending, so one may count twice", step);
+        require(std::find(view.begin(), view.end(), vote.voter) != view.end(),
+                "{} voted for step {} and is not in the view", vote.voter.brief(), step);
+        require(verify(vote.voter, signed_bytes, vote.signature),
+                "a vote of {} for step {} is forged", vote.voter.brief(), step);
+    }
+    const bool has_backbone = std::find(view.begin(), view.end(), settings_.backbone) != view.end();
+    const PeerKey tie_breaker =
+        has_backbone ? settings_.backbone : *std::min_element(view.begin(), view.end());
+    const bool has_tie_breaker =
+        std::any_of(certificate.votes.begin(), certificate.votes.end(),
+                    [&](const Vote& vote) { return vote.voter == tie_breaker; });
+    const std::size_t twice = 2 * certificate.votes.size();
+    require(twice > view.size() || (twice == view.size() && has_tie_breaker),
+            "step {} is decided with {} votes of {}", step, certificate.votes.size(), view.size());
+}
+
+std::vector<Round> Checkers::history() const {
+    std::vector<Round> rounds;
+    for (const auto& [place, round] : rounds_) {
+        if (!is_void(place, newest_begun_)) rounds.push_back(round);
+    }
+    return rounds;
+}
+
+}  // namespace dedloc::simulation

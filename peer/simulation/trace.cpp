@@ -1,0 +1,162 @@
+#include "peer/simulation/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "peer/wire/message.hpp"
+
+namespace dedloc::simulation {
+namespace {
+
+constexpr std::array kEventNames{
+    "Tick",         "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
+    "FrameWritten", "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
+    "StateRefused", "SnapshotTaken",  "GenerationSigned", "LeaveRequested",     "ReturnRequested"};
+static_assert(kEventNames.size() == std::variant_size_v<Event>);
+
+constexpr std::array kActionNames{"Dial",
+                                  "Send",
+                                  "Close",
+                                  "Work",
+                                  "Freeze",
+                                  "Apply",
+                                  "TakeSnapshot",
+                                  "Load",
+                                  "Pause",
+                                  "Voted",
+                                  "Committed",
+                                  "GenerationBegun",
+                                  "GenerationWanted",
+                                  "Settled",
+                                  "SwarmSeen",
+                                  "Finished",
+                                  "Refused",
+                                  "Left",
+                                  "Note"};
+static_assert(kActionNames.size() == std::variant_size_v<Action>);
+
+constexpr std::array kBodyNames{
+    "Challenge",  "Hello",      "Leave",       "Refusal", "Heartbeat", "Generation", "Elect",
+    "Promise",    "Call",       "Join",        "Plan",    "Cancel",    "Chunk",      "Reduced",
+    "Stalled",    "Ready",      "Propose",     "Accept",  "Commit",    "Finished",   "StateQuery",
+    "StateOffer", "RoundOffer", "LeafRequest", "Leaf"};
+static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
+
+std::string describe(const SharedBytes& frame) {
+    const auto message = wire::decode(*frame);
+    if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());
+    std::string text =
+        fmt::format("{} generation {} step {} from {}", kBodyNames[message->body.index()],
+                    message->generation, message->step.value(), message->sender.brief());
+    if (const auto* chunk = std::get_if<wire::Chunk>(&message->body)) {
+        text += fmt::format(" {} {}", chunk->phase == wire::Phase::kScatter ? "scatter" : "gather",
+                            chunk->chunk);
+    } else if (const auto* plan = std::get_if<wire::Plan>(&message->body)) {
+        text += fmt::format(" attempt {} members {}", plan->attempt, plan->members.size());
+    } else if (const auto* beat = std::get_if<wire::Heartbeat>(&message->body)) {
+        text += fmt::format(" follows {}.{} votes {} state {}", beat->term.number,
+                            beat->term.coordinator.brief(), beat->may_vote, beat->has_state);
+    }
+    return text + fmt::format(", {} bytes", frame->size());
+}
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+    using Handlers::operator()...;
+};
+
+}  // namespace
+
+void Trace::mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size) {
+    const auto add = [this](std::uint64_t value) {
+        hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15u;
+        hash_ ^= hash_ >> 29;
+    };
+    add(static_cast<std::uint64_t>(when.time_since_epoch().count()));
+    add(std::uint64_t{node} << 32 | kind);
+    add(size);
+}
+
+void Trace::keep(Line line) {
+    lines_.push_back(std::move(line));
+    if (lines_.size() > kLines) lines_.pop_front();
+}
+
+void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
+    std::uint64_t size = 0;
+    Line line{.when = when, .node = node, .is_sent = false, .link = {}, .frame = {}, .text = {}};
+    bool is_worth_reading = true;
+    std::visit(Overloaded{
+                   [&](const event::Tick&) { is_worth_reading = false; },
+                   [&](const event::FrameWritten& e) {
+                       size = e.link.value();
+                       is_worth_reading = false;
+                   },
+                   [&](const event::EndpointsFound& e) {
+                       size = e.endpoints.size();
+                       is_worth_reading = false;
+                   },
+                   [&](const event::Progressed& e) {
+                       size = e.samples.value();
+                       is_worth_reading = false;
+                   },
+                   [&](const event::FrameReceived& e) {
+                       size = e.frame->size();
+                       line.link = e.link;
+                       line.frame = e.frame;
+                   },
+                   [&](const event::LinkOpened& e) { size = e.link.value(); },
+                   [&](const event::LinkClosed& e) { size = e.link.value(); },
+                   [&](const event::StateReached& e) { size = e.step.value(); },
+                   [](const auto&) {},
+               },
+               event);
+    mix(when, node, event.index(), size);
+    if (!is_worth_reading) return;
+    if (line.frame == nullptr) line.text = fmt::format("{} {}", kEventNames[event.index()], size);
+    keep(std::move(line));
+}
+
+void Trace::action(TimePoint when, std::uint32_t node, const Action& action) {
+    std::uint64_t size = 0;
+    Line line{.when = when, .node = node, .is_sent = true, .link = {}, .frame = {}, .text = {}};
+    if (const auto* send = std::get_if<action::Send>(&action)) {
+        size = send->frame->size();
+        line.link = send->link;
+        line.frame = send->frame;
+    }
+    mix(when, node, 100 + action.index(), size);
+    if (const auto* told = std::get_if<action::Note>(&action)) return note(when, node, told->line);
+    if (line.frame == nullptr) line.text = fmt::format("action {}", kActionNames[action.index()]);
+    keep(std::move(line));
+}
+
+void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
+    const double seconds = std::chrono::duration<double>(when.time_since_epoch()).count();
+    notes_.push_back(fmt::format("{:12.6f} s  {:3}  {}", seconds, node, line));
+    if (notes_.size() > kNotes) notes_.pop_front();
+    keep({.when = when,
+          .node = node,
+          .is_sent = false,
+          .link = {},
+          .frame = {},
+          .text = "* " + std::move(line)});
+}
+
+std::vector<std::string> Trace::last_lines() const {
+    std::vector<std::string> lines;
+    for (const Line& line : lines_) {
+        const double seconds = std::chrono::duration<double>(line.when.time_since_epoch()).count();
+        std::string text = line.text;
+        if (line.frame != nullptr) {
+            text = fmt::format("{} link {}: {}", line.is_sent ? "->" : "<-", line.link.value(),
+                               describe(line.frame));
+        }
+        lines.push_back(fmt::format("{:12.6f} s  {:3}  {}", seconds, line.node, text));
+    }
+    return lines;
+}
+
+}  // namespace dedloc::simulation

@@ -1,0 +1,47 @@
+// What happened in a world: a hash over everything, and the last lines for whoever reads a failure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "peer/base/units.hpp"
+#include "peer/events.hpp"
+
+namespace dedloc::simulation {
+
+class Trace {
+  public:
+    void event(TimePoint when, std::uint32_t node, const Event& event);
+    void action(TimePoint when, std::uint32_t node, const Action& action);
+    /// A fault, or anything else worth reading.
+    void note(TimePoint when, std::uint32_t node, std::string line);
+
+    /// Over time, node, kind and size of everything so far.
+    std::uint64_t hash() const { return hash_; }
+    /// The last `count` lines, oldest first.
+    std::vector<std::string> last_lines() const;
+    /// The notes of all peers and faults, oldest first.
+    const std::deque<std::string>& notes() const { return notes_; }
+
+  private:
+    static constexpr std::size_t kLines = 60;
+    static constexpr std::size_t kNotes = 400;
+    struct Line {
+        TimePoint when;
+        std::uint32_t node;
+        bool is_sent;  ///< of `frame`
+        LinkId link;
+        SharedBytes frame;  ///< described only when somebody reads
+        std::string text;
+    };
+    void mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size);
+    void keep(Line line);
+
+    std::uint64_t hash_ = 0;
+    std::deque<Line> lines_;
+    std::deque<std::string> notes_;
+};
+
+}  // namespace dedloc::simulation

@@ -1,0 +1,166 @@
+#include "peer/simulation/virtual_trainer.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::simulation {
+
+VirtualTrainer::VirtualTrainer(const Problem& problem, const Settings& settings, EventSink sink,
+                               Schedule schedule, Witness witness)
+    : problem_(problem),
+      settings_(settings),
+      sink_(std::move(sink)),
+      schedule_(std::move(schedule)),
+      witness_(std::move(witness)),
+      state_(problem.tensors(), simulated_lamb()),
+      next_sample_(settings.first_sample) {}
+
+void VirtualTrainer::start_at_the_beginning() {
+    state_.initialise(problem_.initial_parameters());
+    report_state();
+}
+
+void VirtualTrainer::start_from(const Checkpoint& checkpoint) {
+    const bool is_sound = state_.restore(checkpoint.step, *checkpoint.bytes, checkpoint.digest);
+    DEDLOC_CHECK(is_sound, "a checkpoint is what was written", checkpoint.step.value());
+    report_state();
+}
+
+Checkpoint VirtualTrainer::checkpoint() const {
+    const auto bytes = state_.bytes();
+    return {.step = state_.step(),
+            .digest = digest_,
+            .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end())};
+}
+
+void VirtualTrainer::work(StepIndex step) {
+    if (!has_state_ || step != state_.step() || wants_work_ || settings_.micro_batch == 0) return;
+    wants_work_ = true;
+    samples_ = Samples{0};
+    loss_sum_ = 0;
+    first_of_sum_ = next_sample_;
+    sum_.assign(state_.element_count(), 0.0f);
+    if (!is_working_) next_batch();
+}
+
+void VirtualTrainer::next_batch() {
+    is_working_ = true;
+    schedule_(settings_.micro_batch_time, [this, epoch = epoch_] {
+        if (epoch == epoch_) batch_done();
+    });
+}
+
+void VirtualTrainer::batch_done() {
+    is_working_ = false;
+    if (wants_work_) {
+        for (std::uint64_t s = 0; s < settings_.micro_batch; ++s) {
+            loss_sum_ += problem_.add_gradient(state_.parameters(), next_sample_++, sum_);
+        }
+        samples_ += Samples{settings_.micro_batch};
+        const double rate = static_cast<double>(settings_.micro_batch) /
+                            std::chrono::duration<double>(settings_.micro_batch_time).count();
+        answer(event::Progressed{
+            .step = state_.step(), .samples = samples_, .samples_per_second = rate});
+    }
+    if (freeze_) {
+        hand_over();
+    } else if (wants_work_) {
+        next_batch();
+    }
+}
+
+void VirtualTrainer::freeze(StepIndex step) {
+    freeze_ = step;
+    if (!is_working_) hand_over();
+}
+
+void VirtualTrainer::hand_over() {
+    const StepIndex step = *std::exchange(freeze_, std::nullopt);
+    Contribution contribution;
+    if (wants_work_ && step == state_.step() && samples_ > Samples{0}) {
+        contribution = {.samples = samples_,
+                        .loss_sum = loss_sum_,
+                        .is_finite = true,
+                        .sum = std::make_shared<FloatVector>(sum_)};
+        if (std::exchange(is_poisoned_, false)) {
+            FloatVector bad = sum_;
+            bad.front() = std::numeric_limits<float>::infinity();
+            contribution.sum = std::make_shared<FloatVector>(std::move(bad));
+            contribution.is_finite = false;
+        }
+        witness_({step, digest_, contribution, first_of_sum_});
+    }
+    wants_work_ = false;
+    answer(event::ContributionFrozen{.step = step, .contribution = contribution});
+}
+
+void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
+    DEDLOC_CHECK(has_state_ && step == state_.step(), "an update is for the state we hold",
+                 step.value());
+    pause();
+    (void)state_.apply(*average, scalars);
+    if (std::exchange(flips_, false)) {
+        state_.parameters_for_views().front() += 1;
+        is_tainted_ = true;
+    }
+    report_state();
+}
+
+void VirtualTrainer::snapshot() {
+    DEDLOC_CHECK(has_state_, "a snapshot of nothing");
+    const auto bytes = state_.bytes();
+    answer(event::SnapshotTaken{.step = state_.step(),
+                                .digest = digest_,
+                                .bytes = std::make_shared<Buffer>(bytes.begin(), bytes.end()),
+                                .leaves = state_.leaf_digests()});
+}
+
+void VirtualTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
+    pause();
+    if (state_.restore(step, *bytes, digest)) {
+        is_tainted_ = false;
+        report_state();
+    } else {
+        answer(event::StateRefused{.step = step});
+    }
+}
+
+void VirtualTrainer::pause() {
+    stop_work();
+    if (freeze_) hand_over();
+}
+
+void VirtualTrainer::stop_work() {
+    ++epoch_;
+    is_working_ = wants_work_ = false;
+}
+
+void VirtualTrainer::report_state() {
+    has_state_ = true;
+    digest_ = state_.digest();
+    answers_.push_back({event::StateReached{.step = state_.step(), .digest = digest_}, false});
+    schedule_(settings_.apply_time, [this] {
+        const auto first = std::find_if(answers_.begin(), answers_.end(),
+                                        [](const Answer& answer) { return !answer.is_ready; });
+        first->is_ready = true;
+        flush();
+    });
+}
+
+void VirtualTrainer::answer(Event event) {
+    answers_.push_back({std::move(event), true});
+    flush();
+}
+
+void VirtualTrainer::flush() {
+    while (!answers_.empty() && answers_.front().is_ready) {
+        sink_(std::move(answers_.front().event));
+        answers_.pop_front();
+    }
+}
+
+}  // namespace dedloc::simulation

@@ -1,0 +1,370 @@
+#include "peer/simulation/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/simulation/node.hpp"
+
+namespace dedloc::simulation {
+namespace {
+
+constexpr std::uint32_t kMostIdleTicks = 1'000;
+constexpr std::size_t kCheckpointsKept = 3;
+
+KeyPair key_of(std::uint64_t seed, std::uint64_t number) {
+    std::array<std::byte, 32> bytes;
+    Random random = Random{seed}.split(1'000'000 + number);
+    for (std::byte& b : bytes) b = static_cast<std::byte>(random.below(256));
+    return KeyPair::from_seed(bytes);
+}
+
+std::unique_ptr<const Problem> make_problem(const WorldOptions& options, std::uint64_t seed) {
+    if (options.problem == ProblemKind::kQuadratic) {
+        return std::make_unique<Quadratic>(options.rules.elements, seed);
+    }
+    DEDLOC_CHECK(options.rules.elements == TinyNetwork::kElements, "the network's own size",
+                 TinyNetwork::kElements);
+    return std::make_unique<TinyNetwork>(seed);
+}
+
+UpdateScalars scalars_at(StepIndex step) {
+    return state::lamb_scalars(simulated_lamb(), step);
+}
+
+RunId run_of(std::uint64_t seed) {
+    ByteWriter writer;
+    writer.write(seed);
+    return RunId{blake2b(std::move(writer).finish()).bytes};
+}
+
+}  // namespace
+
+Profile Profile::with_mbit(double upload, double download) {
+    Profile profile;
+    profile.connection.upload_bytes_per_second = upload * 125'000;
+    profile.connection.download_bytes_per_second = download * 125'000;
+    return profile;
+}
+Profile Profile::home() {
+    return with_mbit(20, 100);
+}
+Profile Profile::office() {
+    return with_mbit(1'000, 1'000);
+}
+Profile Profile::outbound_only() const {
+    Profile profile = *this;
+    profile.connection.is_outbound_only = true;
+    return profile;
+}
+
+World::World(std::uint64_t seed, const RoundRules& rules)
+    : World(seed, WorldOptions{.rules = rules, .network = {}, .replay = {}}) {}
+
+World::World(std::uint64_t seed, const WorldOptions& options)
+    : options_(options),
+      seed_(seed),
+      problem_(make_problem(options, seed)),
+      project_(key_of(seed, 0)),
+      run_(run_of(seed)),
+      random_(Random{seed}.split(1)),
+      network_(timeline_, *this, Random{seed}.split(2), options.network),
+      checkers_({.run = run_,
+                 .project = project_.public_key(),
+                 .backbone = key_of(seed, 1).public_key(),
+                 .scalars_of = scalars_at,
+                 .computes_averages = options.computes_averages}) {}
+
+World::~World() = default;
+
+// --- hosts -------------------------------------------------------------------
+
+World::Id World::add(Role role, const Profile& profile) {
+    DEDLOC_CHECK(nodes_.empty() == (role == Role::kBackbone), "the backbone comes first, once");
+    const std::size_t number = nodes_.size();
+    const Endpoint endpoint{
+        fmt::format("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255), 4'000};
+    const Id id = network_.add_node(profile.connection, endpoint);
+    nodes_.push_back(std::make_unique<Node>(
+        Node{.key = key_of(seed_, 1 + number), .role = role, .profile = profile}));
+    node(id).endpoint = endpoint;
+    // Nobody's clock shows what another's does.
+    const TimePoint shown = TimePoint{} + std::chrono::milliseconds{random_.below(1'000'000)};
+    node(id).clock = Clock{now(), shown, profile.drift_ppm};
+    return id;
+}
+
+World::Id World::add_backbone(const Profile& profile) {
+    const Id id = add(Role::kBackbone, profile);
+    start(id);
+    return id;
+}
+
+World::Id World::add_trainer(const Profile& profile) {
+    const Id id = add(Role::kTrainer, profile);
+    start(id);
+    return id;
+}
+
+std::vector<World::Id> World::add_trainers(std::size_t count, const Profile& profile) {
+    std::vector<Id> ids;
+    for (std::size_t i = 0; i < count; ++i) ids.push_back(add_trainer(profile));
+    return ids;
+}
+
+World::Id World::add_aggregator(const Profile& profile) {
+    Profile without_samples = profile;
+    without_samples.micro_batch = 0;
+    const Id id = add(Role::kAggregator, without_samples);
+    start(id);
+    return id;
+}
+
+PeerConfig World::config_for(Id id, Memory memory) const {
+    const Node& host = node(id);
+    const Connection& connection = host.profile.connection;
+    const double guess = host.profile.guesses_bandwidth ? 1 : 0;
+    PeerConfig config{
+        .run = run_,
+        .project = project_.public_key(),
+        .backbone = nodes_.front()->key.public_key(),
+        .role = host.role,
+        .receives = host.profile.receives,
+        .result_name = fmt::format("seat_{}", id),
+        .listening_port = connection.is_outbound_only ? std::uint16_t{0} : host.endpoint.port,
+        .upload_bytes_per_second =
+            static_cast<std::uint64_t>(guess * connection.upload_bytes_per_second),
+        .download_bytes_per_second =
+            static_cast<std::uint64_t>(guess * connection.download_bytes_per_second),
+        .rules = options_.rules,
+        .random_seed = Random{seed_}.split(2'000'000 + id).split(host.life).next(),
+        .scalars_of = scalars_at,
+        .may_begin_generations = host.role == Role::kBackbone,
+        .generation = {},
+        .last_record = {},
+        .voter = {}};
+    if (memory != Memory::kLost) {
+        config.generation = host.disk.generation;
+        config.last_record = host.disk.last_record;
+        config.voter = host.disk.voter;
+    }
+    return config;
+}
+
+std::unique_ptr<VirtualTrainer> World::trainer_for(Id id) {
+    const Node& host = node(id);
+    const bool computes = host.role == Role::kTrainer;
+    // Every life of every host has samples of its own.
+    const std::uint64_t first_sample = (std::uint64_t{id} << 48) + (host.life << 32);
+    return std::make_unique<VirtualTrainer>(
+        *problem_,
+        VirtualTrainer::Settings{.micro_batch_time = host.profile.micro_batch_time,
+                                 .micro_batch = computes ? host.profile.micro_batch : 0,
+                                 .apply_time = host.profile.apply_time,
+                                 .first_sample = first_sample},
+        [this, id, life = host.life](Event event) {
+            after(Duration{0}, [this, id, life, event = std::move(event)] {
+                if (node(id).life == life) deliver(id, event);
+            });
+        },
+        [this, id, life = host.life](Duration wait, const std::function<void()>& what) {
+            after(wait, [this, id, life, what] {
+                if (node(id).is_alive && node(id).life == life) what();
+            });
+        },
+        [this, id](const Frozen& frozen) {
+            checkers_.frozen(key(id), frozen, node(id).trainer->is_tainted());
+        });
+}
+
+void World::start(Id id, Memory memory) {
+    Node& host = node(id);
+    DEDLOC_CHECK(!host.is_alive, "only who does not run is started", id);
+    DEDLOC_CHECK(host.role != Role::kBackbone || host.life == 0 || memory != Memory::kLost,
+                 "a backbone that has lost its ledger is another run's");
+    ++host.life;
+    host.is_alive = true;
+    host.is_hung = host.is_leaving = host.has_left = host.is_finished = false;
+    host.was_killed = false;
+    host.refusal.clear();
+    host.inbox.clear();
+    host.tick_at = kNever;
+    host.kill_point.reset();
+    host.generation = host.state_generation = 0;
+    note(id, fmt::format("starts, memory {}", memory == Memory::kLost   ? "lost"
+                                              : memory == Memory::kDisk ? "on disk"
+                                                                        : "stale"));
+    network_.start(id);
+    const PeerConfig config = config_for(id, memory);
+    if (config.generation) host.generation = config.generation->record.generation;
+    host.peer = std::make_unique<Peer>(config, host.key);
+    host.trainer = trainer_for(id);
+    load_disk(id, memory);
+    deliver(id, event::Tick{});
+    answer_directory(id);
+}
+
+/// The model state that the peer starts with, if any.
+void World::load_disk(Id id, Memory memory) {
+    Node& host = node(id);
+    const auto& checkpoints = host.disk.checkpoints;
+    if (memory != Memory::kLost && !checkpoints.empty()) {
+        const auto& written = memory == Memory::kDisk ? checkpoints.back() : checkpoints.front();
+        host.state_generation = written.generation;
+        host.trainer->start_from(written.state);
+    } else if (host.role == Role::kBackbone) {
+        host.trainer->start_at_the_beginning();
+    }
+}
+
+/// After event::StateReached: a peer's host keeps the newest few states.
+void World::write_checkpoint(Id id, StepIndex step) {
+    Node& host = node(id);
+    const std::uint64_t every = host.profile.checkpoint_every;
+    if (every == 0 || step.value() % every != 0 || host.trainer->is_tainted() ||
+        host.trainer->state().step() != step || host.disk.is_full) {
+        return;
+    }
+    auto& checkpoints = host.disk.checkpoints;
+    checkpoints.push_back({host.state_generation, host.trainer->checkpoint()});
+    if (checkpoints.size() > kCheckpointsKept) checkpoints.erase(checkpoints.begin());
+}
+
+// --- time --------------------------------------------------------------------
+
+void World::after(Duration wait, std::function<void()> what) {
+    const std::uint64_t number = next_call_++;
+    calls_.emplace(number, std::move(what));
+    timeline_.at(now() + wait, What::kCall, 0, number);
+}
+
+void World::call(std::uint64_t number) {
+    const auto it = calls_.find(number);
+    const std::function<void()> what = std::move(it->second);
+    calls_.erase(it);
+    what();
+}
+
+void World::happen(const Moment& moment) {
+    if (Network::is_mine(moment.what)) return network_.handle(moment);
+    if (moment.what == What::kTick) return tick(moment.subject, moment);
+    call(moment.detail);
+}
+
+bool World::run_until(const std::function<bool()>& is_done, Duration limit) {
+    const TimePoint end = now() + limit;
+    try {
+        while (!is_done()) {
+            if (timeline_.is_empty() || timeline_.next() > end) {
+                timeline_.pass_to(end);
+                return false;
+            }
+            happen(timeline_.pop());
+        }
+    } catch (const Violation& violation) {
+        throw Violation{fmt::format("{}\n{}", violation.what(), describe())};
+    }
+    return true;
+}
+
+void World::run_for(Duration time) {
+    (void)run_until([] { return false; }, time);
+}
+
+std::string World::describe() const {
+    std::string text =
+        fmt::format("seed {}, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed_,
+                    std::chrono::duration<double>(now().time_since_epoch()).count(),
+                    checkers_.record_count(), checkers_.generation(), options_.replay);
+    for (Id id = 0; id < nodes_.size(); ++id) {
+        const Node& host = node(id);
+        text += fmt::format("  {:3} {} {}{}{}{}{} generation {} step {}\n", id, key(id).brief(),
+                            host.role == Role::kBackbone  ? "backbone"
+                            : host.role == Role::kTrainer ? "trainer"
+                                                          : "aggregator",
+                            host.profile.connection.is_outbound_only ? ", outbound only" : "",
+                            host.is_alive ? "" : ", dead", host.is_hung ? ", hangs" : "",
+                            host.is_leaving ? ", suspended" : "", host.generation,
+                            has_state(id) ? std::to_string(step(id).value()) : "-");
+    }
+    for (const std::string& line : trace_.last_lines()) text += line + "\n";
+    return text;
+}
+
+// --- driving a peer ----------------------------------------------------------
+
+void World::happened(Id id, const Event& event) {
+    deliver(id, event);
+}
+
+void World::deliver(Id id, const Event& event) {
+    Node& host = node(id);
+    if (!host.is_alive) return;
+    if (host.is_hung) {
+        if (!std::holds_alternative<event::Tick>(event)) host.inbox.push_back(event);
+        return;
+    }
+    trace_.event(now(), id, event);
+    if (const auto* reached = std::get_if<event::StateReached>(&event)) {
+        if (!host.trainer->is_tainted()) {
+            checkers_.reached(host.state_generation, reached->step, reached->digest);
+        }
+        write_checkpoint(id, reached->step);
+    }
+    if (host.kill_point && host.kill_point->is_before(event)) return die_at_point(id);
+    handle(id, event);
+    if (!host.is_alive) return;
+    if (host.kill_point && host.kill_point->is_after_event()) return die_at_point(id);
+    host.peer->check_invariants();
+    arm(id);
+}
+
+void World::handle(Id id, const Event& event) {
+    Node& host = node(id);
+    Actions actions;
+    host.peer->handle(host.clock.at(now()), event, actions);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+        if (host.kill_point && host.kill_point->is_before(actions, i)) return die_at_point(id);
+        trace_.action(now(), id, actions[i]);
+        perform(id, actions[i]);
+        if (!host.is_alive) return;
+        if (host.kill_point && host.kill_point->is_after(actions, i)) return die_at_point(id);
+    }
+}
+
+void World::die_at_point(Id id) {
+    Node& host = node(id);
+    note(id, fmt::format("dies {}", name_of(host.kill_point->point())));
+    crash(id, host.kill_exit);
+    host.was_killed = true;
+}
+
+/// Schedules the next Tick. Of all that are scheduled for a host, only the one at tick_at counts.
+void World::arm(Id id) {
+    Node& host = node(id);
+    const TimePoint due = host.clock.when_shows(host.peer->next_deadline());
+    if (due == kNever || due >= host.tick_at) return;
+    host.tick_at = std::max(due, now() + std::chrono::microseconds{1});
+    timeline_.at(host.tick_at, What::kTick, id, host.life);
+}
+
+void World::tick(Id id, const Moment& moment) {
+    Node& host = node(id);
+    if (!host.is_alive || host.life != moment.detail || host.tick_at != moment.when) return;
+    host.tick_at = kNever;
+    const TimePoint due = host.clock.when_shows(host.peer->next_deadline());
+    if (due > now()) return arm(id);
+    deliver(id, event::Tick{});
+    if (host.is_alive && host.peer->next_deadline() <= host.clock.at(now())) {
+        if (++host.idle_ticks >= kMostIdleTicks) {
+            throw Violation{fmt::format("peer {} has a deadline that its ticks do not move", id)};
+        }
+    } else {
+        host.idle_ticks = 0;
+    }
+}
+
+}  // namespace dedloc::simulation

@@ -1,0 +1,198 @@
+// A seeded world for the protocol core: virtual time, a network, hosts with disks and clocks, and
+// whatever goes wrong with them. The same seed gives the same history, event by event; after every
+// event the checkers and the peer's own invariants are asked.
+//
+//     World world{seed, rules};
+//     world.add_backbone();
+//     const auto trainers = world.add_trainers(8, Profile::home());
+//     world.kill(trainers[2], Point::kHalfScatterSent, StepIndex{3});
+//     REQUIRE(world.run_until([&] { return world.are_all_at(StepIndex{10}); }, 10min));
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/peer.hpp"
+#include "peer/simulation/checkers.hpp"
+#include "peer/simulation/clock.hpp"
+#include "peer/simulation/kill_points.hpp"
+#include "peer/simulation/network.hpp"
+#include "peer/simulation/problem.hpp"
+#include "peer/simulation/trace.hpp"
+#include "peer/simulation/virtual_trainer.hpp"
+
+namespace dedloc::simulation {
+
+/// One host.
+struct Profile {
+    Connection connection;
+    Duration micro_batch_time = std::chrono::milliseconds{200};
+    std::uint64_t micro_batch = 8;       ///< samples
+    bool receives = true;                ///< of an aggregator: false, it holds no state
+    Duration apply_time{};               ///< from Apply or Load to StateReached
+    std::int64_t drift_ppm = 0;          ///< the clock gains so many µs a second
+    std::uint64_t checkpoint_every = 1;  ///< steps between checkpoints on its disk
+    bool guesses_bandwidth = true;       ///< tells the peer its own bandwidths as a first guess
+
+    static Profile with_mbit(double upload, double download);
+    static Profile home();    ///< 100 down, 20 up, in Mbit/s
+    static Profile office();  ///< 1,000 both ways
+    Profile outbound_only() const;
+};
+
+/// What a host still has when its peer starts again.
+enum class Memory : std::uint8_t {
+    kLost,   ///< its key only
+    kDisk,   ///< what was on its disk
+    kStale,  ///< its model state is that of an older checkpoint; a backbone's records are kept
+};
+
+/// What the directory does to its answers, which travel as datagrams.
+struct DirectoryFaults {
+    double missing = 0;    ///< probability that an answer is lost
+    double duplicate = 0;  ///< … comes twice
+    double stale = 0;      ///< … names an address where nobody was for long
+    double partial = 0;    ///< … of each address, to be left out
+};
+
+enum class ProblemKind : std::uint8_t { kQuadratic, kTinyNetwork };
+
+struct WorldOptions {
+    RoundRules rules;
+    NetworkOptions network;
+    ProblemKind problem = ProblemKind::kQuadratic;
+    bool auto_sign = true;          ///< the project signs generations that are wanted
+    bool computes_averages = true;  ///< checks averages; false saves time in large worlds
+    bool checks_bytes_queued = true;
+    Duration directory_interval = std::chrono::seconds{1};
+    std::string replay;  ///< how to see it again, for the message of a failure
+};
+
+class World final : private NetworkSink {
+  public:
+    using Id = NodeId;
+
+    World(std::uint64_t seed, const RoundRules& rules);
+    World(std::uint64_t seed, const WorldOptions& options);
+    ~World() override;
+
+    // --- who is there ---
+    /// The first host, once.
+    Id add_backbone(const Profile& profile = {});
+    Id add_trainer(const Profile& profile = {});
+    std::vector<Id> add_trainers(std::size_t count, const Profile& profile = {});
+    Id add_aggregator(const Profile& profile = {});
+    /// A host whose peer does not run until start().
+    Id add(Role role, const Profile& profile);
+    void start(Id id, Memory memory = Memory::kLost);
+
+    // --- what goes wrong ---
+    void crash(Id id, Exit exit = Exit::kFlushed);
+    void restart(Id id, Memory memory = Memory::kDisk) { start(id, memory); }
+    /// Dies at a point of the round of `step`.
+    void kill(Id id, Point point, StepIndex step, Exit exit = Exit::kFlushed);
+    bool was_killed(Id id) const;  ///< the point was reached
+    void hang(Id id);              ///< neither reads nor writes nor closes …
+    void wake(Id id);              ///< … and goes on as if nothing had happened
+    void suspend(Id id);
+    void resume(Id id);
+    void jump_clock(Id id, Duration step);
+    void partition(const std::vector<Id>& side);  ///< from all others
+    void heal();
+    void cut(Id id, std::uint64_t which);         ///< one of its links
+    void silent_cut(Id id, std::uint64_t which);  ///< one of its links, and nobody is told
+    /// Frames from now on have a byte changed with this probability.
+    void corrupt(double probability) { corruption_ = probability; }
+    void set_directory(const DirectoryFaults& faults) { directory_ = faults; }
+    void fill_disk(Id id, bool is_full);  ///< who must write and cannot, dies
+    void poison(Id id);                   ///< its next contribution is not finite
+    void flip_a_bit(Id id);               ///< in its parameters, with its next update
+    void note(Id id, const std::string& line);
+
+    // --- time ---
+    /// Runs until `is_done` or until `limit` has passed; says whether it was done. Throws Violation.
+    bool run_until(const std::function<bool()>& is_done, Duration limit);
+    void run_for(Duration time);
+    void after(Duration wait, std::function<void()> what);
+    TimePoint now() const { return timeline_.now(); }
+
+    // --- what is seen ---
+    std::size_t size() const { return nodes_.size(); }
+    bool is_alive(Id id) const;
+    bool is_up(Id id) const;  ///< alive, not hung, and in the swarm as far as its host knows
+    bool is_finished(Id id) const;
+    bool has_left(Id id) const;
+    bool is_refused(Id id) const;
+    bool has_state(Id id) const;
+    StepIndex step(Id id) const;  ///< of the state it holds; 0 without one
+    Digest digest(Id id) const;
+    bool are_all_at(StepIndex step) const;  ///< all that run and receive hold this or a later state
+    const VirtualTrainer& trainer(Id id) const;
+    const PeerKey& key(Id id) const;
+    Role role(Id id) const;
+    std::optional<Id> find(const PeerKey& key) const;
+    /// As the backbone sees it; nobody knows who while it is away.
+    std::optional<Id> coordinator() const;
+    const Traffic& traffic(Id id) const { return network_.traffic(id); }
+    const Checkers& checkers() const { return checkers_; }
+    const Problem& problem() const { return *problem_; }
+    const std::vector<action::Settled>& settled() const { return settled_; }
+    std::uint64_t trace_hash() const { return trace_.hash(); }
+    const Trace& trace() const { return trace_; }
+    std::uint64_t event_count() const { return timeline_.scheduled(); }
+    /// Seed, time, replay and the last lines of the trace.
+    std::string describe() const;
+
+  private:
+    struct Disk;
+    struct Node;
+
+    Node& node(Id id) { return *nodes_[id]; }
+    const Node& node(Id id) const { return *nodes_[id]; }
+    void happened(Id id, const Event& event) override;
+    void deliver(Id id, const Event& event);
+    void handle(Id id, const Event& event);
+    void perform(Id id, const Action& action);
+    void do_send(Id id, const action::Send& send);
+    void do_write(Id id, const Action& action);
+    void sign(Id id, const GenerationRecord& wanted);
+    void die_at_point(Id id);
+    void arm(Id id);
+    void tick(Id id, const Moment& moment);
+    void happen(const Moment& moment);
+    void call(std::uint64_t number);
+    PeerConfig config_for(Id id, Memory memory) const;
+    std::unique_ptr<VirtualTrainer> trainer_for(Id id);
+    void load_disk(Id id, Memory memory);
+    void write_checkpoint(Id id, StepIndex step);
+    void answer_directory(Id id);
+    void check_leaving(Id id, std::uint64_t life);
+
+    const WorldOptions options_;
+    const std::uint64_t seed_;
+    const std::unique_ptr<const Problem> problem_;
+    const KeyPair project_;
+    const RunId run_;
+    Random random_;
+    Timeline timeline_;
+    Network network_;
+    Trace trace_;
+    Checkers checkers_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::map<std::uint64_t, std::function<void()>> calls_;
+    std::uint64_t next_call_ = 0;
+    std::map<std::uint64_t, SignedGeneration> signed_;
+    std::vector<action::Settled> settled_;
+    double corruption_ = 0;
+    DirectoryFaults directory_;
+};
+
+}  // namespace dedloc::simulation

@@ -1,0 +1,310 @@
+// What a host does for its peer, and what goes wrong with hosts and network.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/simulation/node.hpp"
+#include "peer/simulation/world.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::simulation {
+namespace {
+
+constexpr std::size_t kMostFound = 64;  ///< addresses in one answer of the directory
+constexpr Duration kSigningTime = std::chrono::milliseconds{500};
+/// Beside bulk, a link may hold plans, and a second's heartbeats for as long as silence is borne.
+constexpr std::uint64_t kControlBytes = 2 * wire::kMaxFrameBytes;
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+    using Handlers::operator()...;
+};
+
+}  // namespace
+
+// --- what a peer asks for ----------------------------------------------------
+
+void World::perform(Id id, const Action& action) {
+    Node& host = node(id);
+    std::visit(Overloaded{
+                   [&](const action::Dial& a) { network_.dial(id, a.remote); },
+                   [&](const action::Send& a) { do_send(id, a); },
+                   [&](const action::Close& a) { network_.close(a.link); },
+                   [&](const action::Work& a) { host.trainer->work(a.step); },
+                   [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
+                   [&](const action::Apply& a) {
+                       checkers_.applies(host.generation, a);
+                       host.state_generation = host.generation;
+                       host.trainer->apply(a.step, a.average, a.scalars);
+                   },
+                   [&](const action::TakeSnapshot&) { host.trainer->snapshot(); },
+                   [&](const action::Load& a) {
+                       checkers_.loads(host.generation, a);
+                       host.state_generation = host.generation;
+                       host.trainer->load(a.step, a.digest, a.bytes);
+                   },
+                   [&](const action::Pause&) { host.trainer->pause(); },
+                   [&](const action::Voted&) { do_write(id, action); },
+                   [&](const action::Committed& a) {
+                       do_write(id, action);
+                       if (host.is_alive) checkers_.committed(a);
+                   },
+                   [&](const action::GenerationBegun& a) {
+                       do_write(id, action);
+                       if (!host.is_alive) return;
+                       checkers_.generation_begun(a.generation);
+                       host.generation = a.generation.record.generation;
+                   },
+                   [&](const action::GenerationWanted& a) { sign(id, a.record); },
+                   [&](const action::Settled& a) { settled_.push_back(a); },
+                   [&](const action::SwarmSeen& a) { host.coordinator = a.coordinator; },
+                   [&](const action::Finished&) { host.is_finished = true; },
+                   [&](const action::Refused& a) { host.refusal = a.reason; },
+                   [&](const action::Left&) { host.has_left = true; },
+                   [](const action::Note&) {},
+               },
+               action);
+}
+
+void World::do_send(Id id, const action::Send& send) {
+    if (node(id).has_left) {
+        throw Violation{fmt::format("peer {} has left and sends something", id)};
+    }
+    SharedBytes frame = send.frame;
+    if (corruption_ > 0 && random_.uniform() < corruption_) {
+        auto bad = std::make_shared<Buffer>(*frame);
+        (*bad)[random_.below(bad->size())] ^= static_cast<std::byte>(1 + random_.below(255));
+        frame = std::move(bad);
+    }
+    network_.send(send.link, std::move(frame));
+    const std::uint64_t most = options_.rules.window_bytes + kControlBytes;
+    if (options_.checks_bytes_queued && network_.queued_bytes(send.link) > most) {
+        throw Violation{fmt::format("peer {} has {} bytes queued at one link", id,
+                                    network_.queued_bytes(send.link))};
+    }
+}
+
+/// What must be on the disk before the peer goes on. Who cannot write it dies.
+void World::do_write(Id id, const Action& action) {
+    Node& host = node(id);
+    if (host.role != Role::kBackbone) return;
+    if (host.disk.is_full) {
+        note(id, "cannot write: the disk is full");
+        return crash(id);
+    }
+    Disk& disk = host.disk;
+    if (const auto* voted = std::get_if<action::Voted>(&action)) {
+        disk.voter = voted->state;
+    } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
+        disk.last_record = committed->record;
+    } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
+        disk.generation = begun->generation;
+        disk.last_record.reset();
+    }
+}
+
+void World::sign(Id id, const GenerationRecord& wanted) {
+    note(id,
+         fmt::format("wants generation {} from step {}", wanted.generation, wanted.step.value()));
+    if (!options_.auto_sign) return;
+    const auto [it, is_new] = signed_.emplace(
+        wanted.generation, SignedGeneration{wanted, project_.sign(digest_of(run_, wanted).bytes)});
+    // The project signs a number once; who asks again gets what was signed.
+    if (is_new) checkers_.generation_signed(it->second);
+    after(kSigningTime, [this, id, life = node(id).life, answer = it->second] {
+        if (node(id).life == life) deliver(id, event::GenerationSigned{answer});
+    });
+}
+
+void World::answer_directory(Id id) {
+    // It names everybody who was there of late, as a real one does for a while.
+    const double chance = random_.uniform();
+    std::vector<Endpoint> found;
+    for (const auto& other : nodes_) {
+        if (other->life == 0 || other->profile.connection.is_outbound_only) continue;
+        if (directory_.partial > 0 && random_.uniform() < directory_.partial) continue;
+        found.push_back(other->endpoint);
+    }
+    for (std::size_t i = found.size(); i > 1; --i) std::swap(found[i - 1], found[random_.below(i)]);
+    if (found.size() > kMostFound) found.resize(kMostFound);
+    if (random_.uniform() < directory_.stale) found.push_back({"10.255.0.1", 4'000});
+    const Event event = event::EndpointsFound{std::move(found)};
+    if (chance >= directory_.missing) {
+        deliver(id, event);
+        if (random_.uniform() < directory_.duplicate) deliver(id, event);
+    }
+    const auto life = node(id).life;
+    const auto stagger = std::chrono::milliseconds{random_.below(100)};
+    after(options_.directory_interval + stagger, [this, id, life] {
+        if (node(id).is_alive && node(id).life == life) answer_directory(id);
+    });
+}
+
+// --- what goes wrong ---------------------------------------------------------
+
+void World::crash(Id id, Exit exit) {
+    Node& host = node(id);
+    if (!host.is_alive) return;
+    note(id, exit == Exit::kSilent ? "its machine is gone" : "its process is gone");
+    host.is_alive = false;
+    host.is_hung = false;
+    network_.stop(id, exit);
+}
+
+void World::kill(Id id, Point point, StepIndex step, Exit exit) {
+    node(id).kill_point.emplace(point, step, key(id));
+    node(id).kill_exit = exit;
+}
+
+bool World::was_killed(Id id) const {
+    return node(id).was_killed;
+}
+
+void World::hang(Id id) {
+    if (!node(id).is_alive || node(id).is_hung) return;
+    note(id, "hangs");
+    node(id).is_hung = true;
+    network_.set_reading(id, false);
+}
+
+void World::wake(Id id) {
+    Node& host = node(id);
+    if (!host.is_alive || !host.is_hung) return;
+    note(id, "wakes");
+    host.is_hung = false;
+    host.tick_at = kNever;
+    network_.set_reading(id, true);
+    for (const Event& event : std::exchange(host.inbox, {})) deliver(id, event);
+    if (host.is_alive) deliver(id, event::Tick{});
+}
+
+void World::suspend(Id id) {
+    Node& host = node(id);
+    if (!host.is_alive || host.is_hung || host.is_leaving) return;
+    note(id, "is suspended");
+    host.is_leaving = true;
+    const TimePoint due = host.clock.at(now()) + options_.rules.leave_limit;
+    const Duration wait = host.clock.when_shows(due) - now() + std::chrono::milliseconds{1};
+    deliver(id, event::LeaveRequested{});
+    after(wait, [this, id, life = host.life] { check_leaving(id, life); });
+}
+
+void World::check_leaving(Id id, std::uint64_t life) {
+    const Node& host = node(id);
+    if (!host.is_alive || host.is_hung || host.life != life || !host.is_leaving) return;
+    if (!host.has_left) throw Violation{fmt::format("peer {} takes too long to leave", id)};
+}
+
+void World::resume(Id id) {
+    Node& host = node(id);
+    if (!host.is_alive || host.is_hung || !host.is_leaving) return;
+    note(id, "is resumed");
+    host.is_leaving = host.has_left = false;
+    deliver(id, event::ReturnRequested{});
+}
+
+void World::jump_clock(Id id, Duration step) {
+    Node& host = node(id);
+    if (!host.is_alive || host.is_hung) return;
+    note(id, "its clock jumps");
+    host.clock.jump(now(), step);
+    deliver(id, event::Tick{});
+}
+
+void World::partition(const std::vector<Id>& side) {
+    note(side.empty() ? 0 : side.front(), fmt::format("{} hosts are cut off", side.size()));
+    for (const Id id : side) network_.set_group(id, 1);
+}
+
+void World::heal() {
+    for (Id id = 0; id < nodes_.size(); ++id) network_.set_group(id, 0);
+}
+
+void World::cut(Id id, std::uint64_t which) {
+    const auto links = network_.links_of(id);
+    if (links.empty()) return;
+    const LinkId link = links[which % links.size()];
+    note(id, fmt::format("loses its link to {}", network_.remote_of(link)));
+    network_.cut(link);
+}
+
+void World::silent_cut(Id id, std::uint64_t which) {
+    const auto links = network_.links_of(id);
+    if (links.empty()) return;
+    const LinkId link = links[which % links.size()];
+    note(id, fmt::format("silently loses its link to {}", network_.remote_of(link)));
+    network_.silent_cut(link);
+}
+
+void World::fill_disk(Id id, bool is_full) {
+    node(id).disk.is_full = is_full;
+}
+void World::poison(Id id) {
+    note(id, "will have a gradient that is not finite");
+    node(id).trainer->poison();
+}
+void World::flip_a_bit(Id id) {
+    note(id, "will have a flipped bit in its next update");
+    node(id).trainer->flip_a_bit();
+}
+void World::note(Id id, const std::string& line) {
+    trace_.note(now(), id, line);
+}
+
+// --- what is seen ------------------------------------------------------------
+
+bool World::is_alive(Id id) const {
+    return node(id).is_alive;
+}
+bool World::is_up(Id id) const {
+    return node(id).is_alive && !node(id).is_hung && !node(id).is_leaving;
+}
+bool World::is_finished(Id id) const {
+    return node(id).is_finished;
+}
+bool World::has_left(Id id) const {
+    return node(id).has_left;
+}
+bool World::is_refused(Id id) const {
+    return !node(id).refusal.empty();
+}
+bool World::has_state(Id id) const {
+    return node(id).trainer != nullptr && node(id).trainer->has_state();
+}
+StepIndex World::step(Id id) const {
+    return has_state(id) ? trainer(id).state().step() : StepIndex{0};
+}
+Digest World::digest(Id id) const {
+    return trainer(id).state().digest();
+}
+bool World::are_all_at(StepIndex wanted) const {
+    for (Id id = 0; id < nodes_.size(); ++id) {
+        if (is_up(id) && node(id).profile.receives && !(has_state(id) && step(id) >= wanted)) {
+            return false;
+        }
+    }
+    return true;
+}
+const VirtualTrainer& World::trainer(Id id) const {
+    return *node(id).trainer;
+}
+const PeerKey& World::key(Id id) const {
+    return node(id).key.public_key();
+}
+Role World::role(Id id) const {
+    return node(id).role;
+}
+std::optional<World::Id> World::find(const PeerKey& wanted) const {
+    for (Id id = 0; id < nodes_.size(); ++id) {
+        if (key(id) == wanted) return id;
+    }
+    return std::nullopt;
+}
+std::optional<World::Id> World::coordinator() const {
+    if (nodes_.empty() || !is_up(0)) return std::nullopt;
+    return find(node(0).coordinator);
+}
+
+}  // namespace dedloc::simulation

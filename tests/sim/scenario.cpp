@@ -1,0 +1,101 @@
+#include "tests/sim/scenario.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "peer/simulation/replay.hpp"
+
+namespace dedloc::sim {
+namespace {
+
+const simulation::World* watched = nullptr;
+
+void print_watched(int signal) {
+    std::signal(signal, SIG_DFL);
+    if (watched != nullptr) {
+        const std::string text = watched->describe();
+        std::fwrite(text.data(), 1, text.size(), stderr);
+    }
+    std::raise(signal);
+}
+
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr || *text == 0 ? otherwise : std::strtoull(text, nullptr, 0);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> seeds(std::uint64_t count) {
+    if (const std::uint64_t one = number_from("DEDLOC_SEED", 0); one != 0) return {one};
+    count = std::max(count, number_from("DEDLOC_SEEDS", 0));
+    std::uint64_t shard = 1, shards = 1;
+    if (const char* text = std::getenv("DEDLOC_SHARD"); text != nullptr) {
+        char* rest = nullptr;
+        shard = std::strtoull(text, &rest, 10);
+        shards = *rest == '/' ? std::strtoull(rest + 1, nullptr, 10) : 0;
+        REQUIRE((shard >= 1 && shard <= shards));
+    }
+    std::vector<std::uint64_t> mine;
+    for (std::uint64_t s = shard; s <= count; s += shards) mine.push_back(s);
+    return mine;
+}
+
+std::string replay_command(std::uint64_t seed) {
+    const std::string name = Catch::getResultCapture().getCurrentTestName();
+    return "DEDLOC_SEED=" + std::to_string(seed) + " build/release/tests/sim/" +
+           program_invocation_short_name + " \"" + name + "\"";
+}
+
+simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules) {
+    return {.rules = rules, .network = {}, .replay = replay_command(seed)};
+}
+
+RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements) {
+    RoundRules rules;
+    rules.elements = elements;
+    rules.target_batch = Samples{96};
+    rules.last_step = StepIndex{steps};
+    return rules;
+}
+
+Watch::Watch(const simulation::World& world) {
+    watched = &world;
+    std::signal(SIGABRT, print_watched);
+}
+
+Watch::~Watch() {
+    watched = nullptr;
+}
+
+void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
+    if (world.run_until([&] { return world.are_all_at(step); }, limit)) return;
+    std::string text = "not everybody is at step " + std::to_string(step.value()) + " in time\n";
+    for (const std::string& note : world.trace().notes()) text += note + "\n";
+    FAIL(text + world.describe());
+}
+
+void require_clean_history(const simulation::World& world, std::uint64_t steps) {
+    const auto rounds = world.checkers().history();
+    REQUIRE(rounds.size() == steps);
+    for (std::uint64_t s = 0; s < steps; ++s) REQUIRE(rounds[s].record.step == StepIndex{s});
+    for (const auto& settled : world.settled()) REQUIRE(settled.equal == settled.reported);
+}
+
+void require_equal_to_one_machine(const simulation::World& world) {
+    const auto digests = simulation::train_alone(world.problem(), world.checkers().history());
+    REQUIRE(!digests.empty());
+    std::size_t holders = 0;
+    for (simulation::World::Id id = 0; id < world.size(); ++id) {
+        if (!world.is_up(id) || !world.has_state(id)) continue;
+        if (world.step(id) != StepIndex{digests.size()}) continue;
+        REQUIRE(world.digest(id) == digests.back());
+        ++holders;
+    }
+    REQUIRE(holders > 0);
+}
+
+}  // namespace dedloc::sim

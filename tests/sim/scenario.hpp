@@ -1,0 +1,45 @@
+// What the scenarios share: which seeds to run, and how to see a failure again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "peer/simulation/world.hpp"
+
+namespace dedloc::sim {
+
+/// Seeds 1 to `count`, or DEDLOC_SEED alone, or as many as DEDLOC_SEEDS says if that is more. Of
+/// these only the share of this process: DEDLOC_SHARD=2/3 is the second of three.
+std::vector<std::uint64_t> seeds(std::uint64_t count);
+
+/// The command that runs the test case at hand with this seed.
+std::string replay_command(std::uint64_t seed);
+
+/// A world's options with the replay command filled in.
+simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
+
+/// A small run: few seconds a step.
+RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 2'000);
+
+/// While it lives, a peer's failed check prints the world before the process ends.
+class Watch {
+  public:
+    explicit Watch(const simulation::World& world);
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+};
+
+/// All that run and receive hold state `step` within `limit`; else the test fails with what is known
+/// of the world.
+void require_all_at(simulation::World& world, StepIndex step, Duration limit);
+
+/// Records of steps 0 to `steps` − 1 and no others, and what the backbone saw of them: every member
+/// that reported had its digest.
+void require_clean_history(const simulation::World& world, std::uint64_t steps);
+
+/// All who hold the newest state hold the same, and one machine alone gets to it as well.
+void require_equal_to_one_machine(const simulation::World& world);
+
+}  // namespace dedloc::sim
