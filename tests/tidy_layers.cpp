@@ -72,6 +72,8 @@ std::vector<Layer> make_layers() {
                        "peer/state/", "peer/progress/", "peer/ledger/", "peer/audit/", "kernels/"},
                  kText}),
          kNoThreadHeaders, pure},
+        // A driver of the core in virtual time.
+        {"peer/simulation/", joined({Names{"peer/", "kernels/"}, kText}), kNoThreadHeaders, pure},
         // The adapters of the core to a real network.
         {"peer/net/",
          joined({Names{"peer/", "kernels/", "nng/", "libtorrent/", "curl/", "sodium.h", "boost/"},

@@ -44,6 +44,7 @@ constexpr std::array kBodyNames{
     "StateOffer", "RoundOffer", "LeafRequest", "Leaf"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
+/// Empty for a heartbeat.
 std::string describe(const SharedBytes& frame) {
     const auto message = wire::decode(*frame);
     if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());
@@ -55,9 +56,8 @@ std::string describe(const SharedBytes& frame) {
                             chunk->chunk);
     } else if (const auto* plan = std::get_if<wire::Plan>(&message->body)) {
         text += fmt::format(" attempt {} members {}", plan->attempt, plan->members.size());
-    } else if (const auto* beat = std::get_if<wire::Heartbeat>(&message->body)) {
-        text += fmt::format(" follows {}.{} votes {} state {}", beat->term.number,
-                            beat->term.coordinator.brief(), beat->may_vote, beat->has_state);
+    } else if (std::holds_alternative<wire::Heartbeat>(message->body)) {
+        return "";
     }
     return text + fmt::format(", {} bytes", frame->size());
 }
@@ -146,17 +146,19 @@ void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
 }
 
 std::vector<std::string> Trace::last_lines() const {
-    std::vector<std::string> lines;
-    for (const Line& line : lines_) {
-        const double seconds = std::chrono::duration<double>(line.when.time_since_epoch()).count();
-        std::string text = line.text;
-        if (line.frame != nullptr) {
-            text = fmt::format("{} link {}: {}", line.is_sent ? "->" : "<-", line.link.value(),
-                               describe(line.frame));
+    std::deque<std::string> lines;
+    for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < kPrinted; ++line) {
+        const double seconds = std::chrono::duration<double>(line->when.time_since_epoch()).count();
+        std::string text = line->text;
+        if (line->frame != nullptr) {
+            const std::string what = describe(line->frame);
+            if (what.empty()) continue;
+            text = fmt::format("{} link {}: {}", line->is_sent ? "->" : "<-", line->link.value(),
+                               what);
         }
-        lines.push_back(fmt::format("{:12.6f} s  {:3}  {}", seconds, line.node, text));
+        lines.push_front(fmt::format("{:12.6f} s  {:3}  {}", seconds, line->node, text));
     }
-    return lines;
+    return {lines.begin(), lines.end()};
 }
 
 }  // namespace dedloc::simulation

@@ -20,13 +20,14 @@ class Trace {
 
     /// Over time, node, kind and size of everything so far.
     std::uint64_t hash() const { return hash_; }
-    /// The last `count` lines, oldest first.
+    /// The last lines but for heartbeats, oldest first.
     std::vector<std::string> last_lines() const;
     /// The notes of all peers and faults, oldest first.
     const std::deque<std::string>& notes() const { return notes_; }
 
   private:
-    static constexpr std::size_t kLines = 60;
+    static constexpr std::size_t kLines = 1'000;  ///< with heartbeats, which are not printed
+    static constexpr std::size_t kPrinted = 120;
     static constexpr std::size_t kNotes = 400;
     struct Line {
         TimePoint when;

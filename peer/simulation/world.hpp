@@ -134,7 +134,8 @@ class World final : private NetworkSink {
     bool has_state(Id id) const;
     StepIndex step(Id id) const;  ///< of the state it holds; 0 without one
     Digest digest(Id id) const;
-    bool are_all_at(StepIndex step) const;  ///< all that run and receive hold this or a later state
+    /// All that run and receive hold this or a later state, or were told that the run is over.
+    bool are_all_at(StepIndex step) const;
     const VirtualTrainer& trainer(Id id) const;
     const PeerKey& key(Id id) const;
     Role role(Id id) const;

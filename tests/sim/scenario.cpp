@@ -13,11 +13,14 @@ namespace {
 
 const simulation::World* watched = nullptr;
 
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void print_watched(int signal) {
     std::signal(signal, SIG_DFL);
     if (watched != nullptr) {
-        const std::string text = watched->describe();
-        std::fwrite(text.data(), 1, text.size(), stderr);
+        print(watched->describe());
     }
     std::raise(signal);
 }
@@ -28,6 +31,13 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 }
 
 }  // namespace
+
+/// Catch wraps long lines; a trace is read better as it is.
+CATCH_TRANSLATE_EXCEPTION(const simulation::Violation& violation) {
+    const std::string text = violation.what();
+    print("violation: " + text);
+    return text.substr(0, text.find('\n'));
+}
 
 std::vector<std::uint64_t> seeds(std::uint64_t count) {
     if (const std::uint64_t one = number_from("DEDLOC_SEED", 0); one != 0) return {one};
@@ -71,11 +81,18 @@ Watch::~Watch() {
     watched = nullptr;
 }
 
-void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
-    if (world.run_until([&] { return world.are_all_at(step); }, limit)) return;
-    std::string text = "not everybody is at step " + std::to_string(step.value()) + " in time\n";
+void require_within(simulation::World& world, Duration limit, const std::string& what,
+                    const std::function<bool()>& is_done) {
+    if (world.run_until(is_done, limit)) return;
+    std::string text = what + ": not in time\n";
     for (const std::string& note : world.trace().notes()) text += note + "\n";
-    FAIL(text + world.describe());
+    print(text + world.describe());
+    FAIL(what << ": not in time");
+}
+
+void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
+    require_within(world, limit, "everybody at step " + std::to_string(step.value()),
+                   [&] { return world.are_all_at(step); });
 }
 
 void require_clean_history(const simulation::World& world, std::uint64_t steps) {
@@ -92,6 +109,7 @@ void require_equal_to_one_machine(const simulation::World& world) {
     for (simulation::World::Id id = 0; id < world.size(); ++id) {
         if (!world.is_up(id) || !world.has_state(id)) continue;
         if (world.step(id) != StepIndex{digests.size()}) continue;
+        if (world.trainer(id).is_tainted()) continue;
         REQUIRE(world.digest(id) == digests.back());
         ++holders;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,12 +32,15 @@ class Watch {
     Watch& operator=(const Watch&) = delete;
 };
 
-/// All that run and receive hold state `step` within `limit`; else the test fails with what is known
-/// of the world.
+/// Runs until `is_done`; if that is not within `limit`, prints what is known of the world and fails.
+void require_within(simulation::World& world, Duration limit, const std::string& what,
+                    const std::function<bool()>& is_done);
+
+/// All that run and receive hold state `step` within `limit`.
 void require_all_at(simulation::World& world, StepIndex step, Duration limit);
 
-/// Records of steps 0 to `steps` − 1 and no others, and what the backbone saw of them: every member
-/// that reported had its digest.
+/// Records of steps 0 to `steps` − 1 and no others, and what the backbone saw of them: every
+/// member that reported had its digest.
 void require_clean_history(const simulation::World& world, std::uint64_t steps);
 
 /// All who hold the newest state hold the same, and one machine alone gets to it as well.

@@ -1,0 +1,84 @@
+// Swarms that begin, and swarms that are torn in two: never two histories.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+TEST_CASE("four peers that start at any time with links that break make one history",
+          "[membership][sim]") {
+    for (const auto seed : seeds(1'000)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(78);
+        World world{seed, options_for(seed, quick_rules(3))};
+        const Watch watch{world};
+        world.add(Role::kBackbone, {});
+        for (int i = 0; i < 3; ++i) {
+            world.add(Role::kTrainer, random.below(4) == 0 ? Profile{}.outbound_only() : Profile{});
+        }
+        for (World::Id id = 0; id < 4; ++id) {
+            const auto delay = std::chrono::milliseconds{random.below(8'000)};
+            world.after(delay, [&world, id] { world.start(id); });
+        }
+        for (std::uint64_t cuts = random.below(8); cuts > 0; --cuts) {
+            const auto when = std::chrono::milliseconds{random.below(12'000)};
+            const auto id = static_cast<World::Id>(random.below(4));
+            const bool is_silent = random.below(2) == 0;
+            const std::uint64_t which = random.next();
+            world.after(when, [=, &world] {
+                is_silent ? world.silent_cut(id, which) : world.cut(id, which);
+            });
+        }
+        world.run_for(8s);
+        require_all_at(world, StepIndex{3}, 180s);
+        require_clean_history(world, 3);
+    }
+}
+
+TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
+    for (const auto seed : seeds(200)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(79);
+        World world{seed, options_for(seed, quick_rules(30))};
+        const Watch watch{world};
+        world.add_backbone();
+        world.add_trainers(2 + random.below(4));
+        world.run_for(std::chrono::milliseconds{random.below(10'000)});
+        std::vector<World::Id> side;
+        for (World::Id id = 0; id < world.size(); ++id) {
+            if (random.below(2) == 0) side.push_back(id);
+        }
+        world.partition(side);
+        world.run_for(std::chrono::milliseconds{random.below(40'000)});
+        world.heal();
+        require_all_at(world, StepIndex{30}, 240s);
+        require_clean_history(world, 30);
+        require_equal_to_one_machine(world);
+    }
+}
+
+TEST_CASE("a swarm that loses more than half at once begins anew when the project says so",
+          "[membership][sim]") {
+    for (const auto seed : seeds(40)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(80);
+        RoundRules rules = quick_rules(30);
+        rules.backbone_absence = 40s;
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        world.add_backbone();
+        world.add_trainers(4);
+        world.run_for(4s + std::chrono::milliseconds{random.below(8'000)});
+        for (const World::Id id : {1u, 2u, 3u}) world.crash(id, Exit::kSilent);
+        world.run_for(std::chrono::milliseconds{random.below(5'000)});
+        for (const World::Id id : {1u, 2u, 3u}) world.restart(id, Memory::kLost);
+        require_all_at(world, StepIndex{30}, 300s);
+        REQUIRE(world.checkers().generation() >= 1);
+        require_equal_to_one_machine(world);
+    }
+}

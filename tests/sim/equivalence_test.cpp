@@ -1,0 +1,68 @@
+// What a swarm learns is what one machine learns from the same batches, bit for bit: for a
+// quadratic and for a small network, with members that come, go and crash in between.
+#include <catch2/catch.hpp>
+
+#include "peer/simulation/replay.hpp"
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+namespace {
+
+void require_every_state_equal(const World& world, std::uint64_t steps) {
+    const auto rounds = world.checkers().history();
+    REQUIRE(rounds.size() == steps);
+    const auto digests = train_alone(world.problem(), rounds);
+    // The record of step k names the state before it, which is the one after round k − 1.
+    for (std::size_t k = 1; k < rounds.size(); ++k) {
+        REQUIRE(rounds[k].record.previous_state == digests[k - 1]);
+    }
+    require_equal_to_one_machine(world);
+}
+
+}  // namespace
+
+TEST_CASE("a swarm's quadratic equals one machine's at every step", "[averaging][property][sim]") {
+    for (const auto seed : seeds(10)) {
+        INFO("replay: " << replay_command(seed));
+        World world{seed, options_for(seed, quick_rules(30, 30'000))};
+        const Watch watch{world};
+        world.add_backbone();
+        world.add_trainers(5, Profile::home());
+        require_all_at(world, StepIndex{30}, 300s);
+        require_every_state_equal(world, 30);
+    }
+}
+
+TEST_CASE("a swarm's network equals one machine's at every step and learns",
+          "[averaging][property][sim]") {
+    for (const auto seed : seeds(10)) {
+        INFO("replay: " << replay_command(seed));
+        auto options = options_for(seed, quick_rules(60, TinyNetwork::kElements));
+        options.problem = ProblemKind::kTinyNetwork;
+        World world{seed, options};
+        const Watch watch{world};
+        world.add_backbone();
+        world.add_trainers(4);
+        world.run_for(5s);
+        world.crash(2, Exit::kCutOff);
+        world.run_for(5s);
+        world.restart(2, Memory::kStale);
+        world.add_trainers(2, Profile::home().outbound_only());
+        require_all_at(world, StepIndex{60}, 300s);
+        require_every_state_equal(world, 60);
+        const auto rounds = world.checkers().history();
+        const auto loss = [](const Round& round) {
+            double sum = 0, samples = 0;
+            for (const CommitLine& line : round.record.members) {
+                sum += line.loss_sum;
+                samples += static_cast<double>(line.samples.value());
+            }
+            return sum / samples;
+        };
+        REQUIRE(loss(rounds.back()) < 0.5 * loss(rounds.front()));
+    }
+}

@@ -1,0 +1,159 @@
+// Every role dies at every named point of a round, in swarms of three to six peers: the others end
+// with equal states, and lose no more than two time-outs.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+namespace {
+
+enum class Victim { kCoordinator, kNextInRank, kReducer, kOutboundOnly, kAggregator };
+constexpr std::array kVictims{Victim::kCoordinator, Victim::kNextInRank, Victim::kReducer,
+                              Victim::kOutboundOnly, Victim::kAggregator};
+
+constexpr StepIndex kKilledIn{3};
+constexpr std::uint64_t kSteps = 7;
+
+const char* name_of(Victim victim) {
+    switch (victim) {
+        case Victim::kCoordinator:
+            return "coordinator";
+        case Victim::kNextInRank:
+            return "next in rank";
+        case Victim::kReducer:
+            return "reducing trainer";
+        case Victim::kOutboundOnly:
+            return "outbound-only trainer";
+        case Victim::kAggregator:
+            return "aggregator";
+    }
+    return "";
+}
+
+/// A swarm of `peers` with one of each role that it has room for.
+struct Swarm {
+    Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
+        : world(seed, options_for(seed, rules())) {
+        world.add_backbone();
+        if (victim == Victim::kAggregator) aggregator = world.add_aggregator();
+        if (victim == Victim::kOutboundOnly || peers >= 5) {
+            outbound_only = world.add_trainer(Profile{}.outbound_only());
+        }
+        while (world.size() < peers) dialled.push_back(world.add_trainer());
+    }
+    static RoundRules rules() {
+        RoundRules rules = quick_rules(kSteps, 12'000);
+        rules.join_timeout = 10s;
+        rules.round_timeout = 10s;
+        return rules;
+    }
+    World::Id find(Victim victim) const {
+        const auto by_key = [this](World::Id a, World::Id b) {
+            return world.key(a) < world.key(b);
+        };
+        switch (victim) {
+            case Victim::kCoordinator:
+                return 0;
+            case Victim::kNextInRank:
+                return *std::min_element(dialled.begin(), dialled.end(), by_key);
+            case Victim::kReducer:
+                return dialled.back();
+            case Victim::kOutboundOnly:
+                return *outbound_only;
+            case Victim::kAggregator:
+                return *aggregator;
+        }
+        return 0;
+    }
+
+    World world;
+    std::vector<World::Id> dialled;
+    std::optional<World::Id> outbound_only, aggregator;
+    const Watch watch{world};
+};
+
+/// When the round of `step` was decided first, by the state that some peer got by it.
+bool is_anybody_at(const World& world, StepIndex step) {
+    for (World::Id id = 0; id < world.size(); ++id) {
+        if (world.is_up(id) && world.has_state(id) && world.step(id) >= step) return true;
+    }
+    return false;
+}
+
+/// Kills the victim at the point; says how long it took the others to end the round, or nothing if
+/// the point was never reached.
+std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point point, Exit exit) {
+    World& world = swarm.world;
+    const World::Id id = swarm.find(victim);
+    world.kill(id, point, kKilledIn, exit);
+    require_within(world, 60s, "the end, or a death",
+                   [&] { return world.was_killed(id) || world.are_all_at(StepIndex{kSteps}); });
+    if (!world.was_killed(id)) return std::nullopt;
+    const TimePoint killed_at = world.now();
+    // Silence, an election or a stalled round, and the round itself once more.
+    const RoundRules rules = Swarm::rules();
+    const Duration limit = 2 * (rules.silence + rules.stall_timeout) + 3s;
+    require_within(world, limit, "recovery",
+                   [&] { return is_anybody_at(world, kKilledIn.next()); });
+    const Duration took = world.now() - killed_at;
+    require_all_at(world, StepIndex{kSteps}, 120s);
+    require_equal_to_one_machine(world);
+    return took;
+}
+
+constexpr std::size_t kFewest = 3;
+constexpr std::size_t kMost = 6;
+constexpr std::size_t kCombinations = kVictims.size() * kPointCount * (kMost - kFewest + 1);
+
+/// Seed k is combination k − 1; beyond the last one they begin anew with other random numbers.
+void kill_everywhere(Exit exit) {
+    std::map<std::string, Duration> longest;
+    std::size_t reached = 0, all = 0;
+    for (const auto seed : seeds(kCombinations)) {
+        std::size_t number = static_cast<std::size_t>(seed - 1) % kCombinations;
+        const Victim victim = kVictims[number % kVictims.size()];
+        number /= kVictims.size();
+        const Point point = all_points()[number % kPointCount];
+        const std::size_t peers = kFewest + number / kPointCount;
+        INFO("replay: " << replay_command(seed) << "\n"
+                        << peers << " peers, the " << name_of(victim) << " dies "
+                        << simulation::name_of(point));
+        Swarm swarm{seed, peers, victim};
+        const auto took = kill_and_recover(swarm, victim, point, exit);
+        ++all;
+        if (!took) continue;
+        ++reached;
+        auto& most = longest[name_of(victim)];
+        most = std::max(most, *took);
+    }
+    std::string text = std::to_string(reached) + " of " + std::to_string(all) +
+                       " combinations reached; longest recovery:";
+    for (const auto& [victim, most] : longest) {
+        const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(most);
+        text += " " + victim + " " + std::to_string(time.count()) + " ms;";
+    }
+    WARN(text);
+    // A coordinator does not pass the points of members, and the other way round.
+    REQUIRE((all == 1 || reached > all / 3));
+}
+
+}  // namespace
+
+TEST_CASE("a process that dies at any point of a round costs two time-outs at most",
+          "[averaging][sim]") {
+    kill_everywhere(Exit::kFlushed);
+}
+
+TEST_CASE("a machine that vanishes at any point of a round costs two time-outs at most",
+          "[averaging][sim]") {
+    kill_everywhere(Exit::kSilent);
+}
