@@ -1,0 +1,101 @@
+#include <catch2/catch.hpp>
+
+#include "peer/base/log.hpp"
+#include "peer/membership/quorum.hpp"
+#include "peer/wire/history.hpp"
+#include "project_server/backbone/round_log.hpp"
+#include "tests/peer/ledger/history.hpp"
+#include "tests/project_server/proven_ledger.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace dedloc;
+using namespace dedloc::backbone;
+
+namespace {
+
+/// A backbone's host and the files it keeps, without a backbone.
+struct World {
+    World() { start_log("test", LogLevel::kError); }
+
+    action::Committed commit() {
+        const CommitRecord record = history.next();
+        return {.record = record, .certificate = history.certify(record)};
+    }
+    std::optional<VoterState> vote_on_disk() const {
+        const DurableFile file{folder.path() / "voter", DurableFile::Mode::kRead};
+        Buffer bytes(file.size());
+        file.read_at(0, bytes);
+        return wire::decode_voter_state(bytes);
+    }
+    void save_checkpoint(std::uint64_t step) {
+        store.save({.step = StepIndex{step}, .digest = {}, .elements = 1}, Buffer(12));
+    }
+
+    ledger::History history{3, {.members = 3, .churn = 0, .short_losses = false}};
+    TemporaryDirectory folder;
+    LedgerWriter ledger{folder.path() / "ledger", {history.run, history.trust().backbone}};
+    CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
+    std::vector<Event> events;
+    RoundLog host{ledger,
+                  store,
+                  nullptr,
+                  {.run = history.run,
+                   .last_step = StepIndex{100},
+                   .voter = folder.path() / "voter",
+                   .project_key = history.project,
+                   .events = [this](Event event) { events.push_back(std::move(event)); },
+                   .on_failure = {}}};
+};
+
+}  // namespace
+
+TEST_CASE("a vote is on the disk when the host returns, the newest alone", "[server]") {
+    World world;
+    VoterState state{.generation = 0,
+                     .step = StepIndex{4},
+                     .may_vote = true,
+                     .promised = {3, world.history.trust().backbone},
+                     .accepted_in = {},
+                     .accepted = {}};
+    world.host.voted({state});
+    CHECK(world.vote_on_disk() == state);
+    state.accepted_in = state.promised;
+    state.accepted = world.history.next();
+    state.step = state.accepted->step;
+    world.host.voted({state});
+    CHECK(world.vote_on_disk() == state);
+}
+
+TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoints begin anew",
+          "[server]") {
+    World world;
+    for (std::uint64_t step = 0; step < 6; ++step) {
+        world.host.committed(world.commit());
+        world.save_checkpoint(step + 1);
+    }
+    CHECK(world.ledger.head() == world.history.head);
+    const GenerationRecord wanted{.generation = 1,
+                                  .step = StepIndex{4},
+                                  .state = blake2b(bytes_of("state")),
+                                  .backbone = world.history.trust().backbone};
+    world.host.generation_wanted({wanted});
+    REQUIRE(world.events.size() == 1);
+    const auto* const answer = std::get_if<event::GenerationSigned>(&world.events[0]);
+    REQUIRE(answer != nullptr);
+    CHECK(answer->generation.record == wanted);
+    CHECK(membership::is_signed(world.history.run, world.history.trust().project,
+                                answer->generation));
+
+    for (int time = 0; time < 2; ++time) {
+        world.host.generation_begun({answer->generation});
+        CHECK(world.ledger.head() == membership::head_after(world.history.run, wanted));
+        CHECK(world.store.list().front().head.step == StepIndex{4});
+    }
+    world.history.head = world.ledger.head();
+    world.host.committed(world.commit());
+    world.host.settled({.step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
+    world.ledger.seal();
+    const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
+    CHECK(proven.head() == world.ledger.head());
+    CHECK(proven.head().step == StepIndex{5});
+}
