@@ -1,8 +1,8 @@
 // What must hold in a swarm after every event, whatever fails. Told of what every peer does, it
 // knows more than any of them: all contributions, all decisions, all states.
 //
-//   one record      of a generation and step there is one record, over the whole swarm and for ever;
-//                   an old generation decides nothing once a newer one has begun
+//   one record      of a generation and step there is one, over the whole swarm and for ever; an
+//                   old generation decides nothing once a newer one has begun
 //   proven          every certificate shown holds a quorum of the view before the record
 //   counted once    a line is a contribution that its peer froze, on that state, and each is in one
 //                   record at most; Σ weights = Σ samples, for the average is computed again

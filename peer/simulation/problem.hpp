@@ -1,6 +1,6 @@
-// What a simulated swarm learns: small enough to compute a sample in a microsecond, with +, −, × and
-// ÷ only, so that every machine gets the same bits. Samples are public: which one a number names
-// follows from it and the data's seed, so anybody can compute a contribution again.
+// What a simulated swarm learns: small enough to compute a sample in a microsecond, with +, −, ×
+// and ÷ only, so that every machine gets the same bits. Samples are public: which one a number
+// names follows from it and the data's seed, so anybody can compute a contribution again.
 #pragma once
 
 #include <cstdint>

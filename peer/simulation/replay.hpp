@@ -1,4 +1,4 @@
-// One machine that trains with the swarm's batches: what the swarm's result must equal, bit for bit.
+// One machine that trains with the swarm's batches: what the swarm's result must equal, bit by bit.
 #pragma once
 
 #include <vector>

@@ -81,7 +81,7 @@ void Trace::mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uin
 
 void Trace::keep(Line line) {
     lines_.push_back(std::move(line));
-    if (lines_.size() > kLines) lines_.pop_front();
+    if (lines_.size() > most_lines_) lines_.pop_front();
 }
 
 void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
@@ -147,7 +147,8 @@ void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
 
 std::vector<std::string> Trace::last_lines() const {
     std::deque<std::string> lines;
-    for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < kPrinted; ++line) {
+    for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < most_printed_;
+         ++line) {
         const double seconds = std::chrono::duration<double>(line->when.time_since_epoch()).count();
         std::string text = line->text;
         if (line->frame != nullptr) {

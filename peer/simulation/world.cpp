@@ -76,7 +76,9 @@ World::World(std::uint64_t seed, const WorldOptions& options)
                  .project = project_.public_key(),
                  .backbone = key_of(seed, 1).public_key(),
                  .scalars_of = scalars_at,
-                 .computes_averages = options.computes_averages}) {}
+                 .computes_averages = options.computes_averages}) {
+    if (options.keeps_whole_trace) trace_.keep_all();
+}
 
 World::~World() = default;
 

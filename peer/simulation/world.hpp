@@ -73,6 +73,7 @@ struct WorldOptions {
     bool computes_averages = true;  ///< checks averages; false saves time in large worlds
     bool checks_bytes_queued = true;
     Duration directory_interval = std::chrono::seconds{1};
+    bool keeps_whole_trace = false;
     std::string replay;  ///< how to see it again, for the message of a failure
 };
 
@@ -118,7 +119,7 @@ class World final : private NetworkSink {
     void note(Id id, const std::string& line);
 
     // --- time ---
-    /// Runs until `is_done` or until `limit` has passed; says whether it was done. Throws Violation.
+    /// Runs until `is_done` or until `limit` has passed; says whether it was. Throws Violation.
     bool run_until(const std::function<bool()>& is_done, Duration limit);
     void run_for(Duration time);
     void after(Duration wait, std::function<void()> what);

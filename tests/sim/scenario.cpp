@@ -61,7 +61,10 @@ std::string replay_command(std::uint64_t seed) {
 }
 
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules) {
-    return {.rules = rules, .network = {}, .replay = replay_command(seed)};
+    return {.rules = rules,
+            .network = {},
+            .keeps_whole_trace = std::getenv("DEDLOC_TRACE") != nullptr,
+            .replay = replay_command(seed)};
 }
 
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements) {

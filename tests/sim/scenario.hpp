@@ -17,7 +17,8 @@ std::vector<std::uint64_t> seeds(std::uint64_t count);
 /// The command that runs the test case at hand with this seed.
 std::string replay_command(std::uint64_t seed);
 
-/// A world's options with the replay command filled in.
+/// A world's options with the replay command filled in. With DEDLOC_TRACE set, a failure prints all
+/// that happened.
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
 /// A small run: few seconds a step.
@@ -32,7 +33,8 @@ class Watch {
     Watch& operator=(const Watch&) = delete;
 };
 
-/// Runs until `is_done`; if that is not within `limit`, prints what is known of the world and fails.
+/// Runs until `is_done`; if that is not within `limit`, prints what is known of the world and
+/// fails.
 void require_within(simulation::World& world, Duration limit, const std::string& what,
                     const std::function<bool()>& is_done);
 
