@@ -106,9 +106,9 @@ std::vector<Layer> make_layers() {
          kNoChance},
         // The planner's program.
         {"project_server/plan/",
-         joined(
-             {Names{"project_server/plan/", "peer/planning/", "peer/wire/", "peer/base/", "CLI/"},
-              kJson, kText}),
+         joined({Names{"project_server/plan/", "peer/planning/", "peer/simulation/", "peer/wire/",
+                       "peer/base/", "CLI/"},
+                 kJson, kText}),
          {"random"},
          kNoChance},
         // The backbone is a member of the swarm as well.

@@ -27,6 +27,7 @@ constexpr const char* kFooter =
 
 struct Arguments {
     std::filesystem::path fleet;
+    bool is_simulated = false;
     bool is_json = false;
 };
 
@@ -39,6 +40,8 @@ int main(int argc, char** argv) {
     app.name("dedloc-plan");
     app.footer(kFooter);
     app.add_option("FLEET.json", arguments.fleet, "The peers and the vector")->required();
+    app.add_flag("--simulate", arguments.is_simulated,
+                 "Also play a round in a simulated world: seconds to minutes");
     app.add_flag("--json", arguments.is_json, "Print JSON");
     try {
         app.parse(argc, argv);
@@ -52,7 +55,8 @@ int main(int argc, char** argv) {
     }
     try {
         const dedloc::plan::Fleet fleet = dedloc::plan::read_fleet(arguments.fleet);
-        const dedloc::plan::Report report = dedloc::plan::report_on(fleet);
+        dedloc::plan::Report report = dedloc::plan::report_on(fleet);
+        if (arguments.is_simulated) report.simulated = dedloc::plan::simulated_on(fleet);
         const std::string text = arguments.is_json ? dedloc::plan::json_of(fleet, report)
                                                    : dedloc::plan::text_of(fleet, report);
         std::fputs(text.c_str(), stdout);

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "peer/base/error.hpp"
+
 namespace dedloc::plan {
 namespace {
 
@@ -15,7 +17,8 @@ Report report_on(const Fleet& fleet) {
                   .equal = planning::equal_shares(round).value(),
                   .server = planning::best_parameter_server(round).value(),
                   .aggregators = {},
-                  .training = std::nullopt};
+                  .training = std::nullopt,
+                  .simulated = std::nullopt};
     if (round.members.size() < wire::kMaxMembers) {
         for (const std::uint64_t mbit : {100u, 1'000u, 10'000u}) {
             const planning::LinkSpeed link{mbit * kBytesPerMegabit, mbit * kBytesPerMegabit};
@@ -29,6 +32,23 @@ Report report_on(const Fleet& fleet) {
             .batch_for_90_percent = planning::batch_for(fleet.training, 0.9).value()};
     }
     return report;
+}
+
+Report::Simulated simulated_on(const Fleet& fleet) {
+    const planning::PlanRequest& round = fleet.training.round;
+    if (planning::traffic_of(round).contributors == 0) {
+        throw Error{"a round cannot be simulated when no peer contributes"};
+    }
+    SimulationOptions options;
+    if (round.latency.count() > 0) options.latency = round.latency;
+    Report::Simulated simulated{
+        .played = simulate_rounds(round, options), .equal = {}, .server = {}};
+    if (simulated.played.rounds.empty()) {
+        throw Error{"the simulated swarm did not finish a round within a day"};
+    }
+    simulated.equal = planning::equal_shares(simulated.played.request).value();
+    simulated.server = planning::best_parameter_server(simulated.played.request).value();
+    return simulated;
 }
 
 const char* name_of(planning::Limit limit) {

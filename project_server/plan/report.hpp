@@ -8,6 +8,7 @@
 #include "peer/planning/advice.hpp"
 #include "peer/planning/baselines.hpp"
 #include "project_server/plan/fleet_file.hpp"
+#include "project_server/plan/simulated_rounds.hpp"
 
 namespace dedloc::plan {
 
@@ -31,10 +32,21 @@ struct Report {
     planning::SharePlan server;
     std::vector<AggregatorAdvice> aggregators;  ///< by ascending bandwidth
     std::optional<TrainingAdvice> training;
+    /// One round as the protocol plays it, beside other plans of the same members.
+    struct Simulated {
+        SimulatedRounds played;  ///< with one round
+        planning::SharePlan equal;
+        planning::SharePlan server;
+    };
+    std::optional<Simulated> simulated;
 };
 
 /// Requires a fleet as parse_fleet returns it.
 Report report_on(const Fleet& fleet);
+
+/// Errors: Error if nobody contributes, or if the simulated swarm does not finish a round.
+/// Cost: a second or so for every peer of a fleet of 16; much more for hundreds.
+Report::Simulated simulated_on(const Fleet& fleet);
 
 /// A table and sentences, for people; ends with a newline.
 std::string text_of(const Fleet& fleet, const Report& report);

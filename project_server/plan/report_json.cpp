@@ -73,6 +73,18 @@ void put_training(Writer& json, const Fleet& fleet, const TrainingAdvice& traini
     json.EndObject();
 }
 
+void put_simulated(Writer& json, const Report::Simulated& simulated) {
+    const SimulatedRound& round = simulated.played.rounds.front();
+    json.Key("simulated");
+    json.StartObject();
+    put(json, "optimum_seconds", seconds_of(simulated.played.plan.optimum));
+    put(json, "moved_seconds", seconds_of(round.moved));
+    put(json, "committed_seconds", seconds_of(round.committed));
+    put(json, "equal_shares_seconds", seconds_of(simulated.equal.forecast.transfer));
+    put(json, "parameter_server_seconds", seconds_of(simulated.server.forecast.transfer));
+    json.EndObject();
+}
+
 }  // namespace
 
 std::string json_of(const Fleet& fleet, const Report& report) {
@@ -104,6 +116,7 @@ std::string json_of(const Fleet& fleet, const Report& report) {
     }
     json.EndArray();
     if (report.training) put_training(json, fleet, *report.training);
+    if (report.simulated) put_simulated(json, *report.simulated);
     json.EndObject();
     return std::string{buffer.GetString(), buffer.GetSize()} + "\n";
 }

@@ -125,6 +125,26 @@ void print_training(Text out, const Fleet& fleet, const TrainingAdvice& training
     fmt::format_to(out, ".\n");
 }
 
+void print_simulated(Text out, const Report::Simulated& simulated) {
+    const SimulatedRounds& played = simulated.played;
+    const SimulatedRound& round = played.rounds.front();
+    const double best = seconds_of(played.plan.optimum);
+    const auto line = [&](const char* what, double time) {
+        fmt::format_to(out, "  {:<44} {:>9.4g} s {:>6.2f} x T*\n", what, time,
+                       best > 0 ? time / best : 1);
+    };
+    fmt::format_to(
+        out,
+        "\nA round as the protocol plays it, with a backbone that receives as well, fp32 "
+        "frames and {:.4g} s of latency:\n",
+        seconds_of(played.request.latency));
+    line("T* of these members", best);
+    line("simulated, until the last byte has arrived", seconds_of(round.moved));
+    line("simulated, until all have taken the step", seconds_of(round.committed));
+    line("equal shares, by the model", seconds_of(simulated.equal.forecast.transfer));
+    line("a parameter server, by the model", seconds_of(simulated.server.forecast.transfer));
+}
+
 }  // namespace
 
 std::string text_of(const Fleet& fleet, const Report& report) {
@@ -153,6 +173,7 @@ std::string text_of(const Fleet& fleet, const Report& report) {
     print_limits(out, fleet, report);
     print_comparison(out, fleet, report);
     if (report.training) print_training(out, fleet, *report.training);
+    if (report.simulated) print_simulated(out, *report.simulated);
     return text;
 }
 

@@ -1,5 +1,6 @@
 // The planner: its time beside a general LP solver's on the same fleets, and its plans beside equal
-// shares and a parameter server on fleets of the literature. Prints, asserts nothing.
+// shares, a parameter server and simulated rounds on fleets of the literature. Prints, asserts
+// nothing.
 //
 //     planner_bench
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "peer/planning/baselines.hpp"
+#include "project_server/plan/simulated_rounds.hpp"
 #include "tests/peer/planning/fleets.hpp"
 #include "tests/peer/planning/lp_reference.hpp"
 
@@ -111,10 +113,36 @@ void print_plans() {
     }
 }
 
+void print_simulated() {
+    const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+    std::printf(
+        "\nseconds a round as the protocol plays it in the simulated world: fp32 frames, 20 ms, "
+        "and a\n"
+        "backbone that receives as well (the aggregator, where there is one)\n");
+    std::printf("%-36s %9s %9s %9s %9s %9s %9s %9s\n", "fleet", "T*", "data", "data/T*", "step",
+                "step/T*", "equal", "server");
+    for (const NamedFleet& fleet : fleets_of_the_literature()) {
+        const auto played = plan::simulate_rounds(fleet.request, {});
+        if (played.rounds.empty()) {
+            std::printf("%-36s did not finish a round\n", fleet.name);
+            continue;
+        }
+        const double best = seconds(played.plan.optimum);
+        const double data = seconds(played.rounds.front().moved);
+        const double step = seconds(played.rounds.front().committed);
+        std::printf("%-36s %9.3f %9.3f %9.4f %9.3f %9.4f %9.3f %9.3f\n", fleet.name, best, data,
+                    data / best, step, step / best,
+                    seconds(equal_shares(played.request)->forecast.transfer),
+                    seconds(best_parameter_server(played.request)->forecast.transfer));
+        std::fflush(stdout);
+    }
+}
+
 }  // namespace
 
 int main() {
     print_times();
     print_plans();
+    print_simulated();
     return 0;
 }

@@ -163,6 +163,24 @@ TEST_CASE("the report as JSON says the same", "[server]") {
     CHECK(ranges[ranges.Size() - 1]["last_chunk"] == json["chunks"]);
 }
 
+TEST_CASE("a round of a small fleet is simulated", "[server]") {
+    const Fleet fleet = parse_fleet(
+        "fleet.json", file_of(peers_of("p", 3, R"("upload_mbit": 20, "download_mbit": 50)"),
+                              R"("elements": 200000, "codec": "fp32", "latency_ms": 10)"));
+    Report report = report_on(fleet);
+    report.simulated = simulated_on(fleet);
+    const SimulatedRounds& played = report.simulated->played;
+    REQUIRE(played.rounds.size() == 1);
+    CHECK(played.request.members.size() == 4);
+    // Not faster than what no plan beats, and not much slower than the plan and its messages.
+    const SimulatedRound& round = played.rounds.front();
+    CHECK(round.moved >= played.plan.optimum * 95 / 100);
+    CHECK(round.moved <= round.committed);
+    CHECK(round.committed <= played.plan.forecast.round * 3 / 2 + std::chrono::milliseconds{300});
+    CHECK(text_of(fleet, report).find("until all have taken the step") != std::string::npos);
+    CHECK(json_of(fleet, report).find("\"committed_seconds\"") != std::string::npos);
+}
+
 TEST_CASE("the program says in its exit status whose fault it was", "[server]") {
     char folder_name[] = "/tmp/dedloc-plan-XXXXXX";
     REQUIRE(mkdtemp(folder_name) != nullptr);
