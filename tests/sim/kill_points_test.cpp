@@ -51,7 +51,7 @@ struct Swarm {
         while (world.size() < peers) dialled.push_back(world.add_trainer());
     }
     static RoundRules rules() {
-        RoundRules rules = quick_rules(kSteps, 12'000);
+        RoundRules rules = quick_rules(kSteps, 2'000);
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;

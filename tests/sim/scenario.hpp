@@ -22,7 +22,7 @@ std::string replay_command(std::uint64_t seed);
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
 /// A small run: few seconds a step.
-RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 2'000);
+RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 500);
 
 /// While it lives, a peer's failed check prints the world before the process ends.
 class Watch {

@@ -16,7 +16,7 @@ namespace {
 /// A backbone and some trainers, for `steps` steps.
 struct Fleet {
     Fleet(std::uint64_t seed, std::uint64_t step_count, std::size_t trainer_count,
-          std::uint64_t elements = 2'000)
+          std::uint64_t elements = 500)
         : world(seed, options_for(seed, quick_rules(step_count, elements))), steps(step_count) {
         world.add_backbone();
         trainers = world.add_trainers(trainer_count);
