@@ -34,7 +34,7 @@ double best_milliseconds(int calls, Call call) {
     return best;
 }
 
-/// Trainers and helpers at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the time:
+/// Trainers and aggregators at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the time:
 /// the solver has all shares to weigh.
 PlanRequest fleet_with(std::size_t members) {
     Random random{members};

@@ -1,4 +1,4 @@
-// Who should compute, whether a helper helps, how large the batch should be.
+// Who should compute, whether an aggregator helps, how large the batch should be.
 #include <catch2/catch.hpp>
 
 #include "peer/planning/advice.hpp"
@@ -46,7 +46,7 @@ TEST_CASE("a step is the target batch at everybody's speed and then the round", 
     request.round.latency = std::chrono::milliseconds{100};
     const auto pace = pace_of(request);
     REQUIRE(pace);
-    // The helper does not contribute: its ten samples a second do not count.
+    // The aggregator does not contribute: its ten samples a second do not count.
     CHECK(pace->computing_seconds == Approx(30));
     const auto plan = plan_shares(request.round);
     CHECK(pace->round_seconds ==

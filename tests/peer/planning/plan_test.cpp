@@ -48,9 +48,9 @@ TEST_CASE("one fat peer becomes the parameter server", "[planning]") {
     CHECK(planned(thinner).forecast.loads.back().chunks < size_of(thinner).chunks);
 }
 
-TEST_CASE("helpers without gradients take shares as in BytePS", "[planning]") {
-    // A helper carries 8 w both ways; a trainer 1 + 6 w. All links equal: 8 w_h = 1 + 6 w_t and
-    // 8 w_h + 8 w_t = 1, so w_t = 0 and w_h = 1/8: the helpers take all.
+TEST_CASE("aggregators take shares as in BytePS", "[planning]") {
+    // An aggregator carries 8 w both ways; a trainer 1 + 6 w. All links equal: 8 w_h = 1 + 6 w_t and
+    // 8 w_h + 8 w_t = 1, so w_t = 0 and w_h = 1/8: the aggregators take all.
     const PlanRequest all = fleet_of({{8, 100, 100}, {8, 100, 100, false}}, kResNet, kHalf);
     const SharePlan plan = planned(all);
     CHECK(seconds(plan.optimum) == Approx(4.1).epsilon(1e-6));

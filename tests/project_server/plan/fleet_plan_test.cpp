@@ -72,13 +72,13 @@ Outcome run_program(const std::string& arguments) {
 TEST_CASE("a fleet's file is read with its defaults", "[server]") {
     const Fleet fleet =
         parse_fleet("fleet.json",
-                    file_of(kPeer + R"(, {"name": "helper", "upload_mbit": 0, "download_mbit": 1e3,
+                    file_of(kPeer + R"(, {"name": "cellar", "upload_mbit": 0, "download_mbit": 1e3,
                              "contributes": false, "outbound_only": false},
                             {"name": "nat", "upload_mbit": 1, "download_mbit": 2,
                              "outbound_only": true, "samples_per_second": 2.5})",
                             R"("bytes": 2000000, "codec": "fp16", "average_codec": "int8",
                    "target_batch": 64, "latency_ms": 12.5)"));
-    CHECK(fleet.names == std::vector<std::string>{"berlin", "helper", "nat"});
+    CHECK(fleet.names == std::vector<std::string>{"berlin", "cellar", "nat"});
     const planning::PlanRequest& round = fleet.training.round;
     CHECK(round.members[0] == planning::Member{.upload = 2'500'000, .download = 12'500'000});
     CHECK(round.members[1] ==
