@@ -34,8 +34,8 @@ double best_milliseconds(int calls, Call call) {
     return best;
 }
 
-/// Trainers and aggregators at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the time:
-/// the solver has all shares to weigh.
+/// Trainers and aggregators at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the
+/// time: the solver has all shares to weigh.
 PlanRequest fleet_with(std::size_t members) {
     Random random{members};
     PlanRequest request;

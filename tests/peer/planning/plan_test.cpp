@@ -49,13 +49,13 @@ TEST_CASE("one fat peer becomes the parameter server", "[planning]") {
 }
 
 TEST_CASE("aggregators take shares as in BytePS", "[planning]") {
-    // An aggregator carries 8 w both ways; a trainer 1 + 6 w. All links equal: 8 w_h = 1 + 6 w_t and
-    // 8 w_h + 8 w_t = 1, so w_t = 0 and w_h = 1/8: the aggregators take all.
+    // An aggregator carries 8 w both ways, a trainer 1 + 6 w. With all links equal
+    // 8 w_a = 1 + 6 w_t and 8 w_a + 8 w_t = 1, so w_t = 0 and w_a = 1/8: aggregators take all.
     const PlanRequest all = fleet_of({{8, 100, 100}, {8, 100, 100, false}}, kResNet, kHalf);
     const SharePlan plan = planned(all);
     CHECK(seconds(plan.optimum) == Approx(4.1).epsilon(1e-6));
     for (std::size_t k = 0; k < 8; ++k) CHECK(plan.forecast.loads[k].chunks == 0);
-    // Half as many: trainers keep the remainder; 8 w_h = 1 + 6 w_t, 4 w_h + 8 w_t = 1.
+    // Half as many: trainers keep the remainder; 8 w_a = 1 + 6 w_t, 4 w_a + 8 w_t = 1.
     const PlanRequest half = fleet_of({{8, 100, 100}, {4, 100, 100, false}}, kResNet, kHalf);
     const double trainers = (1 - 0.5) / (8 + 3);
     CHECK(seconds(planned(half).optimum) == Approx(4.1 * (1 + 6 * trainers)).epsilon(1e-6));
