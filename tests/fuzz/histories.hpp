@@ -10,11 +10,20 @@
 
 namespace dedloc::fuzz {
 
+/// test_key(n) of those that take part, made once. Requires n < 10.
+inline const KeyPair& key_pair(std::uint8_t n) {
+    static const std::vector<KeyPair> keys = [] {
+        std::vector<KeyPair> all;
+        for (std::uint8_t i = 0; i < 10; ++i) all.push_back(tests::test_key(i));
+        return all;
+    }();
+    return keys.at(n);
+}
+
 /// Whose history it is: the backbone has test_key(1), the project test_key(9).
 inline ledger::Trust fuzz_trust() {
-    static const ledger::Trust trust{.run = {},
-                                     .project = tests::test_key(9).public_key(),
-                                     .backbone = tests::test_key(1).public_key()};
+    static const ledger::Trust trust{
+        .run = {}, .project = key_pair(9).public_key(), .backbone = key_pair(1).public_key()};
     return trust;
 }
 
@@ -26,7 +35,7 @@ inline CommitRecord record_after(const Head& head, std::uint8_t count) {
     record.previous_record = head.record;
     record.average.bytes.fill(static_cast<std::byte>(head.step.value()));
     for (std::uint8_t n = 1; n <= count; ++n) {
-        record.members.push_back({tests::test_key(n).public_key(), Samples{n * 8u}, n * 50.0});
+        record.members.push_back({key_pair(n).public_key(), Samples{n * 8u}, n * 50.0});
     }
     std::sort(record.members.begin(), record.members.end(),
               [](const CommitLine& a, const CommitLine& b) { return a.peer < b.peer; });
@@ -39,7 +48,7 @@ inline Certificate certificate_of(const CommitRecord& record, std::uint8_t voter
     const ledger::Trust trust = fuzz_trust();
     Certificate certificate{.term = {.number = 1, .coordinator = trust.backbone}, .votes = {}};
     for (std::uint8_t n = 1; n <= voters; ++n) {
-        const KeyPair key = tests::test_key(n);
+        const KeyPair& key = key_pair(n);
         const auto bytes = vote_bytes(trust.run, certificate.term, digest_of(record));
         certificate.votes.push_back({key.public_key(), key.sign(bytes)});
     }
@@ -61,8 +70,7 @@ inline ledger::Ledger short_ledger(const std::vector<std::uint8_t>& members, boo
     SignedGeneration generation;
     generation.record = {
         .generation = 1, .step = StepIndex{1}, .state = {}, .backbone = fuzz_trust().backbone};
-    generation.signature =
-        tests::test_key(9).sign(digest_of(fuzz_trust().run, generation.record).bytes);
+    generation.signature = key_pair(9).sign(digest_of(fuzz_trust().run, generation.record).bytes);
     DEDLOC_CHECK(ledger.begin(generation), "the project's generation");
     return ledger;
 }

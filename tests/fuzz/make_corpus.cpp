@@ -104,6 +104,30 @@ void write_ledgers(const std::filesystem::path& root) {
     corpus.add("entries", std::move(out).finish());
 }
 
+/// Choices of PeerWorld: which peer, links that are introduced, then whatever comes.
+void write_peers(const std::filesystem::path& root) {
+    const Corpus corpus(root, "peer");
+    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5}) {
+        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+            Random random{seed + 10 * kind};
+            std::vector<std::uint8_t> choices{kind};
+            for (std::uint8_t link = 0; link < 3; ++link) {
+                const auto stranger = static_cast<std::uint8_t>(kind == 0 ? link + 1 : 2 * link);
+                choices.insert(choices.end(), {0, link, 1, stranger, 0});
+            }
+            for (int i = 0; i < 120; ++i) {
+                // Mostly answers, ticks and the trainer's turns, so that rounds come to their end.
+                const bool is_calm = random.below(4) != 0;
+                const std::uint8_t calm[] = {5, 4, 11, 11, 11, 15, 16};
+                choices.push_back(is_calm ? calm[random.below(std::size(calm))]
+                                          : static_cast<std::uint8_t>(random.below(256)));
+            }
+            corpus.add("kind_" + std::to_string(kind) + "_" + std::to_string(seed),
+                       std::as_bytes(std::span{choices}));
+        }
+    }
+}
+
 void write_receipts(const std::filesystem::path& root) {
     const Corpus corpus(root, "receipt");
     const KeyPair key = tests::test_key();
@@ -172,6 +196,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_records(root);
     dedloc::fuzz::write_link_frames(root);
     dedloc::fuzz::write_ledgers(root);
+    dedloc::fuzz::write_peers(root);
     dedloc::fuzz::write_receipts(root);
     dedloc::fuzz::write_shards(root);
     dedloc::fuzz::write_run_files(root);

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <utility>
+
+#include "kernels/digest.hpp"
+#include "peer/round/member.hpp"
+#include "tests/fuzz/histories.hpp"
+#include "tests/fuzz/peer_world.hpp"
+
+// What an honest peer would answer: the way into the depth of a round.
+namespace dedloc::fuzz {
+namespace {
+
+constexpr std::uint32_t kChunkElements = 3;
+constexpr std::uint64_t kElements = 8;
+constexpr Samples kSamples{8};
+
+}  // namespace
+
+/// Everybody introduced is alive and has enough samples for a round.
+void PeerWorld::beat() {
+    if (now_ < beat_at_ + std::chrono::milliseconds{500}) return;
+    beat_at_ = now_;
+    std::vector<std::pair<LinkId, std::uint8_t>> strangers;
+    for (const auto& [id, link] : links_) {
+        if (link.stranger != 0 && !link.is_closing) strangers.emplace_back(id, link.stranger);
+    }
+    for (const auto& [id, stranger] : strangers) {
+        wire::Heartbeat body;
+        body.has_state = true;
+        body.state = state_digest(head_.step);
+        body.record = head_.record;
+        body.samples = Samples{16};
+        body.samples_per_second = 4;
+        body.may_vote = true;
+        if (stranger == 1) body.term = {1, key_pair(1).public_key()};
+        say(id, head_.generation, head_.step, body);
+    }
+}
+
+/// A round that the backbone begins, if the backbone is a stranger.
+void PeerWorld::call() {
+    const auto backbone = std::find_if(links_.begin(), links_.end(), [](const auto& entry) {
+        return entry.second.stranger == 1 && !entry.second.is_closing;
+    });
+    if (self_ == 1 || !works_ || backbone == links_.end()) return;
+    const Term term{1, key_pair(1).public_key()};
+    say(backbone->first, head_.generation, head_.step, wire::Call{term});
+}
+
+void PeerWorld::answer() {
+    if (heard_.empty()) return call();
+    const Heard heard = std::move(heard_.front());
+    heard_.pop_front();
+    const auto link = links_.find(heard.link);
+    if (link == links_.end()) return;
+    answer_as(heard);
+}
+
+void PeerWorld::answer_as(const Heard& heard) {
+    const wire::Message& m = heard.message;
+    const auto reply = [&](wire::Body body) {
+        say(heard.link, m.generation, m.step, std::move(body));
+    };
+    const auto promise = [&](const Term& term) {
+        terms_.push_back(term);
+        reply(wire::Promise{term, true, term, {}, {}});
+    };
+    if (const auto* elect = std::get_if<wire::Elect>(&m.body)) {
+        promise(elect->term);
+    } else if (const auto* call = std::get_if<wire::Call>(&m.body)) {
+        promise(call->term);
+        wire::Join join;
+        join.term = call->term;
+        join.freeze = 1;
+        join.samples = kSamples;
+        join.loss_sum = 3;
+        join.state = state_digest(m.step);
+        reply(join);
+    } else if (const auto* join = std::get_if<wire::Join>(&m.body)) {
+        answer(heard, *join);
+    } else if (const auto* plan = std::get_if<wire::Plan>(&m.body)) {
+        answer(heard, *plan);
+    } else if (const auto* chunk = std::get_if<wire::Chunk>(&m.body)) {
+        answer(heard, *chunk);
+    } else if (const auto* ready = std::get_if<wire::Ready>(&m.body)) {
+        propose(heard, ready->average);
+    } else if (const auto* proposed = std::get_if<wire::Propose>(&m.body)) {
+        const std::uint8_t stranger = links_.at(heard.link).stranger;
+        const auto bytes = vote_bytes(fuzz_trust().run, proposed->term, proposed->digest);
+        digests_.push_back(proposed->digest);
+        reply(wire::Accept{proposed->term, proposed->digest, key_pair(stranger).sign(bytes)});
+    } else if (const auto* accept = std::get_if<wire::Accept>(&m.body)) {
+        commit(heard, accept->term, accept->digest);
+    } else if (const auto* query = std::get_if<wire::StateQuery>(&m.body)) {
+        if (query->has_state) return;
+        wire::StateOffer offer;
+        offer.bytes = kElements * 12;
+        for (const auto& leaf : kernels::leaf_digests(state_at(m.step))) {
+            offer.leaves.push_back(Digest{leaf});
+        }
+        if (last_ && last_->step.next() == m.step) offer.record = last_;
+        reply(offer);
+    } else if (const auto* request = std::get_if<wire::LeafRequest>(&m.body)) {
+        reply(wire::Leaf{request->root, request->leaf, state_at(m.step)});
+    }
+}
+
+/// The stranger coordinates: a plan for the two of them.
+void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
+    const std::uint8_t stranger = links_.at(heard.link).stranger;
+    if (join.term.coordinator != key_pair(stranger).public_key()) return;
+    wire::Plan plan;
+    plan.term = join.term;
+    plan.elements = kElements;
+    plan.chunk_elements = kChunkElements;
+    plan.scalars = {0x3a000000u, 0x3f800000u};
+    plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.freeze, join.receives},
+                    {join.term.coordinator, kSamples, 3, 1, true}};
+    if (plan.members[1].peer < plan.members[0].peer) {
+        std::swap(plan.members[0], plan.members[1]);
+    }
+    const std::uint32_t own = plan.members[0].peer == heard.message.sender ? 0 : 1;
+    plan.ranges = {{PeerIndex{own}, 0, 3}};
+    plan_ = plan;
+    average_.clear();
+    say(heard.link, heard.message.generation, heard.message.step, plan);
+    const Heard again{heard.link, heard.message};
+    answer(again, plan);
+}
+
+/// Sends what the plan wants of the stranger: its contribution, and the averages of its chunks.
+void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
+    plan_ = plan;
+    average_.clear();
+    const wire::Message& m = heard.message;
+    const PeerKey& own = key_pair(links_.at(heard.link).stranger).public_key();
+    wire::Chunk chunk;
+    chunk.chunk_elements = plan.chunk_elements;
+    for (const wire::ChunkRange& range : plan.ranges) {
+        const bool is_own = plan.members[range.member.value()].peer == own;
+        chunk.phase = is_own ? wire::Phase::kGather : wire::Phase::kScatter;
+        chunk.mix = is_own ? wire::mix_of(plan) : 1;
+        for (chunk.chunk = range.first_chunk; chunk.chunk < range.last_chunk; ++chunk.chunk) {
+            const std::uint64_t at = std::uint64_t{chunk.chunk} * plan.chunk_elements;
+            if (at >= kElements) return;
+            chunk.elements.assign(std::min<std::uint64_t>(plan.chunk_elements, kElements - at),
+                                  0.25f);
+            say(heard.link, m.generation, m.step, chunk);
+            if (is_own) average_[chunk.chunk] = chunk.elements;
+        }
+    }
+    say(heard.link, m.generation, m.step, wire::Reduced{plan.term, plan.attempt});
+    be_ready(m);
+}
+
+/// Gives a contribution back as an average.
+void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
+    const wire::Message& m = heard.message;
+    if (!plan_) return;
+    if (chunk.phase == wire::Phase::kScatter) {
+        wire::Chunk back = chunk;
+        back.phase = wire::Phase::kGather;
+        back.mix = wire::mix_of(*plan_);
+        say(heard.link, m.generation, m.step, back);
+    }
+    average_[chunk.chunk] = chunk.elements;
+    be_ready(m);
+}
+
+/// Everybody is ready once all averages are there.
+void PeerWorld::be_ready(const wire::Message& m) {
+    FloatVector whole;
+    for (const auto& [index, elements] : average_) {
+        whole.insert(whole.end(), elements.begin(), elements.end());
+    }
+    if (whole.size() != kElements) return;
+    const Digest average{kernels::tree_digest(std::as_bytes(std::span{whole}))};
+    digests_.push_back(average);
+    std::vector<LinkId> strangers;
+    for (const auto& [id, link] : links_) {
+        if (link.stranger != 0) strangers.push_back(id);
+    }
+    const wire::Ready ready{plan_->term, plan_->attempt, average};
+    for (const LinkId id : strangers) say(id, m.generation, m.step, ready);
+}
+
+/// The stranger coordinates, and believes the peer's average.
+void PeerWorld::propose(const Heard& heard, const Digest& average) {
+    if (!plan_) return;
+    wire::Propose propose;
+    propose.term = plan_->term;
+    propose.attempt = plan_->attempt;
+    propose.average = average;
+    propose.previous_state = state_digest(heard.message.step);
+    propose.stays.assign(plan_->members.size(), 1);
+    const auto record = round::record_of(*plan_, propose, head_);
+    if (!record) return;
+    proposal_ = record;
+    propose.digest = digest_of(*record);
+    digests_.push_back(propose.digest);
+    say(heard.link, heard.message.generation, heard.message.step, propose);
+    const PeerKey& self = key_pair(self_).public_key();
+    const bool is_voter = std::binary_search(head_.view.begin(), head_.view.end(), self);
+    if (!is_voter) commit(heard, propose.term, propose.digest);
+}
+
+/// The peer's vote, and those of all others: what a swarm of liars could decide.
+void PeerWorld::commit(const Heard& heard, const Term& term, const Digest& digest) {
+    if (!proposal_ || digest_of(*proposal_) != digest) return;
+    Certificate certificate{.term = term, .votes = {}};
+    const auto bytes = vote_bytes(fuzz_trust().run, term, digest);
+    for (std::uint8_t n = 1; n <= 5; ++n) {
+        const KeyPair& key = key_pair(n);
+        const bool is_voter =
+            std::binary_search(head_.view.begin(), head_.view.end(), key.public_key());
+        if (is_voter) certificate.votes.push_back({key.public_key(), key.sign(bytes)});
+    }
+    std::sort(certificate.votes.begin(), certificate.votes.end(),
+              [](const Vote& a, const Vote& b) { return a.voter < b.voter; });
+    wire::Commit commit;
+    commit.digest = digest;
+    commit.certificate = certificate;
+    say(heard.link, heard.message.generation, heard.message.step, commit);
+}
+
+}  // namespace dedloc::fuzz
