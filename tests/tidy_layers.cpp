@@ -67,9 +67,9 @@ std::vector<Layer> make_layers() {
          kNoThreadHeaders, pure},
         // The core: state machines that are told the time and what happened.
         {"peer/",
-         joined({Names{"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/base/",
-                       "peer/wire/", "peer/membership/", "peer/planning/", "peer/round/",
-                       "peer/state/", "peer/progress/", "peer/ledger/", "peer/audit/", "kernels/"},
+         joined({Names{"peer/peer.hpp", "peer/core.hpp", "peer/events.hpp", "peer/trainer.hpp",
+                       "peer/base/", "peer/wire/", "peer/membership/", "peer/planning/",
+                       "peer/round/", "peer/state/", "peer/progress/", "peer/ledger/", "kernels/"},
                  kText}),
          kNoThreadHeaders, pure},
         // A driver of the core in virtual time.

@@ -44,7 +44,8 @@ class Election {
     /// Leading with a state that the others do not have: somebody else should.
     void step_down(round::Outbox& out, const std::string& why);
 
-    /// `may_stand`: holds the state of the head or is about to, and is not leaving. `is_idle`: in no round.
+    /// `may_stand`: holds the state of the head or is about to, and is not leaving. `is_idle`: in
+    /// no round.
     void advance(TimePoint now, bool may_stand, bool is_idle, round::Outbox& out);
     /// Leading: asks those of the view that are not in the round; `seated` are asked by Call.
     void ask_others(const std::set<PeerKey>& seated, round::Outbox& out);
