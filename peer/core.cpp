@@ -57,7 +57,7 @@ TimePoint Peer::Core::next_deadline() const {
     TimePoint next =
         std::min({links_.next_deadline(), donor_.next_deadline(), catch_up_.next_deadline(),
                   member_.next_deadline(), election_.next_deadline(), coordinator_.next_deadline(),
-                  next_heartbeat_, leave_at_});
+                  next_heartbeat_, next_progress_, leave_at_});
     if (config_.role == Role::kBackbone) {
         next = std::min({next, settlement_.next_deadline(), renewal_.next_deadline()});
     }
@@ -132,7 +132,7 @@ void Peer::Core::on(const event::Progressed& event) {
     if (event.step == head().step) {
         coordinator_.reported(now_, self_, event.step, event.samples, event.samples_per_second);
     }
-    is_heartbeat_due_ = true;
+    is_progress_due_ = true;
 }
 void Peer::Core::on(const event::ContributionFrozen& event) {
     member_.frozen(event, out_);
@@ -222,7 +222,7 @@ void Peer::Core::look_around() {
     member_.tick(now_, out_);
     const bool is_staying = leave_at_ == kNever;
     const bool has_state = is_current() || member_.phase() == round::Member::Phase::kApplying;
-    election_.advance(now_, is_staying && has_state && !is_finished_, !member_.is_in_round(), out_);
+    election_.advance(now_, is_staying && has_state, !member_.is_in_round(), out_);
     if (is_staying) coordinator_.advance(now_, out_);
     post();
     if (config_.role == Role::kBackbone) {
@@ -345,10 +345,23 @@ void Peer::Core::measure() {
 
 void Peer::Core::beat() {
     if (is_away_) return;
-    const bool may_report = is_heartbeat_due_ && now_ >= last_heartbeat_ + kShortestHeartbeat;
-    if (now_ >= next_heartbeat_ || may_report) send_heartbeat();
-    if (is_heartbeat_due_) {
-        next_heartbeat_ = std::min(next_heartbeat_, last_heartbeat_ + kShortestHeartbeat);
+    const TimePoint soonest = last_heartbeat_ + kShortestHeartbeat;
+    if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
+    if (now_ >= next_heartbeat_) return send_heartbeat();
+    if (!is_progress_due_) return;
+    if (now_ >= soonest) return report_progress();
+    next_progress_ = soonest;
+}
+
+/// Who calls the round waits for samples; the others hear of them once a second.
+void Peer::Core::report_progress() {
+    is_progress_due_ = false;
+    next_progress_ = kNever;
+    last_heartbeat_ = now_;
+    const PeerKey& coordinator = election_.term().coordinator;
+    links_.send(coordinator, head().step, heartbeat_body(), out_.actions);
+    if (coordinator != config_.backbone) {
+        links_.send(config_.backbone, head().step, heartbeat_body(), out_.actions);
     }
 }
 
@@ -368,7 +381,8 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
 }
 
 void Peer::Core::send_heartbeat() {
-    is_heartbeat_due_ = false;
+    is_heartbeat_due_ = is_progress_due_ = false;
+    next_progress_ = kNever;
     last_heartbeat_ = now_;
     next_heartbeat_ = now_ + config_.rules.heartbeat;
     if (is_away_) return;

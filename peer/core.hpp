@@ -65,6 +65,7 @@ class Peer::Core {
     void leave_when_done();
     void beat();
     void send_heartbeat();
+    void report_progress();
     void report_swarm();
 
     // Messages (core_messages.cpp). All but Heartbeat, Leave and Generation are of our generation.
@@ -131,10 +132,12 @@ class Peer::Core {
     TimePoint now_ = TimePoint::min();
     TimePoint last_heartbeat_ = TimePoint::min();
     TimePoint next_heartbeat_ = TimePoint::min();
+    TimePoint next_progress_ = kNever;
     TimePoint leave_at_ = kNever;
     TimePoint behind_since_ = kNever;  ///< the coordinator is a step ahead of our head
     bool is_bulk_event_ = false;       ///< nothing but data has moved
-    bool is_heartbeat_due_ = false;
+    bool is_heartbeat_due_ = false;    ///< something has changed that everybody wants to know
+    bool is_progress_due_ = false;
     bool is_away_ = false;
     bool is_finished_ = false;
 };

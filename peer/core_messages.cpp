@@ -55,9 +55,10 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
         behind_since_ = std::min(behind_since_, now_);
     }
     if (!body.has_state) return;
-    // The coordinator's word counts, and anybody's about a decision that is known here.
+    // The coordinator's word counts; without one, anybody's about a decision that is known here.
     const bool is_same_head = m.step == head().step && body.record == head().record;
-    if (election_.is_coordinator(m.sender) || (is_same_head && !is_current())) {
+    const bool is_only_word = is_same_head && !is_current() && !election_.has_live_leader();
+    if (election_.is_coordinator(m.sender) || is_only_word) {
         catch_up_.aim(now_,
                       {.generation = m.generation,
                        .step = m.step,

@@ -156,6 +156,7 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     has_told_reduced_ = false;
     if (!reduction_) reduction_.emplace(config_.rules.elements, self_);
     reduction_->follow(plan, frozen_);
+    sealed_.clear();
     has_more_ = true;
     check_progress(out);
 }
