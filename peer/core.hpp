@@ -98,6 +98,7 @@ class Peer::Core {
 
     bool follows(const PeerKey& sender, const Term& term);
     void compare_heads(const wire::Message& m, const wire::Heartbeat& body);
+    void weigh(StepIndex step, const Digest& record);
     void tell_decision(const PeerKey& peer, StepIndex step);
     void decide(const round::Decision& decision);
     void begin_generation(const SignedGeneration& generation);
@@ -135,6 +136,7 @@ class Peer::Core {
     TimePoint next_progress_ = kNever;
     TimePoint leave_at_ = kNever;
     TimePoint behind_since_ = kNever;  ///< the coordinator is a step ahead of our head
+    TimePoint doubt_since_ = kNever;   ///< which state is the swarm's
     bool is_bulk_event_ = false;       ///< nothing but data has moved
     bool is_heartbeat_due_ = false;    ///< something has changed that everybody wants to know
     bool is_progress_due_ = false;

@@ -49,42 +49,55 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
         if (is_mine) tell_decision(m.sender, m.step);
         return;
     }
+    const bool is_ahead = m.step > head().step;
     // A decision that we have missed; the coordinator tells who is one step behind.
-    if (m.step > head().step && election_.is_coordinator(m.sender) && config_.receives) {
+    if (is_ahead && election_.is_coordinator(m.sender) && config_.receives) {
         if (m.step > head().step.next()) member_.outdated(out_);
         behind_since_ = std::min(behind_since_, now_);
     }
-    if (!body.has_state) return;
-    // The coordinator's word counts; without one, anybody's about a decision that is known here.
     const bool is_same_head = m.step == head().step && body.record == head().record;
-    const bool is_only_word = is_same_head && !is_current() && !election_.has_live_leader();
-    if (election_.is_coordinator(m.sender) || is_only_word) {
-        catch_up_.aim(now_,
-                      {.generation = m.generation,
-                       .step = m.step,
-                       .state = body.state,
-                       .record = body.record},
-                      out_);
-    }
-    const bool is_apart = is_same_head && is_current() && body.state != member_.digest();
-    if (!is_apart) return;
-    if (election_.is_coordinator(m.sender)) {
-        out_.note("our state is not the coordinator's: fetching it");
-        return member_.outdated(out_);
-    }
-    if (!election_.is_leading()) return;
-    std::size_t others = 0;
+    const bool is_apart = is_same_head && (!is_current() || body.state != member_.digest());
+    if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
+}
+
+/// Which state of this step is the swarm's, from what is reported: the one that most hold, of equals
+/// the coordinator's. One voice is waited for others, for it may be the damaged one.
+void Peer::Core::weigh(StepIndex step, const Digest& record) {
+    const bool is_led = election_.has_live_leader() && !election_.is_leading();
+    const membership::Known* leader = is_led ? links_.find(election_.term().coordinator) : nullptr;
+    if (leader != nullptr && leader->heartbeat.has_state && leader->step != step) return;
+    std::map<Digest, std::size_t> held;
+    std::size_t reports = 0;
+    std::size_t still_behind = 0;
     for (const auto& [peer, known] : links_.known()) {
-        const bool agrees = known.has_reported && known.step == m.step &&
-                            known.heartbeat.has_state && known.heartbeat.state == body.state;
-        others += agrees && voter_.is_in_view(peer) ? 1 : 0;
+        if (known.generation != head().generation || !known.heartbeat.has_state) continue;
+        if (known.step < step) ++still_behind;
+        if (known.step != step || known.heartbeat.record != record) continue;
+        ++held[known.heartbeat.state];
+        ++reports;
     }
-    if (2 * others <= head().view.size()) return;
-    election_.step_down(out_, "most others hold another state");
-    catch_up_.aim(
-        now_,
-        {.generation = m.generation, .step = m.step, .state = body.state, .record = body.record},
-        out_);
+    const bool is_own_step = is_current() && head().step == step;
+    if (is_own_step) ++held[member_.digest()], ++reports;
+    if (held.empty()) return;
+    Digest best = held.begin()->first;
+    for (const auto& [state, count] : held) {
+        const bool is_leaders = leader != nullptr && leader->heartbeat.state == state;
+        const bool is_ours = is_own_step && member_.digest() == state && leader == nullptr;
+        if (count > held[best] || (count == held[best] && (is_leaders || is_ours))) best = state;
+    }
+    const bool is_certain = 2 * held[best] > reports && (reports > 1 || still_behind == 0);
+    doubt_since_ = std::min(doubt_since_, now_);
+    if (!is_certain && now_ < doubt_since_ + 2 * config_.rules.heartbeat) return;
+    doubt_since_ = kNever;
+    if (is_own_step && best == member_.digest()) return;
+    catch_up_.aim(now_,
+                  {.generation = head().generation, .step = step, .state = best, .record = record},
+                  out_);
+    if (!is_own_step && step == head().step) return;
+    if (election_.is_leading())
+        election_.step_down(out_, "others hold another state, or are ahead");
+    if (!is_own_step) return;
+    out_.note("our state is not the swarm's: fetching it");
     member_.outdated(out_);
 }
 

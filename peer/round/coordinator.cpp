@@ -208,8 +208,9 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     reset();
     phase_ = Phase::kCalled;
     step_ = own_.step();
+    // Attempts ascend over a whole term: no plan of it is ever taken for another.
+    if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
-    attempt_ = 0;
     deadline_ = now + config_.rules.join_timeout;
     ask_at_ = now + config_.rules.election_pause;
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", config_.listening_port}});
@@ -225,7 +226,7 @@ void Coordinator::call(TimePoint now, Outbox& out) {
 
 void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
-    send_to_all(wire::Cancel{term_}, out);
+    for (const PeerKey& peer : receivers()) out.send(peer, step_, wire::Cancel{term_});
     reset();
     for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
     batch_.forget(self_);  // what was reported before the call is forgotten by its owners too
@@ -396,10 +397,7 @@ void Coordinator::propose(Outbox& out) {
     proposal_.digest = digest_of(*record_);
     phase_ = Phase::kProposed;
     deadline_ = judge_at_ = kNever;
-    send_to_all(proposal_, out);
-    for (const PeerKey& peer : voter_.head().view) {
-        if (!seats_.contains(peer)) out.send(peer, step_, proposal_);
-    }
+    for (const PeerKey& peer : receivers()) out.send(peer, step_, proposal_);
 }
 
 void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
@@ -425,6 +423,7 @@ std::set<PeerKey> Coordinator::receivers() const {
         for (const CommitLine& line : record_->members) all.insert(line.peer);
     }
     for (const auto& [peer, seat] : seats_) all.insert(peer);
+    all.insert(gone_.begin(), gone_.end());
     return all;
 }
 
