@@ -37,6 +37,9 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key)
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
     donor_.begin(head().generation, voter_.first_step());
     if (config_.last_record) donor_.decided(*config_.last_record);
+    if (config_.last_record && config_.last_certificate) {
+        last_decision_ = {*config_.last_record, *config_.last_certificate};
+    }
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
     head_changed();
 }
@@ -295,7 +298,7 @@ void Peer::Core::apply_fetched() {
     if (member_.phase() == round::Member::Phase::kApplying) return;
     const auto fetched = catch_up_.take_round();
     if (!fetched) return;
-    const round::Decision decision{.record = fetched->record, .certificate = fetched->certificate};
+    const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
     if (voter_.extends_head(decision.record)) {
         out_.act(action::Committed{decision.record, decision.certificate});
         voter_.advance(decision.record, false);
@@ -412,8 +415,9 @@ void Peer::Core::report_swarm() {
 }
 
 state::Own Peer::Core::own() const {
-    const bool has_state =
-        member_.holds_state() && member_.phase() != round::Member::Phase::kApplying;
+    // A state beyond the head is of a history that is void.
+    const bool has_state = member_.holds_state() && member_.step() <= head().step &&
+                           member_.phase() != round::Member::Phase::kApplying;
     const StepIndex step = has_state ? member_.step() : head().step;
     return {.has_state = has_state,
             .generation = head().generation,

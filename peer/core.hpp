@@ -100,7 +100,7 @@ class Peer::Core {
     void compare_heads(const wire::Message& m, const wire::Heartbeat& body);
     void weigh(StepIndex step, const Digest& record);
     void tell_decision(const PeerKey& peer, StepIndex step);
-    void decide(const round::Decision& decision);
+    void decide(const Decision& decision);
     void begin_generation(const SignedGeneration& generation);
     void head_changed();
     void finish(StepIndex step, const Digest& state);
@@ -127,7 +127,7 @@ class Peer::Core {
     progress::LinkRate download_;
     round::Outbox out_;
 
-    std::optional<round::Decision> last_decision_;
+    std::optional<Decision> last_decision_;
     std::map<PeerKey, StepIndex> told_;  ///< up to which step who has been told decisions
     bool has_bulk_ = false;              ///< something may be sent that could not before
     TimePoint now_ = TimePoint::min();

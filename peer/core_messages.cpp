@@ -50,8 +50,10 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
         return;
     }
     const bool is_ahead = m.step > head().step;
-    // A decision that we have missed; the coordinator tells who is one step behind.
-    if (is_ahead && election_.is_coordinator(m.sender) && config_.receives) {
+    // A decision that we have missed; who is one step behind is told.
+    const bool is_told = election_.is_coordinator(m.sender) || !election_.has_live_leader() ||
+                         election_.is_leading();
+    if (is_ahead && is_told && config_.receives) {
         if (m.step > head().step.next()) member_.outdated(out_);
         behind_since_ = std::min(behind_since_, now_);
     }
@@ -244,7 +246,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
     member_.follow_head(out_);
 }
 
-void Peer::Core::decide(const round::Decision& decision) {
+void Peer::Core::decide(const Decision& decision) {
     const SharedFloats average =
         member_.holds_average(decision.record) ? member_.average() : nullptr;
     last_decision_ = decision;
@@ -267,6 +269,8 @@ void Peer::Core::head_changed() {
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Finished& body) {
+    // A backbone is done when it holds the last state: others come to it for that.
+    if (config_.role == Role::kBackbone) return;
     const bool is_told = election_.is_coordinator(m.sender) || m.sender == config_.backbone;
     if (is_told && m.step >= config_.rules.last_step) finish(m.step, body.state);
 }

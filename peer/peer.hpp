@@ -78,6 +78,8 @@ struct PeerConfig {
     // What a backbone remembers after a restart; nothing: the run has not begun.
     std::optional<SignedGeneration> generation{};  ///< the last one begun, if any
     std::optional<CommitRecord> last_record{};  ///< the last action::Committed of that generation
+    /// Its proof, for members that have not heard of it; nothing: they may have to be without it.
+    std::optional<Certificate> last_certificate{};
     /// The last action::Voted; nothing: it does not vote before it is in a new view.
     std::optional<VoterState> voter{};
 };

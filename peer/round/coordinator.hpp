@@ -29,12 +29,6 @@
 
 namespace dedloc::round {
 
-/// What the round has come to: to be sealed, stored and sent.
-struct Decision {
-    CommitRecord record;
-    Certificate certificate;
-};
-
 class Coordinator {
   public:
     Coordinator(const PeerConfig& config, const PeerKey& self, const membership::Links& links,

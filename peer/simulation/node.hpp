@@ -19,6 +19,7 @@ struct World::Disk {
     bool is_full = false;
     std::optional<SignedGeneration> generation;
     std::optional<CommitRecord> last_record;  ///< of that generation
+    std::optional<Certificate> last_certificate;
     std::optional<VoterState> voter;
     std::vector<Written> checkpoints;  ///< the newest few, oldest first
 };

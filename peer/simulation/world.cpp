@@ -147,10 +147,12 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .may_begin_generations = host.role == Role::kBackbone,
         .generation = {},
         .last_record = {},
+        .last_certificate = {},
         .voter = {}};
     if (memory != Memory::kLost) {
         config.generation = host.disk.generation;
         config.last_record = host.disk.last_record;
+        config.last_certificate = host.disk.last_certificate;
         config.voter = host.disk.voter;
     }
     return config;

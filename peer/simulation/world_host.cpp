@@ -99,9 +99,11 @@ void World::do_write(Id id, const Action& action) {
         disk.voter = voted->state;
     } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
         disk.last_record = committed->record;
+        disk.last_certificate = committed->certificate;
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
         disk.generation = begun->generation;
         disk.last_record.reset();
+        disk.last_certificate.reset();
     }
 }
 

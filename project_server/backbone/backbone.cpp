@@ -87,6 +87,17 @@ std::optional<VoterState> last_vote(const RunFolder& run) {
     return state;
 }
 
+/// Of the ledger's last record. Nothing when the file is about another one: it is written first.
+std::optional<Certificate> last_certificate(const RunFolder& run, const LedgerWriter& ledger) {
+    if (!ledger.last_record() || !std::filesystem::exists(run.last_decision())) return std::nullopt;
+    const DurableFile file{run.last_decision(), DurableFile::Mode::kRead};
+    Buffer bytes(file.size());
+    bytes.resize(file.read_at(0, bytes));
+    const auto decision = wire::decode_decision(bytes);
+    if (!decision || decision->record != *ledger.last_record()) return std::nullopt;
+    return decision->certificate;
+}
+
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config;
     config.run = run.id;
@@ -103,6 +114,7 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
     config.last_record = ledger.last_record();
+    config.last_certificate = last_certificate(run, ledger);
     config.voter = last_vote(run);
     return config;
 }
@@ -170,6 +182,7 @@ class Backbone::Impl {
         return {.run = run_.id,
                 .last_step = StepIndex{run_.run.steps},
                 .voter = run_.voter(),
+                .last_decision = run_.last_decision(),
                 .project_key = run_.project_key,
                 .events = queue_.sink(),
                 .on_failure = options_.on_failure};

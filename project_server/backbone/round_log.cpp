@@ -43,6 +43,11 @@ void RoundLog::committed(const action::Committed& commit) {
     const auto now = Clock::now();
     const auto took = std::chrono::round<std::chrono::milliseconds>(now - last_commit_);
     last_commit_ = now;
+    // The ledger keeps few certificates; who restarts has to prove the last decision to the others.
+    const Buffer decision =
+        wire::encode(Decision{.record = commit.record, .certificate = commit.certificate});
+    const std::array<std::span<const std::byte>, 1> pieces{decision};
+    write_file_atomically(options_.last_decision, pieces);
     ledger_.append(LedgerCommit{.committed_at = std::chrono::round<std::chrono::milliseconds>(
                                     std::chrono::system_clock::now()),
                                 .took = took,

@@ -19,9 +19,10 @@ namespace dedloc::backbone {
 struct RoundLogOptions {
     RunId run;
     StepIndex last_step;
-    std::filesystem::path voter;         ///< file of the last vote
-    std::optional<KeyPair> project_key;  ///< absent: the peer asks for no generations
-    EventSink events;                    ///< takes event::GenerationSigned
+    std::filesystem::path voter;          ///< file of the last vote
+    std::filesystem::path last_decision;  ///< file of the last commit with its certificate
+    std::optional<KeyPair> project_key;   ///< absent: the peer asks for no generations
+    EventSink events;                     ///< takes event::GenerationSigned
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
 };
 

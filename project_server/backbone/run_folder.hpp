@@ -21,6 +21,7 @@ struct RunFolder {
     std::filesystem::path ledger() const { return folder / "ledger"; }
     /// What the backbone has promised and voted for.
     std::filesystem::path voter() const { return folder / "voter"; }
+    std::filesystem::path last_decision() const { return folder / "last_decision"; }
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     std::filesystem::path dht_nodes() const { return folder / "dht_nodes"; }
 };

@@ -42,6 +42,7 @@ struct World {
                   {.run = history.run,
                    .last_step = StepIndex{100},
                    .voter = folder.path() / "voter",
+                   .last_decision = folder.path() / "last_decision",
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
                    .on_failure = {}}};
