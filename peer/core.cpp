@@ -271,8 +271,21 @@ void Peer::Core::settle_votes() {
 
 void Peer::Core::renew() {
     if (!config_.may_begin_generations || head().step >= config_.rules.last_step) return;
-    renewal_.advance(now_, election_.has_quorum_here(), member_.holds_state(), member_.step(),
-                     member_.digest(), out_);
+    const auto holds_head = [&](const auto& entry) {
+        const membership::Known& known = entry.second;
+        return known.generation == head().generation && known.step >= head().step &&
+               known.heartbeat.has_state;
+    };
+    const auto& known = links_.known();
+    const bool is_held = member_.phase() == round::Member::Phase::kApplying || is_current() ||
+                         std::any_of(known.begin(), known.end(), holds_head);
+    renewal_.advance(now_,
+                     {.has_quorum = election_.has_quorum_here(),
+                      .is_held = is_held,
+                      .holds_state = member_.holds_state(),
+                      .step = member_.step(),
+                      .state = member_.digest()},
+                     out_);
 }
 
 void Peer::Core::greet_newcomers() {

@@ -5,6 +5,13 @@
 #include "peer/membership/quorum.hpp"
 
 namespace dedloc::membership {
+namespace {
+
+// In silence limits.
+constexpr int kPatience = 2;
+constexpr int kPatienceForState = 12;
+
+}  // namespace
 
 void Renewal::answered(const PeerKey& from, StepIndex step, const wire::Promise& promise) {
     const bool is_last = promise.term == Term{.number = kLastTerm, .coordinator = self_};
@@ -33,14 +40,15 @@ bool Renewal::is_safe(TimePoint now) const {
     return !is_quorum(voter_.head().view, config_.backbone, silent);
 }
 
-void Renewal::advance(TimePoint now, bool has_quorum, bool holds_state, StepIndex step,
-                      const Digest& state, round::Outbox& out) {
+void Renewal::advance(TimePoint now, const Situation& situation, round::Outbox& out) {
     // Who has renounced itself has to go through with it.
     const bool has_begun = voter_.promised().number == kLastTerm;
-    if ((has_quorum && !has_begun) || !holds_state) return reset();
+    const bool can_go_on = situation.has_quorum && situation.is_held && !has_begun;
+    if (can_go_on || !situation.holds_state) return reset();
     if (lost_at_ == kNever) {
         lost_at_ = now;
-        next_ = now + 2 * config_.rules.silence;
+        const int patience = situation.is_held ? kPatience : kPatienceForState;
+        next_ = now + patience * config_.rules.silence;
     }
     if (now < next_) return;
     next_ = now + config_.rules.silence;
@@ -50,10 +58,10 @@ void Renewal::advance(TimePoint now, bool has_quorum, bool holds_state, StepInde
                  wire::Elect{.term = {.number = kLastTerm, .coordinator = self_}});
     }
     if (!is_safe(now)) return;
-    out.note("too few of the view are left to decide: a new generation is wanted");
+    out.note("too few are left to decide, or to go on from: a new generation is wanted");
     out.act(action::GenerationWanted{{.generation = voter_.head().generation + 1,
-                                      .step = step,
-                                      .state = state,
+                                      .step = situation.step,
+                                      .state = situation.state,
                                       .backbone = self_}});
 }
 

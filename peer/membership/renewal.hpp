@@ -3,7 +3,9 @@
 // generation; once those that have not said so are no quorum themselves, nothing can be decided
 // any more behind its back, and it asks its host for a new generation. Voters that are neither here
 // nor known to have forgotten could still decide among themselves, for as long as their lease on
-// the backbone lasts (voter.hpp): then it waits until that is over.
+// the backbone lasts (voter.hpp): then it waits until that is over. The same when nobody who comes
+// holds the state that was decided last, as after a power cut that only an older checkpoint has
+// survived; then it waits longer, for somebody may still come back with it.
 #pragma once
 
 #include <set>
@@ -21,9 +23,14 @@ class Renewal {
 
     /// A promise never to vote again in this generation.
     void answered(const PeerKey& from, StepIndex step, const wire::Promise& promise);
-    /// `has_quorum`: of the view is here and votes. `step`, `state`: what the trainer holds.
-    void advance(TimePoint now, bool has_quorum, bool holds_state, StepIndex step,
-                 const Digest& state, round::Outbox& out);
+    struct Situation {
+        bool has_quorum = false;   ///< of the view is here and votes
+        bool is_held = false;      ///< the state of the head is held by somebody here
+        bool holds_state = false;  ///< the trainer has one, `state` of `step`
+        StepIndex step;
+        Digest state;
+    };
+    void advance(TimePoint now, const Situation& situation, round::Outbox& out);
     /// The head has moved.
     void reset();
     TimePoint next_deadline() const { return next_; }
