@@ -71,7 +71,6 @@ void Member::state_reached(const event::StateReached& event, Outbox& out) {
     digest_ = event.digest;
     holds_state_ = true;
     forget_round();
-    freeze_ = 0;
     phase_ = Phase::kIdle;
     if (step_ == voter_.head().step) work(out);
 }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer/base/random.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
 #include "peer/round/outbox.hpp"
@@ -39,7 +40,10 @@ class Member {
     };
 
     Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter)
-        : config_(config), self_(self), voter_(voter) {}
+        : config_(config),
+          self_(self),
+          voter_(voter),
+          freeze_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())) {}
 
     void state_reached(const event::StateReached& event, Outbox& out);
     void progressed(const event::Progressed& event);
@@ -147,7 +151,8 @@ class Member {
     std::uint64_t download_ = 0;
 
     Term term_;  ///< of the last call or plan
-    std::uint32_t freeze_ = 0;
+    /// Counts on from a random start: nobody takes what an earlier life has sent for this one's.
+    std::uint32_t freeze_;
     Contribution frozen_;
     std::optional<Reduction> reduction_;
     wire::Plan plan_;  ///< the last one seen of this round, also one without us

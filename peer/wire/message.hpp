@@ -102,7 +102,7 @@ struct Call {
 struct Join {
     Term term;
     std::uint32_t freeze =
-        0;  ///< counts how often this peer has frozen a contribution of this step
+        0;  ///< of what it has frozen; another one for each, also after a restart
     Samples samples;
     double loss_sum = 0;  ///< finite, also when the gradient is not
     bool is_finite = true;
