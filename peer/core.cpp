@@ -391,6 +391,7 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .samples_per_second = member_.samples_per_second(),
             .upload_bytes_per_second = upload_.bytes_per_second(),
             .download_bytes_per_second = download_.bytes_per_second(),
+            .is_frozen = member_.is_in_round(),
             .may_vote = voter_.may_vote(),
             .term = election_.has_leader() ? term : Term{},
             .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{}};

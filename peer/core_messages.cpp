@@ -62,8 +62,8 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
     if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
 }
 
-/// Which state of this step is the swarm's, from what is reported: the one that most hold, of equals
-/// the coordinator's. One voice is waited for others, for it may be the damaged one.
+/// Which state of this step is the swarm's, from what is reported: the one that most hold, of
+/// equals the coordinator's. One voice alone may be the damaged one: others are waited for.
 void Peer::Core::weigh(StepIndex step, const Digest& record) {
     const bool is_led = election_.has_live_leader() && !election_.is_leading();
     const membership::Known* leader = is_led ? links_.find(election_.term().coordinator) : nullptr;

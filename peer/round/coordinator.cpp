@@ -115,6 +115,7 @@ TimePoint Coordinator::next_deadline() const {
 
 void Coordinator::reset() {
     phase_ = Phase::kGathering;
+    gathering_since_ = kNever;
     seats_.clear();
     plan_.reset();
     record_.reset();
@@ -193,7 +194,9 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         return;
     }
     // Called by a predecessor: the round begins again with what is frozen.
-    if (own_.is_in_round()) return call(now, out);
+    gathering_since_ = std::min(gathering_since_, now);
+    const bool has_waited = now >= gathering_since_ + 2 * config_.rules.heartbeat;
+    if (own_.is_in_round() || (has_waited && has_frozen_members())) return call(now, out);
     const bool is_new = step_ != own_.step() || !has_begun_;
     if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
@@ -202,6 +205,13 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     look_at_ = now + kBetweenLooks;
     if (batch_.estimate(now) >= config_.rules.target_batch) return call(now, out);
     deadline_ = std::max(batch_.reached_at(now), look_at_);
+}
+
+/// Called by a predecessor, or in a round that they have not heard the end of.
+bool Coordinator::has_frozen_members() const {
+    return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
+        return is_eligible(entry.second) && entry.second.heartbeat.is_frozen;
+    });
 }
 
 void Coordinator::call(TimePoint now, Outbox& out) {

@@ -70,6 +70,7 @@ class Coordinator {
     bool is_about_us(StepIndex step, const Term& term) const;
     void reset();
     void gather(TimePoint now, Outbox& out);
+    bool has_frozen_members() const;
     void call(TimePoint now, Outbox& out);
     void plan(TimePoint now, Outbox& out);
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
@@ -102,6 +103,7 @@ class Coordinator {
     std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
+    TimePoint gathering_since_ = kNever;
     TimePoint look_at_ = TimePoint::min();
     Duration expected_{};
 

@@ -63,6 +63,7 @@ struct Heartbeat {
     double samples_per_second = 0;
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
+    bool is_frozen = false;                       ///< called, and waiting for the end of the round
     bool may_vote = false;  ///< false in a view it is in: it has restarted and forgotten
     Term term;              ///< whom the sender follows; itself when it coordinates
     Endpoint coordinator;   ///< where that one listens; port 0: not known

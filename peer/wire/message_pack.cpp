@@ -119,8 +119,8 @@ struct Packer {
         const auto host = out.CreateString(m.coordinator.host);
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, m.upload_bytes_per_second,
-                                   m.download_bytes_per_second, m.may_vote, &term, host,
-                                   m.coordinator.port)
+                                   m.download_bytes_per_second, m.is_frozen, m.may_vote, &term,
+                                   host, m.coordinator.port)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {

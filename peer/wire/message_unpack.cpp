@@ -169,6 +169,7 @@ class Unpacker {
                          .samples_per_second = t.samples_per_second(),
                          .upload_bytes_per_second = t.upload_bytes_per_second(),
                          .download_bytes_per_second = t.download_bytes_per_second(),
+                         .is_frozen = t.is_frozen(),
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
                          .coordinator = {.host = text(*t.coordinator_host(), kMaxHostBytes),

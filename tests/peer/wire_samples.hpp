@@ -97,6 +97,7 @@ class WireSamples {
              .samples_per_second = random_.uniform() * 1e4,
              .upload_bytes_per_second = bandwidth(),
              .download_bytes_per_second = bandwidth(),
+             .is_frozen = coin(),
              .may_vote = coin(),
              .term = term(),
              .coordinator = coin() ? endpoint() : Endpoint{}};
