@@ -141,10 +141,10 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     if (now >= deadline_) time_out(now, out);
     if (now >= judge_at_) judge_stalls(now, out);
     if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
-    if (now >= ask_at_) {
-        ask_at_ = election_.has_promises() ? kNever : now + config_.rules.election_pause;
-        if (ask_at_ != kNever) election_.ask_others({}, out);
+    if (phase_ == Phase::kProposed && ask_at_ == kNever) {
+        ask_at_ = now + config_.rules.election_pause;
     }
+    if (now >= ask_at_) ask_again(now, out);
     switch (phase_) {
         case Phase::kGathering:
             return gather(now, out);
@@ -161,6 +161,18 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
         }
         case Phase::kProposed:
             return;
+    }
+}
+
+/// Who could not promise or vote a moment ago may have caught up, or mended its state.
+void Coordinator::ask_again(TimePoint now, Outbox& out) {
+    ask_at_ = now + config_.rules.election_pause;
+    if (phase_ == Phase::kProposed) {
+        for (const PeerKey& peer : voter_.head().view) {
+            if (!votes_.contains(peer)) send_proposal(peer, out);
+        }
+    } else if (!election_.has_promises()) {
+        election_.ask_others({}, out);
     }
 }
 

@@ -80,6 +80,7 @@ class Coordinator {
     bool is_ready_at_all_but_lost() const;
     bool reduces(const PeerKey& peer) const;
     void time_out(TimePoint now, Outbox& out);
+    void ask_again(TimePoint now, Outbox& out);
     void cancel(const std::string& why, Outbox& out);
     void propose(Outbox& out);
     void propose_again(const CommitRecord& record, Outbox& out);
