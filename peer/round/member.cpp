@@ -233,8 +233,11 @@ void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propos
     if (!record && is_of_plan) record = record_of(plan_, propose, voter_.head());
     if (!record || digest_of(*record) != propose.digest) return;
     proposal_ = record;
-    // A coordinator with a damaged state gets no votes.
-    if (has_state() && step_ == step && record->previous_state != digest_) return;
+    // A coordinator with a damaged state gets no votes, nor from those who cannot tell yet. What an
+    // earlier term has accepted may be decided already: it is not judged again.
+    const bool is_current = has_state() && step_ == step;
+    const bool is_judged = config_.receives && propose.attempt != 0;
+    if (is_judged && (!is_current || record->previous_state != digest_)) return;
     const auto signature = voter_.accept(now, propose.term, *record);
     if (!signature) return;
     out.send(propose.term.coordinator, step,
