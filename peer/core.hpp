@@ -105,6 +105,7 @@ class Peer::Core {
     void head_changed();
     void finish(StepIndex step, const Digest& state);
     void peer_lost(const PeerKey& peer);
+    void reach_reducers(const wire::Plan& plan);
 
     const Head& head() const { return voter_.head(); }
     state::Own own() const;

@@ -179,14 +179,18 @@ void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
     coordinator_.joined(m.sender, m.step, body, out_);
 }
-void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
-    if (!follows(m.sender, body.term)) return;
-    for (const wire::ReducerEndpoint& reducer : body.reducers) {
-        const PeerKey& peer = body.members[reducer.member.value()].peer;
+/// Those that are not known here (any more) are dialled.
+void Peer::Core::reach_reducers(const wire::Plan& plan) {
+    for (const wire::ReducerEndpoint& reducer : plan.reducers) {
+        const PeerKey& peer = plan.members[reducer.member.value()].peer;
         if (peer != self_ && links_.find(peer) == nullptr) {
             links_.reach(now_, reducer.endpoint, out_.actions);
         }
     }
+}
+void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
+    if (!follows(m.sender, body.term)) return;
+    reach_reducers(body);
     member_.planned(now_, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
@@ -202,16 +206,16 @@ void Peer::Core::take(const wire::Message& m, const wire::Stalled& body) {
     coordinator_.stalled(now_, m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
-    coordinator_.ready(m.sender, m.step, body, out_);
+    coordinator_.ready(m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
     if (follows(m.sender, body.term)) member_.proposed(now_, m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
-    const std::set<PeerKey> members = coordinator_.receivers();
     const auto decision = coordinator_.accepted(m.sender, m.step, body);
     if (!decision) return;
+    const std::set<PeerKey> members = coordinator_.receivers();
     // Ours first: the ledger has the commit before anybody acts on it.
     const StepIndex step = decision->record.step;
     const wire::Commit commit{

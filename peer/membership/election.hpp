@@ -66,14 +66,14 @@ class Election {
     bool has_live_leader() const;
     /// Of those that promised: what was accepted in the highest term.
     const std::optional<CommitRecord>& inherited() const { return inherited_; }
-    /// Those of the view that are known here and vote, this peer included.
-    std::vector<PeerKey> voters_here() const;
 
     TimePoint next_deadline() const;
 
   private:
     enum class Phase : std::uint8_t { kFollowing, kStanding, kLeading };
 
+    /// Those of the view that are known here and vote, this peer included.
+    std::vector<PeerKey> voters_here() const;
     bool has_quorum_promised() const;
     bool outranks(const PeerKey& a, const PeerKey& b) const;
     bool leads(const PeerKey& peer) const;

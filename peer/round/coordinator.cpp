@@ -62,7 +62,7 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
     judge_at_ = std::min(judge_at_, now + kHearing);
 }
 
-void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& ready, Outbox&) {
+void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& ready) {
     if (!is_about_us(step, ready.term) || phase_ != Phase::kPlanned) return;
     if (ready.attempt != attempt_ || !seats_.contains(from)) return;
     ready_[from] = ready.average;
@@ -139,7 +139,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
         propose_again(*election_.inherited(), out);
     }
     if (now >= deadline_) time_out(now, out);
-    if (now >= judge_at_) judge_stalls(now, out);
+    if (now >= judge_at_) judge_stalls(out);
     if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
     if (phase_ == Phase::kProposed && ask_at_ == kNever) {
         ask_at_ = now + config_.rules.election_pause;
@@ -342,7 +342,7 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
 /// Who is to blame when chunks do not come. A contributor that several reducers miss (or the only
 /// one) is out; a reducer that alone misses somebody cannot be reached by it, and a reducer that
 /// only receivers miss does not send: both lose their part and stay.
-void Coordinator::judge_stalls(TimePoint, Outbox& out) {
+void Coordinator::judge_stalls(Outbox& out) {
     judge_at_ = kNever;
     std::map<std::uint32_t, std::set<PeerKey>> missed_by;
     for (const auto& [peer, stall] : stalls_) {

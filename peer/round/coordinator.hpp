@@ -47,7 +47,7 @@ class Coordinator {
     void joined(const PeerKey& from, StepIndex step, const wire::Join& join, Outbox& out);
     void reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
     void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled);
-    void ready(const PeerKey& from, StepIndex step, const wire::Ready& ready, Outbox& out);
+    void ready(const PeerKey& from, StepIndex step, const wire::Ready& ready);
     /// A vote: the decision, when it was the one that was missing.
     std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
                                      const wire::Accept& accept);
@@ -60,7 +60,6 @@ class Coordinator {
     /// Whom the round's end concerns: its members, and the view that has decided it.
     std::set<PeerKey> receivers() const;
     TimePoint next_deadline() const;
-    bool is_in_round() const { return phase_ != Phase::kGathering; }
     void check_invariants() const;
 
   private:
@@ -75,7 +74,7 @@ class Coordinator {
     void plan(TimePoint now, Outbox& out);
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
     void amend(TimePoint now, Outbox& out);
-    void judge_stalls(TimePoint now, Outbox& out);
+    void judge_stalls(Outbox& out);
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     bool is_ready_at_all_but_lost() const;
     bool reduces(const PeerKey& peer) const;

@@ -103,7 +103,6 @@ class Member {
         if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
         return sealed_.emplace(name, seal(step_, reduction_->body(*due))).first->second;
     }
-    bool has_next(const PeerKey& to) const { return reduction_ && reduction_->has_next(to); }
     /// Something is left to be sent in this round.
     bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
     /// True once after there was more to send than before.

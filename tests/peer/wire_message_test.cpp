@@ -148,15 +148,15 @@ TEST_CASE("a plan of a thousand members takes sixty kilobytes", "[wire]") {
     plan.ranges.clear();
     plan.reducers.clear();
     const std::uint32_t chunks = 271;
-    for (std::uint32_t i = 0; i < kMaxReducers; ++i) {
-        const std::uint32_t first = chunks * i / kMaxReducers;
-        const std::uint32_t last = chunks * (i + 1) / kMaxReducers;
+    const auto reducers = std::uint32_t{kMaxReducers};
+    for (std::uint32_t i = 0; i < reducers; ++i) {
+        const std::uint32_t first = chunks * i / reducers;
+        const std::uint32_t last = chunks * (i + 1) / reducers;
         plan.ranges.push_back({PeerIndex{i * 7}, first, last});
         plan.reducers.push_back({PeerIndex{i * 7}, {"203.0.113.197", 41'000}});
     }
     const SharedBytes frame = encode(samples.message(plan, test_key()), test_key());
-    std::printf("a plan of 1,000 members and %zu reducers: %zu bytes\n", kMaxReducers,
-                frame->size());
+    std::printf("a plan of 1,000 members and %u reducers: %zu bytes\n", reducers, frame->size());
     REQUIRE(frame->size() <= 60'000);
     REQUIRE(decode(*frame).has_value());
 }

@@ -10,6 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "project_server/plan/report.hpp"
+#include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
 using namespace dedloc::plan;
@@ -182,9 +183,8 @@ TEST_CASE("a round of a small fleet is simulated", "[server]") {
 }
 
 TEST_CASE("the program says in its exit status whose fault it was", "[server]") {
-    char folder_name[] = "/tmp/dedloc-plan-XXXXXX";
-    REQUIRE(mkdtemp(folder_name) != nullptr);
-    const std::filesystem::path folder{folder_name};
+    const TemporaryDirectory temporary;
+    const std::filesystem::path& folder = temporary.path();
     const std::string good = (folder / "fleet.json").string();
     std::ofstream{good} << file_of(kPeer);
     std::ofstream{folder / "bad.json"} << file_of(kPeer, R"("elements": 1)");
@@ -198,5 +198,4 @@ TEST_CASE("the program says in its exit status whose fault it was", "[server]") 
     CHECK(run_program(folder.string()).status == 1);
     CHECK(run_program("").status == 2);
     CHECK(run_program(good + " --bogus").status == 2);
-    std::filesystem::remove_all(folder);
 }
