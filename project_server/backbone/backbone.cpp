@@ -73,32 +73,33 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
     return state;
 }
 
+Buffer contents_of(const std::filesystem::path& path) {
+    const DurableFile file{path, DurableFile::Mode::kRead};
+    Buffer bytes(file.size());
+    bytes.resize(file.read_at(0, bytes));
+    return bytes;
+}
+
 /// What this backbone voted last; nothing before its first vote. It may not vote again without
 /// knowing, so a file that cannot be read is an error.
 std::optional<VoterState> last_vote(const RunFolder& run) {
     if (!std::filesystem::exists(run.voter())) return std::nullopt;
-    const DurableFile file{run.voter(), DurableFile::Mode::kRead};
-    Buffer bytes(file.size());
-    bytes.resize(file.read_at(0, bytes));
-    auto state = wire::decode_voter_state(bytes);
+    auto state = wire::decode_voter_state(contents_of(run.voter()));
     if (!state) {
         throw IoError(fmt::format("{} holds no vote of this program.", run.voter().string()));
     }
     return state;
 }
 
-/// Of the ledger's last record. Nothing when the file is about another one: it is written first.
-std::optional<Certificate> last_certificate(const RunFolder& run, const LedgerWriter& ledger) {
-    if (!ledger.last_record() || !std::filesystem::exists(run.last_decision())) return std::nullopt;
-    const DurableFile file{run.last_decision(), DurableFile::Mode::kRead};
-    Buffer bytes(file.size());
-    bytes.resize(file.read_at(0, bytes));
-    const auto decision = wire::decode_decision(bytes);
-    if (!decision || decision->record != *ledger.last_record()) return std::nullopt;
-    return decision->certificate;
+/// What this backbone decided last. Nothing before that, and where the file cannot be read: then
+/// the others prove it.
+std::optional<Decision> last_decision(const RunFolder& run) {
+    if (!std::filesystem::exists(run.last_decision())) return std::nullopt;
+    return wire::decode_decision(contents_of(run.last_decision()));
 }
 
-PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
+PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger,
+                       const std::optional<Decision>& last) {
     PeerConfig config;
     config.run = run.id;
     config.project = run.run.project_key;
@@ -114,7 +115,7 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
     config.last_record = ledger.last_record();
-    config.last_certificate = last_certificate(run, ledger);
+    if (last && last->record == config.last_record) config.last_certificate = last->certificate;
     config.voter = last_vote(run);
     return config;
 }
@@ -134,7 +135,8 @@ class Backbone::Impl {
         : run_(std::move(run)),
           options_(std::move(options)),
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints),
-          ledger_(run_.ledger(), {run_.id, run_.run.backbone_key}),
+          last_(last_decision(run_)),
+          ledger_(run_.ledger(), {run_.id, run_.run.backbone_key}, last_),
           recorder_(make_recorder()),
           seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
           transport_({.listen = options_.listen, .limits = {}}, queue_.sink()),
@@ -142,7 +144,7 @@ class Backbone::Impl {
                      queue_.sink()),
           keeper_(starting_state(run_, store_, ledger_.head()), store_, keeper_options()),
           host_(ledger_, store_, recorder_.get(), log_options()),
-          reactor_(peer_config(run_, ledger_), run_.key,
+          reactor_(peer_config(run_, ledger_, last_), run_.key,
                    {queue_, transport_, directory_, keeper_, host_}) {
         reactor_.start();
         log_info("members dial {}, the DHT seed answers at {}",
@@ -201,6 +203,7 @@ class Backbone::Impl {
     const RunFolder run_;
     const BackboneOptions options_;
     const CheckpointStore store_;
+    const std::optional<Decision> last_;  ///< before this start
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
     net::EventQueue queue_;

@@ -9,6 +9,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/ledger/ledger.hpp"
+#include "peer/membership/quorum.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -187,31 +188,59 @@ std::optional<LedgerRecord> LedgerReader::next() {
     return record;
 }
 
-LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner)
+LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
+                           const std::optional<Decision>& last)
     : file_(path, DurableFile::Mode::kAppend), codec_(owner.run, owner.backbone) {
     const auto size = file_.size();
+    bool is_proven = true;
     if (size < kFileHeaderBytes) {
         // Made just now, or by a start that crashed before its first record.
         if (size > 0) file_.truncate(0);
         file_.append(file_header(owner.run));
-        return;
+    } else {
+        is_proven = read(path, owner);
     }
+    if (last) resume(*last, owner, is_proven);
+}
+
+/// False when the newest commit's certificate is not in the file.
+bool LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& owner) {
     LedgerReader reader{path, owner};
+    bool is_proven = true;
     while (const auto record = reader.next()) {
         if (const auto* const commit = std::get_if<LedgerCommit>(&*record)) {
             last_record_ = commit->record;
+            is_proven = commit->certificate.has_value();
         } else if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
             generation_ = *begun;
             last_record_.reset();
+        } else if (std::holds_alternative<Certificate>(*record)) {
+            is_proven = true;
         }
     }
     codec_ = reader.place().codec;
     const auto good = reader.place().position;
-    if (good == size) return;
+    const auto size = file_.size();
+    if (good == size) return is_proven;
     if (!is_torn_tail(file_, good, read_record(file_, good).end)) fail_damaged(file_, good);
     log_warning("The ledger {} ends with an unfinished record: cut {} bytes off", path.string(),
                 size - good);
     file_.truncate(good);
+    return is_proven;
+}
+
+void LedgerWriter::resume(const Decision& last, const LedgerOwner& owner, bool is_proven) {
+    const bool is_certified = membership::is_certified(owner.run, codec_.head(), owner.backbone,
+                                                       last.record, last.certificate);
+    if (is_certified) {
+        append(LedgerCommit{.committed_at = std::chrono::round<std::chrono::milliseconds>(
+                                std::chrono::system_clock::now()),
+                            .took = {},
+                            .record = last.record,
+                            .certificate = last.certificate});
+    } else if (last_record_ == last.record && !is_proven) {
+        unwritten_ = last.certificate;
+    }
 }
 
 void LedgerWriter::append(const LedgerCommit& commit) {

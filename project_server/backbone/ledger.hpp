@@ -83,7 +83,10 @@ class LedgerWriter {
     /// Opens or makes the ledger. A record that a crash left unfinished at the end is cut off, with
     /// one line in the log. Throws IoError when the file is another run's, or damaged before its
     /// end. Cost: reads the whole file.
-    LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner);
+    /// `last`: what this backbone decided last, as it has written down elsewhere. A crash may have
+    /// come before the ledger had it, or the proof of it: then the writer goes on from there.
+    LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
+                 const std::optional<Decision>& last = {});
 
     /// After: the record is on the disk. Throws IoError (disk full, …): then nothing of it is in
     /// the file, and the writer is of no further use. A commit extends head() and has its
@@ -91,8 +94,8 @@ class LedgerWriter {
     void append(const LedgerCommit& commit);
     void append(const LedgerSettled& settled);
     void append(const SignedGeneration& generation);
-    /// Nothing will follow for now: the newest commit gets its certificate, unless it has it. (One
-    /// that a crash left without is proven by the next certificate.) Idempotent.
+    /// Nothing will follow for now: the newest commit gets its certificate, unless it has it.
+    /// Idempotent.
     void seal();
 
     const Head& head() const { return codec_.head(); }
@@ -102,6 +105,9 @@ class LedgerWriter {
     const std::optional<CommitRecord>& last_record() const { return last_record_; }
 
   private:
+    bool read(const std::filesystem::path& path, const LedgerOwner& owner);
+    void resume(const Decision& last, const LedgerOwner& owner, bool is_proven);
+
     DurableFile file_;
     ledger::Codec codec_;
     std::optional<SignedGeneration> generation_;

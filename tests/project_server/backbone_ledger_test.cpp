@@ -118,6 +118,40 @@ TEST_CASE("a ledger that was sealed proves itself, generations and crashes inclu
     CHECK(proven == records);
 }
 
+TEST_CASE("a crash before the ledger had the last decision, or its proof, loses neither",
+          "[server]") {
+    World world;
+    LedgerCommit last;
+    for (int i = 0; i < 5; ++i) {
+        LedgerWriter writer{world.path, world.owner};
+        last = world.commit();
+        writer.append(last);
+    }
+    const auto decision = [](const LedgerCommit& commit) {
+        return Decision{.record = commit.record, .certificate = *commit.certificate};
+    };
+    {
+        // The last certificate is nowhere else than in what the backbone has kept.
+        LedgerWriter writer{world.path, world.owner, decision(last)};
+        writer.append(world.history.begin_generation(StepIndex{2}));
+        last = world.commit();
+        writer.append(last);
+    }
+    const LedgerCommit next = world.commit();
+    Decision forged = decision(next);
+    forged.certificate.votes.front().signature[0] ^= std::byte{1};
+    CHECK(LedgerWriter{world.path, world.owner, forged}.last_record() == last.record);
+    {
+        LedgerWriter writer{world.path, world.owner, decision(next)};
+        CHECK(writer.last_record() == next.record);
+        CHECK(writer.head() == world.history.head);
+    }
+    LedgerWriter writer{world.path, world.owner, decision(next)};
+    CHECK(writer.last_record() == next.record);
+    writer.seal();
+    CHECK(proven_ledger(world.path, world.history.trust()).head() == world.history.head);
+}
+
 TEST_CASE("a reader follows the writer and can go back", "[server]") {
     World world;
     LedgerWriter writer{world.path, world.owner};
