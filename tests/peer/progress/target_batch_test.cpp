@@ -87,7 +87,7 @@ struct Fleet {
 
     Samples make() {
         double rate = 0;
-        for (std::uint64_t count = 10 + random.below(191); count > 0; --count) {
+        for (std::uint64_t count = 10 + random.below(91); count > 0; --count) {
             trainers.emplace_back(random, kStart);
             const Trainer& made = trainers.back();
             micro_batches += made.micro_batch;
