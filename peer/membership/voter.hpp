@@ -33,7 +33,8 @@ class Voter {
 
     const Head& head() const { return head_; }
     bool is_in_view(const PeerKey& peer) const;
-    bool may_vote() const { return state_.may_vote; }
+    /// In the round of the head. Not who has forgotten what it promised, nor who has renounced.
+    bool may_vote() const { return state_.may_vote && state_.promised.number != kLastTerm; }
     const Term& promised() const { return state_.promised; }
     const std::optional<SignedGeneration>& generation() const { return generation_; }
 
