@@ -34,8 +34,8 @@ namespace dedloc::simulation {
 /// One host.
 struct Profile {
     Connection connection;
-    Duration micro_batch_time = std::chrono::milliseconds{200};
-    std::uint64_t micro_batch = 8;       ///< samples
+    Duration micro_batch_time = std::chrono::milliseconds{400};
+    std::uint64_t micro_batch = 16;      ///< samples
     bool receives = true;                ///< of an aggregator: false, it holds no state
     Duration apply_time{};               ///< from Apply or Load to StateReached
     std::int64_t drift_ppm = 0;          ///< the clock gains so many µs a second

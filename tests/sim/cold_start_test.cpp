@@ -10,6 +10,13 @@ using namespace dedloc::sim;
 using namespace dedloc::simulation;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Of a run that lasts longer than what goes wrong in it: half a minute with few trainers.
+constexpr std::uint64_t kSteps = 15;
+
+}  // namespace
+
 TEST_CASE("four peers that start at any time with links that break make one history",
           "[membership][sim]") {
     for (const auto seed : seeds(1'000)) {
@@ -44,7 +51,9 @@ TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
     for (const auto seed : seeds(200)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(79);
-        World world{seed, options_for(seed, quick_rules(30))};
+        RoundRules rules = quick_rules(kSteps);
+        rules.target_batch = Samples{192};
+        World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(2 + random.below(4));
@@ -56,8 +65,8 @@ TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
         world.partition(side);
         world.run_for(std::chrono::milliseconds{random.below(40'000)});
         world.heal();
-        require_all_at(world, StepIndex{30}, 240s);
-        require_clean_history(world, 30);
+        require_all_at(world, StepIndex{kSteps}, 240s);
+        require_clean_history(world, kSteps);
         require_equal_to_one_machine(world);
     }
 }
@@ -67,7 +76,8 @@ TEST_CASE("a swarm that loses more than half at once begins anew when the projec
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(80);
-        RoundRules rules = quick_rules(30);
+        RoundRules rules = quick_rules(kSteps);
+        rules.target_batch = Samples{192};
         rules.backbone_absence = 40s;
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
@@ -77,7 +87,7 @@ TEST_CASE("a swarm that loses more than half at once begins anew when the projec
         for (const World::Id id : {1u, 2u, 3u}) world.crash(id, Exit::kSilent);
         world.run_for(std::chrono::milliseconds{random.below(5'000)});
         for (const World::Id id : {1u, 2u, 3u}) world.restart(id, Memory::kLost);
-        require_all_at(world, StepIndex{30}, 300s);
+        require_all_at(world, StepIndex{kSteps}, 300s);
         REQUIRE(world.checkers().generation() >= 1);
         require_equal_to_one_machine(world);
     }

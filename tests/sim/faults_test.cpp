@@ -13,15 +13,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t kSteps = 12;
+constexpr std::uint64_t kSteps = 10;
+constexpr Duration kFaultTime = 30s;  ///< as long as ten steps without faults, about
 
 Profile drawn_profile(Random& random) {
     Profile profile = random.below(2) == 0 ? Profile::home() : Profile::office();
     if (random.below(3) == 0) profile = profile.outbound_only();
     profile.connection.latency = std::chrono::milliseconds{1 + random.below(60)};
     profile.connection.jitter = std::chrono::milliseconds{random.below(30)};
-    profile.micro_batch_time = std::chrono::milliseconds{50 + random.below(600)};
-    profile.micro_batch = 4 + random.below(12);
+    profile.micro_batch_time = std::chrono::milliseconds{100 + random.below(900)};
+    profile.micro_batch = 6 + random.below(18);
     profile.apply_time = std::chrono::milliseconds{random.below(3) == 0 ? random.below(300) : 0};
     profile.drift_ppm = static_cast<std::int64_t>(random.below(100'001)) - 50'000;
     profile.checkpoint_every = 1 + random.below(4);
@@ -30,8 +31,9 @@ Profile drawn_profile(Random& random) {
 
 RoundRules drawn_rules(Random& random) {
     // Signatures are most of the work, and a chunk has one: few runs have many.
-    const std::uint64_t elements = 64 + random.below(random.below(10) == 0 ? 20'000 : 800);
+    const std::uint64_t elements = 64 + random.below(random.below(10) == 0 ? 20'000 : 200);
     RoundRules rules = quick_rules(kSteps, elements);
+    rules.target_batch = Samples{160};
     rules.join_timeout = 10s;
     rules.round_timeout = 20s;
     // Long enough that no absence of the backbone ends a generation by mistake, short enough that a
@@ -44,7 +46,7 @@ RoundRules drawn_rules(Random& random) {
 
 TEST_CASE("whatever fails, there is one history, and it goes on when the faults are over",
           "[averaging][state][sim]") {
-    for (const auto seed : seeds(420)) {
+    for (const auto seed : seeds_or_more(1'000)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(77);
         World world{seed, options_for(seed, drawn_rules(random))};
@@ -59,9 +61,10 @@ TEST_CASE("whatever fails, there is one history, and it goes on when the faults 
             aggregator.receives = random.below(2) == 0;
             world.add_aggregator(aggregator);
         }
-        Faults faults{world, FaultMix::drawn(random), random.split(1)};
-        faults.run(30s);
-        world.run_for(60s);
+        const FaultMix mix = FaultMix::drawn(random);
+        Faults faults{world, mix, random.split(1)};
+        faults.run(kFaultTime);
+        world.run_for(kFaultTime + mix.longest_absence);
         require_all_at(world, StepIndex{kSteps}, 300s);
         require_equal_to_one_machine(world);
     }

@@ -20,8 +20,8 @@ enum class Victim { kCoordinator, kNextInRank, kReducer, kOutboundOnly, kAggrega
 constexpr std::array kVictims{Victim::kCoordinator, Victim::kNextInRank, Victim::kReducer,
                               Victim::kOutboundOnly, Victim::kAggregator};
 
-constexpr StepIndex kKilledIn{3};
-constexpr std::uint64_t kSteps = 7;
+constexpr StepIndex kKilledIn{2};
+constexpr std::uint64_t kSteps = 4;
 
 const char* name_of(Victim victim) {
     switch (victim) {
@@ -51,7 +51,7 @@ struct Swarm {
         while (world.size() < peers) dialled.push_back(world.add_trainer());
     }
     static RoundRules rules() {
-        RoundRules rules = quick_rules(kSteps, 2'000);
+        RoundRules rules = quick_rules(kSteps, 256);
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;

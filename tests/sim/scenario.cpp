@@ -41,7 +41,6 @@ CATCH_TRANSLATE_EXCEPTION(const simulation::Violation& violation) {
 
 std::vector<std::uint64_t> seeds(std::uint64_t count) {
     if (const std::uint64_t one = number_from("DEDLOC_SEED", 0); one != 0) return {one};
-    count = std::max(count, number_from("DEDLOC_SEEDS", 0));
     std::uint64_t shard = 1, shards = 1;
     if (const char* text = std::getenv("DEDLOC_SHARD"); text != nullptr) {
         char* rest = nullptr;
@@ -52,6 +51,10 @@ std::vector<std::uint64_t> seeds(std::uint64_t count) {
     std::vector<std::uint64_t> mine;
     for (std::uint64_t s = shard; s <= count; s += shards) mine.push_back(s);
     return mine;
+}
+
+std::vector<std::uint64_t> seeds_or_more(std::uint64_t count) {
+    return seeds(std::max(count, number_from("DEDLOC_SEEDS", 0)));
 }
 
 std::string replay_command(std::uint64_t seed) {

@@ -10,9 +10,12 @@
 
 namespace dedloc::sim {
 
-/// Seeds 1 to `count`, or DEDLOC_SEED alone, or as many as DEDLOC_SEEDS says if that is more. Of
-/// these only the share of this process: DEDLOC_SHARD=2/3 is the second of three.
+/// Seeds 1 to `count`, or DEDLOC_SEED alone. Of these only the share of this process:
+/// DEDLOC_SHARD=2/3 is the second of three.
 std::vector<std::uint64_t> seeds(std::uint64_t count);
+
+/// The same, but up to DEDLOC_SEEDS if that is more.
+std::vector<std::uint64_t> seeds_or_more(std::uint64_t count);
 
 /// The command that runs the test case at hand with this seed.
 std::string replay_command(std::uint64_t seed);
@@ -21,8 +24,9 @@ std::string replay_command(std::uint64_t seed);
 /// that happened.
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
-/// A small run: few seconds a step.
-RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 500);
+/// A small run: few seconds a step. Signatures are most of the work, and a chunk has one: the
+/// vector is ten chunks, so that each of four reducers has some and no run has many.
+RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 
 /// While it lives, a peer's failed check prints the world before the process ends.
 class Watch {

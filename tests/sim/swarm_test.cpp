@@ -16,7 +16,7 @@ namespace {
 /// A backbone and some trainers, for `steps` steps.
 struct Fleet {
     Fleet(std::uint64_t seed, std::uint64_t step_count, std::size_t trainer_count,
-          std::uint64_t elements = 500)
+          std::uint64_t elements = 160)
         : world(seed, options_for(seed, quick_rules(step_count, elements))), steps(step_count) {
         world.add_backbone();
         trainers = world.add_trainers(trainer_count);
@@ -172,7 +172,7 @@ TEST_CASE("corrupted frames close a link and no more", "[wire][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
         Fleet fleet{seed, 8, 3};
-        fleet.world.corrupt(0.002);
+        fleet.world.corrupt(0.004);
         fleet.world.run_for(10s);
         fleet.world.corrupt(0);
         fleet.finish(300s);
