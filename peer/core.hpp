@@ -99,6 +99,7 @@ class Peer::Core {
     bool follows(const PeerKey& sender, const Term& term);
     void compare_heads(const wire::Message& m, const wire::Heartbeat& body);
     void weigh(StepIndex step, const Digest& record);
+    bool is_quorum(const std::set<PeerKey>& peers) const;  ///< of the view, the rest left out
     void tell_decision(const PeerKey& peer, StepIndex step);
     void decide(const Decision& decision);
     void begin_generation(const SignedGeneration& generation);

@@ -62,32 +62,40 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
     if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
 }
 
-/// Which state of this step is the swarm's, from what is reported: the one that most hold, of
-/// equals the coordinator's. One voice alone may be the damaged one: others are waited for.
+/// Which state of this step is the swarm's, from what is reported: the one that a quorum holds, for
+/// no other can be built on; else the one that most hold, of equals the coordinator's. One voice
+/// alone may be the damaged one: others are waited for.
 void Peer::Core::weigh(StepIndex step, const Digest& record) {
     const bool is_led = election_.has_live_leader() && !election_.is_leading();
     const membership::Known* leader = is_led ? links_.find(election_.term().coordinator) : nullptr;
     if (leader != nullptr && leader->heartbeat.has_state && leader->step != step) return;
-    std::map<Digest, std::size_t> held;
+    std::map<Digest, std::set<PeerKey>> held;
     std::size_t reports = 0;
     std::size_t still_behind = 0;
     for (const auto& [peer, known] : links_.known()) {
         if (known.generation != head().generation || !known.heartbeat.has_state) continue;
         if (known.step < step) ++still_behind;
         if (known.step != step || known.heartbeat.record != record) continue;
-        ++held[known.heartbeat.state];
+        held[known.heartbeat.state].insert(peer);
         ++reports;
     }
     const bool is_own_step = is_current() && head().step == step;
-    if (is_own_step) ++held[member_.digest()], ++reports;
+    if (is_own_step) held[member_.digest()].insert(self_), ++reports;
     if (held.empty()) return;
     Digest best = held.begin()->first;
-    for (const auto& [state, count] : held) {
+    for (const auto& [state, holders] : held) {
         const bool is_leaders = leader != nullptr && leader->heartbeat.state == state;
         const bool is_ours = is_own_step && member_.digest() == state && leader == nullptr;
-        if (count > held[best] || (count == held[best] && (is_leaders || is_ours))) best = state;
+        const std::size_t most = held[best].size();
+        const bool is_tie_broken = holders.size() == most && (is_leaders || is_ours);
+        if (holders.size() > most || is_tie_broken) best = state;
     }
-    const bool is_certain = 2 * held[best] > reports && (reports > 1 || still_behind == 0);
+    bool is_certain = 2 * held[best].size() > reports && (reports > 1 || still_behind == 0);
+    for (const auto& [state, holders] : held) {
+        if (head().step != step || !is_quorum(holders)) continue;
+        best = state;
+        is_certain = true;
+    }
     doubt_since_ = std::min(doubt_since_, now_);
     if (!is_certain && now_ < doubt_since_ + 2 * config_.rules.heartbeat) return;
     doubt_since_ = kNever;
@@ -101,6 +109,14 @@ void Peer::Core::weigh(StepIndex step, const Digest& record) {
     if (!is_own_step) return;
     out_.note("our state is not the swarm's: fetching it");
     member_.outdated(out_);
+}
+
+bool Peer::Core::is_quorum(const std::set<PeerKey>& peers) const {
+    std::vector<PeerKey> voters;
+    for (const PeerKey& peer : peers) {
+        if (voter_.is_in_view(peer)) voters.push_back(peer);
+    }
+    return membership::is_quorum(head().view, config_.backbone, voters);
 }
 
 /// For somebody who has missed it: the record comes along.

@@ -112,18 +112,28 @@ void Checkers::reached(std::uint64_t generation, StepIndex step, const Digest& d
             step.value(), generation, known->brief(), digest.brief());
 }
 
-void Checkers::applies(std::uint64_t generation, const action::Apply& apply) {
-    auto it = rounds_.find({generation, apply.step});
+/// What this generation holds to be decided at a step; null when nothing is.
+const Round* Checkers::round_at(std::uint64_t generation, StepIndex step) const {
+    auto it = rounds_.find({generation, step});
     for (std::uint64_t g = generation; it == rounds_.end() && g > 0; --g) {
         // What an older generation decided before the newer one's first step holds in both.
-        if (!is_void({g - 1, apply.step}, generation)) it = rounds_.find({g - 1, apply.step});
+        if (!is_void({g - 1, step}, generation)) it = rounds_.find({g - 1, step});
     }
-    require(it != rounds_.end(), "an average is applied to state {} of generation {}, undecided",
+    return it == rounds_.end() ? nullptr : &it->second;
+}
+
+std::vector<PeerKey> Checkers::view_after(std::uint64_t generation, StepIndex step) const {
+    return dedloc::view_after(round_at(generation, step)->record);
+}
+
+void Checkers::applies(std::uint64_t generation, const action::Apply& apply) {
+    const Round* round = round_at(generation, apply.step);
+    require(round != nullptr, "an average is applied to state {} of generation {}, undecided",
             apply.step.value(), generation);
-    require(it->second.record.scalars == apply.scalars,
+    require(round->record.scalars == apply.scalars,
             "state {} is updated with other scalars than were decided", apply.step.value());
     if (!settings_.computes_averages) return;
-    require(digest_of_floats(*apply.average) == it->second.record.average,
+    require(digest_of_floats(*apply.average) == round->record.average,
             "state {} is updated with another average than was decided", apply.step.value());
 }
 
@@ -187,7 +197,7 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
         }
     }
     require(all > Samples{0}, "step {} is decided without a sample", step);
-    require(!view_after(record).empty(), "nobody may decide after step {}", step);
+    require(!dedloc::view_after(record).empty(), "nobody may decide after step {}", step);
 }
 
 Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
@@ -240,7 +250,8 @@ void Checkers::check_average(const Round& round) const {
 std::vector<PeerKey> Checkers::view_before(const CommitRecord& record) const {
     const GenerationRecord begin = begin_of(record.generation);
     if (record.step == begin.step) return {begin.backbone};
-    return view_after(rounds_.at({record.generation, StepIndex{record.step.value() - 1}}).record);
+    return dedloc::view_after(
+        rounds_.at({record.generation, StepIndex{record.step.value() - 1}}).record);
 }
 
 void Checkers::check_certificate(const CommitRecord& record, const Digest& digest,

@@ -63,6 +63,8 @@ class Checkers {
     std::vector<Round> history() const;
     std::uint64_t generation() const { return newest_begun_; }
     std::uint64_t record_count() const { return rounds_.size(); }
+    /// Who votes after this step's round, as this generation sees it. Requires that it is decided.
+    std::vector<PeerKey> view_after(std::uint64_t generation, StepIndex step) const;
     /// The state after the newest record that holds; 0 before the first.
     StepIndex newest_step() const { return newest_step_; }
 
@@ -81,6 +83,7 @@ class Checkers {
                            const Certificate& certificate);
     GenerationRecord begin_of(std::uint64_t generation) const;
     std::vector<PeerKey> view_before(const CommitRecord& record) const;
+    const Round* round_at(std::uint64_t generation, StepIndex step) const;
     const Digest* state_at(std::uint64_t generation, StepIndex step) const;
     bool is_void(const Place& place, std::uint64_t by_generation) const;
 

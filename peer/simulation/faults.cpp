@@ -93,6 +93,7 @@ void Faults::next() {
     const Duration mean{static_cast<std::int64_t>(60e9 / rate_)};
     world_.after(up_to(2 * mean), [this] {
         if (world_.now() >= end_) return;
+        if (is_anybody_damaged()) return next();
         double place = random_.uniform() * rate_;
         for (const Kind& kind : kinds_) {
             place -= kind.rate;
@@ -103,6 +104,13 @@ void Faults::next() {
         }
         next();
     });
+}
+
+bool Faults::is_anybody_damaged() const {
+    for (World::Id id = 0; id < world_.size(); ++id) {
+        if (world_.is_damaged(id)) return true;
+    }
+    return false;
 }
 
 void Faults::calm_down() {

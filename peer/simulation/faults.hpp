@@ -21,7 +21,7 @@ struct FaultMix {
     double silent_cuts = 0;  ///< of one link, nobody hears of it
     double partitions = 0;   ///< of a random half
     double poisons = 0;      ///< a gradient that is not finite
-    double bit_flips = 0;    ///< in a trainer's parameters, with an update
+    double bit_flips = 0;    ///< in a trainer's parameters; nothing else until it is mended
     double clock_jumps = 0;
     double full_disks = 0;  ///< of the backbone, which dies of it
 
@@ -57,6 +57,7 @@ class Faults {
     };
 
     void next();
+    bool is_anybody_damaged() const;
     void calm_down();
     World::Id anybody();
     World::Id somebody();  ///< not the backbone; the backbone where it is alone

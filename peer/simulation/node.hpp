@@ -49,6 +49,7 @@ struct World::Node {
     Exit kill_exit = Exit::kFlushed;
     bool was_killed = false;
     PeerKey coordinator{};  ///< as it says
+    bool has_flip_coming = false;
 };
 
 }  // namespace dedloc::simulation

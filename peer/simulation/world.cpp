@@ -192,7 +192,7 @@ void World::start(Id id, Memory memory) {
     ++host.life;
     host.is_alive = true;
     host.is_hung = host.is_leaving = host.has_left = host.is_finished = false;
-    host.was_killed = false;
+    host.was_killed = host.has_flip_coming = false;
     host.refusal.clear();
     host.inbox.clear();
     host.tick_at = kNever;

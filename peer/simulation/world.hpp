@@ -115,7 +115,9 @@ class World final : private NetworkSink {
     void set_directory(const DirectoryFaults& faults) { directory_ = faults; }
     void fill_disk(Id id, bool is_full);  ///< who must write and cannot, dies
     void poison(Id id);                   ///< its next contribution is not finite
-    void flip_a_bit(Id id);               ///< in its parameters, with its next update
+    /// In its parameters, with its next update after which a quorum of the view is sound, here and
+    /// about to stay: what a quorum holds is the swarm's state, so more damage is not damage.
+    void flip_a_bit(Id id);
     void note(Id id, const std::string& line);
 
     // --- time ---
@@ -128,7 +130,8 @@ class World final : private NetworkSink {
     // --- what is seen ---
     std::size_t size() const { return nodes_.size(); }
     bool is_alive(Id id) const;
-    bool is_up(Id id) const;  ///< alive, not hung, and in the swarm as far as its host knows
+    bool is_up(Id id) const;       ///< alive, not hung, and in the swarm as far as its host knows
+    bool is_damaged(Id id) const;  ///< alive, and its state has a flipped bit
     bool is_finished(Id id) const;
     bool has_left(Id id) const;
     bool is_refused(Id id) const;
@@ -179,6 +182,7 @@ class World final : private NetworkSink {
     void check_leaving(Id id, std::uint64_t life);
 
     const WorldOptions options_;
+    bool is_damage_noticed(Id id, StepIndex step) const;
     const std::uint64_t seed_;
     const std::unique_ptr<const Problem> problem_;
     const KeyPair project_;

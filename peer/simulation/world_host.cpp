@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "peer/base/check.hpp"
+#include "peer/membership/quorum.hpp"
 #include "peer/simulation/node.hpp"
 #include "peer/simulation/world.hpp"
 #include "peer/wire/limits.hpp"
@@ -37,6 +38,11 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Apply& a) {
                        checkers_.applies(host.generation, a);
                        host.state_generation = host.generation;
+                       if (host.has_flip_coming && is_damage_noticed(id, a.step)) {
+                           host.has_flip_coming = false;
+                           note(id, "has a flipped bit");
+                           host.trainer->flip_a_bit();
+                       }
                        host.trainer->apply(a.step, a.average, a.scalars);
                    },
                    [&](const action::TakeSnapshot&) { host.trainer->snapshot(); },
@@ -248,11 +254,27 @@ void World::poison(Id id) {
     node(id).trainer->poison();
 }
 void World::flip_a_bit(Id id) {
-    note(id, "will have a flipped bit in its next update");
-    node(id).trainer->flip_a_bit();
+    note(id, "will have a flipped bit in an update");
+    node(id).has_flip_coming = true;
+}
+/// Whether the others that are sound, and stay as far as is known, are a quorum after this round.
+bool World::is_damage_noticed(Id id, StepIndex step) const {
+    const std::vector<PeerKey> view = checkers_.view_after(node(id).generation, step);
+    std::vector<PeerKey> sound;
+    for (Id other = 0; other < nodes_.size(); ++other) {
+        const Node& host = node(other);
+        if (!host.is_alive) continue;
+        if (is_damaged(other) || host.kill_point || host.disk.is_full) return false;
+        const bool is_voter = std::find(view.begin(), view.end(), key(other)) != view.end();
+        const bool would_say = is_up(other) && has_state(other);
+        if (other != id && is_voter && would_say) sound.push_back(key(other));
+    }
+    std::sort(sound.begin(), sound.end());
+    return membership::is_quorum(view, key(0), sound);
 }
 void World::note(Id id, const std::string& line) {
     trace_.note(now(), id, line);
+
 }
 
 // --- what is seen ------------------------------------------------------------
@@ -265,6 +287,9 @@ bool World::is_up(Id id) const {
 }
 bool World::is_finished(Id id) const {
     return node(id).is_finished;
+bool World::is_damaged(Id id) const {
+    return is_alive(id) && trainer(id).is_tainted();
+}
 }
 bool World::has_left(Id id) const {
     return node(id).has_left;
