@@ -241,11 +241,13 @@ bool KillPoint::is_after(const Actions& actions, std::size_t i) {
     if (rule.way == Way::kSent) return std::exchange(is_due_, false);
     if (rule.way == Way::kCommitted) {
         const auto* committed = std::get_if<action::Committed>(&actions[i]);
-        return committed != nullptr && committed->record.step >= step_;
+        if (committed != nullptr) round_ = committed->record.step;
+        return committed != nullptr && round_ >= step_;
     }
     if (rule.way == Way::kApplied) {
         const auto* apply = std::get_if<action::Apply>(&actions[i]);
-        return apply != nullptr && apply->step >= step_;
+        if (apply != nullptr) round_ = apply->step;
+        return apply != nullptr && round_ >= step_;
     }
     return false;
 }

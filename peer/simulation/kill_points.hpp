@@ -75,6 +75,8 @@ class KillPoint {
     bool is_after(const Actions& actions, std::size_t i);
 
     Point point() const { return point_; }
+    /// That the last frame, record or average of the point's kind was of.
+    StepIndex round() const { return round_; }
 
   private:
     bool is_match(const SharedBytes& frame);

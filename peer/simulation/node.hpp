@@ -44,12 +44,13 @@ struct World::Node {
     std::string refusal{};
     std::vector<Event> inbox{};  ///< of a process that hangs
     TimePoint tick_at = kNever;
+    std::uint64_t loads = 0;       ///< of whole states
     std::uint32_t idle_ticks = 0;  ///< in a row, without any time passing in between
     std::optional<KillPoint> kill_point{};
     Exit kill_exit = Exit::kFlushed;
     bool was_killed = false;
-    PeerKey coordinator{};  ///< as it says
     bool has_flip_coming = false;
+    PeerKey coordinator{};  ///< as it says
 };
 
 }  // namespace dedloc::simulation

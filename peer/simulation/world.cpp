@@ -197,7 +197,7 @@ void World::start(Id id, Memory memory) {
     host.inbox.clear();
     host.tick_at = kNever;
     host.kill_point.reset();
-    host.generation = host.state_generation = 0;
+    host.generation = host.state_generation = host.loads = 0;
     note(id, fmt::format("starts, memory {}", memory == Memory::kLost   ? "lost"
                                               : memory == Memory::kDisk ? "on disk"
                                                                         : "stale"));

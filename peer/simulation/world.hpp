@@ -100,9 +100,10 @@ class World final : private NetworkSink {
     void restart(Id id, Memory memory = Memory::kDisk) { start(id, memory); }
     /// Dies at a point of the round of `step`.
     void kill(Id id, Point point, StepIndex step, Exit exit = Exit::kFlushed);
-    bool was_killed(Id id) const;  ///< the point was reached
-    void hang(Id id);              ///< neither reads nor writes nor closes …
-    void wake(Id id);              ///< … and goes on as if nothing had happened
+    /// The round of the point, once it is reached.
+    std::optional<StepIndex> killed_in(Id id) const;
+    void hang(Id id);  ///< neither reads nor writes nor closes …
+    void wake(Id id);  ///< … and goes on as if nothing had happened
     void suspend(Id id);
     void resume(Id id);
     void jump_clock(Id id, Duration step);
@@ -138,6 +139,7 @@ class World final : private NetworkSink {
     bool has_state(Id id) const;
     StepIndex step(Id id) const;  ///< of the state it holds; 0 without one
     Digest digest(Id id) const;
+    std::uint64_t loads(Id id) const;  ///< of whole states, in this life
     /// All that run and receive hold this or a later state, or were told that the run is over.
     bool are_all_at(StepIndex step) const;
     const VirtualTrainer& trainer(Id id) const;
@@ -180,9 +182,9 @@ class World final : private NetworkSink {
     void write_checkpoint(Id id, StepIndex step);
     void answer_directory(Id id);
     void check_leaving(Id id, std::uint64_t life);
+    bool is_damage_noticed(Id id, StepIndex step) const;
 
     const WorldOptions options_;
-    bool is_damage_noticed(Id id, StepIndex step) const;
     const std::uint64_t seed_;
     const std::unique_ptr<const Problem> problem_;
     const KeyPair project_;

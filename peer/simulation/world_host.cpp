@@ -48,6 +48,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::TakeSnapshot&) { host.trainer->snapshot(); },
                    [&](const action::Load& a) {
                        checkers_.loads(host.generation, a);
+                       ++host.loads;
                        host.state_generation = host.generation;
                        host.trainer->load(a.step, a.digest, a.bytes);
                    },
@@ -166,8 +167,9 @@ void World::kill(Id id, Point point, StepIndex step, Exit exit) {
     node(id).kill_exit = exit;
 }
 
-bool World::was_killed(Id id) const {
-    return node(id).was_killed;
+std::optional<StepIndex> World::killed_in(Id id) const {
+    if (!node(id).was_killed) return std::nullopt;
+    return node(id).kill_point->round();
 }
 
 void World::hang(Id id) {
@@ -272,9 +274,9 @@ bool World::is_damage_noticed(Id id, StepIndex step) const {
     std::sort(sound.begin(), sound.end());
     return membership::is_quorum(view, key(0), sound);
 }
+
 void World::note(Id id, const std::string& line) {
     trace_.note(now(), id, line);
-
 }
 
 // --- what is seen ------------------------------------------------------------
@@ -285,11 +287,11 @@ bool World::is_alive(Id id) const {
 bool World::is_up(Id id) const {
     return node(id).is_alive && !node(id).is_hung && !node(id).is_leaving;
 }
-bool World::is_finished(Id id) const {
-    return node(id).is_finished;
 bool World::is_damaged(Id id) const {
     return is_alive(id) && trainer(id).is_tainted();
 }
+bool World::is_finished(Id id) const {
+    return node(id).is_finished;
 }
 bool World::has_left(Id id) const {
     return node(id).has_left;
@@ -305,6 +307,9 @@ StepIndex World::step(Id id) const {
 }
 Digest World::digest(Id id) const {
     return trainer(id).state().digest();
+}
+std::uint64_t World::loads(Id id) const {
+    return node(id).loads;
 }
 bool World::are_all_at(StepIndex wanted) const {
     for (Id id = 0; id < nodes_.size(); ++id) {

@@ -1,5 +1,6 @@
 // Every role dies at every named point of a round, in swarms of three to six peers: the others end
-// with equal states, and lose no more than two time-outs.
+// with equal states, lose no more than two time-outs, and none of them falls back: nobody loads a
+// state anew, and what every one of them has computed for the round is in it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -81,12 +82,42 @@ struct Swarm {
     const Watch watch{world};
 };
 
-/// When the round of `step` was decided first, by the state that some peer got by it.
-bool is_anybody_at(const World& world, StepIndex step) {
+/// How long it may take until all the others hold the state after the round at hand: two time-outs,
+/// until the dead one is judged gone and until what hangs on it is said to stall; the micro-batch
+/// in the works, when nobody was frozen yet; one part once more (a lost reducer's chunks are
+/// scattered again); and an exchange each for Elect, Call, Plan, the chunks, Ready, Propose, Commit
+/// and for telling it to who has missed it.
+Duration longest_recovery() {
+    constexpr int kExchanges = 8;
+    const RoundRules rules = Swarm::rules();
+    const Profile profile;
+    const Connection& link = profile.connection;
+    const double vector_bytes = static_cast<double>(sizeof(float) * rules.elements);
+    const double slowest = std::min(link.upload_bytes_per_second, link.download_bytes_per_second);
+    // Of two reducers that are left each has half.
+    const auto part = std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>{vector_bytes / 2 / slowest});
+    const Duration exchange = 2 * 2 * (link.latency + link.jitter);  // there and back, at both ends
+    return rules.silence + rules.stall_timeout + profile.micro_batch_time + part +
+           kExchanges * exchange;
+}
+
+/// How many whole states each host has loaded.
+std::vector<std::uint64_t> loads(const World& world) {
+    std::vector<std::uint64_t> all;
+    for (World::Id id = 0; id < world.size(); ++id) all.push_back(world.loads(id));
+    return all;
+}
+
+/// The round is decided with what every other trainer has computed for it.
+void require_all_counted(const World& world, World::Id victim, StepIndex step) {
+    const CommitRecord record = world.checkers().history().at(step.value()).record;
     for (World::Id id = 0; id < world.size(); ++id) {
-        if (world.is_up(id) && world.has_state(id) && world.step(id) >= step) return true;
+        if (id == victim || world.role(id) != Role::kTrainer) continue;
+        REQUIRE(std::any_of(record.members.begin(), record.members.end(), [&](const auto& line) {
+            return line.peer == world.key(id) && line.samples > Samples{0};
+        }));
     }
-    return false;
 }
 
 /// Kills the victim at the point; says how long it took the others to end the round, or nothing if
@@ -96,17 +127,18 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     const World::Id id = swarm.find(victim);
     world.kill(id, point, kKilledIn, exit);
     require_within(world, 60s, "the end, or a death",
-                   [&] { return world.was_killed(id) || world.are_all_at(StepIndex{kSteps}); });
-    if (!world.was_killed(id)) return std::nullopt;
+                   [&] { return world.killed_in(id) || world.are_all_at(StepIndex{kSteps}); });
+    const auto round = world.killed_in(id);
+    if (!round) return std::nullopt;
     const TimePoint killed_at = world.now();
-    // Silence, an election or a stalled round, and the round itself once more.
-    const RoundRules rules = Swarm::rules();
-    const Duration limit = 2 * (rules.silence + rules.stall_timeout) + 3s;
-    require_within(world, limit, "recovery",
-                   [&] { return is_anybody_at(world, kKilledIn.next()); });
+    const auto loads_before = loads(world);
+    require_within(world, longest_recovery(), "recovery",
+                   [&] { return world.are_all_at(round->next()); });
     const Duration took = world.now() - killed_at;
     require_all_at(world, StepIndex{kSteps}, 120s);
     require_equal_to_one_machine(world);
+    REQUIRE(loads(world) == loads_before);
+    require_all_counted(world, id, *round);
     return took;
 }
 
