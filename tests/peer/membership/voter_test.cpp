@@ -127,6 +127,8 @@ TEST_CASE("a promise never to vote again holds against every term", "[membership
     Voter voter{config, self};
     REQUIRE_FALSE(voter.promise({.number = kLastTerm, .coordinator = other.public_key()}).granted);
     REQUIRE(voter.promise({.number = kLastTerm, .coordinator = self.public_key()}).granted);
+    // It says so, or others would wait for its vote.
+    REQUIRE_FALSE(voter.may_vote());
     const auto record = record_after(voter.head(), 1, {self.public_key()});
     REQUIRE_FALSE(voter.promise(term_of(1'000, self)).granted);
     REQUIRE_FALSE(voter.accept(kStart, term_of(1'000, self), record));
