@@ -33,7 +33,8 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key)
           Random{config_.random_seed}.split(1)),
       upload_(config_.upload_bytes_per_second),
       download_(config_.download_bytes_per_second) {
-    DEDLOC_CHECK(config_.rules.elements >= 1, "a model has parameters");
+    const auto fault = fault_of(config_.rules);
+    DEDLOC_CHECK(!fault, "the rules of a run are sound", fault.value_or(""));
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
     donor_.begin(head().generation, voter_.first_step());
     if (config_.last_record) donor_.decided(*config_.last_record);
@@ -98,6 +99,7 @@ void Peer::Core::on(const event::FrameWritten& event) {
     const auto written = links_.written(event);
     upload_.carried(now_, written.bytes);
     if (written.peer) pump_to(*written.peer);
+    pump_released();
 }
 void Peer::Core::on(const event::FrameReceived& event) {
     const auto message = links_.receive(now_, event, out_.actions);
@@ -175,7 +177,11 @@ void Peer::Core::on(const event::LeaveRequested&) {
     // In a round it may finish its sends; else there is nothing to wait for.
     const bool has_sends = member_.is_in_round() && member_.plan() != nullptr;
     leave_at_ = has_sends ? now_ + config_.rules.leave_limit : now_;
-    if (!has_sends) member_.outdated(out_);
+    if (has_sends) {
+        member_.release_all();
+    } else {
+        member_.outdated(out_);
+    }
     catch_up_.reset();
 }
 void Peer::Core::on(const event::ReturnRequested&) {
@@ -328,22 +334,31 @@ void Peer::Core::pump() {
     if (member_.take_has_more()) has_bulk_ = true;
     if (!std::exchange(has_bulk_, false)) return;
     for (const auto& [peer, known] : links_.known()) pump_to(peer);
+    pump_released();
+}
+
+/// What one peer gets may free another.
+void Peer::Core::pump_released() {
+    for (auto peers = member_.take_released(); !peers.empty(); peers = member_.take_released()) {
+        for (const PeerKey& peer : peers) pump_to(peer);
+    }
 }
 
 void Peer::Core::pump_to(const PeerKey& peer) {
     const auto seal = [this](StepIndex step, wire::Body body) {
         return links_.seal(step, std::move(body));
     };
-    while (links_.has_room(peer)) {
-        // A round's data first: donating never delays a round.
-        SharedBytes frame = member_.next_frame(peer, seal);
-        if (frame == nullptr) {
-            auto leaf = donor_.next(now_, peer);
-            if (!leaf) return;
-            frame = links_.seal(head().step, *std::move(leaf));
-        } else {
-            upload_.begin(now_);
-        }
+    // A round's data first: donating never delays a round.
+    while (member_.has_next(peer)) {
+        if (!links_.has_room(peer, member_.window_bytes())) return;
+        const SharedBytes frame = member_.next_frame(now_, peer, seal);
+        if (frame == nullptr || !links_.send_sealed(peer, frame, out_.actions)) return;
+        upload_.begin(now_);
+    }
+    while (links_.has_room(peer, config_.rules.window_bytes)) {
+        auto leaf = donor_.next(now_, peer);
+        if (!leaf) return;
+        const SharedBytes frame = links_.seal(head().step, *std::move(leaf));
         if (!links_.send_sealed(peer, frame, out_.actions)) return;
     }
 }

@@ -61,6 +61,7 @@ class Peer::Core {
     void apply_fetched();
     void pump();
     void pump_to(const PeerKey& peer);
+    void pump_released();
     void measure();
     void leave_when_done();
     void beat();

@@ -273,8 +273,10 @@ void Peer::Core::decide(const Decision& decision) {
     member_.decided(decision.record, decision.certificate, out_);
     donor_.keep(decision.record, decision.certificate, average);
     if (config_.role == Role::kBackbone) settlement_.decided(now_, decision.record, out_);
-    upload_.end(now_);
-    download_.end(now_);
+    if (config_.measures_bandwidth) {
+        upload_.end(now_);
+        download_.end(now_);
+    }
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
     head_changed();
 }

@@ -51,11 +51,15 @@ struct RoundRules {
     Duration backbone_absence = std::chrono::hours{1};
     /// What may be finished after event::LeaveRequested.
     Duration leave_limit = std::chrono::milliseconds{900};
-    /// Bulk queued at one link: enough to keep it busy, little enough to stay responsive.
+    /// Bulk queued at one link: enough to keep it busy, little enough to stay responsive. At least
+    /// the largest frame of bulk.
     std::uint64_t window_bytes = 768 * 1024;
     /// Averages kept for those who are a few rounds behind, in vectors.
     std::uint32_t kept_averages = 2;
 };
+
+/// What is wrong with the rules, as a sentence that names the field; nothing if they are sound.
+std::optional<std::string> fault_of(const RoundRules& rules);
 
 struct PeerConfig {
     RunId run;
@@ -67,6 +71,7 @@ struct PeerConfig {
     std::uint16_t listening_port = 0;             ///< 0: cannot be dialled
     std::uint64_t upload_bytes_per_second = 0;    ///< a first guess; 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< a first guess; 0: not known
+    bool measures_bandwidth = true;               ///< false: both are more than a guess
     RoundRules rules;
     std::uint64_t random_seed =
         0;  ///< for nonces and the choice of donors; unpredictable outside tests
@@ -86,7 +91,7 @@ struct PeerConfig {
 
 class Peer final {
   public:
-    /// Requires rules.elements ≥ 1 and scalars_of.
+    /// Requires rules without a fault and scalars_of (DEDLOC_CHECK).
     Peer(PeerConfig config, const KeyPair& key);
     ~Peer();
     Peer(const Peer&) = delete;

@@ -68,9 +68,9 @@ void Links::forget_queue(Link& link) {
     link.queue.clear();
 }
 
-bool Links::has_room(const PeerKey& peer) const {
+bool Links::has_room(const PeerKey& peer, std::uint64_t window) const {
     const Known* known = find(peer);
-    return known != nullptr && links_.at(known->link).queued_bytes < config_.rules.window_bytes;
+    return known != nullptr && links_.at(known->link).queued_bytes < window;
 }
 
 std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& event) {

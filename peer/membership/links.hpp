@@ -92,8 +92,8 @@ class Links {
         Bytes bytes;
     };
     Written written(const event::FrameWritten& event);
-    /// Less than the window waits to be sent to this peer.
-    bool has_room(const PeerKey& peer) const;
+    /// Less than so many bytes wait to be sent to this peer.
+    bool has_room(const PeerKey& peer, std::uint64_t window) const;
     /// Waiting to be sent, over all links.
     std::uint64_t queued_bytes() const { return queued_bytes_; }
 

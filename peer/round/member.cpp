@@ -11,6 +11,10 @@ namespace dedloc::round {
 namespace {
 
 constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
+/// In the queue of a link: so few that what is more urgent is soon on its way, and the link always
+/// has the next one.
+constexpr std::uint64_t kQueuedChunks = 4;
+constexpr std::uint64_t kLeastWindow = 64 * 1024;
 
 const wire::PlanMember* find(const wire::Plan& plan, const PeerKey& peer) {
     const auto it =
@@ -198,7 +202,15 @@ void Member::check_progress(Outbox& out) {
                          .average = config_.receives ? average_digest_ : Digest{}});
 }
 
+std::uint64_t Member::window_bytes() const {
+    const std::uint64_t most = config_.rules.window_bytes;
+    if (plan() == nullptr) return most;
+    const std::uint64_t chunks = kQueuedChunks * sizeof(float) * plan()->chunk_elements;
+    return std::min(most, std::max(kLeastWindow, chunks));
+}
+
 void Member::tick(TimePoint now, Outbox& out) {
+    if (now >= release_at()) release_all();
     if (phase_ != Phase::kReducing || now < stall_at_) return;
     stall_at_ = now + kBetweenComplaints;
     const auto is_late = [&](std::uint32_t member) {
@@ -219,8 +231,13 @@ void Member::tick(TimePoint now, Outbox& out) {
     out.send(term_.coordinator, step_, std::move(stalled));
 }
 
+/// Nothing has gone to those who are to get more first: they may be dead, so nobody waits longer.
+TimePoint Member::release_at() const {
+    return reduction_ && reduction_->holds_back() ? last_sent_ + config_.rules.heartbeat : kNever;
+}
+
 TimePoint Member::next_deadline() const {
-    return phase_ == Phase::kReducing ? stall_at_ : kNever;
+    return std::min(release_at(), phase_ == Phase::kReducing ? stall_at_ : kNever);
 }
 
 // --- the end of a round ------------------------------------------------------

@@ -89,12 +89,13 @@ class Member {
     void tick(TimePoint now, Outbox& out);
     TimePoint next_deadline() const;
 
-    /// The next chunk for this peer, signed by `seal`; nothing when there is none.
+    /// The next chunk for this peer, signed by `seal`; nothing when there is none yet.
     template <class Seal>
-    SharedBytes next_frame(const PeerKey& to, Seal&& seal) {
+    SharedBytes next_frame(TimePoint now, const PeerKey& to, Seal&& seal) {
         if (!reduction_) return nullptr;
         const auto due = reduction_->next(to);
         if (!due) return nullptr;
+        last_sent_ = now;
         if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
         // Averages go to everybody: signed once.
         const std::pair name{reduction_->mix(), due->chunk};
@@ -103,6 +104,19 @@ class Member {
         if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
         return sealed_.emplace(name, seal(step_, reduction_->body(*due))).first->second;
     }
+    /// Chunks are left to be sent to this peer.
+    bool has_next(const PeerKey& to) const { return reduction_ && reduction_->has_next(to); }
+    /// Who has become due for its next chunk because others got theirs.
+    std::vector<PeerKey> take_released() {
+        return reduction_ ? reduction_->take_released() : std::vector<PeerKey>{};
+    }
+    /// Nothing is held back any more in this round.
+    void release_all() {
+        if (reduction_) reduction_->release_all();
+        has_more_ = true;
+    }
+    /// How many bytes of chunks may wait in the queue of a link.
+    std::uint64_t window_bytes() const;
     /// Something is left to be sent in this round.
     bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
     /// True once after there was more to send than before.
@@ -135,6 +149,7 @@ class Member {
     void forget_round();
     void join(Outbox& out);
     void check_progress(Outbox& out);
+    TimePoint release_at() const;
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -164,6 +179,7 @@ class Member {
     std::optional<CommitRecord> proposal_;
     std::map<PeerKey, TimePoint> last_chunk_;
     TimePoint stall_at_ = kNever;
+    TimePoint last_sent_{};  ///< a chunk
     bool has_more_ = false;
     std::map<std::pair<std::uint64_t, std::uint32_t>, SharedBytes> sealed_;
 };

@@ -93,13 +93,33 @@ void Reduction::forget_sums() {
 }
 
 void Reduction::schedule_scatter() {
-    scatter_due_.clear();
+    scatter_.clear();
+    held_.clear();
+    scatter_chunks_ = scattered_ = 0;
+    is_paced_ = true;
     if (own_.samples == Samples{0}) return;
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         const PeerKey& reducer = plan_->members[owner_[c]].peer;
         if (is_mine(c) || scattered_to_[c] == reducer) continue;
-        scatter_due_[reducer].push_back(c);
+        Scatter& scatter = scatter_[reducer];
+        scatter.due.push_back(c);
+        ++scatter.chunks;
+        scatter.member = owner_[c];
+        ++scatter_chunks_;
     }
+}
+
+/// How many chunks must have been scattered before this reducer gets its next one: its part of them
+/// all, but for a chunk to everybody. Small parts take turns, for each sender in another order.
+/// Somebody is always due: releases are less than a chunk of each reducer above the mean, and that
+/// is what they are lowered by.
+std::uint64_t Reduction::release_of(const Scatter& scatter) const {
+    const std::uint64_t members = plan_->members.size();
+    const std::uint64_t turn = (scatter.member + members - own_index_) % members;
+    const std::uint64_t given = scatter.chunks - scatter.due.size();
+    const std::uint64_t part =
+        (given * members + turn) * scatter_chunks_ / (scatter.chunks * members);
+    return part - std::min<std::uint64_t>(part, scatter_.size());
 }
 
 std::uint64_t Reduction::size_of(std::uint32_t chunk) const {
@@ -114,7 +134,8 @@ std::span<const float> Reduction::own_slice(std::uint32_t chunk) const {
 
 bool Reduction::has_next(const PeerKey& to) const {
     if (!plan_) return false;
-    if (const auto due = scatter_due_.find(to); due != scatter_due_.end() && !due->second.empty()) {
+    if (const auto scatter = scatter_.find(to);
+        scatter != scatter_.end() && !scatter->second.due.empty()) {
         return true;
     }
     const auto given = gathered_.find(to);
@@ -130,11 +151,26 @@ std::optional<Due> Reduction::next(const PeerKey& to) {
         std::size_t& given = gathered_[to];
         if (given < reduced_.size()) return Due{wire::Phase::kGather, reduced_[given++]};
     }
-    auto& due = scatter_due_.at(to);
-    const std::uint32_t chunk = due.front();
-    due.pop_front();
+    Scatter& scatter = scatter_.at(to);
+    const std::uint64_t release = release_of(scatter);
+    if (is_paced_ && release > scattered_) {
+        held_.emplace(release, to);
+        return {};
+    }
+    const std::uint32_t chunk = scatter.due.front();
+    scatter.due.pop_front();
     scattered_to_[chunk] = to;
+    ++scattered_;
     return Due{wire::Phase::kScatter, chunk};
+}
+
+std::vector<PeerKey> Reduction::take_released() {
+    std::vector<PeerKey> released;
+    while (!held_.empty() && (!is_paced_ || held_.begin()->first <= scattered_)) {
+        released.push_back(held_.begin()->second);
+        held_.erase(held_.begin());
+    }
+    return released;
 }
 
 wire::Chunk Reduction::body(const Due& due) const {

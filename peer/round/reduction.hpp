@@ -7,6 +7,10 @@
 //           by the mix of its contributors (wire::mix_of). So a plan can be amended and nothing
 //           that has arrived and is still wanted is sent again: moving a lost reducer's chunks
 //           keeps all others; leaving a contributor out keeps what was scattered, and sums it anew.
+// Pace      a contribution goes to all its reducers in proportion: links share an uplink equally,
+//           and one with a large part would be left with most of it when the small parts are done.
+//           Chunks become whole in the same order everywhere, so averages come while it is still
+//           scattered.
 // Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
 //           the chunks reduced here, and chunks ahead of their plan (at most
 //           2 N elements a sender, the newest)
@@ -17,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -46,8 +51,14 @@ class Reduction {
     /// What was under way to this peer is lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
 
-    /// The next chunk that `to` should get: averages before contributions.
+    /// The next chunk that `to` should get: averages before contributions. Nothing also while its
+    /// part of the contribution is so far ahead of the others' that it is held back.
     std::optional<Due> next(const PeerKey& to);
+    /// Who is held back no more, once each.
+    std::vector<PeerKey> take_released();
+    bool holds_back() const { return !held_.empty(); }
+    /// Nobody is held back any more until the next plan.
+    void release_all() { is_paced_ = false; }
     bool has_next(const PeerKey& to) const;
     wire::Chunk body(const Due& due) const;
 
@@ -80,6 +91,8 @@ class Reduction {
     void forget_sums();
     void assign(const wire::Plan& plan);
     void schedule_scatter();
+    struct Scatter;
+    std::uint64_t release_of(const Scatter& scatter) const;
     void replay_early();
     bool place_slice(const PeerKey& from, wire::Chunk& chunk);
     bool place_average(const wire::Chunk& chunk);
@@ -107,8 +120,18 @@ class Reduction {
 
     std::map<PeerKey, Kept> kept_;
     std::vector<PeerKey> scattered_to_;  ///< by chunk of the own contribution
-    std::map<PeerKey, std::deque<std::uint32_t>> scatter_due_;  ///< by reducer
-    std::vector<bool> has_average_;                             ///< by chunk
+    /// What one reducer gets of the own contribution.
+    struct Scatter {
+        std::deque<std::uint32_t> due;
+        std::uint32_t member = 0;  ///< its index in the plan
+        std::uint64_t chunks = 0;  ///< with those that it was given
+    };
+    std::map<PeerKey, Scatter> scatter_;  ///< by reducer
+    std::uint64_t scatter_chunks_ = 0;    ///< to all of them
+    std::uint64_t scattered_ = 0;         ///< of these
+    bool is_paced_ = true;
+    std::set<std::pair<std::uint64_t, PeerKey>> held_;  ///< by the `scattered_` that frees them
+    std::vector<bool> has_average_;                     ///< by chunk
     std::vector<std::uint32_t> reduced_;       ///< to be given to all, in the order of becoming so
     std::vector<bool> is_offered_;             ///< by chunk: in `reduced_`
     std::map<PeerKey, std::size_t> gathered_;  ///< by receiver: how many of `reduced_` it was given

@@ -134,11 +134,18 @@ class Exchange {
             }
         }
         if (pairs.empty()) return false;
-        const auto& [from, to] = pairs[random_.below(pairs.size())];
-        const auto due = reductions_.at(from).next(to);
-        REQUIRE(due);
-        flying_.push_back({from, to, reductions_.at(from).body(*due)});
-        return true;
+        // Some may be held back, but never all.
+        while (!pairs.empty()) {
+            std::swap(pairs[random_.below(pairs.size())], pairs.back());
+            const auto [from, to] = pairs.back();
+            pairs.pop_back();
+            const auto due = reductions_.at(from).next(to);
+            if (!due) continue;
+            flying_.push_back({from, to, reductions_.at(from).body(*due)});
+            return true;
+        }
+        FAIL("everybody waits for somebody else");
+        return false;
     }
 
     bool land() {
@@ -253,4 +260,75 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     give([](auto& c) { c.phase = wire::Phase::kScatter; });
     exchange.finish();
     exchange.require_reference();
+}
+
+TEST_CASE("a contribution goes to all its reducers in proportion to their parts", "[averaging]") {
+    constexpr std::uint32_t kChunks = 400;
+    constexpr std::uint32_t kLarge = 340;
+    const std::uint64_t elements = kChunks * 16;
+    wire::Plan plan{.term = {.number = 1, .coordinator = key_of(0)},
+                    .attempt = 1,
+                    .elements = elements,
+                    .chunk_elements = 16,
+                    .scalars = {},
+                    .members = {},
+                    .ranges = {},
+                    .reducers = {}};
+    std::vector<std::uint32_t> parts{10, kLarge, 10, 10, 10, 10, 10};
+    std::uint32_t next = 0;
+    for (std::uint32_t k = 0; k < parts.size(); ++k) {
+        plan.members.push_back({.peer = key_of(k),
+                                .samples = Samples{1},
+                                .loss_sum = 0,
+                                .freeze = 1,
+                                .receives = true});
+        plan.ranges.push_back({PeerIndex{k}, next, next + parts[k]});
+        next += parts[k];
+    }
+    const Contribution own{.samples = Samples{1},
+                           .loss_sum = 0,
+                           .is_finite = true,
+                           .sum = std::make_shared<FloatVector>(elements, 1.0f)};
+    Reduction sender{elements, key_of(0)};
+    sender.follow(plan, own);
+
+    // Whoever asks gets what it may: nobody is more than a chunk to everybody ahead of its part.
+    std::vector<std::uint32_t> given(parts.size(), 0);
+    std::uint32_t all = 0;
+    const auto ask = [&](std::uint32_t k) {
+        const bool is_given = sender.next(key_of(k)).has_value();
+        given[k] += is_given ? 1 : 0;
+        all += is_given ? 1 : 0;
+        return is_given;
+    };
+    SECTION("the small ones as often as they like, the large one a chunk at a time") {
+        while (given[1] < kLarge) {
+            REQUIRE(ask(1));
+            for (std::uint32_t k = 2; k < parts.size(); ++k) {
+                while (ask(k)) {
+                }
+                if (given[k] == 0) continue;
+                CHECK((given[k] - 1) * (kChunks - parts[0]) <= (all + parts.size()) * parts[k]);
+            }
+        }
+        for (std::uint32_t k = 2; k < parts.size(); ++k) CHECK(given[k] >= parts[k] - 1);
+    }
+    SECTION("who was held back is told when its turn has come") {
+        while (ask(2)) {
+        }
+        CHECK(sender.holds_back());
+        CHECK(sender.take_released().empty());
+        while (sender.take_released().empty()) REQUIRE(ask(1));
+        CHECK(ask(2));
+    }
+    SECTION("when the large one takes nothing, the others need not wait for ever") {
+        while (ask(2)) {
+        }
+        CHECK(given[2] < parts[2]);
+        sender.release_all();
+        CHECK(sender.take_released() == std::vector{key_of(2)});
+        while (ask(2)) {
+        }
+        CHECK(given[2] == parts[2]);
+    }
 }
