@@ -141,6 +141,7 @@ PeerConfig World::config_for(Id id, Memory memory) const {
             static_cast<std::uint64_t>(guess * connection.upload_bytes_per_second),
         .download_bytes_per_second =
             static_cast<std::uint64_t>(guess * connection.download_bytes_per_second),
+        .measures_bandwidth = host.profile.measures_bandwidth,
         .rules = options_.rules,
         .random_seed = Random{seed_}.split(2'000'000 + id).split(host.life).next(),
         .scalars_of = scalars_at,
@@ -219,7 +220,7 @@ void World::load_disk(Id id, Memory memory) {
         const auto& written = memory == Memory::kDisk ? checkpoints.back() : checkpoints.front();
         host.state_generation = written.generation;
         host.trainer->start_from(written.state);
-    } else if (host.role == Role::kBackbone) {
+    } else if (host.role == Role::kBackbone || host.profile.holds_first_state) {
         host.trainer->start_at_the_beginning();
     }
 }
@@ -322,14 +323,17 @@ void World::deliver(Id id, const Event& event) {
     handle(id, event);
     if (!host.is_alive) return;
     if (host.kill_point && host.kill_point->is_after_event()) return die_at_point(id);
-    host.peer->check_invariants();
+    if (options_.checks_invariants) host.peer->check_invariants();
     arm(id);
 }
 
 void World::handle(Id id, const Event& event) {
     Node& host = node(id);
     Actions actions;
-    host.peer->handle(host.clock.at(now()), event, actions);
+    const TimePoint shown = host.clock.at(now());
+    if (options_.observer != nullptr) options_.observer->handles(now(), id, event);
+    host.peer->handle(shown, event, actions);
+    if (options_.observer != nullptr) options_.observer->has_handled(now(), id, actions);
     for (std::size_t i = 0; i < actions.size(); ++i) {
         if (host.kill_point && host.kill_point->is_before(actions, i)) return die_at_point(id);
         trace_.action(now(), id, actions[i]);

@@ -25,6 +25,7 @@
 #include "peer/simulation/clock.hpp"
 #include "peer/simulation/kill_points.hpp"
 #include "peer/simulation/network.hpp"
+#include "peer/simulation/observer.hpp"
 #include "peer/simulation/problem.hpp"
 #include "peer/simulation/trace.hpp"
 #include "peer/simulation/virtual_trainer.hpp"
@@ -41,6 +42,8 @@ struct Profile {
     std::int64_t drift_ppm = 0;          ///< the clock gains so many µs a second
     std::uint64_t checkpoint_every = 1;  ///< steps between checkpoints on its disk
     bool guesses_bandwidth = true;       ///< tells the peer its own bandwidths as a first guess
+    bool measures_bandwidth = true;      ///< false: the peer keeps to the first guess
+    bool holds_first_state = false;      ///< need not fetch the state that the run begins with
 
     static Profile with_mbit(double upload, double download);
     static Profile home();    ///< 100 down, 20 up, in Mbit/s
@@ -72,6 +75,8 @@ struct WorldOptions {
     bool auto_sign = true;          ///< the project signs generations that are wanted
     bool computes_averages = true;  ///< checks averages; false saves time in large worlds
     bool checks_bytes_queued = true;
+    bool checks_invariants = true;  ///< of every peer after every event: O(its links)
+    Observer* observer = nullptr;   ///< outlives the world
     Duration directory_interval = std::chrono::seconds{1};
     bool keeps_whole_trace = false;
     std::string replay;  ///< how to see it again, for the message of a failure

@@ -78,6 +78,7 @@ void put_simulated(Writer& json, const Report::Simulated& simulated) {
     json.Key("simulated");
     json.StartObject();
     put(json, "optimum_seconds", seconds_of(simulated.played.plan.optimum));
+    put(json, "planned_seconds", seconds_of(round.planned));
     put(json, "moved_seconds", seconds_of(round.moved));
     put(json, "committed_seconds", seconds_of(round.committed));
     put(json, "equal_shares_seconds", seconds_of(simulated.equal.forecast.transfer));

@@ -139,7 +139,7 @@ void print_simulated(Text out, const Report::Simulated& simulated) {
         "frames and {:.4g} s of latency:\n",
         seconds_of(played.request.latency));
     line("T* of these members", best);
-    line("simulated, until the last byte has arrived", seconds_of(round.moved));
+    line("simulated, until all have the average", seconds_of(round.moved));
     line("simulated, until all have taken the step", seconds_of(round.committed));
     line("equal shares, by the model", seconds_of(simulated.equal.forecast.transfer));
     line("a parameter server, by the model", seconds_of(simulated.server.forecast.transfer));

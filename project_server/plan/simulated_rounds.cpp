@@ -5,6 +5,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/simulation/world.hpp"
+#include "project_server/plan/round_watch.hpp"
 
 namespace dedloc::plan {
 namespace {
@@ -15,7 +16,9 @@ using planning::PlanRequest;
 using simulation::Profile;
 using simulation::World;
 
-constexpr std::uint64_t kMostElements = 1'000'000;
+/// Chunks as fine as those of the real vector, or nearly; a host holds some six vectors.
+constexpr std::uint64_t kMostElements = 4'000'000;
+constexpr std::uint64_t kMostElementsOfAll = 100'000'000;
 constexpr std::uint64_t kElementBytes = 4;
 constexpr std::uint64_t kMicroBatch = 8;
 constexpr std::uint64_t kMicroBatches = 4;  ///< of every trainer until the target is reached
@@ -51,7 +54,9 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
     const planning::VectorSize size = planning::size_of(fleet);
     const std::uint64_t elements =
         std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
-    const std::uint64_t scale = (elements + kMostElements - 1) / kMostElements;
+    const std::uint64_t most =
+        std::min(kMostElements, kMostElementsOfAll / (fleet.members.size() + 1));
+    const std::uint64_t scale = (elements + most - 1) / most;
     for (std::size_t k = 0; k < links.size(); ++k) {
         Member& member = request.members[k];
         member.upload = scaled(links[k].upload, scale);
@@ -80,6 +85,9 @@ Profile profile_of(const Member& member, Duration latency) {
                           .is_outbound_only = !member.is_reachable};
     profile.micro_batch = kMicroBatch;
     profile.receives = member.receives;
+    profile.measures_bandwidth = false;  // what is played is the plan that is printed
+    profile.holds_first_state = true;
+    profile.checkpoint_every = 0;  // none
     return profile;
 }
 
@@ -91,16 +99,15 @@ simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t
     options.rules.last_step = StepIndex{rounds + 1'000};
     options.computes_averages = false;
     options.checks_bytes_queued = false;
+    options.checks_invariants = false;
     return options;
 }
 
 /// Times the rounds of a world from outside.
 class Stopwatch {
   public:
-    Stopwatch(World& world, const PlanRequest& request, const planning::SharePlan& plan)
-        : world_(world), request_(request) {
-        for (const auto& load : plan.forecast.loads) bulk_ += load.received.value();
-    }
+    Stopwatch(World& world, RoundWatch& watch, const PlanRequest& request)
+        : world_(world), watch_(watch), request_(request) {}
 
     /// Until the first round with everybody is over.
     bool warm_up() {
@@ -110,19 +117,15 @@ class Stopwatch {
     }
 
     std::optional<SimulatedRound> next_round() {
-        const StepIndex next = world_.step(0).next();
+        const StepIndex step = world_.step(0);
+        watch_.begin(step);
         if (!world_.run_until([&] { return is_everybody_frozen(); }, kLongestWait)) return {};
         const TimePoint begin = world_.now();
-        const std::uint64_t before = received();
-        std::optional<TimePoint> moved;
-        const bool is_done = world_.run_until(
-            [&] {
-                if (!moved && received() - before >= bulk_) moved = world_.now();
-                return world_.are_all_at(next);
-            },
-            kLongestWait);
-        if (!is_done) return {};
-        return SimulatedRound{.moved = moved.value_or(world_.now()) - begin,
+        const bool is_done =
+            world_.run_until([&] { return world_.are_all_at(step.next()); }, kLongestWait);
+        if (!is_done || !watch_.whole_at()) return {};
+        return SimulatedRound{.planned = *watch_.planned_at() - begin,
+                              .moved = *watch_.whole_at() - begin,
                               .committed = world_.now() - begin};
     }
 
@@ -144,17 +147,10 @@ class Stopwatch {
         return holds_of_trainers(
             [&](std::uint32_t k) { return !world_.trainer(k).is_computing(); });
     }
-    std::uint64_t received() const {
-        std::uint64_t bytes = 0;
-        for (std::uint32_t k = 0; k < request_.members.size(); ++k) {
-            bytes += world_.traffic(k).bytes_received;
-        }
-        return bytes;
-    }
 
     World& world_;
+    RoundWatch& watch_;
     const PlanRequest& request_;
-    std::uint64_t bulk_ = 0;
 };
 
 }  // namespace
@@ -164,7 +160,13 @@ SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOption
     const PlanRequest& request = result.request;
     DEDLOC_CHECK(planning::traffic_of(request).contributors > 0, "a round of nothing");
     result.plan = planning::plan_shares(request).value();
-    World world{options.seed, world_options(request, options.rounds)};
+    const World* players = nullptr;
+    RoundWatch watch{request.members.size(),
+                     [&](const PeerKey& peer) { return players->find(peer); }};
+    auto world_of = world_options(request, options.rounds);
+    world_of.observer = &watch;
+    World world{options.seed, world_of};
+    players = &world;
     for (std::size_t k = 0; k < request.members.size(); ++k) {
         const Member& member = request.members[k];
         const Profile profile = profile_of(member, options.latency);
@@ -176,7 +178,7 @@ SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOption
             world.add_aggregator(profile);
         }
     }
-    Stopwatch stopwatch{world, request, result.plan};
+    Stopwatch stopwatch{world, watch, request};
     if (!stopwatch.warm_up()) return result;
     while (result.rounds.size() < options.rounds) {
         const auto round = stopwatch.next_round();

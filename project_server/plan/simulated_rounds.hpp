@@ -15,8 +15,10 @@ struct SimulationOptions {
     Duration latency = std::chrono::milliseconds{20};  ///< of a message between two members
 };
 
+/// From the last contribution's freeze …
 struct SimulatedRound {
-    Duration moved{0};      ///< from the last contribution's freeze until the last byte has arrived
+    Duration planned{0};    ///< … until the plan is sent,
+    Duration moved{0};      ///< … until every receiver has the whole average,
     Duration committed{0};  ///< … until all members hold the next state
 };
 
@@ -28,9 +30,10 @@ struct SimulatedRounds {
 };
 
 /// Plays rounds of the fleet over fp32 frames: the vector has as many elements as make the larger
-/// of the encodings. Vector and bandwidths are scaled down together, so that times stay and a
-/// simulated host needs some 40 MB at most. A swarm has a backbone: the first aggregator that can
-/// be dialled, else one more member with the link of the fastest. It receives averages.
+/// of the encodings. Vector and bandwidths are scaled down together, so that times stay and all
+/// hosts need some 2.5 GB at most. A swarm has a backbone: the first aggregator that can be
+/// dialled, else one more member with the link of the fastest. It receives averages. Peers are told
+/// their bandwidths and do not measure them: the plan they follow is the one in the result.
 ///
 /// Requires  somebody contributes (DEDLOC_CHECK)
 SimulatedRounds simulate_rounds(const planning::PlanRequest& fleet,
