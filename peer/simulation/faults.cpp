@@ -151,8 +151,11 @@ void Faults::kill_at_point() {
     if (!world_.is_alive(id)) return;
     const Point point = all_points()[random_.below(kPointCount)];
     world_.kill(id, point, world_.step(id));
-    // Whether the point is reached or not: dead hosts are looked after.
-    world_.after(mix_.longest_absence, [this, id] { bring_back(id); });
+    // Whether the point is reached or not: dead hosts are looked after, and nobody dies later.
+    world_.after(mix_.longest_absence, [this, id] {
+        world_.spare(id);
+        bring_back(id);
+    });
 }
 
 void Faults::hang() {

@@ -105,6 +105,7 @@ class World final : private NetworkSink {
     void restart(Id id, Memory memory = Memory::kDisk) { start(id, memory); }
     /// Dies at a point of the round of `step`.
     void kill(Id id, Point point, StepIndex step, Exit exit = Exit::kFlushed);
+    void spare(Id id);  ///< takes kill() back, unless it has happened
     /// The round of the point, once it is reached.
     std::optional<StepIndex> killed_in(Id id) const;
     void hang(Id id);  ///< neither reads nor writes nor closes …

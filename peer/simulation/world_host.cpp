@@ -167,6 +167,10 @@ void World::kill(Id id, Point point, StepIndex step, Exit exit) {
     node(id).kill_exit = exit;
 }
 
+void World::spare(Id id) {
+    if (!node(id).was_killed) node(id).kill_point.reset();
+}
+
 std::optional<StepIndex> World::killed_in(Id id) const {
     if (!node(id).was_killed) return std::nullopt;
     return node(id).kill_point->round();
