@@ -3,6 +3,9 @@
 
 #include <span>
 
+#include "kernels/arithmetic.hpp"
+#include "kernels/workers.hpp"
+
 namespace dedloc::kernels {
 
 struct Accumulated {
@@ -13,13 +16,18 @@ struct Accumulated {
 
 /// Adds a scaled gradient to a running sum.
 ///
-///     sum[i] = sum[i] + scale × gradient[i]          (product and sum rounded separately)
+///     sum[i] = sum[i] + scale × float(gradient[i])          (product and sum rounded separately)
 ///
-/// Shapes    sum N, gradient N; N = 0 does nothing
+/// Shapes    sum N ≤ 2³², gradient N; N = 0 does nothing
 /// Requires  scale finite, sum and gradient do not overlap     (aborts)
 /// Errors    none; a non-finite gradient is reported, not refused      Thread  any
-/// Cost      12 bytes an element
+/// Cost      12 bytes an element; 10 from fp16 and bf16
 /// Call it qualified: spans would also find std::accumulate.
-Accumulated accumulate(std::span<float> sum, std::span<const float> gradient, float scale);
+Accumulated accumulate(std::span<float> sum, std::span<const float> gradient, float scale,
+                       const Workers& workers = ThisThread{});
+Accumulated accumulate(std::span<float> sum, std::span<const Half> gradient, float scale,
+                       const Workers& workers = ThisThread{});
+Accumulated accumulate(std::span<float> sum, std::span<const Bfloat16> gradient, float scale,
+                       const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

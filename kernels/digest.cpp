@@ -44,13 +44,13 @@ DigestBytes leaf_digest(std::span<const std::byte> leaf) {
     return digest;
 }
 
-std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes) {
-    std::vector<DigestBytes> leaves;
-    leaves.reserve(static_cast<std::size_t>(leaf_count(bytes.size())));
-    for (std::size_t first = 0; first < bytes.size(); first += kLeafBytes) {
-        leaves.push_back(
-            leaf_digest(bytes.subspan(first, std::min(kLeafBytes, bytes.size() - first))));
-    }
+std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes, const Workers& workers) {
+    std::vector<DigestBytes> leaves(static_cast<std::size_t>(leaf_count(bytes.size())));
+    workers.run(leaves.size(), [&](std::size_t leaf) {
+        const std::size_t first = leaf * kLeafBytes;
+        leaves[leaf] =
+            leaf_digest(bytes.subspan(first, std::min(kLeafBytes, bytes.size() - first)));
+    });
     return leaves;
 }
 
@@ -76,8 +76,8 @@ DigestBytes root_digest(std::span<const DigestBytes> leaves, std::uint64_t total
     return digest;
 }
 
-DigestBytes tree_digest(std::span<const std::byte> bytes) {
-    return root_digest(leaf_digests(bytes), bytes.size());
+DigestBytes tree_digest(std::span<const std::byte> bytes, const Workers& workers) {
+    return root_digest(leaf_digests(bytes, workers), bytes.size());
 }
 
 }  // namespace dedloc::kernels

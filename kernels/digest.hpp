@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/workers.hpp"
+
 namespace dedloc::kernels {
 
 using DigestBytes = std::array<std::byte, 32>;
@@ -27,12 +29,13 @@ constexpr std::uint64_t leaf_count(std::uint64_t total_bytes) {
 DigestBytes leaf_digest(std::span<const std::byte> leaf);
 
 /// The digests of all leaves of an array, in order.
-std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes);
+std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes,
+                                      const Workers& workers = ThisThread{});
 
 /// Requires  leaves.size() = leaf_count(total_bytes)      (aborts)
 DigestBytes root_digest(std::span<const DigestBytes> leaves, std::uint64_t total_bytes);
 
 /// Root of the tree over `bytes`.
-DigestBytes tree_digest(std::span<const std::byte> bytes);
+DigestBytes tree_digest(std::span<const std::byte> bytes, const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

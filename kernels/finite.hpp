@@ -3,6 +3,8 @@
 
 #include <span>
 
+#include "kernels/workers.hpp"
+
 namespace dedloc::kernels {
 
 /// Whether no element is infinite or NaN.
@@ -11,6 +13,6 @@ namespace dedloc::kernels {
 /// Errors    none
 /// Thread    any
 /// Cost      4 bytes an element
-bool all_finite(std::span<const float> values);
+bool all_finite(std::span<const float> values, const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

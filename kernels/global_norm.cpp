@@ -10,29 +10,35 @@
 namespace dedloc::kernels {
 namespace {
 
-void add_squares(double* __restrict lanes, const float* __restrict values, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) lanes[i] += exact_square(values[i]);
-}
+struct AddSquares {
+    DEDLOC_LOOP void run(double* lanes, const float* values, std::size_t count) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) lanes[i] += exact_square(values[i]);
+    }
+};
+
+struct Scale {
+    DEDLOC_LOOP void run(float* values, std::size_t count, float factor) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) values[i] = factor * values[i];
+    }
+};
 
 }  // namespace
 
-double sum_of_squares(std::span<const float> values) {
+double sum_of_squares(std::span<const float> values, const Workers& workers) {
     DEDLOC_KERNEL_REQUIRE(values.size() <= kMostElements, "more elements than a reduction can take",
                           static_cast<double>(values.size()));
-    const ExactArithmetic exact;
-    TreeSum sum;
-    for_each_row(
-        values.size(),
-        [&](std::size_t first, std::size_t count) {
-            add_squares(sum.lanes(), values.data() + first, count);
-        },
-        [&] { sum.end_segment(); });
-    return sum.total();
+    return tree_sums<1>(values.size(), workers,
+                        [&](std::size_t first, std::size_t count, auto& lanes) {
+                            run_for<AddSquares>(workers.instruction_set(), lanes[0].sums.data(),
+                                                values.data() + first, count);
+                        })[0];
 }
 
-double global_norm(std::span<const float> values) {
+double global_norm(std::span<const float> values, const Workers& workers) {
     const ExactArithmetic exact;
-    return std::sqrt(sum_of_squares(values));
+    return std::sqrt(sum_of_squares(values, workers));
 }
 
 float clip_factor(double norm, float limit) {
@@ -44,11 +50,12 @@ float clip_factor(double norm, float limit) {
     return limit > 0 && norm > wide_limit ? static_cast<float>(wide_limit / norm) : 1.0f;
 }
 
-void clip(std::span<float> values, float factor) {
+void clip(std::span<float> values, float factor, const Workers& workers) {
     DEDLOC_KERNEL_REQUIRE(is_finite(factor), "a clip factor must be finite",
                           static_cast<double>(factor));
-    const ExactArithmetic exact;
-    for (float& value : values) value = factor * value;
+    for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
+        run_for<Scale>(workers.instruction_set(), values.data() + first, count, factor);
+    });
 }
 
 }  // namespace dedloc::kernels

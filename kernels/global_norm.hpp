@@ -3,16 +3,18 @@
 
 #include <span>
 
+#include "kernels/workers.hpp"
+
 namespace dedloc::kernels {
 
 /// Σ values[i]² in double, in the order of reduction.hpp. Squares are exact, and double cannot
 /// overflow here, so the result is finite exactly if every element is.
 ///
 /// Shapes    values N ≤ 2³²; 0 for N = 0      Thread  any      Cost  4 bytes an element
-double sum_of_squares(std::span<const float> values);
+double sum_of_squares(std::span<const float> values, const Workers& workers = ThisThread{});
 
 /// √ of the above: of a whole gradient, or of one tensor.
-double global_norm(std::span<const float> values);
+double global_norm(std::span<const float> values, const Workers& workers = ThisThread{});
 
 /// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`:
 ///
@@ -26,6 +28,6 @@ float clip_factor(double norm, float limit);
 /// values[i] ← factor × values[i]. LAMB multiplies in its own pass and does not need this.
 ///
 /// Requires  factor finite      (aborts)      Thread  any      Cost  8 bytes an element
-void clip(std::span<float> values, float factor);
+void clip(std::span<float> values, float factor, const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

@@ -9,27 +9,41 @@
 namespace dedloc::kernels {
 namespace {
 
-/// New moments of one row, and the squares of its parameters and directions.
-void moments_row(const float* __restrict p, float* __restrict m, float* __restrict v,
-                 const float* __restrict gradient, double* __restrict p_squares,
-                 double* __restrict u_squares, std::size_t count, const LambElementScalars s) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const float g = s.clip_factor * gradient[i];
-        const float next_m = lamb_first_moment(m[i], g, s);
-        const float next_v = lamb_second_moment(v[i], g, s);
-        m[i] = next_m;
-        v[i] = next_v;
-        p_squares[i] += exact_square(p[i]);
-        u_squares[i] += exact_square(lamb_direction(p[i], next_m, next_v, s));
-    }
+template <LambVariant kVariant>
+DEDLOC_LOOP float direction(float p, float m, float v, const LambElementScalars& s) {
+    return kVariant == LambVariant::kStepDebiased ? lamb_direction(p, m, v, s)
+                                                  : lamb_debiased_direction(p, m, v, s);
 }
 
-void step_all(float* __restrict p, const float* __restrict m, const float* __restrict v,
-              std::size_t count, const LambElementScalars s, float factor) {
-    for (std::size_t i = 0; i < count; ++i) {
-        p[i] = p[i] - factor * lamb_direction(p[i], m[i], v[i], s);
+/// New moments of one row, and the squares of its parameters and directions.
+template <LambVariant kVariant>
+struct MomentsRow {
+    DEDLOC_LOOP void run(const float* p, float* m, float* v, const float* gradient,
+                         double* p_squares, double* u_squares, std::size_t count,
+                         LambElementScalars s) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) {
+            const float g = s.clip_factor * gradient[i];
+            const float next_m = lamb_first_moment(m[i], g, s);
+            const float next_v = lamb_second_moment(v[i], g, s);
+            m[i] = next_m;
+            v[i] = next_v;
+            p_squares[i] += exact_square(p[i]);
+            u_squares[i] += exact_square(direction<kVariant>(p[i], next_m, next_v, s));
+        }
     }
-}
+};
+
+template <LambVariant kVariant>
+struct StepRow {
+    DEDLOC_LOOP void run(float* p, const float* m, const float* v, std::size_t count,
+                         LambElementScalars s, float factor) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) {
+            p[i] = p[i] - factor * direction<kVariant>(p[i], m[i], v[i], s);
+        }
+    }
+};
 
 void check_use(std::span<const float> p, std::span<const float> m, std::span<const float> v,
                std::span<const float> gradient, const LambScalars& scalars) {
@@ -48,40 +62,62 @@ void check_use(std::span<const float> p, std::span<const float> m, std::span<con
     DEDLOC_KERNEL_REQUIRE(is_finite(s.beta1) && is_finite(s.one_minus_beta1) &&
                               is_finite(s.beta2) && is_finite(s.one_minus_beta2) &&
                               is_finite(s.epsilon) && is_finite(s.weight_decay) &&
-                              is_finite(s.clip_factor) && std::isfinite(scalars.step_size) &&
+                              is_finite(s.clip_factor) && is_finite(s.first_correction) &&
+                              is_finite(s.second_correction) && std::isfinite(scalars.step_size) &&
                               std::isfinite(scalars.norm_limit),
                           "the scalars of an update must be finite");
     DEDLOC_KERNEL_REQUIRE(s.epsilon > 0, "epsilon must be positive",
                           static_cast<double>(s.epsilon));
+    DEDLOC_KERNEL_REQUIRE(s.first_correction > 0 && s.first_correction <= 1 &&
+                              s.second_correction > 0 && s.second_correction <= 1,
+                          "the corrections of an update lie between 0 and 1",
+                          static_cast<double>(s.first_correction),
+                          static_cast<double>(s.second_correction));
+    DEDLOC_KERNEL_REQUIRE(scalars.variant == LambVariant::kMomentsDebiased ||
+                              (s.first_correction == 1 && s.second_correction == 1),
+                          "only the variant that de-biases moments has corrections");
+}
+
+struct Tensor {
+    std::span<float> p, m, v;
+    std::span<const float> gradient;
+};
+
+template <LambVariant kVariant>
+double update(const Tensor& t, const LambScalars& scalars, const Workers& workers) {
+    const ExactArithmetic exact;
+    const InstructionSet set = workers.instruction_set();
+    const auto [p_squares, u_squares] =
+        tree_sums<2>(t.p.size(), workers, [&](std::size_t first, std::size_t count, auto& lanes) {
+            run_for<MomentsRow<kVariant>>(set, t.p.data() + first, t.m.data() + first,
+                                          t.v.data() + first, t.gradient.data() + first,
+                                          lanes[0].sums.data(), lanes[1].sums.data(), count,
+                                          scalars.element);
+        });
+    const double p_norm = std::sqrt(p_squares);
+    const double u_norm = std::sqrt(u_squares);
+    const double bounded = p_norm > scalars.norm_limit ? scalars.norm_limit : p_norm;
+    const bool is_plain = !scalars.adapts || bounded == 0 || u_norm == 0;
+    const double ratio = is_plain ? 1.0 : bounded / u_norm;
+    const auto factor = static_cast<float>(scalars.step_size * ratio);
+    for_each_segment(t.p.size(), workers, [&](std::size_t first, std::size_t count) {
+        run_for<StepRow<kVariant>>(set, t.p.data() + first, t.m.data() + first, t.v.data() + first,
+                                   count, scalars.element, factor);
+    });
+    return ratio;
 }
 
 }  // namespace
 
 double lamb(std::span<float> parameters, std::span<float> first_moment,
             std::span<float> second_moment, std::span<const float> gradient,
-            const LambScalars& scalars) {
+            const LambScalars& scalars, const Workers& workers) {
     check_use(parameters, first_moment, second_moment, gradient, scalars);
-    const ExactArithmetic exact;
-    TreeSum p_squares;
-    TreeSum u_squares;
-    for_each_row(
-        parameters.size(),
-        [&](std::size_t first, std::size_t count) {
-            moments_row(parameters.data() + first, first_moment.data() + first,
-                        second_moment.data() + first, gradient.data() + first, p_squares.lanes(),
-                        u_squares.lanes(), count, scalars.element);
-        },
-        [&] {
-            p_squares.end_segment();
-            u_squares.end_segment();
-        });
-    const double p_norm = std::sqrt(p_squares.total());
-    const double u_norm = std::sqrt(u_squares.total());
-    const double bounded = p_norm > scalars.norm_limit ? scalars.norm_limit : p_norm;
-    const double ratio = bounded == 0 || u_norm == 0 ? 1.0 : bounded / u_norm;
-    step_all(parameters.data(), first_moment.data(), second_moment.data(), parameters.size(),
-             scalars.element, static_cast<float>(scalars.step_size * ratio));
-    return ratio;
+    const Tensor tensor{
+        .p = parameters, .m = first_moment, .v = second_moment, .gradient = gradient};
+    return scalars.variant == LambVariant::kStepDebiased
+               ? update<LambVariant::kStepDebiased>(tensor, scalars, workers)
+               : update<LambVariant::kMomentsDebiased>(tensor, scalars, workers);
 }
 
 }  // namespace dedloc::kernels

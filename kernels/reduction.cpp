@@ -1,25 +1,13 @@
 #include "kernels/reduction.hpp"
 
 namespace dedloc::kernels {
-namespace {
 
-double fold(std::array<double, kLanes>& lanes) {
+double fold(Lanes& lanes) {
+    double* const sums = lanes.sums.data();
     for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
-        for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+        for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
     }
-    return lanes[0];
-}
-
-}  // namespace
-
-void TreeSum::end_segment() {
-    segments_[segment_ % kLanes] += fold(lanes_);
-    ++segment_;
-    lanes_.fill(0);
-}
-
-double TreeSum::total() {
-    return fold(segments_);
+    return sums[0];
 }
 
 }  // namespace dedloc::kernels

@@ -1,29 +1,64 @@
 #include "kernels/weighted_mean.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "kernels/check.hpp"
-#include "kernels/exact_arithmetic.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stream.hpp"
 
 namespace dedloc::kernels {
 namespace {
 
-/// 16 KiB of running sums stay in the first-level cache while the senders are added.
-constexpr std::size_t kBlock = 4096;
+/// 8 KiB of running sums stay in the first-level cache while the senders are added.
+constexpr std::size_t kBlock = 2048;
 
-void add_block(float* __restrict sum, const float* __restrict part, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) sum[i] += part[i];
+/// Adds kCount senders in their order; the first ones of all make the sum.
+template <std::size_t kCount, bool kIsFirst>
+struct AddSenders {
+    DEDLOC_LOOP void run(float* sum, std::array<const float*, kCount> parts, std::size_t count) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) {
+            float next = kIsFirst ? parts[0][i] : sum[i] + parts[0][i];
+            for (std::size_t k = 1; k < kCount; ++k) next += parts[k][i];
+            sum[i] = next;
+        }
+    }
+};
+
+struct Divide {
+    DEDLOC_LOOP void run(float* sum, std::size_t count, float samples) {
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) sum[i] /= samples;
+    }
+};
+
+using Parts = std::span<const std::span<const float>>;
+
+template <std::size_t kCount>
+void add_senders(InstructionSet set, float* sum, Parts parts, std::size_t sender, std::size_t first,
+                 std::size_t count) {
+    std::array<const float*, kCount> starts;
+    for (std::size_t k = 0; k < kCount; ++k) starts[k] = parts[sender + k].data() + first;
+    if (sender == 0) {
+        run_for<AddSenders<kCount, true>>(set, sum, starts, count);
+    } else {
+        run_for<AddSenders<kCount, false>>(set, sum, starts, count);
+    }
 }
 
-/// Four senders in one pass, still in their order: fewer trips to the running sums.
-void add_four_blocks(float* __restrict sum, const float* __restrict a, const float* __restrict b,
-                     const float* __restrict c, const float* __restrict d, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) sum[i] = (((sum[i] + a[i]) + b[i]) + c[i]) + d[i];
-}
-
-void divide_block(float* sum, std::size_t count, float samples) {
-    for (std::size_t i = 0; i < count; ++i) sum[i] /= samples;
+/// One block of the mean: up to eight senders in one pass, for fewer trips to the running sums.
+void mean_of_block(InstructionSet set, float* sum, Parts parts, std::size_t first,
+                   std::size_t count, float samples) {
+    std::size_t k = 0;
+    for (; k + 8 <= parts.size(); k += 8) add_senders<8>(set, sum, parts, k, first, count);
+    if (k + 4 <= parts.size()) {
+        add_senders<4>(set, sum, parts, k, first, count);
+        k += 4;
+    }
+    for (; k < parts.size(); ++k) add_senders<1>(set, sum, parts, k, first, count);
+    run_for<Divide>(set, sum, count, samples);
 }
 
 std::uint64_t checked_total(std::span<const std::span<const float>> parts,
@@ -50,22 +85,23 @@ std::uint64_t checked_total(std::span<const std::span<const float>> parts,
 }  // namespace
 
 void weighted_mean(std::span<const std::span<const float>> parts,
-                   std::span<const std::uint64_t> weights, std::span<float> out) {
+                   std::span<const std::uint64_t> weights, std::span<float> out,
+                   const Workers& workers) {
     const std::uint64_t total = checked_total(parts, weights, out);
-    const ExactArithmetic exact;
     const auto samples = static_cast<float>(total);
-    for (std::size_t first = 0; first < out.size(); first += kBlock) {
-        const std::size_t count = std::min(kBlock, out.size() - first);
-        float* const sum = out.data() + first;
-        std::copy_n(parts[0].data() + first, count, sum);
-        std::size_t k = 1;
-        for (; k + 4 <= parts.size(); k += 4) {
-            add_four_blocks(sum, parts[k].data() + first, parts[k + 1].data() + first,
-                            parts[k + 2].data() + first, parts[k + 3].data() + first, count);
+    const InstructionSet set = workers.instruction_set();
+    const bool is_streamed = out.size_bytes() >= kStreamedBytes;
+    for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {
+        alignas(64) std::array<float, kBlock> block;
+        for (std::size_t first = begin; first < begin + length; first += kBlock) {
+            const std::size_t count = std::min(kBlock, begin + length - first);
+            float* const place = out.data() + first;
+            float* const sum = is_streamed ? block.data() : place;
+            mean_of_block(set, sum, parts, first, count, samples);
+            if (is_streamed) stream_floats(place, sum, count);
         }
-        for (; k < parts.size(); ++k) add_block(sum, parts[k].data() + first, count);
-        divide_block(sum, count, samples);
-    }
+        if (is_streamed) stream_fence();
+    });
 }
 
 }  // namespace dedloc::kernels

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/workers.hpp"
+
 namespace dedloc::kernels {
 
 /// Mean over samples of one part (or one chunk of it), given every sender's sum over its own
@@ -24,6 +26,7 @@ namespace dedloc::kernels {
 /// Cost      4 (K + 1) bytes an element
 /// Source    DeDLOC's averaging of gradients; differs: fixed order (hivemind adds as parts arrive)
 void weighted_mean(std::span<const std::span<const float>> parts,
-                   std::span<const std::uint64_t> weights, std::span<float> out);
+                   std::span<const std::uint64_t> weights, std::span<float> out,
+                   const Workers& workers = ThisThread{});
 
 }  // namespace dedloc::kernels

@@ -27,6 +27,7 @@ const Names kBoincApp{"api/boinc_api.h", "boinc_api.h",     "app_ipc.h",
                       "filesys.h",       "error_numbers.h", "boinc/"};
 const Names kJson{"rapidjson/"};
 const Names kText{"fmt/"};
+const Names kNumbers{"kernels/", "sodium.h", "cuda_runtime.h", "cuda_fp16.h", "emmintrin.h"};
 
 const Bans kNoClock{
     {R"(\b(steady_clock|system_clock|high_resolution_clock|utc_clock)\b)",
@@ -38,7 +39,8 @@ const Bans kNoChance{
      "randomness comes from Random"}};
 const Bans kNoThreads{
     {R"(\bstd::(j?thread|\w*mutex|condition_variable\w*|async|future|promise|lock_guard)\b)",
-     "one thread owns each object, and adapters drive it"}};
+     "one thread owns each object, and adapters drive it"},
+    {R"(\bThreadWorkers\b)", "one thread owns each object, and adapters drive it"}};
 const Bans kNoAdapters{
     {R"(\b(nng_\w+|libtorrent\b|boinc_\w+|cuda[A-Z]\w+|torch::|at::|curl_\w+|mysql_\w+))",
      "adapters stay outside"}};
@@ -55,8 +57,8 @@ std::vector<Layer> make_layers() {
     const Bans pure = joined({kNoClock, kNoChance, kNoThreads, kNoAdapters});
     return {
         // Numbers: nothing of the repository, nothing that rounds differently elsewhere.
-        {"kernels/", joined({Names{"kernels/", "sodium.h", "cuda_runtime.h", "cuda_fp16.h"}}),
-         kNoThreadHeaders, joined({kNoClock, kNoChance, kNoThreads, kExact})},
+        {"kernels/", kNumbers, kNoThreadHeaders, joined({kNoClock, kNoChance, kNoThreads, kExact})},
+        {"kernels/thread_workers.", {"kernels/"}, {"random"}, joined({kNoClock, kNoChance})},
         // The ground floor. Its log is the one place that knows spdlog.
         {"peer/base/", joined({Names{"peer/base/", "sodium.h", "spdlog/"}, kText}),
          kNoThreadHeaders, pure},

@@ -129,6 +129,9 @@ TEST_CASE("the core may not name clocks, threads, chance or adapters", "[tidy]")
     CHECK(layers_object("kernels/lamb.cpp", "x = std::fma(a, b, c);"));
     CHECK(layers_object("kernels/lamb.cpp", "x = std::pow(a, b);"));
     CHECK_FALSE(layers_object("kernels/lamb.cpp", "x = std::sqrt(a);"));
+    CHECK(layers_object("kernels/lamb.cpp", "#include <thread>\n"));
+    CHECK(layers_object("peer/state/x.cpp", "const kernels::ThreadWorkers workers{2};"));
+    CHECK_FALSE(layers_object("kernels/thread_workers.cpp", "#include <thread>\n"));
     CHECK_FALSE(layers_object("peer/round/x.cpp", "operand(1); strand(2);"));
 }
 

@@ -1,117 +1,268 @@
-// Host kernels beside memcpy, measured in turn in the same run on one core. Prints, asserts
-// nothing.
+// Host kernels beside memcpy, on 1 and 2 threads: first verified against the baseline on one
+// thread, then measured in turn with memcpy on the same threads, so that a slow spell of the
+// machine hits both. Rates are bytes by processor time of a thread, which other programs disturb
+// less than the time that passes; the best of both is taken each. Prints; fails only if a kernel
+// gives other bytes.
 //
-//     kernels_bench [elements]        default: ALBERT-large's 17,847,474
+//     kernels_bench [elements...]     default: ALBERT-large's 17,847,474 and 67,108,864 (3 GiB)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/accumulate.hpp"
+#include "kernels/dequantize.hpp"
 #include "kernels/digest.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
+#include "kernels/quantize.hpp"
+#include "kernels/sgd.hpp"
+#include "kernels/thread_workers.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
-#include "peer/state/model_state.hpp"
 
 namespace {
 
 using namespace dedloc;
+using kernels::Workers;
 using Clock = std::chrono::steady_clock;
+using Floats = std::vector<float>;
+
+constexpr std::size_t kSenders = 8;
+constexpr int kRounds = 9;
+
+/// What the kernels read and write: 53 bytes an element.
+struct Arena {
+    explicit Arena(std::size_t elements)
+        : count(elements), half(elements), bfloat(elements), codes(elements) {
+        Random random{elements};
+        for (std::size_t k = 0; k < kSenders; ++k) parts.emplace_back(count);
+        for (Floats& part : parts) {
+            for (float& x : part) x = 1e-2f * static_cast<float>(random.uniform() - 0.5);
+        }
+        exponents.resize(kernels::int8_block_count(count));
+        reset();
+        verify(kernels::quantize(parts[0], half));
+        verify(kernels::quantize(parts[0], bfloat));
+        verify(kernels::quantize(parts[0], {codes, exponents}));
+    }
+
+    /// Equal outputs again, so that equal kernels give equal digests.
+    void reset() {
+        out.assign(count, 0.5f);
+        m.assign(count, 0.25f);
+        v.assign(count, 1e-4f);
+    }
+
+    kernels::DigestBytes digest() const {
+        const kernels::ThreadWorkers all{2};
+        const std::vector<kernels::DigestBytes> digests{
+            kernels::tree_digest(std::as_bytes(std::span{out}), all),
+            kernels::tree_digest(std::as_bytes(std::span{m}), all),
+            kernels::tree_digest(std::as_bytes(std::span{v}), all),
+            kernels::tree_digest(std::as_bytes(std::span{half}), all),
+            kernels::tree_digest(std::as_bytes(std::span{codes}), all)};
+        return kernels::tree_digest(std::as_bytes(std::span{digests}));
+    }
+
+    static void verify(bool is_right) {
+        if (is_right) return;
+        std::fprintf(stderr, "kernels_bench: a kernel gave something else than it must\n");
+        std::exit(1);
+    }
+
+    std::size_t count;
+    std::vector<Floats> parts;
+    Floats out, m, v;
+    std::vector<kernels::Half> half;
+    std::vector<kernels::Bfloat16> bfloat;
+    std::vector<std::int8_t> codes;
+    std::vector<std::uint8_t> exponents;
+};
 
 struct Line {
     const char* name;
     double bytes_an_element;
-    std::function<void()> run;
-    double best_seconds = 1e30;
+    const char* goal;  ///< of memcpy's byte rate
+    std::function<double(Arena&, const Workers&)> run;
+    double best_passed = 1e30;  ///< seconds on the clock
+    double best_busy = 1e30;    ///< seconds of processor time, by thread
 };
 
-FloatVector noise(std::uint64_t seed, std::size_t count, float scale) {
-    Random random{seed};
-    FloatVector values(count);
-    for (float& x : values) x = scale * static_cast<float>(random.uniform() - 0.5);
-    return values;
-}
-
-/// The fastest of several rounds; all lines in every round, so that a slow spell hits them alike.
-void measure(std::vector<Line>& lines) {
-    constexpr int kRounds = 7;
-    for (int round = 0; round < kRounds; ++round) {
-        for (Line& line : lines) {
-            const auto begin = Clock::now();
-            line.run();
-            const std::chrono::duration<double> took = Clock::now() - begin;
-            line.best_seconds = std::min(line.best_seconds, took.count());
-        }
-    }
-}
-
-kernels::LambScalars lamb_scalars_for_bench() {
+kernels::LambScalars lamb_scalars(kernels::LambVariant variant) {
+    const bool is_nvidia = variant == kernels::LambVariant::kMomentsDebiased;
     return {.element = {.beta1 = 0.9f,
                         .one_minus_beta1 = 0.1f,
                         .beta2 = 0.999f,
                         .one_minus_beta2 = 0.001f,
                         .epsilon = 1e-6f,
-                        .weight_decay = 0.01f},
+                        .weight_decay = 0.01f,
+                        .first_correction = is_nvidia ? 0.5f : 1.0f,
+                        .second_correction = is_nvidia ? 0.01f : 1.0f},
             .step_size = 1e-3,
-            .norm_limit = 10'000};
+            .norm_limit = 10'000,
+            .variant = variant};
+}
+
+/// As the kernels do it: a segment at a time, shared among the threads.
+void copy(Arena& a, const Workers& workers) {
+    constexpr std::size_t kPiece = std::size_t{16} << 20;
+    const std::size_t bytes = 4 * a.count;
+    auto* const to = reinterpret_cast<std::byte*>(a.out.data());
+    const auto* const from = reinterpret_cast<const std::byte*>(a.parts[0].data());
+    workers.run((bytes + kPiece - 1) / kPiece, [&](std::size_t piece) {
+        const std::size_t first = piece * kPiece;
+        std::memcpy(to + first, from + first, std::min(kPiece, bytes - first));
+    });
+}
+
+double mean(Arena& a, const Workers& workers) {
+    const std::vector<std::span<const float>> views(a.parts.begin(), a.parts.end());
+    kernels::weighted_mean(views, std::vector<std::uint64_t>(kSenders, 32), a.out, workers);
+    return 0;
+}
+
+double truth(bool is_right) {
+    Arena::verify(is_right);
+    return 1;
+}
+
+std::vector<Line> all_lines() {
+    using A = Arena;
+    using W = Workers;
+    using kernels::LambVariant;
+    const auto lamb = [](LambVariant variant) {
+        return [scalars = lamb_scalars(variant)](A& a, const W& w) {
+            return kernels::lamb(a.out, a.m, a.v, a.parts[3], scalars, w);
+        };
+    };
+    const kernels::SgdScalars sgd{.element = {.learning_rate = 1e-3f, .momentum = 0.9f},
+                                  .trust = 1e-3};
+    return {
+        {"memcpy", 8, "", [](A& a, const W& w) { return copy(a, w), 0; }},
+        {"accumulate fp32", 12, "80",
+         [](A& a, const W& w) {
+             return kernels::accumulate(a.out, a.parts[1], 0.5f, w).sum_of_squares;
+         }},
+        {"accumulate fp16", 10, "80",
+         [](A& a, const W& w) {
+             return kernels::accumulate(a.out, std::as_const(a.half), 0.5f, w).sum_of_squares;
+         }},
+        {"accumulate bf16", 10, "80",
+         [](A& a, const W& w) {
+             return kernels::accumulate(a.out, std::as_const(a.bfloat), 0.5f, w).sum_of_squares;
+         }},
+        {"weighted_mean K=8", 4 * (kSenders + 1), "80", mean},
+        {"dequantize fp16", 6, "80",
+         [](A& a, const W& w) { return truth(kernels::dequantize(a.half, a.out, w)); }},
+        {"dequantize bf16", 6, "80",
+         [](A& a, const W& w) { return truth(kernels::dequantize(a.bfloat, a.out, w)); }},
+        {"dequantize int8", 5.016, "80",
+         [](A& a, const W& w) {
+             return truth(kernels::dequantize({a.codes, a.exponents}, a.out, w));
+         }},
+        {"quantize fp16", 6, "60",
+         [](A& a, const W& w) { return truth(kernels::quantize(a.parts[0], a.half, w)); }},
+        {"quantize bf16", 6, "60",
+         [](A& a, const W& w) { return truth(kernels::quantize(a.parts[0], a.bfloat, w)); }},
+        {"quantize int8", 5.016, "60",
+         [](A& a, const W& w) {
+             return truth(kernels::quantize(a.parts[0], {a.codes, a.exponents}, w));
+         }},
+        {"int8 with feedback", 13.016, "60",
+         [](A& a, const W& w) {
+             return truth(
+                 kernels::quantize_with_feedback(a.parts[0], a.m, {a.codes, a.exponents}, w));
+         }},
+        {"lamb A", 40, "60", lamb(LambVariant::kStepDebiased)},
+        {"lamb B", 40, "60", lamb(LambVariant::kMomentsDebiased)},
+        {"sgd with LARC", 28, "",
+         [sgd](A& a, const W& w) { return double{kernels::sgd(a.out, a.m, a.parts[3], sgd, w)}; }},
+        {"global_norm", 4, "",
+         [](A& a, const W& w) { return kernels::global_norm(a.parts[2], w); }},
+        {"clip", 8, "", [](A& a, const W& w) { return kernels::clip(a.out, 0.99f, w), 0; }},
+        {"all_finite", 4, "",
+         [](A& a, const W& w) { return truth(kernels::all_finite(a.parts[3], w)); }},
+        {"tree_digest", 4, "",
+         [](A& a, const W& w) {
+             const auto root = kernels::tree_digest(std::as_bytes(std::span{a.parts[5]}), w);
+             return static_cast<double>(std::to_integer<int>(root[0]));
+         }},
+    };
+}
+
+/// The same bytes as the baseline gives on one thread.
+void verify(Arena& arena, const std::vector<Line>& lines, const Workers& workers) {
+    const kernels::ThisThread plain{kernels::InstructionSet::kBaseline};
+    for (const Line& line : lines) {
+        arena.reset();
+        const double expected = line.run(arena, plain);
+        const kernels::DigestBytes digest = arena.digest();
+        arena.reset();
+        Arena::verify(line.run(arena, workers) == expected && arena.digest() == digest);
+    }
+}
+
+/// Runs it once more and keeps the best times.
+void time_once(Line& line, Arena& arena, const Workers& workers, std::size_t threads) {
+    const auto begin = Clock::now();
+    const std::clock_t begin_busy = std::clock();
+    line.run(arena, workers);
+    const double busy = static_cast<double>(std::clock() - begin_busy) / CLOCKS_PER_SEC;
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    line.best_passed = std::min(line.best_passed, passed.count());
+    line.best_busy = std::min(line.best_busy, busy / static_cast<double>(threads));
+}
+
+void measure(std::size_t count, std::size_t threads) {
+    const kernels::ThreadWorkers workers{threads};
+    std::vector<Line> lines = all_lines();
+    {
+        Arena sample{std::min<std::size_t>(count, 1'000'003)};
+        verify(sample, lines, workers);
+    }
+    Arena arena{count};
+    for (int round = 0; round < kRounds; ++round) {
+        for (Line& line : lines) {
+            time_once(lines[0], arena, workers, threads);
+            time_once(line, arena, workers, threads);
+        }
+    }
+    const double copied = 8 * static_cast<double>(count) / lines[0].best_busy;
+    std::printf("\n%zu elements, %zu thread(s), %s, verified, best of %d\n", count, threads,
+                name_of(workers.instruction_set()), kRounds);
+    std::printf("%-20s %8s %10s %8s %8s %6s\n", "kernel", "B/elem", "ms", "GB/s", "/memcpy",
+                "goal");
+    for (const Line& line : lines) {
+        const double rate = line.bytes_an_element * static_cast<double>(count) / line.best_busy;
+        std::printf("%-20s %8.0f %10.2f %8.2f %7.0f%% %6s\n", line.name, line.bytes_an_element,
+                    line.best_passed * 1e3, rate / 1e9, 100 * rate / copied, line.goal);
+    }
+    std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::size_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 17'847'474;
-    if (count == 0) {
-        std::fprintf(stderr, "usage: kernels_bench [elements]\n");
-        return 2;
+    // 67,108,864 elements are 256 MiB a vector; eight senders read 2 GiB.
+    std::vector<std::size_t> counts{17'847'474, 67'108'864};
+    if (argc > 1) counts.clear();
+    for (int i = 1; i < argc; ++i) {
+        counts.push_back(std::strtoull(argv[i], nullptr, 10));
+        if (counts.back() == 0 || counts.back() > counts.max_size()) {
+            std::fprintf(stderr, "usage: kernels_bench [elements...]\n");
+            return 2;
+        }
     }
-    constexpr std::size_t kSenders = 8;
-    std::vector<FloatVector> parts;
-    for (std::size_t k = 0; k < kSenders; ++k) parts.push_back(noise(k, count, 1e-2f));
-    const std::vector<std::span<const float>> views(parts.begin(), parts.end());
-    const std::vector<std::uint64_t> weights(kSenders, 32);
-    FloatVector out(count);
-    FloatVector p = noise(9, count, 0.05f);
-    FloatVector m(count);
-    FloatVector v(count);
-    const auto scalars = lamb_scalars_for_bench();
-    double sink = 0;
-
-    state::ModelState model{{{.offset = 0, .count = count, .decays = true}}, {.total_steps = 1000}};
-    model.initialise(p);
-    const auto update = state::lamb_scalars({.total_steps = 1000}, StepIndex{0});
-
-    std::vector<Line> lines{
-        {"memcpy", 8, [&] { std::memcpy(out.data(), parts[0].data(), 4 * count); }},
-        {"accumulate", 12,
-         [&] { sink += kernels::accumulate(out, parts[1], 0.5f).sum_of_squares; }},
-        {"weighted_mean K=8", 4 * (kSenders + 1),
-         [&] { kernels::weighted_mean(views, weights, out); }},
-        {"global_norm", 4, [&] { sink += kernels::global_norm(parts[2]); }},
-        {"clip", 8, [&] { kernels::clip(out, 0.99f); }},
-        {"all_finite", 4, [&] { sink += kernels::all_finite(parts[3]) ? 1 : 0; }},
-        {"lamb", 40, [&] { sink += kernels::lamb(p, m, v, parts[4], scalars); }},
-        {"tree_digest", 4,
-         [&] {
-             const auto root = kernels::tree_digest(std::as_bytes(std::span{parts[5]}));
-             sink += std::to_integer<int>(root[0]);
-         }},
-        {"ModelState::apply", 44, [&] { sink += model.apply(parts[6], update).gradient_norm; }},
-        {"ModelState::digest", 12, [&] { sink += std::to_integer<int>(model.digest().bytes[0]); }},
-    };
-    measure(lines);
-    const double copy = 8 * static_cast<double>(count) / lines[0].best_seconds;
-    std::printf("%zu elements, best of 7, one core\n%-20s %8s %10s %8s %8s\n", count, "kernel",
-                "B/elem", "ms", "GB/s", "/memcpy");
-    for (const Line& line : lines) {
-        const double rate = line.bytes_an_element * static_cast<double>(count) / line.best_seconds;
-        std::printf("%-20s %8.0f %10.2f %8.2f %7.0f%%\n", line.name, line.bytes_an_element,
-                    line.best_seconds * 1e3, rate / 1e9, 100 * rate / copy);
+    for (const std::size_t count : counts) {
+        for (const std::size_t threads : {std::size_t{1}, std::size_t{2}}) measure(count, threads);
     }
-    return sink == 0 ? 1 : 0;
+    return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_codec.hpp"
 #include "tests/kernels/slow_reference.hpp"
 
 using namespace dedloc;
@@ -30,6 +31,39 @@ TEST_CASE("accumulate rounds product and sum separately", "[kernels]") {
             CHECK(outcome.is_finite);
         }
     }
+}
+
+TEST_CASE("accumulate takes fp16 and bf16 at their exact values", "[kernels]") {
+    for (const std::size_t count : tests::kSizes) {
+        std::vector<kernels::Half> half(count);
+        std::vector<kernels::Bfloat16> bfloat(count);
+        Random random{count};
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto bits = static_cast<std::uint16_t>(random.below(65'536));
+            half[i].bits = (bits & 0x7c00) == 0x7c00 ? std::uint16_t{0} : bits;
+            bfloat[i].bits = (bits & 0x7f80) == 0x7f80 ? std::uint16_t{0} : bits;
+        }
+        const auto before = tests::adversarial(Random{2}, count, 1e30);
+        const auto check = [&](const auto& gradient, const auto& value_of) {
+            std::vector<float> exact;
+            for (const auto x : gradient) exact.push_back(static_cast<float>(value_of(x.bits)));
+            auto expected = before;
+            const double squares = tests::slow::accumulate(expected, exact, 0.1f);
+            auto sum = before;
+            const auto outcome = kernels::accumulate(sum, gradient, 0.1f);
+            std::size_t wrong = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                wrong += tests::same_bits(sum[i], expected[i]) ? 0u : 1u;
+            }
+            CHECK(wrong == 0);
+            CHECK(outcome.sum_of_squares == squares);
+            CHECK(outcome.is_finite);
+        };
+        check(half, tests::slow::half_value);
+        check(bfloat, tests::slow::bfloat16_value);
+    }
+    std::vector<float> sum(1);
+    CHECK_FALSE(kernels::accumulate(sum, std::vector<kernels::Half>{{0x7c00}}, 1).is_finite);
 }
 
 TEST_CASE("accumulate reports a sum that is not finite, and goes on reporting it", "[kernels]") {

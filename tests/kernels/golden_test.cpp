@@ -1,14 +1,18 @@
-// A hundred LAMB updates in a row on everything that tempts arithmetic to differ. The same bits
-// must come from the slow reference, from the kernels of this build, and from every other build:
-// this file is linked into one program per set of compiler flags (see CMakeLists.txt).
+// A hundred updates in a row of each optimizer on everything that tempts arithmetic to differ. The
+// same bits must come from the slow reference, from the kernels of this build with every width of
+// the vector unit and several numbers of threads, and from every other build: this file is linked
+// into one program per compiler and set of flags (see CMakeLists.txt).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "kernels/digest.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
+#include "kernels/sgd.hpp"
 #include "peer/base/bytes.hpp"
+#include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_reference.hpp"
 #if defined(__x86_64__)
@@ -21,11 +25,14 @@ namespace {
 
 constexpr std::size_t kSteps = 100;
 
+enum class Optimizer { kLamb, kNvidiaLamb, kSgd, kLarc };
+
 struct Case {
     const char* name;
     std::size_t count;
     bool has_zero_parameters;
     const char* golden;  ///< tree digest of p ‖ m ‖ v after 100 updates
+    Optimizer optimizer = Optimizer::kLamb;
 };
 
 const Case kCases[]{
@@ -37,6 +44,30 @@ const Case kCases[]{
      "c4edb7b8e221b22d8a2e068c73964e8a7af761e400af4a3d5be9b5b5064ba145"},
     {"one segment and one", 65'537, false,
      "7cdcf546a449044327cd8a063e92c509471b780f342fe861d0f44f7a9e3bbc7c"},
+    {"NVIDIA's, one element", 1, false,
+     "83d1a5bce63aea38627f2335c3e940d9576c5307d247f5ca346a9d175a615299", Optimizer::kNvidiaLamb},
+    {"NVIDIA's, three elements", 3, false,
+     "85e66999e5fea0e26bbf8141df5cc4430cc254f8678a0d71a285ff065adce271", Optimizer::kNvidiaLamb},
+    {"NVIDIA's, all zero", 1000, true,
+     "479f59f07e05a67c03bfecf3d8f9f1545aa1649ded41d5dad1d5239325b46ff5", Optimizer::kNvidiaLamb},
+    {"NVIDIA's, one segment less one", 65'535, false,
+     "546a32d2c24a02483e7547c25bd8aae25c4c3a10a4eccf49c26d8625e96cc8ac", Optimizer::kNvidiaLamb},
+    {"NVIDIA's, one segment and one", 65'537, false,
+     "33b8f10eb96c3f11e7c04509984c7d12b08d6aaa135ea0b25bc062efcf3fcdce", Optimizer::kNvidiaLamb},
+    {"SGD, three elements", 3, false,
+     "8585007a63a71ee3add1d8ce0d89626491acbe6de9e5dfa2c5a2cf7f6673db98", Optimizer::kSgd},
+    {"SGD, one segment and one", 65'537, false,
+     "bdda085ce3f67bc20dfbcffcdca19ab152ae9cbdf4a452d6a5ab539dd4450e6b", Optimizer::kSgd},
+    {"LARC, one element", 1, false,
+     "817a4a610d438eb472934ef26f195ebd5470480d34f31bc1d1e3335c815232b7", Optimizer::kLarc},
+    {"LARC, three elements", 3, false,
+     "729949c0aacbaff0e529c093b8151133f4322427eee9cf4eab419e43d80de10a", Optimizer::kLarc},
+    {"LARC, all zero", 1000, true,
+     "d6a5fbefbdc364cd185745d7b9a19b5bb934ccef564c7b7d5c70c034e9a04506", Optimizer::kLarc},
+    {"LARC, one segment less one", 65'535, false,
+     "6fea9fd0e5dc76f4ce19689befed7b4112cd11963290374d8247755003f4addd", Optimizer::kLarc},
+    {"LARC, one segment and one", 65'537, false,
+     "f1a78d689e4a2e6f3e35db3c528ad32121e4fbe82e66abc7dfba77b792084052", Optimizer::kLarc},
 };
 
 struct Tensor {
@@ -82,21 +113,57 @@ std::vector<std::vector<float>> gradients_of(const Case& test) {
     return gradients;
 }
 
-tests::slow::LambInput input_of(std::size_t step, float clip_factor) {
+/// 1 − βᵗ by repeated multiplication, as whoever coordinates would.
+float correction(double beta, std::size_t step) {
+    double power = 1;
+    for (std::size_t i = 0; i <= step; ++i) power *= beta;
+    return static_cast<float>(1 - power);
+}
+
+tests::slow::LambInput lamb_input(Optimizer optimizer, std::size_t step, float clip_factor) {
+    const bool is_nvidia = optimizer == Optimizer::kNvidiaLamb;
+    const bool decays = step % 3 != 0;
     return {.beta1 = 0x1.ccccccp-1f,
             .one_minus_beta1 = 0x1.99999ap-4f,
             .beta2 = 0x1.ff7ceep-1f,
             .one_minus_beta2 = 0x1.0624dep-10f,
             .epsilon = 0x1.0c6f7ap-20f,
-            .weight_decay = step % 3 == 0 ? 0.0f : 0x1.47ae14p-7f,
+            .weight_decay = decays ? 0x1.47ae14p-7f : 0.0f,
             .clip_factor = clip_factor,
             .step_size = 0x1.cd5f9ap-10 * static_cast<double>(step + 1) / 128,
-            .norm_limit = 10'000};
+            .norm_limit = is_nvidia ? std::numeric_limits<double>::max() : 10'000,
+            .debiases_moments = is_nvidia,
+            .first_correction = is_nvidia ? correction(0.9, step) : 1.0f,
+            .second_correction = is_nvidia ? correction(0.999, step) : 1.0f,
+            .adapts = !is_nvidia || decays};
 }
 
-void by_kernels(Tensor& tensor, std::size_t step, const std::vector<float>& gradient) {
-    const double norm = kernels::global_norm(gradient);
-    const auto in = input_of(step, step % 4 == 0 ? kernels::clip_factor(norm, 1) : 1.0f);
+tests::slow::SgdInput sgd_input(Optimizer optimizer, float clip_factor) {
+    return {.learning_rate = 0x1.333334p-2f,
+            .momentum = 0x1.ccccccp-1f,
+            .weight_decay = 0x1.0c6f7ap-20f,
+            .clip_factor = clip_factor,
+            .trust = optimizer == Optimizer::kLarc ? 0x1.0624dd2f1a9fcp-10 : 0,
+            .epsilon = 0x1.5798ee2308c3ap-27};
+}
+
+void by_kernels(Tensor& tensor, const Case& test, std::size_t step,
+                const std::vector<float>& gradient, const kernels::Workers& workers) {
+    const double norm = kernels::global_norm(gradient, workers);
+    const float clip_factor = step % 4 == 0 ? kernels::clip_factor(norm, 1) : 1.0f;
+    if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
+        const auto in = sgd_input(test.optimizer, clip_factor);
+        kernels::sgd(tensor.p, tensor.m, gradient,
+                     {.element = {.learning_rate = in.learning_rate,
+                                  .momentum = in.momentum,
+                                  .weight_decay = in.weight_decay,
+                                  .clip_factor = in.clip_factor},
+                      .trust = in.trust,
+                      .epsilon = in.epsilon},
+                     workers);
+        return;
+    }
+    const auto in = lamb_input(test.optimizer, step, clip_factor);
     kernels::lamb(tensor.p, tensor.m, tensor.v, gradient,
                   {.element = {.beta1 = in.beta1,
                                .one_minus_beta1 = in.one_minus_beta1,
@@ -104,36 +171,57 @@ void by_kernels(Tensor& tensor, std::size_t step, const std::vector<float>& grad
                                .one_minus_beta2 = in.one_minus_beta2,
                                .epsilon = in.epsilon,
                                .weight_decay = in.weight_decay,
-                               .clip_factor = in.clip_factor},
+                               .clip_factor = in.clip_factor,
+                               .first_correction = in.first_correction,
+                               .second_correction = in.second_correction},
                    .step_size = in.step_size,
-                   .norm_limit = in.norm_limit});
+                   .norm_limit = in.norm_limit,
+                   .variant = in.debiases_moments ? kernels::LambVariant::kMomentsDebiased
+                                                  : kernels::LambVariant::kStepDebiased,
+                   .adapts = in.adapts},
+                  workers);
 }
 
-void by_reference(Tensor& tensor, std::size_t step, const std::vector<float>& gradient) {
+void by_reference(Tensor& tensor, const Case& test, std::size_t step,
+                  const std::vector<float>& gradient) {
     const double norm = std::sqrt(tests::slow::tree_of_squares(gradient));
     const float clip_factor = step % 4 == 0 && norm > 1 ? static_cast<float>(1 / norm) : 1.0f;
-    tests::slow::lamb(tensor.p, tensor.m, tensor.v, gradient, input_of(step, clip_factor));
+    if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
+        tests::slow::sgd(tensor.p, tensor.m, gradient, sgd_input(test.optimizer, clip_factor));
+        return;
+    }
+    tests::slow::lamb(tensor.p, tensor.m, tensor.v, gradient,
+                      lamb_input(test.optimizer, step, clip_factor));
 }
 
 template <class Update>
 std::string digest_after_all(const Case& test, const Update& update) {
     Tensor tensor = start_of(test);
     const auto gradients = gradients_of(test);
-    for (std::size_t step = 0; step < kSteps; ++step) update(tensor, step, gradients[step % 8]);
+    for (std::size_t step = 0; step < kSteps; ++step) {
+        update(tensor, test, step, gradients[step % 8]);
+    }
     CHECK(tensor.has_no_nan());
     return tensor.digest();
 }
 
 }  // namespace
 
-TEST_CASE("a hundred LAMB updates give the golden bits", "[kernels]") {
+TEST_CASE("a hundred updates give the golden bits with every vector unit and thread", "[kernels]") {
     for (const Case& test : kCases) {
         INFO(test.name);
-        CHECK(digest_after_all(test, by_kernels) == test.golden);
+        tests::with_every_worker({3}, [&](const kernels::Workers& workers) {
+            INFO(name_of(workers.instruction_set()));
+            const auto update = [&](Tensor& tensor, const Case& same, std::size_t step,
+                                    const std::vector<float>& gradient) {
+                by_kernels(tensor, same, step, gradient, workers);
+            };
+            CHECK(digest_after_all(test, update) == test.golden);
+        });
     }
 }
 
-TEST_CASE("the golden bits are those of the slow reference", "[kernels]") {
+TEST_CASE("the golden bits are those of the slow reference", "[kernels][reference]") {
     for (const Case& test : kCases) {
         INFO(test.name);
         CHECK(digest_after_all(test, by_reference) == test.golden);
@@ -146,15 +234,15 @@ TEST_CASE("a thread that flushes denormals or rounds up still gets the golden bi
     constexpr unsigned kFlushBoth = 0x8040;
     constexpr unsigned kRoundUp = 0x4000;
     for (const unsigned mode : {kFlushBoth, kRoundUp}) {
-        const auto update = [&](Tensor& tensor, std::size_t step,
+        const auto update = [&](Tensor& tensor, const Case& test, std::size_t step,
                                 const std::vector<float>& gradient) {
             _mm_setcsr(before | mode);
-            by_kernels(tensor, step, gradient);
+            by_kernels(tensor, test, step, gradient, kernels::ThisThread{});
             const unsigned after = _mm_getcsr();
             _mm_setcsr(before);
             REQUIRE((after & mode) == mode);
         };
-        for (const Case& test : {kCases[1], kCases[2]}) {
+        for (const Case& test : {kCases[1], kCases[2], kCases[6], kCases[13]}) {
             CHECK(digest_after_all(test, update) == test.golden);
         }
     }

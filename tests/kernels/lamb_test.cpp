@@ -47,6 +47,8 @@ Tensor ordinary_tensor(std::uint64_t seed, std::size_t count) {
 ///   m errs by at most 3ε M (clip, product, sum); v, all of one sign, by 5ε v; so √v by 3.5ε √v
 ///   and d by 4.5ε d; m ÷ d by 8.5ε M ÷ d; with decay and the last sum, u by 10ε U;
 ///   ‖u‖ then by 10ε ‖U‖ (triangle inequality), the ratio by the same over ‖u‖, relatively;
+///   NVIDIA's variant divides m and v by its corrections first: ε more for m, half an ε for √v,
+///   so u by 11.5ε U there; both variants are given 12;
 ///   the factor by ε more (rounding to float), the product by ε, the difference by ε |p|.
 /// Terms in ε² are covered by 1 %. Inputs are such that nothing is denormal.
 struct Exact {
@@ -55,6 +57,7 @@ struct Exact {
 
 Exact in_double(const Tensor& t, const LambScalars& scalars) {
     constexpr double kHalfUlp = 0x1p-24;
+    constexpr double kDirection = 12 * kHalfUlp;
     const LambElementScalars& s = scalars.element;
     const std::size_t count = t.p.size();
     std::vector<double> u(count);
@@ -68,23 +71,24 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
         const double kept = double{s.beta1} * double{t.m[i]};
         const double added = double{s.one_minus_beta1} * g;
         const double v = double{s.beta2} * double{t.v[i]} + double{s.one_minus_beta2} * g * g;
-        const double divisor = std::sqrt(v) + double{s.epsilon};
-        u[i] = (kept + added) / divisor + double{s.weight_decay} * p;
-        size[i] =
-            (std::fabs(kept) + std::fabs(added)) / divisor + std::fabs(double{s.weight_decay} * p);
+        const double correction = double{s.first_correction};
+        const double divisor = std::sqrt(v / double{s.second_correction}) + double{s.epsilon};
+        u[i] = (kept + added) / correction / divisor + double{s.weight_decay} * p;
+        size[i] = (std::fabs(kept) + std::fabs(added)) / correction / divisor +
+                  std::fabs(double{s.weight_decay} * p);
         pp += p * p;
         uu += u[i] * u[i];
         sizes += size[i] * size[i];
     }
-    const double ratio = pp > 0 && uu > 0 ? std::sqrt(pp) / std::sqrt(uu) : 1;
+    const double ratio = scalars.adapts && pp > 0 && uu > 0 ? std::sqrt(pp) / std::sqrt(uu) : 1;
     const double factor = scalars.step_size * ratio;
-    const double ratio_error = uu > 0 ? 10 * kHalfUlp * std::sqrt(sizes / uu) : 0;
+    const double ratio_error = uu > 0 ? kDirection * std::sqrt(sizes / uu) : 0;
     Exact exact;
     for (std::size_t i = 0; i < count; ++i) {
         exact.p.push_back(double{t.p[i]} - factor * u[i]);
         const double step = std::fabs(factor * u[i]);
         exact.bound.push_back(1.01 *
-                              (factor * 10 * kHalfUlp * size[i] + step * (ratio_error + kHalfUlp) +
+                              (factor * kDirection * size[i] + step * (ratio_error + kHalfUlp) +
                                step * kHalfUlp + std::fabs(exact.p[i]) * kHalfUlp));
     }
     return exact;
@@ -93,9 +97,15 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
 }  // namespace
 
 TEST_CASE("LAMB stays within the rounding errors of its definition in double", "[kernels]") {
-    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
         const std::size_t count = tests::kSizes[1 + seed % 6];
-        const auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176 * 0.316);
+        auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176 * 0.316);
+        if (seed > 12) {
+            scalars.variant = LambVariant::kMomentsDebiased;
+            scalars.element.first_correction = 0.3439f;
+            scalars.element.second_correction = 0.004f;
+            scalars.adapts = seed % 2 != 0;
+        }
         Tensor tensor = ordinary_tensor(seed, count);
         const Exact exact = in_double(tensor, scalars);
         lamb(tensor.p, tensor.m, tensor.v, tensor.gradient, scalars);
@@ -161,4 +171,11 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
     bad = good;
     bad.element.epsilon = 0;
     CHECK(message(a, bad).find("epsilon") != std::string::npos);
+    bad = good;
+    bad.variant = LambVariant::kMomentsDebiased;
+    bad.element.second_correction = 0;
+    CHECK(message(a, bad).find("between 0 and 1") != std::string::npos);
+    bad.element.second_correction = 0.5f;
+    bad.variant = LambVariant::kStepDebiased;
+    CHECK(message(a, bad).find("only the variant") != std::string::npos);
 }

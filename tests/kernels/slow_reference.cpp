@@ -53,7 +53,9 @@ double tree(std::vector<double> row) {
 }
 
 float direction(float p, float m, float v, const LambInput& in) {
-    return plus(over(m, plus(root(v), in.epsilon)), times(in.weight_decay, p));
+    const float mean = in.debiases_moments ? over(m, in.first_correction) : m;
+    const float square = in.debiases_moments ? over(v, in.second_correction) : v;
+    return plus(over(mean, plus(root(square), in.epsilon)), times(in.weight_decay, p));
 }
 
 }  // namespace
@@ -65,6 +67,31 @@ double tree_of_squares(const Floats& values) {
         squares.push_back(double{square});
     }
     return tree(squares);
+}
+
+double accumulate(Floats& sum, const Floats& gradient, float scale) {
+    Floats terms;
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+        terms.push_back(times(scale, gradient[i]));
+        sum[i] = plus(sum[i], terms[i]);
+    }
+    return tree_of_squares(terms);
+}
+
+Floats mean(const std::vector<Floats>& parts, float samples) {
+    Floats result = parts.at(0);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        for (std::size_t k = 1; k < parts.size(); ++k) result[i] = plus(result[i], parts[k][i]);
+        result[i] = over(result[i], samples);
+    }
+    return result;
+}
+
+float added(float a, float b) {
+    return plus(a, b);
+}
+float subtracted(float a, float b) {
+    return minus(a, b);
 }
 
 void lamb(Floats& p, Floats& m, Floats& v, const Floats& gradient, const LambInput& in) {
@@ -79,10 +106,34 @@ void lamb(Floats& p, Floats& m, Floats& v, const Floats& gradient, const LambInp
     if (p_norm > in.norm_limit) p_norm = in.norm_limit;
     const double u_norm = std::sqrt(tree_of_squares(u));
     volatile double ratio = 1;
-    if (p_norm > 0 && u_norm > 0) ratio = p_norm / u_norm;
+    if (in.adapts && p_norm > 0 && u_norm > 0) ratio = p_norm / u_norm;
     volatile double wide = in.step_size * ratio;
     const auto factor = static_cast<float>(wide);
     for (std::size_t i = 0; i < p.size(); ++i) p[i] = minus(p[i], times(factor, u[i]));
+}
+
+void sgd(Floats& p, Floats& b, const Floats& gradient, const SgdInput& in) {
+    Floats g;
+    for (const float x : gradient) g.push_back(times(in.clip_factor, x));
+    const double p_norm = std::sqrt(tree_of_squares(p));
+    const double g_norm = std::sqrt(tree_of_squares(g));
+    float decay = in.weight_decay;
+    volatile double wide = 1;
+    if (in.trust > 0 && (p_norm == 0 || g_norm == 0)) {
+        decay = 0;
+    } else if (in.trust > 0) {
+        volatile double decayed = double{decay} * p_norm;
+        volatile double divisor = g_norm + decayed;
+        divisor = divisor + in.epsilon;
+        volatile double length = in.trust * p_norm;
+        wide = length / divisor;
+    }
+    const auto rate = static_cast<float>(wide);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        const float d = times(rate, plus(g[i], times(decay, p[i])));
+        b[i] = plus(times(in.momentum, b[i]), d);
+        p[i] = minus(p[i], times(in.learning_rate, b[i]));
+    }
 }
 
 }  // namespace dedloc::tests::slow

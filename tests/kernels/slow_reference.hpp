@@ -13,11 +13,31 @@ using Floats = std::vector<float>;
 /// Σ x² by the rule that kernels/reduction.hpp states.
 double tree_of_squares(const Floats& values);
 
+/// sum ← sum + scale × gradient; the terms' squares by the rule.
+double accumulate(Floats& sum, const Floats& gradient, float scale);
+
+/// (parts[0] + parts[1] + …) ÷ samples
+Floats mean(const std::vector<Floats>& parts, float samples);
+
+float added(float a, float b);
+float subtracted(float a, float b);
+
+/// Of both variants; A has corrections of 1.
 struct LambInput {
     float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay, clip_factor;
     double step_size, norm_limit;
+    bool debiases_moments = false;
+    float first_correction = 1, second_correction = 1;
+    bool adapts = true;
 };
 /// One LAMB update in place.
 void lamb(Floats& p, Floats& m, Floats& v, const Floats& gradient, const LambInput& input);
+
+struct SgdInput {
+    float learning_rate, momentum, weight_decay, clip_factor;
+    double trust, epsilon;
+};
+/// One update of SGD with momentum, and of LARC if trust is not 0, in place.
+void sgd(Floats& p, Floats& b, const Floats& gradient, const SgdInput& input);
 
 }  // namespace dedloc::tests::slow

@@ -1,0 +1,117 @@
+#include "kernels/dequantize.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "kernels/check.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stream.hpp"
+
+namespace dedloc::kernels {
+namespace {
+
+/// 8 KiB on their way to memory; a multiple of the int8 block.
+constexpr std::size_t kBlock = 2048;
+
+struct WidenBlock {
+    /// The number of values that are not finite.
+    template <class Short>
+    DEDLOC_LOOP std::uint32_t run(const Short* values, float* out, std::size_t count) {
+        std::uint32_t bad = 0;
+        DEDLOC_INDEPENDENT
+        for (std::size_t i = 0; i < count; ++i) {
+            const float value = to_float(values[i]);
+            out[i] = value;
+            bad += is_finite(value) ? 0u : 1u;
+        }
+        return bad;
+    }
+};
+
+DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, float* out,
+                                      std::size_t count) {
+    std::uint32_t bad = 0;
+    DEDLOC_INDEPENDENT
+    for (std::size_t i = 0; i < count; ++i) {
+        const float value = int8_value(codes[i], scale);
+        out[i] = value;
+        bad += is_finite(value) ? 0u : 1u;
+    }
+    return bad;
+}
+
+struct WidenInt8Block {
+    /// The number of values that are not finite. `codes` begin a block.
+    DEDLOC_LOOP std::uint32_t run(const std::int8_t* codes, const std::uint8_t* exponents,
+                                  float* out, std::size_t count) {
+        std::uint32_t bad = 0;
+        std::size_t i = 0;
+        for (; i + kInt8BlockElements <= count; i += kInt8BlockElements) {
+            bad += widen_codes(codes + i, power_of_two(*exponents++), out + i, kInt8BlockElements);
+        }
+        if (i < count) bad += widen_codes(codes + i, power_of_two(*exponents), out + i, count - i);
+        return bad;
+    }
+};
+
+/// Calls widen(first, out, count), which gives the number of bad values, block by block, and puts
+/// the results where they belong.
+template <class Widen>
+bool widen_all(std::span<float> out, const Workers& workers, const Widen& widen) {
+    const bool is_streamed = out.size_bytes() >= kStreamedBytes;
+    std::atomic<bool> is_every_one_finite{true};
+    for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {
+        alignas(64) std::array<float, kBlock> block;
+        std::uint32_t bad = 0;
+        for (std::size_t first = begin; first < begin + length; first += kBlock) {
+            const std::size_t count = std::min(kBlock, begin + length - first);
+            float* const place = out.data() + first;
+            bad += widen(first, is_streamed ? block.data() : place, count);
+            if (is_streamed) stream_floats(place, block.data(), count);
+        }
+        if (is_streamed) stream_fence();
+        if (bad != 0) is_every_one_finite = false;
+    });
+    return is_every_one_finite;
+}
+
+template <class Short>
+bool widen_shorts(std::span<const Short> values, std::span<float> out, const Workers& workers) {
+    DEDLOC_KERNEL_REQUIRE(values.size() == out.size(),
+                          "the decoded vector has another length than the encoded one",
+                          static_cast<double>(out.size()), static_cast<double>(values.size()));
+    DEDLOC_KERNEL_REQUIRE(!overlap(values, out), "the decoded vector overlaps the encoded one");
+    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
+        return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
+    });
+}
+
+}  // namespace
+
+bool dequantize(std::span<const Half> values, std::span<float> out, const Workers& workers) {
+    return widen_shorts(values, out, workers);
+}
+
+bool dequantize(std::span<const Bfloat16> values, std::span<float> out, const Workers& workers) {
+    return widen_shorts(values, out, workers);
+}
+
+bool dequantize(ConstInt8Blocks values, std::span<float> out, const Workers& workers) {
+    DEDLOC_KERNEL_REQUIRE(values.codes.size() == out.size(),
+                          "the decoded vector has another length than the encoded one",
+                          static_cast<double>(out.size()),
+                          static_cast<double>(values.codes.size()));
+    DEDLOC_KERNEL_REQUIRE(
+        values.exponents.size() == int8_block_count(out.size()), "every 64 codes need an exponent",
+        static_cast<double>(values.exponents.size()), static_cast<double>(out.size()));
+    DEDLOC_KERNEL_REQUIRE(!overlap(values.codes, out) && !overlap(values.exponents, out),
+                          "the decoded vector overlaps the encoded one");
+    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
+        return run_for<WidenInt8Block>(workers.instruction_set(), values.codes.data() + first,
+                                       values.exponents.data() + first / kInt8BlockElements, to,
+                                       count);
+    });
+}
+
+}  // namespace dedloc::kernels

@@ -1,0 +1,65 @@
+// One loop, compiled once for every width of the vector unit and chosen at run time. The width
+// changes no bit of any result: loops are written so that a compiler may vectorise them without
+// reordering what is added to what, and nothing is contracted.
+#pragma once
+
+#include <cstdint>
+
+namespace dedloc::kernels {
+
+enum class InstructionSet : std::uint8_t {
+    kBaseline,  ///< what this build was compiled for; x86-64: SSE2
+    kAvx2,
+    kAvx512,  ///< F, BW, DQ and VL
+};
+
+const char* name_of(InstructionSet set);
+
+/// The widest that this processor and its operating system have. Cost: a load.
+InstructionSet widest_instruction_set();
+
+}  // namespace dedloc::kernels
+
+/// A loop's body must be inlined into each of its versions, else it runs at the baseline's width.
+#define DEDLOC_LOOP [[gnu::always_inline]] static inline
+
+/// Before a loop whose iterations touch different elements.
+#if defined(__clang__)
+#define DEDLOC_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DEDLOC_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#if defined(__x86_64__)
+#define DEDLOC_AVX2 [[gnu::target("avx2")]]
+#define DEDLOC_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
+#else
+#define DEDLOC_AVX2
+#define DEDLOC_AVX512
+#endif
+
+namespace dedloc::kernels {
+
+template <class Loop, class... Arguments>
+auto run_baseline(Arguments... arguments) {
+    return Loop::run(arguments...);
+}
+template <class Loop, class... Arguments>
+DEDLOC_AVX2 auto run_avx2(Arguments... arguments) {
+    return Loop::run(arguments...);
+}
+template <class Loop, class... Arguments>
+DEDLOC_AVX512 auto run_avx512(Arguments... arguments) {
+    return Loop::run(arguments...);
+}
+
+/// Loop::run(arguments...), in the version for `set`. Loop lives in an anonymous namespace, its
+/// run is a DEDLOC_LOOP, arguments are passed by value.
+template <class Loop, class... Arguments>
+auto run_for(InstructionSet set, Arguments... arguments) {
+    if (set == InstructionSet::kAvx512) return run_avx512<Loop>(arguments...);
+    if (set == InstructionSet::kAvx2) return run_avx2<Loop>(arguments...);
+    return run_baseline<Loop>(arguments...);
+}
+
+}  // namespace dedloc::kernels

@@ -1,0 +1,110 @@
+#include "kernels/thread_workers.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels/check.hpp"
+
+namespace dedloc::kernels {
+namespace {
+
+struct Job {
+    TaskView task;
+    std::size_t tasks;
+    std::atomic<std::size_t> next{0};
+
+    void work() {
+        for (std::size_t i = next.fetch_add(1); i < tasks; i = next.fetch_add(1)) task(i);
+    }
+};
+
+}  // namespace
+
+class ThreadWorkers::Pool {
+  public:
+    explicit Pool(std::size_t helpers) {
+        try {
+            for (std::size_t i = 0; i < helpers; ++i) threads_.emplace_back([this] { help(); });
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    ~Pool() { end(); }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    void run(std::size_t tasks, TaskView task) {
+        Job job{.task = task, .tasks = tasks};
+        if (tasks <= 1 || threads_.empty()) return job.work();
+        const std::lock_guard turn{turn_};
+        {
+            const std::lock_guard lock{mutex_};
+            job_ = &job;
+            ++generation_;
+        }
+        wake_.notify_all();
+        job.work();
+        std::unique_lock lock{mutex_};
+        job_ = nullptr;
+        idle_.wait(lock, [this] { return busy_ == 0; });
+    }
+
+  private:
+    void help() {
+        std::uint64_t seen = 0;
+        std::unique_lock lock{mutex_};
+        while (true) {
+            wake_.wait(lock,
+                       [&] { return is_ending_ || (job_ != nullptr && generation_ != seen); });
+            if (is_ending_) return;
+            seen = generation_;
+            ++busy_;
+            Job* const job = job_;
+            lock.unlock();
+            job->work();
+            lock.lock();
+            if (--busy_ == 0) idle_.notify_one();
+        }
+    }
+
+    void end() {
+        {
+            const std::lock_guard lock{mutex_};
+            is_ending_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+    }
+
+    std::mutex turn_;  ///< held by the caller whose job it is
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable idle_;
+    Job* job_ = nullptr;  ///< null as soon as no task is left to take
+    std::uint64_t generation_ = 0;
+    std::size_t busy_ = 0;  ///< helpers inside the job
+    bool is_ending_ = false;
+    std::vector<std::thread> threads_;
+};
+
+ThreadWorkers::ThreadWorkers(std::size_t count, InstructionSet set) : set_(set) {
+    constexpr std::size_t kMostThreads = 1024;
+    DEDLOC_KERNEL_REQUIRE(count >= 1 && count <= kMostThreads, "workers are 1 to 1,024 threads",
+                          static_cast<double>(count));
+    DEDLOC_KERNEL_REQUIRE(set <= widest_instruction_set(),
+                          "this processor lacks the instructions asked for");
+    pool_ = std::make_unique<Pool>(count - 1);
+}
+
+ThreadWorkers::~ThreadWorkers() = default;
+
+void ThreadWorkers::run(std::size_t tasks, TaskView task) const {
+    pool_->run(tasks, task);
+}
+
+}  // namespace dedloc::kernels

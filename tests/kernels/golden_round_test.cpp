@@ -1,0 +1,214 @@
+// A hundred rounds in a row of everything around the optimizer: three peers accumulate gradients of
+// every width, encode their sums with error feedback, decode what the others sent and average it.
+// Linked, as golden_test.cpp is, into one program per compiler and set of flags.
+#include <array>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+
+#include "kernels/accumulate.hpp"
+#include "kernels/dequantize.hpp"
+#include "kernels/digest.hpp"
+#include "kernels/quantize.hpp"
+#include "kernels/weighted_mean.hpp"
+#include "peer/base/bytes.hpp"
+#include "tests/kernels/every_worker.hpp"
+#include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_codec.hpp"
+#include "tests/kernels/slow_reference.hpp"
+
+using namespace dedloc;
+
+namespace {
+
+using Floats = std::vector<float>;
+constexpr std::size_t kRounds = 100;
+constexpr std::size_t kPeers = 3;
+
+enum class Form { kHalf, kBfloat16, kInt8 };
+
+struct Case {
+    std::size_t count;
+    Form form;
+    bool is_all_zero;
+    const char* golden;  ///< tree digest of all averages' sum, errors and norms after 100 rounds
+};
+
+const Case kCases[]{
+    {0, Form::kHalf, false, "03af02f83d7d4a38d32adfeaa00ff644b112ee6e01df142792437fd952823da9"},
+    {1, Form::kHalf, false, "a643e93b5fe85e21e2bd6ca6fb8cc82d0f9f720fdbb70d9828c88aaedadf96f4"},
+    {65'537, Form::kHalf, false,
+     "812fa45f9f628d06e1b2f2a1d749b62440c55fc48cd42058b537dd638e2a7e6c"},
+    {1000, Form::kHalf, true, "a44fcd6bce84442ae69025365fc4d22b65fe95b6bfb0b76ebea8fcb56857cc2d"},
+    {3, Form::kBfloat16, false, "d122301ac3c5726e5f0c926dd60715daaf4e324104018c59d08797ac605f075c"},
+    {65'537, Form::kBfloat16, false,
+     "85545e325b118070c2747978dfb1e2cf3e030ac9a3275b0f17a444cd739404f0"},
+    {1000, Form::kBfloat16, true,
+     "a44fcd6bce84442ae69025365fc4d22b65fe95b6bfb0b76ebea8fcb56857cc2d"},
+    {1, Form::kInt8, false, "1341628f4595f38d3ba000062e64952baa88a9f46573b0d3b8e76ec2c9c7fc07"},
+    {3, Form::kInt8, false, "9ab4af90e88b0527babbfbdf3cf4ae772ea326e8721a23740f0e6bd3f7739a7c"},
+    {65'535, Form::kInt8, false,
+     "1a24a64dc80169568b82c1f914c4fe0e6b5f16ca12463682119766baeeb02147"},
+    {65'537, Form::kInt8, false,
+     "05048f6631c3ba36289861a499d20559fa24103115125e32ddf58bea183c305f"},
+    {1000, Form::kInt8, true, "a44fcd6bce84442ae69025365fc4d22b65fe95b6bfb0b76ebea8fcb56857cc2d"},
+};
+
+/// What stays from round to round.
+struct Swarm {
+    std::vector<Floats> errors;
+    Floats total;
+    std::vector<double> norms;
+
+    std::string digest() const {
+        Floats all{total};
+        for (const Floats& error : errors) all.insert(all.end(), error.begin(), error.end());
+        for (const double norm : norms) {
+            const auto bits = std::bit_cast<std::uint64_t>(norm);
+            all.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+            all.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32)));
+        }
+        return to_hex(kernels::tree_digest(std::as_bytes(std::span{all})));
+    }
+};
+
+/// The kernels, with some workers.
+struct Fast {
+    const kernels::Workers& workers;
+
+    double accumulate(Floats& sum, const Floats& gradient, Form width, float scale) const {
+        if (width == Form::kInt8) {
+            return kernels::accumulate(sum, gradient, scale, workers).sum_of_squares;
+        }
+        if (width == Form::kHalf) {
+            std::vector<kernels::Half> shorter(gradient.size());
+            CHECK(kernels::quantize(gradient, shorter, workers));
+            return kernels::accumulate(sum, shorter, scale, workers).sum_of_squares;
+        }
+        std::vector<kernels::Bfloat16> shorter(gradient.size());
+        CHECK(kernels::quantize(gradient, shorter, workers));
+        return kernels::accumulate(sum, shorter, scale, workers).sum_of_squares;
+    }
+
+    template <class Short>
+    Floats send_short(const Floats& values, Floats& error) const {
+        std::vector<Short> sent(values.size());
+        CHECK(kernels::quantize_with_feedback(values, error, sent, workers));
+        Floats decoded(values.size());
+        CHECK(kernels::dequantize(sent, decoded, workers));
+        return decoded;
+    }
+
+    Floats send(const Floats& values, Floats& error, Form form) const {
+        if (form == Form::kHalf) return send_short<kernels::Half>(values, error);
+        if (form == Form::kBfloat16) return send_short<kernels::Bfloat16>(values, error);
+        std::vector<std::int8_t> codes(values.size());
+        std::vector<std::uint8_t> exponents(kernels::int8_block_count(values.size()));
+        CHECK(kernels::quantize_with_feedback(values, error, {codes, exponents}, workers));
+        Floats decoded(values.size());
+        CHECK(kernels::dequantize({codes, exponents}, decoded, workers));
+        return decoded;
+    }
+
+    Floats mean(const std::vector<Floats>& parts) const {
+        const std::vector<std::span<const float>> views(parts.begin(), parts.end());
+        Floats out(parts.at(0).size());
+        kernels::weighted_mean(views, std::vector<std::uint64_t>{3, 0, 4}, out, workers);
+        return out;
+    }
+};
+
+struct Slow {
+    static float through(Form form, float x) {
+        return static_cast<float>(form == Form::kHalf
+                                      ? tests::slow::half_value(tests::slow::half_bits(x))
+                                      : tests::slow::bfloat16_value(tests::slow::bfloat16_bits(x)));
+    }
+
+    double accumulate(Floats& sum, Floats gradient, Form width, float scale) const {
+        if (width != Form::kInt8) {
+            for (float& x : gradient) x = through(width, x);
+        }
+        return tests::slow::accumulate(sum, gradient, scale);
+    }
+
+    Floats send(const Floats& values, Floats& error, Form form) const {
+        Floats x;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            x.push_back(tests::slow::added(values[i], error[i]));
+        }
+        Floats decoded = x;
+        if (form == Form::kInt8) {
+            decoded = tests::slow::from_int8(tests::slow::to_int8(x));
+        } else {
+            for (float& value : decoded) value = through(form, value);
+        }
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            error[i] = tests::slow::subtracted(x[i], decoded[i]);
+        }
+        return decoded;
+    }
+
+    Floats mean(const std::vector<Floats>& parts) const { return tests::slow::mean(parts, 7.0f); }
+};
+
+/// What a peer accumulates: a gradient of each kind comes round again every four rounds. Denormal
+/// and huge values beside ordinary ones, and all zero.
+using Gradients = std::vector<std::vector<Floats>>;
+
+Gradients gradients_of(const Case& test) {
+    constexpr std::array kHuge{1e30, 1e5, 1e-3, 1e-3};
+    Gradients gradients(kPeers);
+    for (std::size_t peer = 0; peer < kPeers; ++peer) {
+        for (std::size_t kind = 0; kind < kHuge.size(); ++kind) {
+            const bool is_zero = test.is_all_zero || (kind == 3 && peer != 1);
+            const Random random = Random{test.count}.split(10 * peer + kind);
+            gradients[peer].push_back(
+                is_zero ? Floats(test.count) : tests::adversarial(random, test.count, kHuge[kind]));
+        }
+    }
+    return gradients;
+}
+
+template <class Kernels>
+std::string digest_after_all(const Case& test, const Gradients& gradients, const Kernels& run) {
+    Swarm swarm{.errors = std::vector<Floats>(kPeers, Floats(test.count)),
+                .total = Floats(test.count),
+                .norms = {}};
+    for (std::size_t round = 0; round < kRounds; ++round) {
+        std::vector<Floats> parts;
+        for (std::size_t peer = 0; peer < kPeers; ++peer) {
+            Floats sum(test.count);
+            const Floats& gradient = gradients[peer][round % 4];
+            for (const Form width : {Form::kInt8, Form::kHalf, Form::kBfloat16}) {
+                const float scale = width == Form::kInt8 ? 1.0f : -0x1.99999ap-4f;
+                swarm.norms.push_back(run.accumulate(sum, gradient, width, scale));
+            }
+            parts.push_back(run.send(sum, swarm.errors[peer], test.form));
+        }
+        const Floats mean = run.mean(parts);
+        swarm.norms.push_back(run.accumulate(swarm.total, mean, Form::kInt8, 0x1p-7f));
+    }
+    return swarm.digest();
+}
+
+}  // namespace
+
+TEST_CASE("a hundred rounds give the golden bits with every vector unit and thread", "[kernels]") {
+    for (const Case& test : kCases) {
+        INFO(test.count << " elements, form " << static_cast<int>(test.form));
+        const Gradients gradients = gradients_of(test);
+        tests::with_every_worker({2}, [&](const kernels::Workers& workers) {
+            INFO(name_of(workers.instruction_set()));
+            CHECK(digest_after_all(test, gradients, Fast{workers}) == test.golden);
+        });
+    }
+}
+
+TEST_CASE("the golden bits of rounds are those of the slow reference", "[kernels][reference]") {
+    for (const Case& test : kCases) {
+        INFO(test.count << " elements, form " << static_cast<int>(test.form));
+        CHECK(digest_after_all(test, gradients_of(test), Slow{}) == test.golden);
+    }
+}
