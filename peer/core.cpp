@@ -9,8 +9,11 @@
 namespace dedloc {
 namespace {
 
-/// Between heartbeats that only report more samples.
+/// Between heartbeats that tell of something new.
 constexpr Duration kShortestHeartbeat = std::chrono::milliseconds{100};
+/// Between reports of more samples in a swarm of so many; in larger ones as much longer as they are
+/// larger, so that a coordinator of a thousand hears no more of them.
+constexpr std::size_t kOftenReporting = 64;
 
 }  // namespace
 
@@ -109,7 +112,9 @@ void Peer::Core::on(const event::FrameReceived& event) {
         download_.carried(now_, Bytes{event.frame->size()});
     }
     if (message->sender == config_.backbone) voter_.heard_backbone(now_);
+    received_ = event.frame;
     deliver(*message);
+    received_.reset();
 }
 
 void Peer::Core::peer_lost(const PeerKey& peer) {
@@ -158,7 +163,8 @@ void Peer::Core::on(const event::StateReached& event) {
     donor_.reached(now_, own(), out_);
     settlement_.reported(self_, event.step, event.digest);
     coordinator_.reported(now_, self_, event.step, Samples{0}, member_.samples_per_second());
-    send_heartbeat();
+    doubt_seen_ = TimePoint::min();
+    send_heartbeat(true);
 }
 void Peer::Core::on(const event::StateRefused&) {
     out_.note("the state that was fetched has another digest than was promised");
@@ -254,20 +260,28 @@ void Peer::Core::post() {
     while (!out_.letters.empty()) {
         settle_votes();
         const auto letters = std::exchange(out_.letters, {});
-        for (const round::Letter& letter : letters) {
-            if (letter.to == self_) {
-                deliver(wire::Message{.run = config_.run,
-                                      .generation = head().generation,
-                                      .step = letter.step,
-                                      .sequence = 0,
-                                      .sender = self_,
-                                      .body = letter.body});
-            } else {
-                links_.send(letter.to, letter.step, letter.body, out_.actions);
-            }
-        }
+        for (const round::Letter& letter : letters) deliver(letter);
         if (out_.letters.empty() && leave_at_ == kNever) coordinator_.advance(now_, out_);
     }
+}
+
+void Peer::Core::deliver(const round::Letter& letter) {
+    SharedBytes frame;
+    bool is_ours = false;
+    for (const PeerKey& to : letter.to) {
+        is_ours = is_ours || to == self_;
+        if (to == self_ || links_.find(to) == nullptr) continue;
+        if (frame == nullptr) frame = links_.seal(letter.step, letter.body);
+        links_.send_sealed(to, frame, out_.actions);
+    }
+    // Last: what we answer ourselves has a higher sequence number.
+    if (!is_ours) return;
+    deliver(wire::Message{.run = config_.run,
+                          .generation = head().generation,
+                          .step = letter.step,
+                          .sequence = 0,
+                          .sender = self_,
+                          .body = letter.body});
 }
 
 /// What this peer has promised is remembered before anybody hears of it.
@@ -318,12 +332,7 @@ void Peer::Core::apply_fetched() {
     const auto fetched = catch_up_.take_round();
     if (!fetched) return;
     const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
-    if (voter_.extends_head(decision.record)) {
-        out_.act(action::Committed{decision.record, decision.certificate});
-        voter_.advance(decision.record, false);
-        last_decision_ = decision;
-        head_changed();
-    }
+    if (voter_.extends_head(decision.record)) decide(decision);
     donor_.keep(decision.record, decision.certificate, fetched->average);
     if (!member_.caught_up(decision.record, fetched->average, out_)) catch_up_.reset();
 }
@@ -380,8 +389,12 @@ void Peer::Core::beat() {
     if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
     if (now_ >= next_heartbeat_) return send_heartbeat();
     if (!is_progress_due_) return;
-    if (now_ >= soonest) return report_progress();
-    next_progress_ = soonest;
+    const std::size_t members = last_decision_ ? last_decision_->record.members.size() : 1;
+    const auto crowd =
+        static_cast<Duration::rep>(std::max<std::size_t>(1, members / kOftenReporting));
+    next_progress_ =
+        last_heartbeat_ + std::min(kShortestHeartbeat * crowd, config_.rules.heartbeat);
+    if (now_ >= next_progress_) report_progress();
 }
 
 /// Who calls the round waits for samples; the others hear of them once a second.
@@ -393,6 +406,11 @@ void Peer::Core::report_progress() {
     links_.send(coordinator, head().step, heartbeat_body(), out_.actions);
     if (coordinator != config_.backbone) {
         links_.send(config_.backbone, head().step, heartbeat_body(), out_.actions);
+    }
+    // In a large swarm nobody else waits for a heartbeat.
+    const bool is_hub = self_ == coordinator || self_ == config_.backbone;
+    if (head().view.size() > membership::kMeshLimit && !is_hub) {
+        next_heartbeat_ = now_ + config_.rules.heartbeat;
     }
 }
 
@@ -409,16 +427,22 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .is_frozen = member_.is_in_round(),
             .may_vote = voter_.may_vote(),
             .term = election_.has_leader() ? term : Term{},
-            .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{}};
+            .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{},
+            .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0};
 }
 
-void Peer::Core::send_heartbeat() {
+/// Everybody hears of a new state, for they may want it; of the rest, those who wait for us.
+void Peer::Core::send_heartbeat(bool is_for_all) {
     is_heartbeat_due_ = is_progress_due_ = false;
     next_progress_ = kNever;
     last_heartbeat_ = now_;
     next_heartbeat_ = now_ + config_.rules.heartbeat;
     if (is_away_) return;
-    links_.broadcast_heartbeat(head().step, heartbeat_body(), out_.actions);
+    if (is_for_all) {
+        links_.broadcast(head().step, heartbeat_body(), out_.actions);
+    } else {
+        links_.broadcast_heartbeat(head().step, heartbeat_body(), out_.actions);
+    }
     if (config_.role == Role::kBackbone) report_swarm();
 }
 

@@ -54,6 +54,7 @@ class Peer::Core {
     void follow_up();
     void look_around();
     void post();
+    void deliver(const round::Letter& letter);
     void settle_votes();
     void renew();
     void greet_newcomers();
@@ -65,7 +66,7 @@ class Peer::Core {
     void measure();
     void leave_when_done();
     void beat();
-    void send_heartbeat();
+    void send_heartbeat(bool is_for_all = false);
     void report_progress();
     void report_swarm();
 
@@ -94,9 +95,11 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::RoundOffer& body);
     void take(const wire::Message& m, const wire::LeafRequest& body);
     void take(const wire::Message& m, const wire::Leaf& body);
+    void take(const wire::Message& m, const wire::Relay& body);
     template <class Handshake>
     void take(const wire::Message&, const Handshake&) {}  // ends in Links
 
+    void pass_on(const wire::Plan& plan);
     bool follows(const PeerKey& sender, const Term& term);
     void compare_heads(const wire::Message& m, const wire::Heartbeat& body);
     void weigh(StepIndex step, const Digest& record);
@@ -131,6 +134,8 @@ class Peer::Core {
     round::Outbox out_;
 
     std::optional<Decision> last_decision_;
+    TimePoint decided_at_ = TimePoint::min();
+    SharedBytes received_;  ///< the frame at hand, if its sender has sent it to us itself
     std::map<PeerKey, StepIndex> told_;  ///< up to which step who has been told decisions
     bool has_bulk_ = false;              ///< something may be sent that could not before
     TimePoint now_ = TimePoint::min();
@@ -138,10 +143,11 @@ class Peer::Core {
     TimePoint next_heartbeat_ = TimePoint::min();
     TimePoint next_progress_ = kNever;
     TimePoint leave_at_ = kNever;
-    TimePoint behind_since_ = kNever;  ///< the coordinator is a step ahead of our head
-    TimePoint doubt_since_ = kNever;   ///< which state is the swarm's
-    bool is_bulk_event_ = false;       ///< nothing but data has moved
-    bool is_heartbeat_due_ = false;    ///< something has changed that everybody wants to know
+    TimePoint behind_since_ = kNever;          ///< the coordinator is a step ahead of our head
+    TimePoint doubt_since_ = kNever;           ///< which state is the swarm's
+    TimePoint doubt_seen_ = TimePoint::min();  ///< the last time; nobody has any more: it is over
+    bool is_bulk_event_ = false;               ///< nothing but data has moved
+    bool is_heartbeat_due_ = false;  ///< something has changed that everybody wants to know
     bool is_progress_due_ = false;
     bool is_away_ = false;
     bool is_finished_ = false;

@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "peer/core.hpp"
+#include "peer/round/relays.hpp"
 
 namespace dedloc {
 namespace {
@@ -39,6 +40,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);
         settlement_.reported(m.sender, m.step, body.state);
     }
+    coordinator_.heard(now_, m.sender, body, out_);
     compare_heads(m, body);
 }
 
@@ -46,7 +48,9 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
     if (m.step < head().step) {
         // The coordinator's business; without one, anybody's who knows.
         const bool is_mine = election_.is_leading() || !election_.has_live_leader();
-        if (is_mine) tell_decision(m.sender, m.step);
+        // The Commit may still be under way to it.
+        const bool is_overdue = now_ >= decided_at_ + config_.rules.heartbeat / 2;
+        if (is_mine && is_overdue && !links_.is_crowded()) tell_decision(m.sender, m.step);
         return;
     }
     const bool is_ahead = m.step > head().step;
@@ -58,7 +62,9 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
         behind_since_ = std::min(behind_since_, now_);
     }
     const bool is_same_head = m.step == head().step && body.record == head().record;
-    const bool is_apart = is_same_head && (!is_current() || body.state != member_.digest());
+    const bool is_applying = member_.phase() == round::Member::Phase::kApplying;
+    const bool is_apart =
+        is_same_head && !is_applying && (!is_current() || body.state != member_.digest());
     if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
 }
 
@@ -96,9 +102,12 @@ void Peer::Core::weigh(StepIndex step, const Digest& record) {
         best = state;
         is_certain = true;
     }
-    doubt_since_ = std::min(doubt_since_, now_);
-    if (!is_certain && now_ < doubt_since_ + 2 * config_.rules.heartbeat) return;
-    doubt_since_ = kNever;
+    // A doubt lasts as long as heartbeats go on raising it.
+    const Duration patience = 2 * config_.rules.heartbeat;
+    if (now_ > doubt_seen_ + patience) doubt_since_ = now_;
+    doubt_seen_ = now_;
+    if (!is_certain && now_ < doubt_since_ + patience) return;
+    doubt_seen_ = TimePoint::min();
     if (is_own_step && best == member_.digest()) return;
     catch_up_.aim(now_,
                   {.generation = head().generation, .step = step, .state = best, .record = record},
@@ -178,6 +187,28 @@ void Peer::Core::take(const wire::Message& m, const wire::Promise& body) {
     if (!was_leading && election_.is_leading()) send_heartbeat();
 }
 
+// --- relays ------------------------------------------------------------------
+
+/// A relay of the plan gives its share of the members what the coordinator has just told it.
+void Peer::Core::pass_on(const wire::Plan& plan) {
+    if (received_ == nullptr) return;
+    std::vector<PeerKey> charges = round::charges_of(plan, self_);
+    if (!charges.empty()) {
+        out_.send_to_all(std::move(charges), head().step, wire::Relay{*received_});
+    }
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
+    received_.reset();  // one hop
+    const auto inner = wire::decode(body.frame);
+    const bool is_relayed = inner && inner->run == config_.run && inner->sender != self_ &&
+                            (std::holds_alternative<wire::Plan>(inner->body) ||
+                             std::holds_alternative<wire::Propose>(inner->body) ||
+                             std::holds_alternative<wire::Commit>(inner->body));
+    if (!is_relayed) return links_.refuse(m.sender, "it passes on what nobody said", out_.actions);
+    deliver(*inner);
+}
+
 /// Whether the sender coordinates, as far as is known here.
 bool Peer::Core::follows(const PeerKey& sender, const Term& term) {
     if (term.coordinator != sender) return false;
@@ -206,6 +237,7 @@ void Peer::Core::reach_reducers(const wire::Plan& plan) {
 }
 void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
     if (!follows(m.sender, body.term)) return;
+    if (member_.is_news(m.step, body)) pass_on(body);
     reach_reducers(body);
     member_.planned(now_, m.step, body, out_);
 }
@@ -225,13 +257,18 @@ void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
     coordinator_.ready(m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
-    if (follows(m.sender, body.term)) member_.proposed(now_, m.step, body, out_);
+    if (!follows(m.sender, body.term)) return;
+    const wire::Plan* plan = member_.last_plan();
+    const bool is_of_plan =
+        plan != nullptr && plan->term == body.term && plan->attempt == body.attempt;
+    if (is_of_plan && member_.proposal(body.digest) == nullptr) pass_on(*plan);
+    member_.proposed(now_, m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     const auto decision = coordinator_.accepted(m.sender, m.step, body);
     if (!decision) return;
-    const std::set<PeerKey> members = coordinator_.receivers();
+    const std::set<PeerKey> members = coordinator_.addressees();
     // Ours first: the ledger has the commit before anybody acts on it.
     const StepIndex step = decision->record.step;
     const wire::Commit commit{
@@ -252,7 +289,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
     const CommitRecord record = body.record ? *body.record : *proposal;
     if (digest_of(record) != body.digest) return;
     if (voter_.extends_head(record)) {
-        if (voter_.is_decided(record, body.certificate)) decide({record, body.certificate});
+        if (!voter_.is_decided(record, body.certificate)) return;
+        if (const wire::Plan* plan = member_.last_plan(); plan != nullptr) pass_on(*plan);
+        decide({record, body.certificate});
         return;
     }
     // Who holds no state has nothing else to tell it where the swarm is.
@@ -270,6 +309,7 @@ void Peer::Core::decide(const Decision& decision) {
     const SharedFloats average =
         member_.holds_average(decision.record) ? member_.average() : nullptr;
     last_decision_ = decision;
+    decided_at_ = now_;
     member_.decided(decision.record, decision.certificate, out_);
     donor_.keep(decision.record, decision.certificate, average);
     if (config_.role == Role::kBackbone) settlement_.decided(now_, decision.record, out_);
@@ -287,6 +327,7 @@ void Peer::Core::head_changed() {
     election_.round_changed();
     renewal_.reset();
     behind_since_ = kNever;
+    doubt_seen_ = TimePoint::min();
     is_heartbeat_due_ = true;
 }
 

@@ -286,7 +286,7 @@ std::optional<Entry> Codec::decode_certificate(ByteReader& bytes) {
     Certificate certificate;
     const auto number = read_number(bytes);
     const auto coordinator = read_key(bytes);
-    const auto count = read_count(bytes, wire::kMaxMembers);
+    const auto count = read_count(bytes, wire::kMaxVoters);
     if (!number || !coordinator || !count) return std::nullopt;
     certificate.term = {*number, *coordinator};
     for (std::size_t i = 0; i < *count; ++i) {

@@ -128,11 +128,10 @@ void Election::count_promises(round::Outbox& out) {
 }
 
 void Election::ask_others(const std::set<PeerKey>& seated, round::Outbox& out) {
-    for (const PeerKey& peer : voter_.head().view) {
-        if (seated.contains(peer)) continue;
-        out.send(peer, voter_.head().step,
-                 wire::Elect{phase_ == Phase::kStanding ? candidacy_ : term_});
-    }
+    std::vector<PeerKey> others;
+    std::ranges::set_difference(voter_.head().view, seated, std::back_inserter(others));
+    out.send_to_all(std::move(others), voter_.head().step,
+                    wire::Elect{phase_ == Phase::kStanding ? candidacy_ : term_});
 }
 
 void Election::answered(const PeerKey& from, StepIndex step, const wire::Promise& promise,
@@ -163,10 +162,6 @@ void Election::take(const PeerKey& from, const wire::Promise& promise) {
 
 bool Election::has_live_leader() const {
     return has_leader() && leads(term_.coordinator);
-}
-
-bool Election::has_quorum_here() const {
-    return is_quorum(voter_.head().view, config_.backbone, voters_here());
 }
 
 bool Election::has_promises() const {
@@ -218,11 +213,11 @@ void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbo
     if (now < look_at_ && (phase_ != Phase::kStanding || now < retry_at_)) return;
     look_at_ = now + kBetweenLooks;
     const auto here = voters_here();
-    const bool has_quorum = is_quorum(voter_.head().view, config_.backbone, here);
-    if (has_quorum) quorum_seen_ = now;
+    has_quorum_here_ = is_quorum(voter_.head().view, config_.backbone, here);
+    if (has_quorum_here_) quorum_seen_ = now;
     if (phase_ == Phase::kLeading) {
         if (!may_stand) return step_down(out, "this peer has no say or no state");
-        if (!has_quorum && now >= quorum_seen_ + 2 * config_.rules.silence) {
+        if (!has_quorum_here_ && now >= quorum_seen_ + 2 * config_.rules.silence) {
             step_down(out, "no quorum of the view is here");
         }
         return;
@@ -231,7 +226,7 @@ void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbo
         phase_ = Phase::kFollowing;
         round_changed();
     }
-    if (phase_ != Phase::kFollowing || now < retry_at_ || !may_stand || !has_quorum) return;
+    if (phase_ != Phase::kFollowing || now < retry_at_ || !may_stand || !has_quorum_here_) return;
     if (!may_coordinate(self_)) return;
     const auto is_better = [&](const PeerKey& peer) {
         return peer != self_ && outranks(peer, self_) && may_coordinate(peer);

@@ -56,8 +56,8 @@ class Election {
     bool is_coordinator(const PeerKey& peer) const { return term_.coordinator == peer; }
     /// Leading, and a quorum of the view has promised this round.
     bool has_promises() const;
-    /// A quorum of the view is known here and votes.
-    bool has_quorum_here() const;
+    /// A quorum of the view was known here and voted when advance() last looked.
+    bool has_quorum_here() const { return has_quorum_here_; }
     /// Whether term() names somebody who coordinates, as far as is known.
     bool has_leader() const {
         return term_.coordinator != PeerKey{} && (term_.coordinator != self_ || is_leading());
@@ -99,6 +99,7 @@ class Election {
     TimePoint look_at_ = TimePoint::min();  ///< at the view again, at the latest
     TimePoint retry_at_ = TimePoint::min();
     TimePoint quorum_seen_ = TimePoint::min();
+    bool has_quorum_here_ = false;
 };
 
 }  // namespace dedloc::membership

@@ -169,13 +169,17 @@ void Links::leave_all(Actions& actions) {
 
 // --- messages ----------------------------------------------------------------
 
-void Links::count_refusal(LinkId id, const std::string& why, Actions& actions) {
-    ++refused_frames_;
+void Links::count_refusal(LinkId id, const char* why, Actions& actions, const std::string& detail) {
+    const std::uint64_t count = ++refusals_[why];
     const auto it = links_.find(id);
     if (it == links_.end()) return;
-    const bool is_worth_a_line =
-        refused_frames_ <= kFullRefusalLines || refused_frames_ % 1'000 == 0;
-    close(id, it->second, is_worth_a_line ? why : "", actions);
+    const bool is_worth_a_line = count <= kFullRefusalLines || count % 1'000 == 0;
+    const std::string line = why + detail + " (" + std::to_string(count) + " so far)";
+    close(id, it->second, is_worth_a_line ? line : "", actions);
+}
+
+void Links::refuse(const PeerKey& peer, const char* why, Actions& actions) {
+    if (const Known* known = find(peer)) count_refusal(known->link, why, actions);
 }
 
 std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameReceived& event,
@@ -185,7 +189,6 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     Link& link = it->second;
     auto decoded = wire::decode(*event.frame);
     if (!decoded) {
-        refusals_.count(decoded.reason());
         count_refusal(event.link, wire::describe(decoded.reason()), actions);
         return {};
     }
@@ -246,12 +249,13 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         return count_refusal(id, "it answered another challenge", actions);
     if (hello.newest_protocol < wire::kOldestProtocol ||
         hello.oldest_protocol > wire::kNewestProtocol) {
-        const std::string reason =
-            "it speaks protocol versions " + std::to_string(hello.oldest_protocol) + " to " +
-            std::to_string(hello.newest_protocol) + ", here it is " +
-            std::to_string(wire::kOldestProtocol) + " to " + std::to_string(wire::kNewestProtocol);
-        post(id, seal({}, wire::Refusal{reason}), actions);
-        return count_refusal(id, reason, actions);
+        const char* what = "it speaks other protocol versions: ";
+        const std::string versions = std::to_string(hello.oldest_protocol) + " to " +
+                                     std::to_string(hello.newest_protocol) + ", here it is " +
+                                     std::to_string(wire::kOldestProtocol) + " to " +
+                                     std::to_string(wire::kNewestProtocol);
+        post(id, seal({}, wire::Refusal{what + versions}), actions);
+        return count_refusal(id, what, actions, versions);
     }
     link.peer = message.sender;
     link.last_sequence = message.sequence;
@@ -326,7 +330,7 @@ void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat
                                 Actions& actions) {
     SharedBytes frame;
     for (const auto& [peer, known] : known_) {
-        if (!is_watched(peer) && !known.has_reported) continue;
+        if (!is_watched(peer)) continue;
         if (frame == nullptr) frame = seal(step, heartbeat);
         post(known.link, frame, actions);
     }

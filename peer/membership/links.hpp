@@ -10,9 +10,9 @@
 // Lives        a Hello names the session of its process: who has restarted with the same key is
 //              lost first, and then a newcomer.
 // Liveness     a heartbeat a second; silence or a closed last link is loss. In a swarm of more than
-//              kMeshLimit voters only the hubs (the backbone, the coordinator) exchange heartbeats
-//              with everybody; other links carry rounds and states and live as long as the
-//              transport's own pings.
+//              kMeshLimit members only the hubs (the backbone, the coordinator) exchange heartbeats
+//              with everybody; other links carry rounds and states, hear of each new state, and
+//              live as long as the transport's own pings.
 // Back-pressure a link has room for bulk while less than the window waits in its queue.
 #pragma once
 
@@ -29,12 +29,13 @@
 #include "peer/base/random.hpp"
 #include "peer/events.hpp"
 #include "peer/peer.hpp"
+#include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::membership {
 
-/// Views up to this size keep heartbeats between all pairs.
-inline constexpr std::size_t kMeshLimit = 64;
+/// Views up to this size keep heartbeats between all pairs. A larger swarm's is larger.
+inline constexpr std::size_t kMeshLimit = wire::kMaxVoters - 1;
 
 /// What is known of another peer.
 struct Known {
@@ -79,7 +80,7 @@ class Links {
 
     /// False when the peer is not known (any more): the message is dropped.
     bool send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions);
-    /// To everybody that is known; heartbeats to those that wait for them.
+    /// To everybody that is known; to those that wait for one every second.
     void broadcast(StepIndex step, const wire::Body& body, Actions& actions);
     void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, Actions& actions);
     /// Signs a message that several receive as the same bytes.
@@ -96,13 +97,16 @@ class Links {
     bool has_room(const PeerKey& peer, std::uint64_t window) const;
     /// Waiting to be sent, over all links.
     std::uint64_t queued_bytes() const { return queued_bytes_; }
+    /// A large swarm's coordinator has a window of bytes in its queues: what need not be sent now
+    /// would only make everybody wait.
+    bool is_crowded() const { return !is_mesh_ && queued_bytes_ >= config_.rules.window_bytes; }
 
+    /// What it said is none of the protocol: its link is closed.
+    void refuse(const PeerKey& peer, const char* why, Actions& actions);
     /// It said good-bye: not known any more, its links are closed.
     void drop(const PeerKey& peer, Actions& actions);
     /// What its last heartbeat said of its state does not hold any more.
     void outdate(const PeerKey& peer);
-    /// Frames that could not be decoded, by reason.
-    const wire::RefusalCounts& refusals() const { return refusals_; }
     /// Closes everything; knows nobody afterwards. Links that close later are ignored.
     void leave_all(Actions& actions);
 
@@ -143,7 +147,8 @@ class Links {
     void forget_queue(Link& link);
     void forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
                              Actions& actions);
-    void count_refusal(LinkId id, const std::string& why, Actions& actions);
+    void count_refusal(LinkId id, const char* why, Actions& actions,
+                       const std::string& detail = {});
     bool is_known_endpoint(const Endpoint& endpoint) const;
 
     const PeerConfig& config_;
@@ -156,8 +161,7 @@ class Links {
     TimePoint tick_at_ = kNever;  ///< nothing can be due before
     bool is_mesh_ = true;
     PeerKey hub_;
-    wire::RefusalCounts refusals_;
-    std::uint64_t refused_frames_ = 0;  ///< for whatever reason
+    std::map<std::string, std::uint64_t> refusals_;  ///< frames, by reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;
     std::map<Endpoint, Attempt> attempts_;

@@ -5,6 +5,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/membership/quorum.hpp"
+#include "peer/round/relays.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
@@ -12,8 +13,10 @@ namespace {
 
 /// Complaints of others about the same loss are waited for before anybody is judged.
 constexpr Duration kHearing = std::chrono::seconds{1};
-/// Reports are not added up at every event.
-constexpr Duration kBetweenLooks = std::chrono::milliseconds{10};
+/// Reports are not added up at every event: the oftener the nearer the target is.
+constexpr Duration kShortestLook = std::chrono::milliseconds{10};
+constexpr Duration kLongestLook = std::chrono::milliseconds{100};
+constexpr int kLooks = 16;  ///< in the time that is left
 
 }  // namespace
 
@@ -86,6 +89,16 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 
+void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
+                        Outbox& out) {
+    if (phase_ != Phase::kPlanned || plan_->relays.empty() || !seats_.contains(from)) return;
+    const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
+    const TimePoint last = retold_.contains(from) ? retold_.at(from) : published_at_;
+    if (has_plan || now < last + config_.rules.heartbeat || links_.is_crowded()) return;
+    retold_[from] = now;
+    out.send(from, step_, *plan_);
+}
+
 void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     batch_.forget(peer);
     const auto seat = seats_.find(peer);
@@ -94,7 +107,7 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     if (phase_ == Phase::kCalled) {
         seats_.erase(seat);
     } else {
-        seat->second.is_lost = true;
+        lose(seat->second);
         is_amend_due_ = phase_ == Phase::kPlanned;
     }
 }
@@ -104,7 +117,7 @@ void Coordinator::greet(const PeerKey& peer, Outbox& out) {
     if (voter_.is_in_view(peer) && !seats_.contains(peer))
         out.send(peer, step_, wire::Elect{term_});
     if (phase_ == Phase::kPlanned) out.send(peer, step_, *plan_);
-    if (phase_ == Phase::kProposed) send_proposal(peer, out);
+    if (phase_ == Phase::kProposed) out.send(peer, step_, whole_proposal());
 }
 
 // --- time --------------------------------------------------------------------
@@ -114,9 +127,11 @@ TimePoint Coordinator::next_deadline() const {
 }
 
 void Coordinator::reset() {
+    if (plan_ && step_ < voter_.head().step) veterans_ = veterans_of(*plan_);
     phase_ = Phase::kGathering;
     gathering_since_ = kNever;
     seats_.clear();
+    most_lost_ = 0;
     plan_.reset();
     record_.reset();
     reduced_.clear();
@@ -168,9 +183,11 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
 void Coordinator::ask_again(TimePoint now, Outbox& out) {
     ask_at_ = now + config_.rules.election_pause;
     if (phase_ == Phase::kProposed) {
+        std::set<PeerKey> silent;
         for (const PeerKey& peer : voter_.head().view) {
-            if (!votes_.contains(peer)) send_proposal(peer, out);
+            if (!votes_.contains(peer)) silent.insert(peer);
         }
+        send_to(silent, whole_proposal(), out);
     } else if (!election_.has_promises()) {
         election_.ask_others({}, out);
     }
@@ -190,7 +207,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
     for (auto& [peer, seat] : seats_) {
         if (seat.is_lost || ready_.contains(peer)) continue;
         out.note(peer.brief() + " is late: left out");
-        seat.is_lost = true;
+        lose(seat);
         is_amend_due_ = true;
     }
     deadline_ = now + config_.rules.round_timeout;
@@ -205,21 +222,26 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         deadline_ = kNever;
         return;
     }
-    // Called by a predecessor: the round begins again with what is frozen.
     gathering_since_ = std::min(gathering_since_, now);
-    const bool has_waited = now >= gathering_since_ + 2 * config_.rules.heartbeat;
-    if (own_.is_in_round() || (has_waited && has_frozen_members())) return call(now, out);
+    if (own_.is_in_round()) return call(now, out);
     const bool is_new = step_ != own_.step() || !has_begun_;
     if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
     if (!is_new && now < look_at_) return;
-    look_at_ = now + kBetweenLooks;
+    look_at_ = now + kShortestLook;
+    // Called by a predecessor: the round begins again with what is frozen.
+    const bool has_waited = now >= gathering_since_ + 2 * config_.rules.heartbeat;
+    if (has_waited && has_frozen_members()) return call(now, out);
     if (batch_.estimate(now) >= config_.rules.target_batch) return call(now, out);
-    deadline_ = std::max(batch_.reached_at(now), look_at_);
+    const TimePoint reached_at = batch_.reached_at(now);
+    if (reached_at != kNever) {
+        look_at_ = now + std::clamp((reached_at - now) / kLooks, kShortestLook, kLongestLook);
+    }
+    deadline_ = std::max(reached_at, look_at_);
 }
 
-/// Called by a predecessor, or in a round that they have not heard the end of.
+/// By a predecessor, or in a round that they have not heard the end of.
 bool Coordinator::has_frozen_members() const {
     return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
         return is_eligible(entry.second) && entry.second.heartbeat.is_frozen;
@@ -242,29 +264,27 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);
-    send_to_all(wire::Call{term_}, out);
+    send_to(seated, wire::Call{term_}, out);
     election_.ask_others(seated, out);
 }
 
 void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
-    for (const PeerKey& peer : receivers()) out.send(peer, step_, wire::Cancel{term_});
+    send_to(receivers(), wire::Cancel{term_}, out);
     reset();
     for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
     batch_.forget(self_);  // what was reported before the call is forgotten by its owners too
 }
 
-void Coordinator::send_to_all(const wire::Body& body, Outbox& out) {
-    for (const auto& [peer, seat] : seats_) {
-        if (!seat.is_lost) out.send(peer, step_, body);
-    }
+void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {
+    out.send_to_all({peers.begin(), peers.end()}, step_, std::move(body));
 }
 
 // --- plan --------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
     const auto planned =
-        make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_);
+        make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
     if (!planned) return cancel("nobody has samples, or nobody can be dialled", out);
     Samples joined;
     for (const wire::PlanMember& member : planned->plan.members) joined += member.samples;
@@ -284,11 +304,9 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     const auto patience =
         std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_patience);
     deadline_ = now + std::max(config_.rules.round_timeout, patience);
-    send_to_all(plan, out);
-    for (const PeerKey& peer : gone_) out.send(peer, step_, plan);
-    for (const PeerKey& peer : voter_.head().view) {
-        if (!seats_.contains(peer) && !gone_.contains(peer)) out.send(peer, step_, plan);
-    }
+    published_at_ = now;
+    retold_.clear();
+    send_to(addressees(), plan, out);
 }
 
 bool Coordinator::reduces(const PeerKey& peer) const {
@@ -303,7 +321,13 @@ bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
     });
 }
 
+void Coordinator::lose(Seat& seat) {
+    seat.is_lost = true;
+    ++most_lost_;
+}
+
 bool Coordinator::is_ready_at_all_but_lost() const {
+    if (ready_.size() + most_lost_ < seats_.size()) return false;
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
         return seat.second.is_lost || ready_.contains(seat.first);
     });
@@ -327,7 +351,7 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
     // A chunk that moves is sent again by its contributors: who cannot is out.
     if (moves_chunks) gone_.insert(absent.begin(), absent.end());
     if (gone_.empty() && demoted_.empty()) return;
-    const auto amended = amend_plan(*plan_, seats_, gone_, demoted_);
+    const auto amended = amend_plan(*plan_, seats_, gone_, demoted_, veterans_);
     if (!amended) return cancel("too few are left for it", out);
     for (const PeerKey& peer : gone_) seats_.erase(peer);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
@@ -363,7 +387,7 @@ void Coordinator::judge_stalls(Outbox& out) {
             demoted_.insert(*witnesses.begin());
         } else if (const auto seat = seats_.find(sender); seat != seats_.end() && sender != self_) {
             out.note(sender.brief() + " does not send: left out");
-            seat->second.is_lost = true;
+            lose(seat->second);
         }
     }
     for (const auto& [peer, stall] : stalls_) {
@@ -419,7 +443,7 @@ void Coordinator::propose(Outbox& out) {
     proposal_.digest = digest_of(*record_);
     phase_ = Phase::kProposed;
     deadline_ = judge_at_ = kNever;
-    for (const PeerKey& peer : receivers()) out.send(peer, step_, proposal_);
+    send_to(addressees(), proposal_, out);
 }
 
 void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
@@ -436,7 +460,11 @@ void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
                  .stays = {},
                  .record = record};
     out.note("proposing again what was accepted for step " + std::to_string(step_.value()));
-    for (const PeerKey& peer : receivers()) out.send(peer, step_, proposal_);
+    send_to(addressees(), proposal_, out);
+}
+
+std::set<PeerKey> Coordinator::addressees() const {
+    return plan_ ? told_directly(*plan_, receivers(), seats_, veterans_) : receivers();
 }
 
 std::set<PeerKey> Coordinator::receivers() const {
@@ -449,10 +477,11 @@ std::set<PeerKey> Coordinator::receivers() const {
     return all;
 }
 
-void Coordinator::send_proposal(const PeerKey& to, Outbox& out) {
+/// For those that may not know the plan.
+wire::Propose Coordinator::whole_proposal() const {
     wire::Propose whole = proposal_;
     whole.record = record_;
-    out.send(to, step_, std::move(whole));
+    return whole;
 }
 
 void Coordinator::check_invariants() const {

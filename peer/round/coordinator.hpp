@@ -26,6 +26,7 @@
 #include "peer/round/member.hpp"
 #include "peer/round/outbox.hpp"
 #include "peer/round/plan_maker.hpp"
+#include "peer/round/relays.hpp"
 
 namespace dedloc::round {
 
@@ -51,14 +52,17 @@ class Coordinator {
     /// A vote: the decision, when it was the one that was missing.
     std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
                                      const wire::Accept& accept);
+    /// Who should have got the plan from a relay and has not is given it.
+    void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
     void lost(const PeerKey& peer, Outbox& out);
     /// Somebody is known (again): what it needs to take part.
     void greet(const PeerKey& peer, Outbox& out);
     /// Time-outs, and whatever has become possible since the last event.
     void advance(TimePoint now, Outbox& out);
 
-    /// Whom the round's end concerns: its members, and the view that has decided it.
-    std::set<PeerKey> receivers() const;
+    /// Whom the round's end concerns: its members, and the view that has decided it. Without those
+    /// that the plan's relays tell.
+    std::set<PeerKey> addressees() const;
     TimePoint next_deadline() const;
     void check_invariants() const;
 
@@ -76,6 +80,7 @@ class Coordinator {
     void amend(TimePoint now, Outbox& out);
     void judge_stalls(Outbox& out);
     bool is_reduced_by_all_but(const PeerKey& peer) const;
+    void lose(Seat& seat);
     bool is_ready_at_all_but_lost() const;
     bool reduces(const PeerKey& peer) const;
     void time_out(TimePoint now, Outbox& out);
@@ -83,9 +88,10 @@ class Coordinator {
     void cancel(const std::string& why, Outbox& out);
     void propose(Outbox& out);
     void propose_again(const CommitRecord& record, Outbox& out);
-    void send_proposal(const PeerKey& to, Outbox& out);
+    wire::Propose whole_proposal() const;
     Digest average_of_most() const;
-    void send_to_all(const wire::Body& body, Outbox& out);
+    std::set<PeerKey> receivers() const;
+    void send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out);
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -101,12 +107,16 @@ class Coordinator {
     Term term_;
     std::uint32_t attempt_ = 0;
     std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
+    std::size_t most_lost_ = 0;      ///< of the seats; those erased since are still counted
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint gathering_since_ = kNever;
     TimePoint look_at_ = TimePoint::min();
     Duration expected_{};
+    TimePoint published_at_{};
+    std::map<PeerKey, TimePoint> retold_;  ///< the plan, since then
 
+    Veterans veterans_;  ///< of the last round that this peer has seen decided
     std::optional<wire::Plan> plan_;
     std::set<PeerKey> reduced_;         ///< in this attempt
     std::map<PeerKey, Digest> ready_;   ///< in this attempt

@@ -135,11 +135,14 @@ void Member::join(Outbox& out) {
 
 // --- reduce ------------------------------------------------------------------
 
+bool Member::is_news(StepIndex step, const wire::Plan& plan) const {
+    if (step != voter_.head().step || plan.elements != config_.rules.elements) return false;
+    return !has_plan_ || plan.term > plan_.term ||
+           (plan.term == plan_.term && plan.attempt > plan_.attempt);
+}
+
 void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
-    if (step != voter_.head().step || plan.elements != config_.rules.elements) return;
-    const bool is_newer = !has_plan_ || plan.term > plan_.term ||
-                          (plan.term == plan_.term && plan.attempt > plan_.attempt);
-    if (!is_newer) return;
+    if (!is_news(step, plan)) return;
     plan_ = plan;
     has_plan_ = true;
     const bool is_expected =

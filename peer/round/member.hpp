@@ -52,6 +52,8 @@ class Member {
     // From the coordinator of the term; the caller has checked that it is.
     void called(StepIndex step, const wire::Call& call, Outbox& out);
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
+    /// Of this round, and newer than any seen before.
+    bool is_news(StepIndex step, const wire::Plan& plan) const;
     void cancelled(StepIndex step, Outbox& out);
     /// Votes, if nothing is wrong with it.
     void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, Outbox& out);
@@ -136,6 +138,8 @@ class Member {
     const wire::Plan* plan() const {
         return reduction_ && reduction_->is_following() ? &reduction_->plan() : nullptr;
     }
+    /// The last one of this round, also one without us; null before.
+    const wire::Plan* last_plan() const { return has_plan_ ? &plan_ : nullptr; }
     /// The average of this record is here, and the state to apply it to.
     bool holds_average(const CommitRecord& record) const;
     /// The average of this round; null before it is whole.

@@ -11,7 +11,7 @@
 namespace dedloc::round {
 
 struct Letter {
-    PeerKey to;
+    std::vector<PeerKey> to;  ///< all get the same bytes
     StepIndex step;
     wire::Body body;
 };
@@ -21,7 +21,11 @@ struct Outbox {
     Actions actions;
 
     void send(const PeerKey& to, StepIndex step, wire::Body body) {
-        letters.push_back({to, step, std::move(body)});
+        letters.push_back({{to}, step, std::move(body)});
+    }
+    /// Signed once, however many they are.
+    void send_to_all(std::vector<PeerKey> to, StepIndex step, wire::Body body) {
+        letters.push_back({std::move(to), step, std::move(body)});
     }
     void act(Action action) { actions.push_back(std::move(action)); }
     void note(std::string line) { actions.push_back(action::Note{std::move(line)}); }

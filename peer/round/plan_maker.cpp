@@ -6,6 +6,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/planning/planner.hpp"
+#include "peer/round/relays.hpp"
 
 namespace dedloc::round {
 namespace {
@@ -69,7 +70,8 @@ void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
 
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const std::map<PeerKey, Seat>& seats) {
+                                      const std::map<PeerKey, Seat>& seats,
+                                      const Veterans& veterans) {
     wire::Plan plan{.term = term,
                     .attempt = attempt,
                     .elements = rules.elements,
@@ -77,7 +79,8 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                     .scalars = scalars,
                     .members = {},
                     .ranges = {},
-                    .reducers = {}};
+                    .reducers = {},
+                    .relays = {}};
     std::uint64_t reachable = 0;
     for (const auto& [peer, seat] : seats) {
         plan.members.push_back({.peer = peer,
@@ -98,6 +101,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     if (!shares) return {};
     plan.ranges = shares->ranges;
     name_reducers(plan, seats);
+    plan.relays = choose_relays(plan, seats, veterans);
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
                     [](const planning::Member& m) { return m.upload != 0 || m.download != 0; });
@@ -107,7 +111,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
 
 std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
                                      const std::set<PeerKey>& gone,
-                                     const std::set<PeerKey>& demoted) {
+                                     const std::set<PeerKey>& demoted, const Veterans& veterans) {
     wire::Plan amended = plan;
     ++amended.attempt;
     auto request = request_for(plan.elements, plan.chunk_elements);
@@ -130,6 +134,7 @@ std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<Peer
     std::map<PeerKey, Seat> rest = seats;
     for (const PeerKey& peer : gone) rest.erase(peer);
     name_reducers(amended, rest);
+    amended.relays = choose_relays(amended, rest, veterans);
     return amended;
 }
 

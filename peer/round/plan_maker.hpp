@@ -19,6 +19,8 @@ struct Seat {
     bool is_lost = false;
 };
 
+struct Veterans;
+
 struct PlannedRound {
     wire::Plan plan;
     Duration expected{};  ///< the planner's time for scatter and gather; 0 when no link is known
@@ -28,12 +30,13 @@ struct PlannedRound {
 /// that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
-                                      const std::map<PeerKey, Seat>& seats);
+                                      const std::map<PeerKey, Seat>& seats,
+                                      const Veterans& veterans);
 
 /// The plan without the members `gone`, and with no part for those in `demoted`; every chunk whose
 /// reducer remains stays where it is. Nothing when no reducer or no samples are left.
 std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
                                      const std::set<PeerKey>& gone,
-                                     const std::set<PeerKey>& demoted);
+                                     const std::set<PeerKey>& demoted, const Veterans& veterans);
 
 }  // namespace dedloc::round

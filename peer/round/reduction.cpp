@@ -214,20 +214,14 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     Kept& kept = kept_[from];
     if (kept.freeze != member.freeze) kept = {.freeze = member.freeze, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
-    if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) {
-        ++ignored_;
-        return true;
-    }
+    if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) return true;
     reduce(index);
     return true;
 }
 
 bool Reduction::place_average(const wire::Chunk& chunk) {
     if (chunk.mix != mix_) return false;
-    if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) {
-        ++ignored_;
-        return true;
-    }
+    if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
     has_average_[chunk.chunk] = true;
     std::copy(chunk.elements.begin(), chunk.elements.end(),
               average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
@@ -242,16 +236,12 @@ void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
         return other.phase == chunk.phase && other.mix == chunk.mix && other.chunk == chunk.chunk &&
                other.chunk_elements == chunk.chunk_elements;
     };
-    if (std::any_of(early.chunks.begin(), early.chunks.end(), is_same)) {
-        ++ignored_;
-        return;
-    }
+    if (std::any_of(early.chunks.begin(), early.chunks.end(), is_same)) return;
     early.elements += chunk.elements.size();
     early.chunks.push_back(std::move(chunk));
     while (early.elements > 2 * elements_) {
         early.elements -= early.chunks.front().elements.size();
         early.chunks.pop_front();
-        ++ignored_;
     }
 }
 

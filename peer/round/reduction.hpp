@@ -46,7 +46,7 @@ class Reduction {
     /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
     /// decode() lets through, of `elements`, with this member in it and a contributor.
     void follow(const wire::Plan& plan, const Contribution& own);
-    /// From another peer; whatever cannot be right is ignored and counted.
+    /// From another peer; whatever cannot be right is ignored.
     void take(const PeerKey& from, wire::Chunk chunk);
     /// What was under way to this peer is lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
@@ -78,7 +78,6 @@ class Reduction {
     /// How many averaged chunks are offered to all.
     std::size_t offered_chunks() const { return reduced_.size(); }
 
-    std::uint64_t ignored_chunks() const { return ignored_; }
     void check_invariants() const;
 
   private:
@@ -143,7 +142,6 @@ class Reduction {
         std::uint64_t elements = 0;
     };
     std::map<PeerKey, Early> early_;
-    std::uint64_t ignored_ = 0;
 };
 
 }  // namespace dedloc::round

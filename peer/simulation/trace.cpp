@@ -41,7 +41,7 @@ constexpr std::array kBodyNames{
     "Challenge",  "Hello",      "Leave",       "Refusal", "Heartbeat", "Generation", "Elect",
     "Promise",    "Call",       "Join",        "Plan",    "Cancel",    "Chunk",      "Reduced",
     "Stalled",    "Ready",      "Propose",     "Accept",  "Commit",    "Finished",   "StateQuery",
-    "StateOffer", "RoundOffer", "LeafRequest", "Leaf"};
+    "StateOffer", "RoundOffer", "LeafRequest", "Leaf",    "Relay"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// Empty for a heartbeat.

@@ -26,6 +26,9 @@ inline constexpr std::uint64_t kMaxTermLead = std::uint64_t{1} << 20;
 /// Largest frame that is read at all.
 inline constexpr std::size_t kMaxFrameBytes = 1u << 20;
 inline constexpr std::size_t kMaxMembers = 1'024;
+/// Of the members that stay, how many decide about the next round: a certificate is checked by
+/// everybody, and sent to everybody.
+inline constexpr std::size_t kMaxVoters = 65;
 inline constexpr std::size_t kMaxResultNameBytes = 254;  // BOINC's result.name
 inline constexpr std::size_t kMaxHostBytes = 64;
 inline constexpr std::size_t kMaxReasonBytes = 512;
@@ -49,17 +52,19 @@ inline constexpr std::size_t kVoteBytes = 96;
 inline constexpr std::size_t kDigestBytes = 32;
 /// Signature, envelope, the body's own fields and FlatBuffers' tables.
 inline constexpr std::size_t kMaxOverheadBytes = 4'096;
+/// A frame inside another one.
+inline constexpr std::size_t kMaxRelayedBytes = kMaxFrameBytes - kMaxOverheadBytes;
 inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kMemberBytes;
-inline constexpr std::size_t kMaxCertificateBytes = kMaxMembers * kVoteBytes;
+inline constexpr std::size_t kMaxCertificateBytes = kMaxVoters * kVoteBytes;
 
 static_assert(kChunkElements * sizeof(float) + kMaxOverheadBytes <= kMaxFrameBytes);
 static_assert(kLeafBytes + kMaxOverheadBytes <= kMaxFrameBytes);
-static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes + kMaxReducers * kReducerBytes +
-                      kMaxOverheadBytes <=
-                  kMaxFrameBytes,
-              "a plan fits a frame");
-static_assert(kMaxRecordBytes + kMaxCertificateBytes + kMaxOverheadBytes <= kMaxFrameBytes,
-              "a commit fits a frame");
+static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +
+                      kMaxReducers * (kReducerBytes + sizeof(std::uint32_t)) + kMaxOverheadBytes <=
+                  kMaxRelayedBytes,
+              "a plan fits a frame, also when it is relayed");
+static_assert(kMaxRecordBytes + kMaxCertificateBytes + kMaxOverheadBytes <= kMaxRelayedBytes,
+              "a commit fits a frame, also when it is relayed");
 static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxOverheadBytes <= kMaxFrameBytes,
               "an offer of a state fits a frame");
 static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes +
@@ -69,6 +74,7 @@ static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes
 static_assert(kMaxElements <= kMaxChunks * kChunkElements, "chunks cover the largest vector");
 static_assert(kMaxSamples <= UINT64_MAX / kMaxMembers, "a round's samples have a sum");
 static_assert(kMaxBytesPerSecond <= UINT64_MAX / kMaxMembers, "a swarm's bandwidth has a sum");
+static_assert(kMaxVoters <= kMaxMembers);
 static_assert(kMaxReducers <= kMaxMembers && kMaxMembers <= kMaxRanges);
 
 }  // namespace dedloc::wire

@@ -64,9 +64,10 @@ struct Heartbeat {
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
     bool is_frozen = false;                       ///< called, and waiting for the end of the round
-    bool may_vote = false;  ///< false in a view it is in: it has restarted and forgotten
-    Term term;              ///< whom the sender follows; itself when it coordinates
-    Endpoint coordinator;   ///< where that one listens; port 0: not known
+    bool may_vote = false;      ///< false in a view it is in: it has restarted and forgotten
+    Term term;                  ///< whom the sender follows; itself when it coordinates
+    Endpoint coordinator;       ///< where that one listens; port 0: not known
+    std::uint32_t attempt = 0;  ///< of the last plan seen in this round; 0: none
     bool operator==(const Heartbeat&) const = default;
 };
 /// The project has begun the history anew.
@@ -145,6 +146,7 @@ struct Plan {
     std::vector<PlanMember> members;  ///< ascending by key
     std::vector<ChunkRange> ranges;   ///< ascending, without gaps, of all chunks
     std::vector<ReducerEndpoint> reducers;
+    std::vector<std::uint32_t> relays;  ///< members that pass on what is said to all; ascending
     bool operator==(const Plan&) const = default;
 };
 /// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
@@ -253,9 +255,19 @@ struct Leaf {
     bool operator==(const Leaf&) const = default;
 };
 
-using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
-                          Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
-                          Commit, Finished, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf>;
+// --- many members ------------------------------------------------------------
+
+/// A Plan, Propose or Commit of the coordinator, as signed by it, from a member that the plan names
+/// as a relay.
+struct Relay {
+    Buffer frame;
+    bool operator==(const Relay&) const = default;
+};
+
+using Body =
+    std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
+                 Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
+                 Finished, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf, Relay>;
 
 /// Whether a frame may arrive out of the sender's order, again, or later than others: such a body
 /// is named by its content, so a replay changes nothing.
@@ -278,23 +290,7 @@ enum class DecodeError : std::uint8_t {
     kOutOfBounds,   ///< a field is over its limit or contradicts another
     kBadSignature,  ///< not signed by the sender it names
 };
-inline constexpr std::size_t kDecodeErrors = 4;
 const char* describe(DecodeError error);
-
-/// How many frames were refused, by reason.
-class RefusalCounts {
-  public:
-    void count(DecodeError error) { ++counts_[static_cast<std::size_t>(error)]; }
-    std::uint64_t of(DecodeError error) const { return counts_[static_cast<std::size_t>(error)]; }
-    std::uint64_t total() const {
-        std::uint64_t sum = 0;
-        for (const std::uint64_t n : counts_) sum += n;
-        return sum;
-    }
-
-  private:
-    std::array<std::uint64_t, kDecodeErrors> counts_{};
-};
 
 /// Requires key.public_key() == message.sender and every bound of limits.hpp (DEDLOC_CHECK).
 /// Cost: one copy of the body and one signature (0.02 ms + 4 ns a byte).

@@ -72,7 +72,7 @@ bool is_good(const std::optional<CommitRecord>& record) {
     return !record || is_good(*record);
 }
 bool is_good(const Certificate& certificate) {
-    return !certificate.votes.empty() && certificate.votes.size() <= kMaxMembers &&
+    return !certificate.votes.empty() && certificate.votes.size() <= kMaxVoters &&
            ascends(certificate.votes, &Vote::voter);
 }
 bool is_good(const GenerationRecord& record) {
@@ -124,7 +124,9 @@ struct IsGood {
         };
         return are_usable(m.scalars) && are_members(m.members, &PlanMember::peer) &&
                cover(m.ranges, chunks, m.members.size()) && m.reducers.size() <= kMaxReducers &&
-               std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled);
+               std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled) &&
+               m.relays.size() <= kMaxReducers && ascends(m.relays, std::identity{}) &&
+               (m.relays.empty() || m.relays.back() < m.members.size());
     }
     bool operator()(const Cancel&) const { return true; }
     /// The elements may be anything, NaN too: whoever sums them looks.
@@ -160,6 +162,9 @@ struct IsGood {
     bool operator()(const LeafRequest& m) const { return m.leaf < kMaxLeaves; }
     bool operator()(const Leaf& m) const {
         return m.leaf < kMaxLeaves && m.data.size() <= kLeafBytes;
+    }
+    bool operator()(const Relay& m) const {
+        return !m.frame.empty() && m.frame.size() <= kMaxRelayedBytes;
     }
 };
 

@@ -120,7 +120,7 @@ struct Packer {
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, m.upload_bytes_per_second,
                                    m.download_bytes_per_second, m.is_frozen, m.may_vote, &term,
-                                   host, m.coordinator.port)
+                                   host, m.coordinator.port, m.attempt)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {
@@ -169,10 +169,11 @@ struct Packer {
                 fb::CreateReducer(out, reducer.member.value(), host, reducer.endpoint.port));
         }
         const auto packed_reducers = out.CreateVector(reducers);
+        const auto relays = out.CreateVector(m.relays);
         const auto term = packed(m.term);
         return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
                               m.scalars.learning_rate, m.scalars.bias_correction, members, freezes,
-                              receives, ranges, packed_reducers)
+                              receives, ranges, packed_reducers, relays)
             .Union();
     }
     Offset<void> operator()(const Cancel& m) const {
@@ -250,6 +251,11 @@ struct Packer {
         const auto root = packed(m.root);
         return fb::CreateLeaf(out, &root, m.leaf, data).Union();
     }
+    Offset<void> operator()(const Relay& m) const {
+        const auto frame =
+            out.CreateVector(reinterpret_cast<const std::uint8_t*>(m.frame.data()), m.frame.size());
+        return fb::CreateRelay(out, frame).Union();
+    }
 };
 
 Buffer bytes_of(const FlatBufferBuilder& out, std::size_t room = 0) {
@@ -265,6 +271,7 @@ std::size_t size_hint(const Body& body) {
         return chunk->elements.size() * sizeof(float) + kRest;
     }
     if (const auto* leaf = std::get_if<Leaf>(&body)) return leaf->data.size() + kRest;
+    if (const auto* relay = std::get_if<Relay>(&body)) return relay->frame.size() + kRest;
     return kRest;
 }
 

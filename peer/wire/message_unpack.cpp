@@ -139,7 +139,7 @@ class Unpacker {
     }
     Certificate certificate(const fb::Certificate& t) {
         return {.term = unpacked(*t.term()),
-                .votes = list<Vote>(*t.votes(), kMaxMembers, [](const fb::Vote* vote) {
+                .votes = list<Vote>(*t.votes(), kMaxVoters, [](const fb::Vote* vote) {
                     return Vote{.voter = unpacked<PeerKey>(vote->voter()),
                                 .signature = unpacked(vote->signature())};
                 })};
@@ -173,7 +173,8 @@ class Unpacker {
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
                          .coordinator = {.host = text(*t.coordinator_host(), kMaxHostBytes),
-                                         .port = t.coordinator_port()}};
+                                         .port = t.coordinator_port()},
+                         .attempt = t.attempt()};
     }
     Body body(const fb::Generation& t) { return Generation{unpacked(*t.generation())}; }
     Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }
@@ -260,6 +261,13 @@ class Unpacker {
         if (!has_failed_) leaf.data.assign(first, first + t.data()->size());
         return leaf;
     }
+    Body body(const fb::Relay& t) {
+        require(t.frame()->size() <= kMaxRelayedBytes);
+        Relay relay;
+        const auto* first = reinterpret_cast<const std::byte*>(t.frame()->data());
+        if (!has_failed_) relay.frame.assign(first, first + t.frame()->size());
+        return relay;
+    }
 
   private:
     bool has_failed_ = false;
@@ -273,7 +281,8 @@ Body Unpacker::body(const fb::Plan& t) {
               .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits()),
               .members = {},
               .ranges = {},
-              .reducers = {}};
+              .reducers = {},
+              .relays = {}};
     require(t.freezes()->size() == t.members()->size());
     require(t.receives()->size() == t.members()->size());
     plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {
@@ -296,6 +305,7 @@ Body Unpacker::body(const fb::Plan& t) {
                                    .endpoint = {.host = text(*reducer->host(), kMaxHostBytes),
                                                 .port = reducer->port()}};
         });
+    plan.relays = list(*t.relays(), kMaxReducers);
     return plan;
 }
 
@@ -316,7 +326,7 @@ bool with_body(const fb::Message& m, Use use) {
                         fb::Generation, fb::Elect, fb::Promise, fb::Call, fb::Join, fb::Plan,
                         fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
                         fb::Accept, fb::Commit, fb::Finished, fb::StateQuery, fb::StateOffer,
-                        fb::RoundOffer, fb::LeafRequest, fb::Leaf>(m, use);
+                        fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay>(m, use);
 }
 
 }  // namespace

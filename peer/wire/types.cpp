@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
+#include "peer/wire/limits.hpp"
 
 // Each digest begins with a text of its own: a signature of one thing is never one of another.
 namespace dedloc {
@@ -29,6 +30,7 @@ std::vector<PeerKey> view_after(const CommitRecord& record) {
     std::vector<PeerKey> view;
     for (const CommitLine& line : record.members) {
         if (line.stays) view.push_back(line.peer);
+        if (view.size() == wire::kMaxVoters) break;
     }
     return view;
 }

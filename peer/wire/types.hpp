@@ -65,7 +65,8 @@ struct CommitRecord {
     bool operator==(const CommitRecord&) const = default;
 };
 
-/// The members that decide about the next round.
+/// The members that decide about the next round: of those that stay the kMaxVoters with the lowest
+/// keys. Ascending.
 std::vector<PeerKey> view_after(const CommitRecord& record);
 /// Over every field, in the order of the struct, little-endian, after a text of its own.
 Digest digest_of(const CommitRecord& record);
@@ -114,7 +115,7 @@ struct Head {
     std::uint64_t generation = 0;
     StepIndex step;             ///< the next round's: updates that the last commit leads to
     Digest record;              ///< of the last commit, or of the generation
-    std::vector<PeerKey> view;  ///< who decides about the next round
+    std::vector<PeerKey> view;  ///< who decides about the next round, at most kMaxVoters
     bool operator==(const Head&) const = default;
 };
 /// Before anything was decided: step 0, view {backbone}.

@@ -9,6 +9,7 @@
 #include "peer/base/random.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/reduction.hpp"
+#include "peer/round/relays.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -28,7 +29,7 @@ class Exchange {
         : random_(seed), rules_({.elements = elements, .target_batch = {}, .last_step = {}}) {
         for (std::size_t k = 0; k < members; ++k) add(k);
         const auto planned =
-            make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_);
+            make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_, Veterans{});
         REQUIRE(planned);
         follow(planned->plan);
     }
@@ -43,7 +44,7 @@ class Exchange {
 
     /// Members that are gone take what they still have with them.
     bool amend(const std::set<PeerKey>& gone, const std::set<PeerKey>& demoted) {
-        const auto amended = amend_plan(plan_, seats_, gone, demoted);
+        const auto amended = amend_plan(plan_, seats_, gone, demoted, Veterans{});
         if (!amended) return false;
         for (const PeerKey& peer : gone) {
             reductions_.erase(peer);
@@ -273,7 +274,8 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
                     .scalars = {},
                     .members = {},
                     .ranges = {},
-                    .reducers = {}};
+                    .reducers = {},
+                    .relays = {}};
     std::vector<std::uint32_t> parts{10, kLarge, 10, 10, 10, 10, 10};
     std::uint32_t next = 0;
     for (std::uint32_t k = 0; k < parts.size(); ++k) {

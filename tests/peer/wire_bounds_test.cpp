@@ -117,8 +117,8 @@ void check_certificate_bounds(Put put) {
         for (const PeerKey& key : keys) certificate.votes.push_back({.voter = key});
         return is_accepted(put(certificate));
     };
-    REQUIRE(votes(ascending_keys(kMaxMembers)));
-    REQUIRE_FALSE(votes(ascending_keys(kMaxMembers + 1)));
+    REQUIRE(votes(ascending_keys(kMaxVoters)));
+    REQUIRE_FALSE(votes(ascending_keys(kMaxVoters + 1)));
     REQUIRE_FALSE(votes({}));
     const auto two = ascending_keys(2);
     REQUIRE_FALSE(votes({two[1], two[0]}));
@@ -282,6 +282,7 @@ TEST_CASE("a plan names its members in order", "[wire]") {
             for (const PeerKey& key : ascending_keys(count)) m.members.push_back({key, Samples{0}});
             for (ChunkRange& range : m.ranges) range.member = PeerIndex{0};
             for (ReducerEndpoint& reducer : m.reducers) reducer.member = PeerIndex{0};
+            m.relays.clear();
         });
     };
     REQUIRE(members(1));
@@ -355,6 +356,25 @@ TEST_CASE("a plan says where its reducers are", "[wire]") {
     REQUIRE_FALSE(reducers(1, {"198.51.100.3", 0}));
     REQUIRE_FALSE(reducers(1, {"", 0}));
     REQUIRE_FALSE(reducers(1, {"localhost", 40'000}));
+}
+
+TEST_CASE("a plan's relays are members, each once", "[wire]") {
+    const auto relays = [](std::vector<std::uint32_t> indices) {
+        return accepts<Plan>([&](Plan& m) {
+            m.members.clear();
+            for (const PeerKey& key : ascending_keys(3)) m.members.push_back({key, Samples{0}});
+            for (ChunkRange& range : m.ranges) range.member = PeerIndex{0};
+            m.reducers.clear();
+            m.relays = std::move(indices);
+        });
+    };
+    REQUIRE(relays({}));
+    REQUIRE(relays({0, 2}));
+    REQUIRE_FALSE(relays({3}));
+    REQUIRE_FALSE(relays({1, 1}));
+    REQUIRE_FALSE(relays({2, 1}));
+    check_limit<Relay>(&Relay::frame, Buffer(kMaxRelayedBytes), Buffer(kMaxRelayedBytes + 1));
+    check_limit<Relay>(&Relay::frame, Buffer(1), Buffer{});
 }
 
 TEST_CASE("every bound of a state's messages is kept", "[wire]") {

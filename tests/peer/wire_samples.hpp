@@ -51,7 +51,10 @@ class WireSamples {
     }
     void make(Certificate& certificate) {
         certificate.term = term();
-        for (const PeerKey& key : keys()) certificate.votes.push_back({key, signature()});
+        for (const PeerKey& key : keys()) {
+            if (certificate.votes.size() == wire::kMaxVoters) break;
+            certificate.votes.push_back({key, signature()});
+        }
     }
     void make(SignedGeneration& generation) {
         generation = {.record = {.generation = 1 + random_.below(wire::kMaxGeneration),
@@ -100,7 +103,8 @@ class WireSamples {
              .is_frozen = coin(),
              .may_vote = coin(),
              .term = term(),
-             .coordinator = coin() ? endpoint() : Endpoint{}};
+             .coordinator = coin() ? endpoint() : Endpoint{},
+             .attempt = word()};
     }
     void make(wire::Generation& m) { make(m.generation); }
     void make(wire::Elect& m) { m.term = term(); }
@@ -142,6 +146,9 @@ class WireSamples {
         for (std::size_t i = 0, reducers = std::min(some(), wire::kMaxReducers); i < reducers;
              ++i) {
             m.reducers.push_back({index_below(count), endpoint()});
+        }
+        for (std::uint32_t k = 0; k < count && m.relays.size() < wire::kMaxReducers; ++k) {
+            if (coin()) m.relays.push_back(k);
         }
     }
     void make(wire::Cancel& m) { m.term = term(); }
@@ -189,6 +196,11 @@ class WireSamples {
     void make(wire::Leaf& m) {
         m = {.root = bytes<Digest>(), .leaf = leaf(), .data = Buffer(some() - 1)};
         for (std::byte& byte : m.data) byte = static_cast<std::byte>(random_.below(256));
+    }
+
+    void make(wire::Relay& m) {
+        m.frame = Buffer(some());
+        for (std::byte& byte : m.frame) byte = static_cast<std::byte>(random_.below(256));
     }
 
     /// Strictly ascending, at least one.

@@ -21,6 +21,26 @@ TEST_CASE("the view after a commit is who stays", "[wire]") {
     REQUIRE(view_after(record) == expected);
 }
 
+TEST_CASE("of many who stay, those with the lowest keys decide", "[wire]") {
+    WireSamples samples{2};
+    CommitRecord record;
+    for (std::size_t i = 0; i < wire::kMaxVoters + 10; ++i) {
+        record.members.push_back({samples.bytes<PeerKey>(), Samples{0}, 0, i % 7 != 0});
+    }
+    std::ranges::sort(record.members, {}, &CommitLine::peer);
+    std::vector<PeerKey> staying;
+    for (const CommitLine& line : record.members) {
+        if (line.stays) staying.push_back(line.peer);
+    }
+    REQUIRE(
+        view_after(record) ==
+        std::vector(staying.begin(), staying.begin() + std::min(staying.size(), wire::kMaxVoters)));
+    for (CommitLine& line : record.members) line.stays = true;
+    const auto view = view_after(record);
+    REQUIRE(view.size() == wire::kMaxVoters);
+    REQUIRE(view.back() == record.members[wire::kMaxVoters - 1].peer);
+}
+
 TEST_CASE("a record's digest covers every field", "[wire]") {
     CommitRecord one;
     WireSamples{2}.make(one);

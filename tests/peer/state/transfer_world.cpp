@@ -254,7 +254,7 @@ void TransferWorld::flush() {
     auto letters = std::exchange(out_.letters, {});
     auto actions = std::exchange(out_.actions, {});
     for (round::Letter& letter : letters) {
-        if (Member* member = find(letter.to)) {
+        if (Member* member = find(letter.to.front())) {
             later(member->latency,
                   [this, member, letter = std::move(letter)] { deliver(*member, letter); });
         }

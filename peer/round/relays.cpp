@@ -1,0 +1,107 @@
+#include "peer/round/relays.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::round {
+namespace {
+
+constexpr std::size_t kMostRelays = 32;
+/// One more hop.
+constexpr double kHopSeconds = 0.05;
+/// Of a link that nobody has measured: slow, so that it is not chosen for its speed.
+constexpr std::uint64_t kUnknownLink = 1'000'000;
+/// A reducer's endpoint as it is on the wire, more or less.
+constexpr std::size_t kEndpointBytes = 40;
+
+double upload_of(const Seat& seat) {
+    const std::uint64_t upload = seat.join->upload_bytes_per_second;
+    return static_cast<double>(upload == 0 ? kUnknownLink : upload);
+}
+
+double size_of(const wire::Plan& plan) {
+    return static_cast<double>(plan.members.size() * wire::kMemberBytes +
+                               plan.ranges.size() * wire::kRangeBytes +
+                               plan.reducers.size() * kEndpointBytes);
+}
+
+/// The fastest first.
+std::vector<std::uint32_t> candidates(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
+                                      const Veterans& veterans) {
+    std::vector<std::uint32_t> fastest;
+    for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
+        const PeerKey& peer = plan.members[k].peer;
+        if (peer == plan.term.coordinator || !veterans.reducers.contains(peer)) continue;
+        if (!seats.at(peer).is_lost) fastest.push_back(k);
+    }
+    std::ranges::stable_sort(fastest, std::greater<>{}, [&](std::uint32_t k) {
+        return upload_of(seats.at(plan.members[k].peer));
+    });
+    return fastest;
+}
+
+}  // namespace
+
+Veterans veterans_of(const wire::Plan& plan) {
+    Veterans veterans;
+    for (const wire::PlanMember& member : plan.members) veterans.members.insert(member.peer);
+    for (const wire::ChunkRange& range : plan.ranges) {
+        veterans.reducers.insert(plan.members[range.member.value()].peer);
+    }
+    return veterans;
+}
+
+std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
+                                         const std::map<PeerKey, Seat>& seats,
+                                         const Veterans& veterans) {
+    const std::size_t members = plan.members.size();
+    const auto coordinator = seats.find(plan.term.coordinator);
+    if (members <= wire::kMaxVoters || coordinator == seats.end()) return {};
+    const double bytes = size_of(plan);
+    const double own = upload_of(coordinator->second);
+    std::vector<std::uint32_t> relays = candidates(plan, seats, veterans);
+    std::size_t chosen = 0;
+    double soonest = static_cast<double>(members) * bytes / own;
+    for (std::size_t k = 1; k <= std::min(relays.size(), kMostRelays); ++k) {
+        const double share = static_cast<double>((members - k + k - 1) / k);
+        const double slowest = upload_of(seats.at(plan.members[relays[k - 1]].peer));
+        const double time =
+            static_cast<double>(k) * bytes / own + share * bytes / slowest + kHopSeconds;
+        if (time < soonest) soonest = time, chosen = k;
+    }
+    relays.resize(chosen);
+    std::ranges::sort(relays);
+    return relays;
+}
+
+std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay) {
+    const auto place = std::ranges::find(plan.relays, relay,
+                                         [&](std::uint32_t k) { return plan.members[k].peer; });
+    std::vector<PeerKey> charges;
+    if (place == plan.relays.end()) return charges;
+    const auto own = static_cast<std::size_t>(place - plan.relays.begin());
+    std::size_t turn = 0;
+    for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
+        const PeerKey& peer = plan.members[k].peer;
+        if (peer == plan.term.coordinator || std::ranges::binary_search(plan.relays, k)) continue;
+        if (turn++ % plan.relays.size() == own) charges.push_back(peer);
+    }
+    return charges;
+}
+
+std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
+                                const std::map<PeerKey, Seat>& seats, const Veterans& veterans) {
+    for (const std::uint32_t k : plan.relays) {
+        const PeerKey& relay = plan.members[k].peer;
+        const auto seat = seats.find(relay);
+        if (seat == seats.end() || seat->second.is_lost) continue;
+        for (const PeerKey& peer : charges_of(plan, relay)) {
+            if (veterans.members.contains(peer)) all.erase(peer);
+        }
+    }
+    return all;
+}
+
+}  // namespace dedloc::round

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "peer/base/random.hpp"
+#include "peer/round/relays.hpp"
+#include "peer/wire/limits.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+constexpr std::uint64_t kMegabit = 125'000;
+
+PeerKey key_of(std::size_t number) {
+    PeerKey key;
+    key.bytes[0] = static_cast<std::byte>(number >> 8);
+    key.bytes[1] = static_cast<std::byte>(number & 255);
+    return key;
+}
+
+/// Member 3 coordinates; every second member reduces, and has so many Mbit/s.
+struct Round {
+    Round(std::size_t members, std::uint64_t own_mbit, std::uint64_t reducers_mbit) {
+        plan.term.coordinator = key_of(3);
+        for (std::uint32_t k = 0; k < members; ++k) {
+            plan.members.push_back({key_of(k), Samples{0}});
+            const std::uint64_t mbit = k == 3 ? own_mbit : reducers_mbit;
+            seats[key_of(k)].join.emplace().upload_bytes_per_second = mbit * kMegabit;
+            if (k % 2 == 1) plan.ranges.push_back({PeerIndex{k}, k / 2, k / 2 + 1});
+        }
+        veterans = veterans_of(plan);
+        plan.relays = choose_relays(plan, seats, veterans);
+    }
+    std::set<PeerKey> all() const {
+        std::set<PeerKey> keys;
+        for (const auto& member : plan.members) keys.insert(member.peer);
+        return keys;
+    }
+    wire::Plan plan;
+    std::map<PeerKey, Seat> seats;
+    Veterans veterans;  ///< the last round was like this one
+};
+
+}  // namespace
+
+TEST_CASE("a small round needs no relays, nor one with a quick coordinator", "[round]") {
+    CHECK(Round(wire::kMaxVoters, 10, 1'000).plan.relays.empty());
+    CHECK(Round(300, 10'000, 100).plan.relays.empty());
+    CHECK_FALSE(Round(300, 10, 100).plan.relays.empty());
+}
+
+TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round]") {
+    Round round(1'000, 100, 20);
+    for (const std::uint32_t k : {101u, 301u, 555u}) {
+        round.seats[key_of(k)].join->upload_bytes_per_second = 1'000 * kMegabit;
+    }
+    round.plan.relays = choose_relays(round.plan, round.seats, round.veterans);
+    CHECK(round.plan.relays == std::vector<std::uint32_t>{101, 301, 555});
+    round.seats[key_of(301)].is_lost = true;
+    CHECK(choose_relays(round.plan, round.seats, round.veterans) ==
+          std::vector<std::uint32_t>{101, 555});
+    const Round even(1'000, 100, 20);
+    CHECK(even.plan.relays.size() > 10);
+    for (const std::uint32_t k : even.plan.relays) {
+        CHECK(k % 2 == 1);
+        CHECK(k != 3);
+    }
+}
+
+TEST_CASE("who was not in the last round hears from the coordinator", "[round]") {
+    Round round(300, 10, 100);
+    round.veterans.members.erase(key_of(10));
+    CHECK(told_directly(round.plan, round.all(), round.seats, round.veterans).contains(key_of(10)));
+    CHECK(choose_relays(round.plan, round.seats, {}).empty());
+}
+
+TEST_CASE("every member hears from the coordinator or from one relay", "[round][property]") {
+    Random random{1};
+    for (int n = 0; n < 50; ++n) {
+        Round round(66 + random.below(900), 5 + random.below(100), 20 + random.below(1'000));
+        for (const std::uint32_t k : round.plan.relays) {
+            if (random.below(8) == 0) round.seats[round.plan.members[k].peer].is_lost = true;
+        }
+        const std::set<PeerKey> direct =
+            told_directly(round.plan, round.all(), round.seats, round.veterans);
+        std::multiset<PeerKey> told(direct.begin(), direct.end());
+        for (const auto& member : round.plan.members) {
+            const auto charges = charges_of(round.plan, member.peer);
+            if (round.seats[member.peer].is_lost) continue;
+            REQUIRE((charges.empty() || direct.contains(member.peer)));
+            told.insert(charges.begin(), charges.end());
+        }
+        const std::set<PeerKey> all = round.all();
+        REQUIRE(std::vector(told.begin(), told.end()) == std::vector(all.begin(), all.end()));
+    }
+}
