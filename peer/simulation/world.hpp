@@ -78,6 +78,7 @@ struct WorldOptions {
     bool checks_invariants = true;  ///< of every peer after every event: O(its links)
     Observer* observer = nullptr;   ///< outlives the world
     Duration directory_interval = std::chrono::seconds{1};
+    std::size_t directory_answer = 64;  ///< most addresses in one
     bool keeps_whole_trace = false;
     std::string replay;  ///< how to see it again, for the message of a failure
 };

@@ -13,7 +13,6 @@
 namespace dedloc::simulation {
 namespace {
 
-constexpr std::size_t kMostFound = 64;  ///< addresses in one answer of the directory
 constexpr Duration kSigningTime = std::chrono::milliseconds{500};
 /// Beside bulk, a link may hold plans, and a second's heartbeats for as long as silence is borne.
 constexpr std::uint64_t kControlBytes = 2 * wire::kMaxFrameBytes;
@@ -137,7 +136,7 @@ void World::answer_directory(Id id) {
         found.push_back(other->endpoint);
     }
     for (std::size_t i = found.size(); i > 1; --i) std::swap(found[i - 1], found[random_.below(i)]);
-    if (found.size() > kMostFound) found.resize(kMostFound);
+    if (found.size() > options_.directory_answer) found.resize(options_.directory_answer);
     if (random_.uniform() < directory_.stale) found.push_back({"10.255.0.1", 4'000});
     const Event event = event::EndpointsFound{std::move(found)};
     if (chance >= directory_.missing) {

@@ -1,0 +1,110 @@
+// What is different in a swarm that is larger than its view: relays, and a view of some members.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <span>
+
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t kTrainers = 75;
+
+/// Counts the frames that relays pass on, by relay.
+class RelayWatch final : public Observer {
+  public:
+    void handles(TimePoint, NodeId, const Event&) override {}
+    void has_handled(TimePoint, NodeId node, const Actions& actions) override {
+        for (const Action& action : actions) {
+            const auto* send = std::get_if<action::Send>(&action);
+            if (send == nullptr) continue;
+            const auto payload = std::span{*send->frame}.subspan(wire::kSignatureBytes);
+            if (std::holds_alternative<wire::Relay>(wire::unpack(payload)->body)) ++passed_on[node];
+        }
+    }
+    std::map<NodeId, std::size_t> passed_on;
+};
+
+/// A coordinator whose uplink is slow, many trainers, and three fast ones that relay for it.
+struct LargeFleet {
+    explicit LargeFleet(std::uint64_t seed) : world(seed, options(seed, relays)) {
+        world.add_backbone(Profile::with_mbit(4, 100));
+        fast = world.add_trainers(3, with_batches(Profile::with_mbit(400, 400)));
+        world.add_trainers(kTrainers - 3, with_batches(Profile::with_mbit(20, 100)));
+        // Slow, so that it averages nothing and is linked with no relay.
+        Profile idle = Profile::with_mbit(1, 1);
+        idle.receives = false;
+        world.add_aggregator(idle);
+        peers = kTrainers + 2;
+    }
+    static Profile with_batches(Profile profile) {
+        profile.micro_batch_time = 1s;
+        return profile;
+    }
+    static WorldOptions options(std::uint64_t seed, RelayWatch& watch) {
+        RoundRules rules = quick_rules(5);
+        rules.target_batch = Samples{kTrainers * 8 * 3};
+        WorldOptions options = options_for(seed, rules);
+        options.observer = &watch;
+        return options;
+    }
+    /// A round that everybody was in, after which the view is smaller than the swarm.
+    void fill() {
+        require_within(world, 120s, "a round with everybody", [&] {
+            const auto history = world.checkers().record_count();
+            if (history == 0 || history == seen_) return false;
+            seen_ = history;
+            return world.checkers().history().back().record.members.size() == peers;
+        });
+    }
+
+    RelayWatch relays;
+    World world;
+    std::vector<World::Id> fast;
+    std::size_t peers = 0;
+    const Watch watch{world};
+
+  private:
+    std::size_t seen_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("in a large swarm relays pass on what a slow coordinator says", "[averaging][sim]") {
+    LargeFleet fleet{1};
+    fleet.fill();
+    const auto& record = fleet.world.checkers().history().back().record;
+    REQUIRE(view_after(record).size() == wire::kMaxVoters);
+    require_all_at(fleet.world, StepIndex{5}, 120s);
+    fleet.world.run_for(2s);
+    require_clean_history(fleet.world, 5);
+    require_equal_to_one_machine(fleet.world);
+    REQUIRE_FALSE(fleet.relays.passed_on.empty());
+    for (const auto& [node, frames] : fleet.relays.passed_on) {
+        REQUIRE(std::count(fleet.fast.begin(), fleet.fast.end(), node) == 1);
+        REQUIRE(frames > kTrainers / 3);
+    }
+}
+
+TEST_CASE("who hears nothing from its relay is told by the coordinator", "[averaging][sim]") {
+    LargeFleet fleet{2};
+    fleet.fill();
+    require_all_at(fleet.world, fleet.world.checkers().newest_step().next(), 60s);
+    const StepIndex next = fleet.world.checkers().newest_step();
+    REQUIRE(next < StepIndex{5});
+    REQUIRE_FALSE(fleet.relays.passed_on.empty());
+    const World::Id relay = fleet.relays.passed_on.begin()->first;
+    fleet.world.kill(relay, Point::kBeforePlanHandled, next, Exit::kSilent);
+    const TimePoint begin = fleet.world.now();
+    require_all_at(fleet.world, next.next(), 60s);
+    REQUIRE(fleet.world.killed_in(relay) == next);
+    REQUIRE(fleet.world.now() - begin < 30s);
+    require_all_at(fleet.world, StepIndex{5}, 120s);
+}
