@@ -293,7 +293,6 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
                            .sum = std::make_shared<FloatVector>(elements, 1.0f)};
     Reduction sender{elements, key_of(0)};
     sender.follow(plan, own);
-
     // Whoever asks gets what it may: nobody is more than a chunk to everybody ahead of its part.
     std::vector<std::uint32_t> given(parts.size(), 0);
     std::uint32_t all = 0;
