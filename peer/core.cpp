@@ -327,16 +327,6 @@ void Peer::Core::catch_up() {
     if (needs) catch_up_.begin(now_, own(), out_);
 }
 
-void Peer::Core::apply_fetched() {
-    if (member_.phase() == round::Member::Phase::kApplying) return;
-    const auto fetched = catch_up_.take_round();
-    if (!fetched) return;
-    const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
-    if (voter_.extends_head(decision.record)) decide(decision);
-    donor_.keep(decision.record, decision.certificate, fetched->average);
-    if (!member_.caught_up(decision.record, fetched->average, out_)) catch_up_.reset();
-}
-
 // --- bulk --------------------------------------------------------------------
 
 void Peer::Core::pump() {

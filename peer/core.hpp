@@ -59,7 +59,6 @@ class Peer::Core {
     void renew();
     void greet_newcomers();
     void catch_up();
-    void apply_fetched();
     void pump();
     void pump_to(const PeerKey& peer);
     void pump_released();
@@ -106,6 +105,7 @@ class Peer::Core {
     bool is_quorum(const std::set<PeerKey>& peers) const;  ///< of the view, the rest left out
     void tell_decision(const PeerKey& peer, StepIndex step);
     void decide(const Decision& decision);
+    void apply_fetched();
     void begin_generation(const SignedGeneration& generation);
     void head_changed();
     void finish(StepIndex step, const Digest& state);

@@ -262,6 +262,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
     const bool is_of_plan =
         plan != nullptr && plan->term == body.term && plan->attempt == body.attempt;
     if (is_of_plan && member_.proposal(body.digest) == nullptr) pass_on(*plan);
+    election_.proposed(m.sender, m.step, body.term, out_);
     member_.proposed(now_, m.step, body, out_);
 }
 
@@ -361,6 +362,28 @@ void Peer::Core::take(const wire::Message& m, const wire::LeafRequest& body) {
 }
 void Peer::Core::take(const wire::Message& m, const wire::Leaf& body) {
     catch_up_.received(now_, m.sender, body, out_);
+}
+
+void Peer::Core::apply_fetched() {
+    if (member_.phase() == round::Member::Phase::kApplying) return;
+    const auto fetched = catch_up_.take_round();
+    if (!fetched) return;
+    const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
+    if (voter_.extends_head(decision.record)) decide(decision);
+    donor_.keep(decision.record, decision.certificate, fetched->average);
+    const CommitRecord& record = decision.record;
+    if (member_.caught_up(record, fetched->average, out_)) return;
+    catch_up_.reset();
+    // The record is proof of the state before it: who holds another one is damaged.
+    const bool is_damaged = member_.holds_state() && member_.step() == record.step &&
+                            member_.digest() != record.previous_state;
+    if (!is_damaged) return;
+    catch_up_.aim(now_,
+                  {.generation = record.generation,
+                   .step = record.step,
+                   .state = record.previous_state,
+                   .record = record.previous_record},
+                  out_);
 }
 
 }  // namespace dedloc

@@ -93,6 +93,11 @@ void Election::called(const PeerKey& from, StepIndex step, const wire::Call& cal
     answer(from, step, call.term, out);
 }
 
+void Election::proposed(const PeerKey& from, StepIndex step, const Term& term, round::Outbox& out) {
+    const bool is_asked = step == voter_.head().step && voter_.may_vote();
+    if (is_asked && term < voter_.promised()) answer(from, step, term, out);
+}
+
 // --- as a candidate ----------------------------------------------------------
 
 void Election::stand(TimePoint now, round::Outbox& out) {
@@ -183,7 +188,8 @@ void Election::round_changed() {
 // --- who leads ---------------------------------------------------------------
 
 void Election::heard(const Term& term, round::Outbox& out) {
-    if (term <= term_ || term.coordinator == self_) return;
+    if (term == term_ || term.coordinator == self_) return;
+    if (term < term_ && has_live_leader()) return;
     if (term.number != kLastTerm) highest_ = std::max(highest_, term.number);
     if (phase_ == Phase::kLeading) step_down(out, "a higher term coordinates");
     if (phase_ == Phase::kStanding && term > candidacy_) {

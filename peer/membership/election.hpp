@@ -34,7 +34,10 @@ class Election {
     void called(const PeerKey& from, StepIndex step, const wire::Call& call, round::Outbox& out);
     void answered(const PeerKey& from, StepIndex step, const wire::Promise& promise,
                   round::Outbox& out);
-    /// Somebody coordinates in this term.
+    /// Its Propose waits for our vote: it is told when we have promised more meanwhile.
+    void proposed(const PeerKey& from, StepIndex step, const Term& term, round::Outbox& out);
+    /// Somebody coordinates in this term. A lower one than that of a coordinator who lives is
+    /// ignored.
     void heard(const Term& term, round::Outbox& out);
     /// Somebody has come or gone.
     void look_again() { look_at_ = TimePoint::min(); }
