@@ -26,7 +26,7 @@ using simulation::World;
 using std::chrono::duration;
 
 /// Short, so that a thousand peers' rounds can be played: what depends on it is data, not control.
-constexpr std::uint64_t kElements = 512;
+constexpr std::uint64_t kElements = 1'024;
 constexpr std::size_t kSteps = 3;
 constexpr Duration kComputing = std::chrono::seconds{8};
 constexpr Duration kApplying = std::chrono::milliseconds{200};

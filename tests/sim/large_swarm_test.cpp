@@ -80,7 +80,7 @@ struct LargeFleet {
 TEST_CASE("in a large swarm relays pass on what a slow coordinator says", "[averaging][sim]") {
     LargeFleet fleet{1};
     fleet.fill();
-    const auto& record = fleet.world.checkers().history().back().record;
+    const CommitRecord record = fleet.world.checkers().history().back().record;
     REQUIRE(view_after(record).size() == wire::kMaxVoters);
     require_all_at(fleet.world, StepIndex{5}, 120s);
     fleet.world.run_for(2s);
