@@ -49,7 +49,7 @@ std::string describe(const SharedBytes& frame) {
     const auto message = wire::decode(*frame);
     if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());
     std::string text =
-        fmt::format("{} generation {} step {} from {}", kBodyNames[message->body.index()],
+        fmt::format("{} generation {} step {} from {}", name_of_body(message->body.index()),
                     message->generation, message->step.value(), message->sender.brief());
     if (const auto* chunk = std::get_if<wire::Chunk>(&message->body)) {
         text += fmt::format(" {} {}", chunk->phase == wire::Phase::kScatter ? "scatter" : "gather",
@@ -68,6 +68,10 @@ struct Overloaded : Handlers... {
 };
 
 }  // namespace
+
+const char* name_of_body(std::size_t index) {
+    return kBodyNames[index];
+}
 
 void Trace::mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size) {
     const auto add = [this](std::uint64_t value) {

@@ -1,6 +1,7 @@
 // What happened in a world: a hash over everything, and the last lines for whoever reads a failure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -10,6 +11,9 @@
 #include "peer/events.hpp"
 
 namespace dedloc::simulation {
+
+/// Of the alternative of wire::Body with this index.
+const char* name_of_body(std::size_t index);
 
 class Trace {
   public:

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/simulation/trace.hpp"
 #include "peer/simulation/world.hpp"
 #include "tests/bench/swarm_meter.hpp"
 
@@ -189,7 +190,7 @@ void print_tally(const char* who, const Tally& tally) {
         for (std::size_t k = 0; k < kKinds; ++k) {
             const bool has_some = tally.sent[k].frames + tally.received[k].frames > 0;
             if (is_data(k) != data || !has_some) continue;
-            print_counts((std::string{"  "} + name_of_kind(k)).c_str(), tally.sent[k],
+            print_counts((std::string{"  "} + simulation::name_of_body(k)).c_str(), tally.sent[k],
                          tally.received[k], tally.cpu_of_received[k]);
         }
     }

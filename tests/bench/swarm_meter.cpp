@@ -17,13 +17,6 @@ using simulation::NodeId;
 /// Headers of a frame on the simulated network.
 constexpr std::uint64_t kFrameOverhead = simulation::NetworkOptions{}.frame_overhead;
 
-constexpr std::array kNames{
-    "Challenge",  "Hello",      "Leave",       "Refusal", "Heartbeat", "Generation", "Elect",
-    "Promise",    "Call",       "Join",        "Plan",    "Cancel",    "Chunk",      "Reduced",
-    "Stalled",    "Ready",      "Propose",     "Accept",  "Commit",    "Finished",   "StateQuery",
-    "StateOffer", "RoundOffer", "LeafRequest", "Leaf",    "Relay"};
-static_assert(kNames.size() == kKinds);
-
 template <class Kind, std::size_t k = 0>
 constexpr std::size_t index_of() {
     if constexpr (std::is_same_v<std::variant_alternative_t<k, wire::Body>, Kind>) {
@@ -40,10 +33,6 @@ double thread_seconds() {
 }
 
 }  // namespace
-
-const char* name_of_kind(std::size_t kind) {
-    return kNames[kind];
-}
 
 bool is_data(std::size_t kind) {
     return kind == index_of<wire::Chunk>() || kind == index_of<wire::Leaf>();

@@ -16,7 +16,6 @@
 namespace dedloc::bench {
 
 inline constexpr std::size_t kKinds = std::variant_size_v<wire::Body>;
-const char* name_of_kind(std::size_t kind);
 /// Contributions, averages and states; all else is control.
 bool is_data(std::size_t kind);
 
