@@ -16,11 +16,16 @@
 namespace dedloc::wire {
 namespace {
 
-/// Builds a document from what a reader finds, but converts numbers itself: rapidjson's conversion
-/// is undefined for a zero with an exponent ("0e-30"), and less exact when it is told to be fast.
-class ExactNumbers : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, ExactNumbers> {
+/// Builds a document from what a reader finds, more strictly than rapidjson would. It converts
+/// numbers itself, for rapidjson's conversion is undefined for a zero with an exponent ("0e-30"),
+/// and less exact when it is told to be fast. It refuses strings that are not UTF-8: rapidjson
+/// checks the bytes it reads, but not what an escaped lone surrogate ("\udc00") makes of them.
+class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, StrictDocument> {
   public:
-    explicit ExactNumbers(rapidjson::Document& document) : document_(document) {}
+    explicit StrictDocument(rapidjson::Document& document) : document_(document) {}
+
+    /// Why the reader was stopped.
+    const char* complaint() const { return complaint_; }
 
     // What rapidjson calls; it names these.
     bool Null() { return document_.Null(); }
@@ -36,14 +41,16 @@ class ExactNumbers : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Exac
             if (is_converted(text, end, negative)) return document_.Int64(negative);
         }
         double number = 0;
-        return is_converted(text, end, number) && document_.Double(number);
+        if (!is_converted(text, end, number)) return stop("a number is out of range");
+        return document_.Double(number);
     }
     bool String(const char* text, rapidjson::SizeType length, bool copy) {
+        if (!is_utf8(text, length)) return stop("a string holds half a surrogate pair");
         return document_.String(text, length, copy);
     }
     bool StartObject() { return document_.StartObject(); }
     bool Key(const char* text, rapidjson::SizeType length, bool copy) {
-        return document_.Key(text, length, copy);
+        return String(text, length, copy);
     }
     bool EndObject(rapidjson::SizeType members) { return document_.EndObject(members); }
     bool StartArray() { return document_.StartArray(); }
@@ -56,7 +63,27 @@ class ExactNumbers : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Exac
         return error == std::errc{} && rest == end;
     }
 
+    static bool is_utf8(const char* text, std::size_t length) {
+        rapidjson::MemoryStream in(text, length);
+        Nowhere out;
+        while (in.Tell() < length) {
+            if (!rapidjson::UTF8<>::Validate(in, out)) return false;
+        }
+        return true;
+    }
+
+    struct Nowhere {
+        using Ch = char;
+        void Put(Ch) {}
+    };
+
+    bool stop(const char* complaint) {
+        complaint_ = complaint;
+        return false;
+    }
+
     rapidjson::Document& document_;
+    const char* complaint_ = "";
 };
 
 }  // namespace
@@ -73,19 +100,18 @@ rapidjson::Document parse_json(std::string_view what, std::string_view text, std
     rapidjson::Reader reader;
     rapidjson::ParseResult result;
     rapidjson::Document document;
-    const auto fill = [&](rapidjson::Document& out) {
-        ExactNumbers handler(out);
+    StrictDocument handler(document);
+    const auto fill = [&](rapidjson::Document&) {
         result = reader.Parse<kFlags>(stream, handler);
         return !result.IsError();
     };
     document.Populate(fill);
-    if (result.Code() == rapidjson::kParseErrorTermination) {
-        throw InputError{fmt::format("{} is not JSON: a number is out of range (byte {})", what,
-                                     result.Offset())};
-    }
     if (result.IsError()) {
-        throw InputError{fmt::format("{} is not JSON: {} (byte {})", what,
-                                     rapidjson::GetParseError_En(result.Code()), result.Offset())};
+        const bool is_stopped = result.Code() == rapidjson::kParseErrorTermination;
+        const char* const complaint =
+            is_stopped ? handler.complaint() : rapidjson::GetParseError_En(result.Code());
+        throw InputError{
+            fmt::format("{} is not JSON: {} (byte {})", what, complaint, result.Offset())};
     }
     return document;
 }

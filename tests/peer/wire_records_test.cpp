@@ -123,6 +123,21 @@ TEST_CASE("numbers of a run file are read to the last bit, or refused", "[wire]"
     }
 }
 
+TEST_CASE("the text of a run file is UTF-8, however it is escaped", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    const auto named = [&](const std::string& text) {
+        return with(json, "\"name\":\"tiny\"", "\"name\":\"" + text + "\"");
+    };
+    CHECK(parse_run_file(named("\\ud83d\\ude00")).name == "\xf0\x9f\x98\x80");
+    CHECK(parse_run_file(named("\\u00e9")).name == "\xc3\xa9");
+    for (const char* bad :
+         {"\\udc00", "\\ud800", "\\ud800\\ud800", "\xc3", "\xed\xb0\x80", "\xff"}) {
+        CHECK_THAT(refusal_of(named(bad)), Catch::StartsWith("the run file is not JSON: "));
+    }
+    CHECK_THAT(refusal_of(with(json, "\"name\"", "\"\\udc00\"")),
+               Catch::Contains("half a surrogate pair"));
+}
+
 TEST_CASE("a run file that is cut, nested without end or too long is refused", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     for (std::size_t length = 0; length < json.size(); length += 7) {
