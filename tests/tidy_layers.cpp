@@ -53,7 +53,9 @@ const Names kNoThreadHeaders{
     "thread", "mutex",   "condition_variable", "shared_mutex", "future", "semaphore",
     "latch",  "barrier", "stop_token",         "random",       "ctime",  "csignal"};
 
-std::vector<Layer> make_layers() {
+using Layers = std::vector<Layer>;
+
+Layers protocol_layers() {
     const Bans pure = joined({kNoClock, kNoChance, kNoThreads, kNoAdapters});
     return {
         // Numbers: nothing of the repository, nothing that rounds differently elsewhere.
@@ -82,6 +84,16 @@ std::vector<Layer> make_layers() {
                  kSystem, kText}),
          {"random"},
          kNoChance},
+        // A headless peer, for tests and trouble-shooting.
+        {"peer/tool/",
+         joined({Names{"peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kText}),
+         {"random"},
+         kNoChance},
+    };
+}
+
+Layers project_layers() {
+    return {
         // The app, and inside it the one folder that knows torch.
         {"boinc_app/",
          joined({Names{"boinc_app/", "peer/", "kernels/", "CLI/", "sodium.h"}, kBoincApp, kSystem,
@@ -127,7 +139,7 @@ std::vector<Layer> make_layers() {
 }  // namespace
 
 const std::vector<Layer>& layers() {
-    static const std::vector<Layer> all = make_layers();
+    static const Layers all = joined({protocol_layers(), project_layers()});
     return all;
 }
 

@@ -66,6 +66,11 @@ Result<Message, DecodeError> decode(std::span<const std::byte> frame) {
     return message;
 }
 
+std::optional<std::size_t> body_index(std::span<const std::byte> frame) {
+    if (frame.size() <= kSignatureBytes || frame.size() > kMaxFrameBytes) return std::nullopt;
+    return packed_body_index(frame.subspan(kSignatureBytes));
+}
+
 Result<Message, DecodeError> decode_unsigned(std::span<const std::byte> payload) {
     if (payload.size() > kMaxFrameBytes - kSignatureBytes) return Failure{DecodeError::kTooLarge};
     auto message = unpack(payload);

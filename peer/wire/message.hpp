@@ -299,4 +299,9 @@ SharedBytes encode(const Message& message, const KeyPair& key);
 /// Untrusted input. Errors: DecodeError. Cost: one signature check and one copy of the body.
 Result<Message, DecodeError> decode(std::span<const std::byte> frame);
 
+/// Which alternative of Body a frame claims to hold, by its form alone: no signature and no bound
+/// is checked, so nothing may be done on the strength of it but counting. Untrusted input; nothing
+/// for what is no Message. Cost: the verifier, whatever the length.
+std::optional<std::size_t> body_index(std::span<const std::byte> frame);
+
 }  // namespace dedloc::wire

@@ -32,6 +32,8 @@ Buffer pack(const Decision& decision);
 /// limits. Errors: kMalformed; kOutOfBounds for what cannot be a value at all (lists too long or
 /// that should be of one length, numbers of no enumeration).
 Result<Message, DecodeError> unpack(std::span<const std::byte> payload);
+/// body_index() of a frame without its signature.
+std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload);
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> bytes);
 std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> bytes);
 std::optional<Decision> unpack_decision(std::span<const std::byte> bytes);

@@ -349,6 +349,16 @@ Result<Message, DecodeError> unpack(std::span<const std::byte> payload) {
     return message;
 }
 
+std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload) {
+    const Aligned bytes(payload);
+    const auto* table = bytes.root<fb::Message>(nullptr);
+    if (table == nullptr) return std::nullopt;
+    // The union's first value is NONE.
+    const auto type = static_cast<std::size_t>(table->body_type());
+    if (type == 0 || type > std::variant_size_v<Body>) return std::nullopt;
+    return type - 1;
+}
+
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> input) {
     const Aligned bytes(input);
     const auto* table = bytes.root<fb::VoterState>(kVoterStateIdentifier);

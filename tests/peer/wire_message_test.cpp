@@ -46,6 +46,7 @@ TEST_CASE("every message survives the wire", "[wire][property]") {
             REQUIRE(decoded.has_value());
             REQUIRE(*decoded == message);
             REQUIRE(*encode(*decoded, test_key()) == *frame);
+            REQUIRE(body_index(*frame) == body);
         }
     }
 }

@@ -1,0 +1,65 @@
+#include "peer/tool/backbone_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/tool/files.hpp"
+#include "peer/wire/history.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr const char* kVote = "vote";
+constexpr const char* kDecision = "decision";
+constexpr const char* kGeneration = "generation";
+
+template <class Decode>
+auto recalled(const std::filesystem::path& path, Decode decode)
+    -> decltype(decode(std::span<const std::byte>{})) {
+    if (!std::filesystem::exists(path)) return std::nullopt;
+    auto value = decode(std::span<const std::byte>{read_file(path, wire::kMaxFrameBytes)});
+    if (!value) {
+        throw InputError(
+            fmt::format("{} is damaged: a backbone that has forgotten its votes may "
+                        "not vote",
+                        path.string()));
+    }
+    return value;
+}
+
+}  // namespace
+
+BackboneMemory::BackboneMemory(std::filesystem::path folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error) {
+        throw IoError(
+            fmt::format("the folder {} cannot be made: {}", folder_.string(), error.message()));
+    }
+}
+
+void BackboneMemory::recall(PeerConfig& config) const {
+    config.voter = recalled(folder_ / kVote, wire::decode_voter_state);
+    config.generation = recalled(folder_ / kGeneration, wire::decode_generation);
+    const auto decision = recalled(folder_ / kDecision, wire::decode_decision);
+    const std::uint64_t generation = config.generation ? config.generation->record.generation : 0;
+    if (!decision || decision->record.generation != generation) return;
+    config.last_record = decision->record;
+    config.last_certificate = decision->certificate;
+}
+
+void BackboneMemory::keep(const VoterState& vote) const {
+    replace_file(folder_ / kVote, wire::encode(vote));
+}
+void BackboneMemory::keep(const Decision& decision) const {
+    replace_file(folder_ / kDecision, wire::encode(decision));
+}
+void BackboneMemory::keep(const SignedGeneration& generation) const {
+    replace_file(folder_ / kGeneration, wire::encode(generation));
+}
+
+}  // namespace dedloc::tool

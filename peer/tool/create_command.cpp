@@ -1,0 +1,76 @@
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/tool/commands.hpp"
+#include "peer/tool/files.hpp"
+#include "peer/tool/synthetic_run.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+struct Arguments {
+    std::filesystem::path run;
+    std::filesystem::path key;
+    std::uint64_t bytes = 0;
+    std::uint64_t steps = 100;
+    std::uint64_t target_batch = 64;
+    std::uint64_t micro_batch = 1;
+    std::uint64_t random_seed = 0;
+    std::vector<std::string> seeds;
+};
+
+void create(const Arguments& arguments) {
+    SyntheticRun synthetic{.bytes = arguments.bytes,
+                           .steps = arguments.steps,
+                           .target_batch = arguments.target_batch,
+                           .micro_batch = arguments.micro_batch,
+                           .seed = arguments.random_seed,
+                           .dht_seeds = {}};
+    for (const std::string& text : arguments.seeds) {
+        const auto seed = net::split_host_and_port(text);
+        if (!seed || seed->port == 0) {
+            throw InputError("--seed wants HOST:PORT, not '" + text + "'");
+        }
+        synthetic.dht_seeds.push_back(*seed);
+    }
+    if (std::filesystem::exists(arguments.run)) {
+        throw InputError(arguments.run.string() + " exists already");
+    }
+    wire::RunFile run = make_run(synthetic);
+    (void)wire::write_run_file(run);  // says what is wrong before a key is made
+    run.project_key = run.backbone_key = key_in(arguments.key).public_key();
+    replace_file(arguments.run, bytes_of(wire::write_run_file(run)));
+}
+
+}  // namespace
+
+void add_create_command(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    CLI::App* command = app.add_subcommand(
+        "create", "Write the run file of a vector of any size, without a model, for the others");
+    command->add_option("RUNFILE", arguments->run, "Where it goes")->required();
+    command
+        ->add_option("--key", arguments->key,
+                     "The backbone's key, which is the project's too; made if there is none")
+        ->required();
+    command->add_option("--bytes", arguments->bytes, "Of the vector in fp32, such as 18MB")
+        ->required()
+        ->transform(CLI::AsSizeValue(true));
+    command->add_option("--steps", arguments->steps, "Until the run is finished")
+        ->capture_default_str();
+    command->add_option("--target-batch", arguments->target_batch, "Samples of one step")
+        ->capture_default_str();
+    command->add_option("--micro-batch", arguments->micro_batch, "Samples computed at once")
+        ->capture_default_str();
+    command->add_option("--random-seed", arguments->random_seed, "Another one is another run")
+        ->capture_default_str();
+    command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");
+    command->callback([arguments] { create(*arguments); });
+}
+
+}  // namespace dedloc::tool

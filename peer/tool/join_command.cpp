@@ -1,0 +1,55 @@
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "peer/tool/commands.hpp"
+#include "peer/tool/files.hpp"
+#include "peer/tool/member_arguments.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr std::chrono::milliseconds kPoll{100};
+
+struct Arguments {
+    MemberArguments member;
+    bool is_backbone = false;
+    bool is_aggregator = false;
+};
+
+Role role_of(const Arguments& arguments) {
+    if (arguments.is_backbone) return Role::kBackbone;
+    return arguments.is_aggregator ? Role::kAggregator : Role::kTrainer;
+}
+
+void join(const Arguments& arguments, StopSignals& signals) {
+    if (arguments.is_aggregator && arguments.member.samples_per_second > 0) {
+        throw InputError("an aggregator computes nothing: no --samples-per-second");
+    }
+    const wire::RunFile run = read_run(arguments.member.run);
+    Stay stay(run, stay_options(arguments.member, role_of(arguments), run));
+    stay.sit([&signals] { return signals.wait(kPoll); });
+}
+
+}  // namespace
+
+void add_join_command(CLI::App& app, StopSignals& signals) {
+    const auto arguments = std::make_shared<Arguments>();
+    MemberArguments& member = arguments->member;
+    CLI::App* command =
+        app.add_subcommand("join", "Join a run's swarm with a synthetic gradient until it is over");
+    command->add_option("RUNFILE", member.run, "The run")->required();
+    command->add_option("--seed", member.seeds,
+                        "HOST:PORT of a DHT seed, once for each (default: the run file's)");
+    auto* listen = command->add_option("--listen", member.listen,
+                                       "[HOST:]PORT where others dial (default: any port)");
+    command->add_flag("--outbound-only", member.is_outbound_only, "Cannot be dialled")
+        ->excludes(listen);
+    auto* backbone = command->add_flag("--backbone", arguments->is_backbone,
+                                       "The member of the run that coordinates; wants --key");
+    command->add_flag("--aggregator", arguments->is_aggregator, "Reduces only, holds no state")
+        ->excludes(backbone);
+    add_member_options(*command, member);
+    command->callback([arguments, &signals] { join(*arguments, signals); });
+}
+
+}  // namespace dedloc::tool

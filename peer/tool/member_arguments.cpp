@@ -1,0 +1,98 @@
+#include "peer/tool/member_arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "peer/base/error.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/tool/files.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr double kBytesPerMegabit = 125'000;
+constexpr double kMostMegabits = 1e9;
+
+/// Loopback if all seeds are there, else every interface.
+std::string usual_host(const StayOptions& options, const wire::RunFile& run) {
+    std::vector<std::string> hosts;
+    for (const Endpoint& seed : run.dht_seeds) hosts.push_back(seed.host);
+    if (!options.seeds.empty()) hosts.clear();
+    for (const std::string& seed : options.seeds) {
+        const auto parts = net::split_host_and_port(seed);
+        hosts.push_back(parts ? parts->host : std::string{});
+    }
+    const bool is_local = std::all_of(hosts.begin(), hosts.end(), net::is_loopback_host);
+    return is_local ? "127.0.0.1" : "0.0.0.0";
+}
+
+/// [HOST:]PORT.
+Endpoint listening_endpoint(const std::string& text, const std::string& usual) {
+    std::uint16_t port = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, port);
+    if (error == std::errc{} && rest == end) return {usual, port};
+    const auto endpoint = net::parse_endpoint(text);
+    if (!endpoint) {
+        throw InputError("--listen wants PORT or a numeric HOST:PORT, not '" + text + "'");
+    }
+    return *endpoint;
+}
+
+std::uint64_t bytes_per_second(double megabits) {
+    return static_cast<std::uint64_t>(megabits * kBytesPerMegabit);
+}
+
+}  // namespace
+
+void add_member_options(CLI::App& command, MemberArguments& arguments) {
+    const CLI::Range rate{0.0, kMostMegabits};
+    command.add_option("--key", arguments.key,
+                       "Key file, made if there is none; else a key for this stay only");
+    command
+        .add_option("--samples-per-second", arguments.samples_per_second,
+                    "How fast gradients come; 0: holds a state and computes nothing")
+        ->check(rate)
+        ->capture_default_str();
+    command.add_option("--upload-mbit", arguments.upload_mbit, "A first guess; 0: not known")
+        ->check(rate);
+    command.add_option("--download-mbit", arguments.download_mbit, "A first guess; 0: not known")
+        ->check(rate);
+    command.add_flag("--declared", arguments.is_declared,
+                     "The two bandwidths are no guess: measure none");
+    command.add_flag("--check", arguments.checks,
+                     "Compute every average again from its contributors' keys");
+    command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
+    command.add_option("--memory", arguments.memory,
+                       "Folder in which a backbone keeps its votes; without: it may not restart");
+}
+
+StayOptions stay_options(const MemberArguments& arguments, Role role, const wire::RunFile& run) {
+    if (role == Role::kBackbone && arguments.key.empty()) {
+        throw InputError("a backbone needs --key, the one that the run file names");
+    }
+    if (role == Role::kBackbone && !std::filesystem::exists(arguments.key)) {
+        throw InputError("there is no key file " + arguments.key.string());
+    }
+    if (role != Role::kBackbone && !arguments.memory.empty()) {
+        throw InputError("--memory is for a backbone only");
+    }
+    StayOptions options{.role = role,
+                        .key = arguments.key.empty() ? KeyPair::generate() : key_in(arguments.key),
+                        .seeds = arguments.seeds,
+                        .listen = {},
+                        .samples_per_second = arguments.samples_per_second,
+                        .upload_bytes_per_second = bytes_per_second(arguments.upload_mbit),
+                        .download_bytes_per_second = bytes_per_second(arguments.download_mbit),
+                        .measures_bandwidth = !arguments.is_declared,
+                        .checks = arguments.checks,
+                        .memory = arguments.memory,
+                        .is_quiet = arguments.is_quiet};
+    if (arguments.is_outbound_only) return options;
+    const std::string usual = usual_host(options, run);
+    options.listen = listening_endpoint(arguments.listen.empty() ? "0" : arguments.listen, usual);
+    return options;
+}
+
+}  // namespace dedloc::tool

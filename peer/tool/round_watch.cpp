@@ -1,0 +1,163 @@
+#include "peer/tool/round_watch.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "peer/net/link_frame.hpp"
+#include "peer/planning/planner.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+/// Signature and names around a chunk's elements.
+constexpr std::uint32_t kChunkOverheadBytes = 304;
+/// To read what more members say of their bandwidths would cost more than it is worth.
+constexpr std::size_t kMostMembers = 128;
+
+template <class Kind, std::size_t I = 0>
+constexpr std::size_t index_of() {
+    if constexpr (std::is_same_v<std::variant_alternative_t<I, wire::Body>, Kind>) {
+        return I;
+    } else {
+        return index_of<Kind, I + 1>();
+    }
+}
+
+template <class... Kinds>
+bool is_one_of(std::size_t index) {
+    return ((index == index_of<Kinds>()) || ...);
+}
+
+}  // namespace
+
+double seconds_now() {
+    timespec time{};
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+void RoundWatch::sent(const SharedBytes& frame) {
+    look_at(Direction::kOut, LinkId{0}, frame);
+}
+void RoundWatch::received(LinkId link, const SharedBytes& frame) {
+    look_at(Direction::kIn, link, frame);
+}
+void RoundWatch::closed(LinkId link) {
+    const std::lock_guard lock(mutex_);
+    heartbeats_.erase(link);
+}
+
+/// Frames are told apart by their form; only the few that say something about a round are read.
+void RoundWatch::look_at(Direction direction, LinkId link, const SharedBytes& frame) {
+    const auto index = wire::body_index(*frame);
+    const std::lock_guard lock(mutex_);
+    Traffic& traffic = traffic_[static_cast<std::size_t>(direction)];
+    const bool is_bulk = index && is_one_of<wire::Chunk, wire::Leaf>(*index);
+    (is_bulk ? traffic.bulk : traffic.control) += frame->size() + sizeof(net::FrameHeader);
+    ++traffic.frames;
+    if (!index || is_bulk) return;
+    if (is_one_of<wire::Heartbeat>(*index)) heartbeats_[link] = frame;
+    const bool is_telling =
+        is_one_of<wire::Plan>(*index) ||
+        (direction == Direction::kOut && is_one_of<wire::Ready, wire::Propose>(*index));
+    if (!is_telling) return;
+    if (const auto message = wire::decode(*frame)) take(*message, direction);
+}
+
+RoundTimes& RoundWatch::round_of(StepIndex step) {
+    if (times_.step != step) times_ = RoundTimes{.step = step, .promised = {}};
+    return times_;
+}
+
+void RoundWatch::take(const wire::Message& message, Direction direction) {
+    if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
+        take_plan(message, *plan);
+    } else if (direction == Direction::kOut) {
+        // A proposal goes to each voter, and a second time to those who are silent.
+        RoundTimes& times = round_of(message.step);
+        if (times.averaged == 0) times.averaged = seconds_now();
+    }
+}
+
+/// A coordinator sends its plan many times; a member gets it once.
+void RoundWatch::take_plan(const wire::Message& message, const wire::Plan& plan) {
+    RoundTimes& times = round_of(message.step);
+    if (times.planned != 0 && times.attempt == plan.attempt) return;
+    times.planned = seconds_now();
+    times.averaged = 0;
+    times.attempt = plan.attempt;
+    std::set<std::uint32_t> reducers;
+    for (const wire::ChunkRange& range : plan.ranges) reducers.insert(range.member.value());
+    times.reducers = static_cast<std::uint32_t>(reducers.size());
+    times.promised = promise_of(plan);
+}
+
+std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
+    if (plan.members.size() > kMostMembers) return std::nullopt;
+    std::map<PeerKey, wire::Heartbeat> told;
+    for (const auto& [link, frame] : heartbeats_) {
+        const auto message = wire::decode(*frame);
+        if (message) told[message->sender] = std::get<wire::Heartbeat>(message->body);
+    }
+    planning::Codec codec = planning::kFp32;
+    codec.bytes_per_chunk = kChunkOverheadBytes;
+    planning::PlanRequest request{.members = {},
+                                  .elements = plan.elements,
+                                  .chunk_elements = plan.chunk_elements,
+                                  .contribution = codec,
+                                  .average = codec};
+    bool is_known = false;
+    for (const wire::PlanMember& member : plan.members) {
+        const wire::Heartbeat& heartbeat = told[member.peer];
+        is_known = is_known || heartbeat.upload_bytes_per_second > 0 ||
+                   heartbeat.download_bytes_per_second > 0;
+        request.members.push_back({.upload = heartbeat.upload_bytes_per_second,
+                                   .download = heartbeat.download_bytes_per_second,
+                                   .contributes = member.samples > Samples{0},
+                                   .receives = member.receives,
+                                   .is_reachable = true});
+    }
+    if (!is_known) return std::nullopt;
+    const auto forecast = planning::forecast(request, plan.ranges);
+    return std::chrono::duration<double>(forecast.transfer).count();
+}
+
+void RoundWatch::frozen(StepIndex step) {
+    const std::lock_guard lock(mutex_);
+    round_of(step).frozen = seconds_now();
+}
+void RoundWatch::committed(StepIndex step) {
+    const std::lock_guard lock(mutex_);
+    round_of(step).committed = seconds_now();
+}
+
+RoundTimes RoundWatch::times() const {
+    const std::lock_guard lock(mutex_);
+    return times_;
+}
+Traffic RoundWatch::sent() const {
+    const std::lock_guard lock(mutex_);
+    return traffic_[static_cast<std::size_t>(Direction::kOut)];
+}
+Traffic RoundWatch::received() const {
+    const std::lock_guard lock(mutex_);
+    return traffic_[static_cast<std::size_t>(Direction::kIn)];
+}
+
+EventSink watched(RoundWatch& watch, EventSink sink) {
+    return [&watch, sink = std::move(sink)](Event event) {
+        if (const auto* received = std::get_if<event::FrameReceived>(&event)) {
+            watch.received(received->link, received->frame);
+        } else if (const auto* closed = std::get_if<event::LinkClosed>(&event)) {
+            watch.closed(closed->link);
+        }
+        sink(std::move(event));
+    };
+}
+
+}  // namespace dedloc::tool

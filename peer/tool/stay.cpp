@@ -1,0 +1,136 @@
+#include "peer/tool/stay.hpp"
+
+#include <sodium.h>
+
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/state/run_state.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+std::uint64_t unpredictable() {
+    std::uint64_t value = 0;
+    randombytes_buf(&value, sizeof value);
+    return value;
+}
+
+/// `options` with the run's seeds where it names none. Errors: InputError.
+StayOptions completed(const wire::RunFile& run, StayOptions options) {
+    const bool is_backbone = options.role == Role::kBackbone;
+    if (is_backbone && options.key.public_key() != run.backbone_key) {
+        throw InputError("the key is not the backbone's that the run file names");
+    }
+    if (!is_backbone && options.key.public_key() == run.backbone_key) {
+        throw InputError("this key is the backbone's, which has to join as one");
+    }
+    if (options.seeds.empty()) {
+        for (const Endpoint& seed : run.dht_seeds) options.seeds.push_back(seed.text());
+    }
+    if (options.seeds.empty()) {
+        throw InputError("neither the run file nor the arguments name a DHT seed");
+    }
+    return options;
+}
+
+std::optional<BackboneMemory> memory_of(const StayOptions& options) {
+    if (options.memory.empty()) return std::nullopt;
+    return std::make_optional<BackboneMemory>(options.memory);
+}
+
+}  // namespace
+
+Stay::Stay(const wire::RunFile& run, const StayOptions& options)
+    : run_(run),
+      options_(completed(run, options)),
+      memory_(memory_of(options_)),
+      log_(watch_, log_options()),
+      transport_({.listen = options_.listen, .limits = {}}, watched(watch_, queue_.sink())),
+      watched_(transport_, watch_),
+      directory_(directory_options(), queue_.sink()),
+      trainer_(run_, trainer_options(), reporting_sink()),
+      reactor_(peer_config(), options_.key, {queue_, watched_, directory_, trainer_, log_}) {}
+
+Stay::~Stay() {
+    reactor_.stop();
+}
+
+PeerConfig Stay::peer_config() const {
+    PeerConfig config;
+    config.run = wire::run_id(run_);
+    config.project = run_.project_key;
+    config.backbone = run_.backbone_key;
+    config.role = options_.role;
+    config.receives = options_.role != Role::kAggregator;
+    config.upload_bytes_per_second = options_.upload_bytes_per_second;
+    config.download_bytes_per_second = options_.download_bytes_per_second;
+    config.measures_bandwidth = options_.measures_bandwidth;
+    config.rules.elements = wire::element_count(run_);
+    config.rules.target_batch = Samples{run_.target_batch};
+    config.rules.last_step = StepIndex{run_.steps};
+    config.random_seed = unpredictable();
+    config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
+        return state::lamb_scalars(settings, step);
+    };
+    if (options_.role == Role::kBackbone) {
+        config.may_begin_generations = run_.project_key == options_.key.public_key();
+        if (memory_) memory_->recall(config);
+    }
+    return config;
+}
+
+net::DhtDirectoryOptions Stay::directory_options() const {
+    return {.run = wire::run_id(run_), .seeds = options_.seeds, .listen = {}};
+}
+
+StepLogOptions Stay::log_options() {
+    std::optional<KeyPair> project;
+    if (run_.project_key == options_.key.public_key()) project = options_.key;
+    return {.run = wire::run_id(run_),
+            .elements = wire::element_count(run_),
+            .project = std::move(project),
+            .events = queue_.sink(),
+            .memory = memory_ ? &*memory_ : nullptr,
+            .is_quiet = options_.is_quiet};
+}
+
+SyntheticTrainerOptions Stay::trainer_options() {
+    SyntheticTrainerOptions options{
+        .peer = options_.key.public_key(),
+        .samples_per_second = options_.samples_per_second,
+        .checks = nullptr,
+        .failed = [this](const std::string& sentence) { log_.failed(sentence); }};
+    if (options_.checks) {
+        options.checks = [this](StepIndex step, const FloatVector& average) {
+            log_.check(step, average);
+        };
+    }
+    return options;
+}
+
+/// What the trainer says, with what the log and the watch want to know of it.
+EventSink Stay::reporting_sink() {
+    return [this](Event event) {
+        if (const auto* reached = std::get_if<event::StateReached>(&event)) {
+            log_.reached(*reached);
+        } else if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
+            watch_.frozen(frozen->step);
+        }
+        queue_.post(std::move(event));
+    };
+}
+
+void Stay::sit(const Pause& pause) {
+    log_.print_start(options_.key.public_key(), transport_.listening_port());
+    reactor_.start();
+    const bool is_backbone = options_.role == Role::kBackbone;
+    StayEnd end;
+    while (!end.failure && (!end.is_finished || is_backbone) && !pause()) end = log_.end();
+    reactor_.stop();
+    end = log_.end();
+    log_.print_end(end.failure ? "failed" : end.is_finished ? "finished" : "stopped");
+    if (end.failure) throw Error(*end.failure);
+}
+
+}  // namespace dedloc::tool

@@ -1,0 +1,75 @@
+// One stay in a swarm with a synthetic gradient: everything wired together.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peer/net/dht_directory.hpp"
+#include "peer/net/event_queue.hpp"
+#include "peer/net/nng_transport.hpp"
+#include "peer/net/reactor.hpp"
+#include "peer/tool/backbone_memory.hpp"
+#include "peer/tool/round_watch.hpp"
+#include "peer/tool/step_log.hpp"
+#include "peer/tool/synthetic_trainer.hpp"
+#include "peer/wire/run_file.hpp"
+
+namespace dedloc::tool {
+
+struct StayOptions {
+    Role role = Role::kTrainer;
+    KeyPair key;
+    std::vector<std::string> seeds;  ///< HOST:PORT each; nothing: those of the run file
+    std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
+    double samples_per_second = 0;
+    std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
+    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
+    bool measures_bandwidth = true;
+    bool checks = false;           ///< every average is computed again
+    std::filesystem::path memory;  ///< of a backbone: where it keeps its votes; empty: nowhere
+    bool is_quiet = false;
+};
+
+/// Waits a little; true when it is time to stop.
+using Pause = std::function<bool()>;
+
+/// Not copyable. Thread: one.
+class Stay final {
+  public:
+    /// Listens and joins nothing yet. `run` must outlive it. Errors: InputError (wrong key of a
+    /// backbone, no seed), IoError (port in use).
+    Stay(const wire::RunFile& run, const StayOptions& options);
+    ~Stay();
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+    /// Joins, and prints a line for each state reached, until the run is finished (a backbone stays
+    /// for latecomers), `pause` says so, or something fails; then leaves the swarm and prints the
+    /// last line. Errors: Error (refused, something of ours cannot go on).
+    void sit(const Pause& pause);
+
+  private:
+    PeerConfig peer_config() const;
+    net::DhtDirectoryOptions directory_options() const;
+    StepLogOptions log_options();
+    SyntheticTrainerOptions trainer_options();
+    EventSink reporting_sink();
+
+    const wire::RunFile& run_;
+    const StayOptions options_;
+    const std::optional<BackboneMemory> memory_;
+    net::EventQueue queue_;
+    RoundWatch watch_;
+    StepLog log_;
+    net::NngTransport transport_;
+    WatchedTransport watched_;
+    net::DhtDirectory directory_;
+    SyntheticTrainer trainer_;
+    net::Reactor reactor_;
+};
+
+}  // namespace dedloc::tool

@@ -1,0 +1,62 @@
+#include "peer/tool/synthetic_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr std::uint64_t kTensorElements = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostTensors = 1'024;
+
+std::vector<wire::TensorSpec> tensors_of(std::uint64_t elements) {
+    // Large vectors have larger tensors, not more of them than a run file may name.
+    const std::uint64_t longest =
+        std::max(kTensorElements, (elements + kMostTensors - 1) / kMostTensors);
+    std::vector<wire::TensorSpec> tensors;
+    for (std::uint64_t done = 0; done < elements; done += tensors.back().count()) {
+        tensors.push_back({.name = fmt::format("part_{}", tensors.size()),
+                           .shape = {std::min(longest, elements - done)},
+                           .initial = wire::Initial::kOne,
+                           .deviation = 0,
+                           .decays = tensors.size() % 2 == 0});
+    }
+    return tensors;
+}
+
+/// The smallest one that a run file may hold: nothing looks at it.
+wire::ModelSpec no_model() {
+    return {.architecture = "albert",
+            .vocabulary = 6,
+            .embedding = 1,
+            .hidden = 1,
+            .layers = 1,
+            .heads = 1,
+            .ffn = 1,
+            .positions = 8};
+}
+
+}  // namespace
+
+wire::RunFile make_run(const SyntheticRun& synthetic) {
+    if (synthetic.bytes < sizeof(float) || synthetic.bytes % sizeof(float) != 0) {
+        throw InputError("a vector of fp32 numbers has a multiple of 4 bytes");
+    }
+    wire::RunFile run;
+    run.name = "synthetic";
+    run.seed = synthetic.seed;
+    run.model = no_model();
+    run.sequence_length = run.model.positions;
+    run.micro_batch = synthetic.micro_batch;
+    run.target_batch = synthetic.target_batch;
+    run.steps = synthetic.steps;
+    run.flops_per_sample = 1;
+    run.dht_seeds = synthetic.dht_seeds;
+    run.tensors = tensors_of(synthetic.bytes / sizeof(float));
+    return run;
+}
+
+}  // namespace dedloc::tool

@@ -1,0 +1,178 @@
+#include "peer/tool/synthetic_trainer.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/net/signals_blocked.hpp"
+#include "peer/state/run_state.hpp"
+#include "peer/tool/synthetic_gradient.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+/// The protocol has one update, one load and one snapshot under way at most.
+constexpr std::size_t kMostCalls = 16;
+/// Every sample's loss: there is no model.
+constexpr double kLoss = 1.0;
+
+}  // namespace
+
+SyntheticTrainer::SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOptions options,
+                                   EventSink sink)
+    : options_(std::move(options)),
+      sink_(std::move(sink)),
+      micro_batch_(run.micro_batch),
+      micro_batch_time_(
+          options_.samples_per_second > 0
+              ? std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                    static_cast<double>(run.micro_batch) / options_.samples_per_second))
+              : Clock::duration::zero()),
+      state_(state::tensor_ranges(run), state::lamb_settings(run)) {
+    state_.initialise(state::initial_parameters(run));
+    const net::SignalsBlocked blocked;
+    worker_ = std::thread([this] { this->run(); });
+}
+
+SyntheticTrainer::~SyntheticTrainer() {
+    {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+    }
+    changed_.notify_all();
+    worker_.join();
+}
+
+void SyntheticTrainer::work(StepIndex step) {
+    if (options_.samples_per_second <= 0) return;
+    post([this, step] { begin(step); });
+}
+void SyntheticTrainer::freeze(StepIndex step) {
+    post([this, step] {
+        freeze_ = step;
+        if (!is_computing_) hand_over();
+    });
+}
+void SyntheticTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
+    post([this, step, average = std::move(average), scalars] { update(step, *average, scalars); });
+}
+void SyntheticTrainer::snapshot() {
+    post([this] {
+        const auto bytes = state_.bytes();
+        const auto leaves = state_.leaf_digests();
+        sink_(event::SnapshotTaken{
+            .step = state_.step(),
+            .digest = state::state_digest(state_.step(), leaves, bytes.size()),
+            .bytes = std::make_shared<const Buffer>(bytes.begin(), bytes.end()),
+            .leaves = leaves});
+    });
+}
+void SyntheticTrainer::load(StepIndex step, const Digest& digest, SharedBytes bytes) {
+    post([this, step, digest, bytes = std::move(bytes)] {
+        stop_computing();
+        if (state_.restore(step, *bytes, digest)) return report_state();
+        sink_(event::StateRefused{step});
+    });
+}
+void SyntheticTrainer::pause() {
+    post([this] { stop_computing(); });
+}
+
+void SyntheticTrainer::post(std::function<void()> call) {
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return is_over_ || calls_.size() < kMostCalls; });
+        if (is_over_) return;
+        calls_.push_back(std::move(call));
+    }
+    changed_.notify_all();
+}
+
+std::optional<std::function<void()>> SyntheticTrainer::next() {
+    std::function<void()> call;
+    {
+        std::unique_lock lock(mutex_);
+        const auto has_news = [this] { return is_over_ || !calls_.empty(); };
+        if (is_computing_) {
+            changed_.wait_until(lock, batch_ends_at_, has_news);
+        } else {
+            changed_.wait(lock, has_news);
+        }
+        if (is_over_) return std::nullopt;
+        if (calls_.empty()) return call;
+        call = std::move(calls_.front());
+        calls_.pop_front();
+    }
+    changed_.notify_all();
+    return call;
+}
+
+void SyntheticTrainer::run() {
+    try {
+        report_state();
+        while (const auto call = next()) {
+            if (*call) (*call)();
+            if (is_computing_ && Clock::now() >= batch_ends_at_) finish_micro_batch();
+        }
+    } catch (const std::exception& error) {
+        {
+            const std::lock_guard lock(mutex_);
+            is_over_ = true;
+        }
+        changed_.notify_all();
+        options_.failed(error.what());
+    }
+}
+
+void SyntheticTrainer::begin(StepIndex step) {
+    if (step != state_.step() || is_computing_) return;
+    gradient_.resize(state_.element_count());
+    fill_gradient(options_.peer, step, gradient_);
+    is_computing_ = true;
+    samples_ = Samples{0};
+    batch_ends_at_ = Clock::now() + micro_batch_time_;
+}
+
+void SyntheticTrainer::finish_micro_batch() {
+    samples_ += micro_batch_;
+    batch_ends_at_ = Clock::now() + micro_batch_time_;
+    sink_(event::Progressed{.step = state_.step(),
+                            .samples = samples_,
+                            .samples_per_second = options_.samples_per_second});
+    if (freeze_) hand_over();
+}
+
+void SyntheticTrainer::hand_over() {
+    const StepIndex step = *std::exchange(freeze_, std::nullopt);
+    Contribution contribution;
+    if (is_computing_ && step == state_.step() && samples_ > Samples{0}) {
+        auto sum = std::make_shared<FloatVector>(gradient_.size());
+        scale_gradient(gradient_, samples_, *sum);
+        contribution = {.samples = samples_,
+                        .loss_sum = kLoss * static_cast<double>(samples_.value()),
+                        .is_finite = true,
+                        .sum = std::move(sum)};
+    }
+    is_computing_ = false;
+    sink_(event::ContributionFrozen{.step = step, .contribution = std::move(contribution)});
+}
+
+void SyntheticTrainer::stop_computing() {
+    is_computing_ = false;
+    if (freeze_) hand_over();
+}
+
+void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
+                              const UpdateScalars& scalars) {
+    DEDLOC_CHECK(step == state_.step(), "an update is for the state at hand", step.value());
+    stop_computing();
+    if (options_.checks) options_.checks(step, average);
+    state_.apply(average, scalars);
+    report_state();
+}
+
+void SyntheticTrainer::report_state() {
+    sink_(event::StateReached{.step = state_.step(), .digest = state_.digest()});
+}
+
+}  // namespace dedloc::tool

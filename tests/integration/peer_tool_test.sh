@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# `dedloc-peer` says what is wrong in one sentence, trains alone and with others, and leaves within
+# two seconds.
+# Usage: peer_tool_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+peer=$1/dedloc-peer
+cd "$folder"
+
+# started FILE: the program that writes there has said who it is.
+started() { grep -qs '"event":"start"' "$1"; }
+address_in() { grep -o '"address":"[^"]*"' "$1" | cut -d '"' -f 4; }
+# reached STEP FILE
+reached() { grep -qs "\"step\":$1," "$2"; }
+
+echo "wrong arguments"
+says 2 'subcommand is required' "$peer"
+says 2 'RUNFILE is required' "$peer" join
+says 2 'not expected' "$peer" join run.json --bogus
+says 2 'cannot be read' "$peer" join none.json
+says 2 'multiple of 4' "$peer" create run.json --key key --bytes 5
+says 2 'wants HOST:PORT' "$peer" create run.json --key key --bytes 8 --seed nowhere
+says 2 "'micro_batch'" "$peer" create run.json --key key --bytes 8 --micro-batch 0
+[[ -z $(ls) ]] || fail_test "something was left: $(ls)"
+"$peer" create run.json --key key --bytes 64kB --steps 1000000 --target-batch 8
+says 2 'exists already' "$peer" create run.json --key key --bytes 8
+says 2 'name a DHT seed' "$peer" join run.json
+says 2 'HOST:PORT' "$peer" join run.json --seed nowhere
+says 2 'wants PORT' "$peer" join run.json --seed 127.0.0.1:9 --listen here
+says 2 'excludes' "$peer" join run.json --seed 127.0.0.1:9 --listen 9 --outbound-only
+says 2 'computes nothing' "$peer" join run.json --seed 127.0.0.1:9 --aggregator \
+    --samples-per-second 1
+says 2 'has to join as one' "$peer" join run.json --seed 127.0.0.1:9 --key key
+says 2 'needs --key' "$peer" join run.json --seed 127.0.0.1:9 --backbone
+says 2 'no key file' "$peer" join run.json --seed 127.0.0.1:9 --backbone --key none
+says 2 'for a backbone' "$peer" join run.json --seed 127.0.0.1:9 --memory votes
+says 2 'numeric HOST:PORT' "$peer" seed nowhere:1
+for subcommand in create seed join; do
+    "$peer" $subcommand --help | grep -q -- --help || fail_test "no help of $subcommand"
+done
+
+echo "a swarm of two"
+"$peer" seed 127.0.0.1:0 --run run.json --key key --memory votes >seed.out 2>seed.err &
+seed=$!
+await 10 "the seed" started seed.out
+address=$(address_in seed.out)
+says 1 'port is in use' "$peer" seed "$address"
+"$peer" join run.json --seed "$address" --samples-per-second 200 --check >one.out 2>one.err &
+one=$!
+await 20 "three steps" reached 3 one.out
+port=$(grep -o '"port":[0-9]*' one.out | cut -d : -f 2)
+says 1 'port is in use' "$peer" join run.json --seed "$address" --listen "$port"
+digest=$(grep '"step":3,' one.out | grep -o '"digest":"[^"]*"')
+await 5 "the same at the backbone" reached 3 seed.out
+grep '"step":3,' seed.out | grep -q "$digest" || fail_test "two digests of step 3"
+"$peer" join run.json --seed "$address" --outbound-only --samples-per-second 100 --check \
+    >two.out 2>two.err &
+two=$!
+await 20 "three members" grep -qs '"members":3' two.out
+
+echo "leaving"
+# ends_within_two_seconds PID STATUS SIGNAL
+ends_within_two_seconds() {
+    local start status=0
+    start=$(date +%s%N)
+    kill -"$3" "$1"
+    wait "$1" || status=$?
+    local took=$((($(date +%s%N) - start) / 1000000))
+    [[ $status == "$2" ]] || fail_test "status $status instead of $2"
+    [[ $took -lt 2500 ]] || fail_test "leaving took $took ms"
+}
+ends_within_two_seconds "$two" 130 INT
+ends_within_two_seconds "$one" 0 TERM
+ends_within_two_seconds "$seed" 0 TERM
+for name in seed one two; do
+    tail -n 1 $name.out | grep -q '"event":"end".*"reason":"stopped"' \
+        || fail_test "$name has no last line: $(tail -n 1 $name.out)"
+done
+none_left "the swarm"
+echo "passed"
