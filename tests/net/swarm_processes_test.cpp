@@ -1,0 +1,247 @@
+// Eight real processes on loopback: a DHT seed, a backbone and six trainers, of which one cannot be
+// dialled. They are killed at random points of rounds and come back, others join, the seed is away
+// for a while, and whatever happens there is one state of every step.
+//
+// DEDLOC_SEED=n chooses the same victims and waits again; where in a round that strikes depends on
+// the machine.
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "tests/net/process_swarm.hpp"
+
+using namespace dedloc;
+using namespace dedloc::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Clock = std::chrono::steady_clock;
+using Seconds = ProcessSwarm::Seconds;
+
+/// The swarm goes on within this time after any death, and who comes back is in it within it.
+constexpr Seconds kPatience = 30s;
+
+struct Trial {
+    std::uint64_t steps = 0;
+    std::uint64_t target_batch = 0;
+    std::uint64_t quiet_steps = 0;  ///< at the end
+    Seconds seed_outage{};
+};
+
+std::uint64_t chosen_seed() {
+    if (const char* given = std::getenv("DEDLOC_SEED")) return std::strtoull(given, nullptr, 10);
+    return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) %
+           1'000'000;
+}
+
+std::string tenths(Seconds time) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f", time.count());
+    return text.data();
+}
+
+/// The members and what happens to them.
+class Story {
+  public:
+    Story(const Trial& trial, std::uint64_t seed)
+        : trial_(trial),
+          random_(seed),
+          swarm_({.program = DEDLOC_PEER_PROGRAM,
+                  .bytes = 1'000'000,
+                  .steps = trial.steps,
+                  .target_batch = trial.target_batch}) {
+        swarm_.start_seed();
+        swarm_.start("backbone",
+                     {"--backbone", "--memory", (swarm_.folder() / "votes").string(), "--check"});
+        for (const char* name : {"ann", "bob", "cleo", "dan", "eve"}) swarm_.start(name, trainer());
+        Words outbound = trainer();
+        outbound.push_back("--outbound-only");
+        swarm_.start("olga", outbound);
+        await_all("everybody's first rounds", 60s, 2);
+    }
+
+    void tell() {
+        bool has_newcomer = false;
+        bool has_outage = false;
+        // Each fault takes a few steps; the last ones are left to those who come back.
+        while (swarm_.step() + trial_.quiet_steps < trial_.steps) {
+            if (!has_newcomer && swarm_.step() > trial_.steps / 6) {
+                has_newcomer = true;
+                let_join("nina");
+            } else if (!has_outage && swarm_.step() > trial_.steps / 4) {
+                has_outage = true;
+                take_the_seed_away();
+            } else {
+                strike();
+            }
+        }
+        finish();
+    }
+
+    std::string summary() const {
+        return std::to_string(kills_) + " kills; two steps after a death took at most " +
+               tenths(longest_stop_) + " s, coming back " + tenths(longest_return_) + " s";
+    }
+
+  private:
+    Words trainer() const { return {"--samples-per-second", "100", "--check"}; }
+
+    void await_all(const std::string& what, Seconds deadline, std::uint64_t rounds) {
+        swarm_.await(what, deadline, [&] {
+            for (const std::string& name : swarm_.running()) {
+                if (swarm_.of(name).rounds < rounds) return false;
+            }
+            return true;
+        });
+    }
+    /// Two more steps: whatever was under way is over.
+    void await_progress(const std::string& after) {
+        const std::uint64_t step = swarm_.step() + 2;
+        const auto begin = Clock::now();
+        await("progress after " + after, kPatience, [&] { return swarm_.step() >= step; });
+        longest_stop_ = std::max<Seconds>(longest_stop_, Clock::now() - begin);
+    }
+    void await_return(const std::string& name) {
+        const auto begin = Clock::now();
+        await(name + " in a round again", kPatience, [&] { return swarm_.of(name).rounds >= 2; });
+        say(name + " is in rounds after " + tenths(Clock::now() - begin) + " s");
+        longest_return_ = std::max<Seconds>(longest_return_, Clock::now() - begin);
+    }
+    /// Until then, or until the run is over.
+    void await(const std::string& what, Seconds deadline, const std::function<bool()>& condition) {
+        swarm_.await(what, deadline, [&] { return swarm_.is_over() || condition(); });
+    }
+    void say(const std::string& what) const {
+        std::printf("step %llu: %s\n", static_cast<unsigned long long>(swarm_.step()),
+                    what.c_str());
+        std::fflush(stdout);
+    }
+
+    /// Somewhere in the step at hand.
+    void wait_for_a_random_point() {
+        const Seconds longest = std::clamp<Seconds>(swarm_.last_step_time(), 50ms, 2s);
+        swarm_.watch(longest * random_.uniform());
+    }
+    std::string someone() {
+        const auto names = swarm_.running();
+        return names[random_.below(names.size())];
+    }
+
+    /// One dies, or the coordinator, or it and another one, and then perhaps whoever takes over.
+    void strike() {
+        std::vector<std::string> victims;
+        const std::uint64_t kind = random_.below(5);
+        wait_for_a_random_point();
+        if (kind <= 1) {
+            victims = {someone()};
+        } else if (kind == 2) {
+            victims = {swarm_.coordinator()};
+        } else {
+            victims = {swarm_.coordinator(), someone()};
+        }
+        std::erase(victims, "");
+        std::set<std::string> dead;
+        for (const std::string& victim : victims) {
+            if (!swarm_.is_running(victim)) continue;
+            swarm_.kill(victim);
+            dead.insert(victim);
+            ++kills_;
+            say("killed " + victim);
+        }
+        if (kind == 4) {
+            await_progress("a death");
+            kill_successor(dead);
+        }
+        if (random_.below(2) == 0) await_progress("a death");
+        wait_for_a_random_point();
+        for (const std::string& victim : dead) swarm_.restart(victim);
+        await_progress("a return");
+        for (const std::string& victim : dead) await_return(victim);
+    }
+    void kill_successor(std::set<std::string>& dead) {
+        const std::string successor = swarm_.coordinator();
+        if (successor.empty()) return;
+        wait_for_a_random_point();
+        swarm_.kill(successor);
+        dead.insert(successor);
+        ++kills_;
+        say("killed " + successor + ", which had taken over");
+    }
+
+    void let_join(const std::string& name) {
+        swarm_.start(name, trainer());
+        await_return(name);
+    }
+    /// Training goes on; who comes meanwhile is found within 30 s of the seed's return.
+    void take_the_seed_away() {
+        say("killed the seed");
+        swarm_.kill_seed();
+        const auto begin = Clock::now();
+        await_progress("the seed's death");
+        swarm_.start("late", trainer());
+        while (Clock::now() - begin < trial_.seed_outage) {
+            await_progress("a step without a seed");
+        }
+        swarm_.start_seed();
+        say("the seed is back");
+        await_return("late");
+    }
+
+    void finish() {
+        swarm_.await("the last step", kPatience * 10, [&] { return swarm_.is_over(); });
+        swarm_.await("everybody's end", kPatience, [&] {
+            for (const std::string& name : swarm_.running()) {
+                if (name != "backbone" && !swarm_.of(name).status) return false;
+            }
+            return swarm_.of("backbone").step == trial_.steps;
+        });
+        swarm_.signal("backbone", SIGTERM);
+        swarm_.await("the backbone's end", 3s,
+                     [&] { return swarm_.of("backbone").status.has_value(); });
+        for (const std::string& name : swarm_.running()) {
+            INFO(name);
+            CHECK(swarm_.of(name).status == 0);
+            CHECK(swarm_.of(name).reason == "finished");
+            CHECK(swarm_.of(name).step == trial_.steps);
+        }
+    }
+
+    const Trial trial_;
+    Random random_;
+    ProcessSwarm swarm_;
+    std::uint64_t kills_ = 0;
+    Seconds longest_stop_{};
+    Seconds longest_return_{};
+};
+
+void run(const Trial& trial) {
+    const std::uint64_t seed = chosen_seed();
+    std::printf("DEDLOC_SEED=%llu\n", static_cast<unsigned long long>(seed));
+    const auto begin = Clock::now();
+    Story story(trial, seed);
+    story.tell();
+    std::printf("%llu steps in %s s, %s\n", static_cast<unsigned long long>(trial.steps),
+                tenths(Clock::now() - begin).c_str(), story.summary().c_str());
+}
+
+}  // namespace
+
+TEST_CASE("eight processes agree on every step while some are killed", "[short]") {
+    run({.steps = 60, .target_batch = 60, .quiet_steps = 10, .seed_outage = 2s});
+}
+
+TEST_CASE("two hundred rounds of eight processes survive deaths and a minute without a seed",
+          "[long]") {
+    run({.steps = 200, .target_batch = 200, .quiet_steps = 10, .seed_outage = 60s});
+}
