@@ -5,6 +5,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -27,9 +28,11 @@ struct AccumulateRow {
     }
 };
 
+}  // namespace
+
 template <class Element>
-Accumulated accumulate_any(std::span<float> sum, std::span<const Element> gradient, float scale,
-                           const Workers& workers) {
+void require_accumulate(std::span<const float> sum, std::span<const Element> gradient,
+                        float scale) {
     DEDLOC_KERNEL_REQUIRE(sum.size() == gradient.size(),
                           "the gradient has another length than its sum",
                           static_cast<double>(gradient.size()), static_cast<double>(sum.size()));
@@ -38,6 +41,18 @@ Accumulated accumulate_any(std::span<float> sum, std::span<const Element> gradie
     DEDLOC_KERNEL_REQUIRE(is_finite(scale), "the scale of a gradient must be finite",
                           static_cast<double>(scale));
     DEDLOC_KERNEL_REQUIRE(!overlap(sum, gradient), "the gradient overlaps its sum");
+}
+
+template void require_accumulate(std::span<const float>, std::span<const float>, float);
+template void require_accumulate(std::span<const float>, std::span<const Half>, float);
+template void require_accumulate(std::span<const float>, std::span<const Bfloat16>, float);
+
+namespace {
+
+template <class Element>
+Accumulated accumulate_any(std::span<float> sum, std::span<const Element> gradient, float scale,
+                           const Workers& workers) {
+    require_accumulate<Element>(sum, gradient, scale);
     std::atomic<bool> is_every_one_finite{true};
     const auto squares =
         tree_sums<1>(sum.size(), workers, [&](std::size_t first, std::size_t count, auto& lanes) {

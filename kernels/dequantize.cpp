@@ -6,6 +6,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
 
 namespace dedloc::kernels {
@@ -76,12 +77,36 @@ bool widen_all(std::span<float> out, const Workers& workers, const Widen& widen)
     return is_every_one_finite;
 }
 
+}  // namespace
+
 template <class Short>
-bool widen_shorts(std::span<const Short> values, std::span<float> out, const Workers& workers) {
+void require_dequantize(std::span<const Short> values, std::span<const float> out) {
     DEDLOC_KERNEL_REQUIRE(values.size() == out.size(),
                           "the decoded vector has another length than the encoded one",
                           static_cast<double>(out.size()), static_cast<double>(values.size()));
     DEDLOC_KERNEL_REQUIRE(!overlap(values, out), "the decoded vector overlaps the encoded one");
+}
+
+template void require_dequantize(std::span<const Half>, std::span<const float>);
+template void require_dequantize(std::span<const Bfloat16>, std::span<const float>);
+
+void require_dequantize(ConstInt8Blocks values, std::span<const float> out) {
+    DEDLOC_KERNEL_REQUIRE(values.codes.size() == out.size(),
+                          "the decoded vector has another length than the encoded one",
+                          static_cast<double>(out.size()),
+                          static_cast<double>(values.codes.size()));
+    DEDLOC_KERNEL_REQUIRE(
+        values.exponents.size() == int8_block_count(out.size()), "every 64 codes need an exponent",
+        static_cast<double>(values.exponents.size()), static_cast<double>(out.size()));
+    DEDLOC_KERNEL_REQUIRE(!overlap(values.codes, out) && !overlap(values.exponents, out),
+                          "the decoded vector overlaps the encoded one");
+}
+
+namespace {
+
+template <class Short>
+bool widen_shorts(std::span<const Short> values, std::span<float> out, const Workers& workers) {
+    require_dequantize<Short>(values, out);
     return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
         return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
     });
@@ -98,15 +123,7 @@ bool dequantize(std::span<const Bfloat16> values, std::span<float> out, const Wo
 }
 
 bool dequantize(ConstInt8Blocks values, std::span<float> out, const Workers& workers) {
-    DEDLOC_KERNEL_REQUIRE(values.codes.size() == out.size(),
-                          "the decoded vector has another length than the encoded one",
-                          static_cast<double>(out.size()),
-                          static_cast<double>(values.codes.size()));
-    DEDLOC_KERNEL_REQUIRE(
-        values.exponents.size() == int8_block_count(out.size()), "every 64 codes need an exponent",
-        static_cast<double>(values.exponents.size()), static_cast<double>(out.size()));
-    DEDLOC_KERNEL_REQUIRE(!overlap(values.codes, out) && !overlap(values.exponents, out),
-                          "the decoded vector overlaps the encoded one");
+    require_dequantize(values, out);
     return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
         return run_for<WidenInt8Block>(workers.instruction_set(), values.codes.data() + first,
                                        values.exponents.data() + first / kInt8BlockElements, to,

@@ -6,6 +6,7 @@
 #include "kernels/check.hpp"
 #include "kernels/exact_arithmetic.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -26,9 +27,18 @@ struct Scale {
 
 }  // namespace
 
+void require_length(std::size_t count) {
+    DEDLOC_KERNEL_REQUIRE(count <= kMostElements, "more elements than a reduction can take",
+                          static_cast<double>(count));
+}
+
+void require_norm_limit(float limit) {
+    DEDLOC_KERNEL_REQUIRE(is_finite(limit) && limit >= 0,
+                          "a norm limit must be finite and positive", static_cast<double>(limit));
+}
+
 double sum_of_squares(std::span<const float> values, const Workers& workers) {
-    DEDLOC_KERNEL_REQUIRE(values.size() <= kMostElements, "more elements than a reduction can take",
-                          static_cast<double>(values.size()));
+    require_length(values.size());
     return tree_sums<1>(values.size(), workers,
                         [&](std::size_t first, std::size_t count, auto& lanes) {
                             run_for<AddSquares>(workers.instruction_set(), lanes[0].sums.data(),
@@ -43,16 +53,19 @@ double global_norm(std::span<const float> values, const Workers& workers) {
 
 float clip_factor(double norm, float limit) {
     DEDLOC_KERNEL_REQUIRE(std::isfinite(norm) && norm >= 0, "a norm must be finite", norm);
-    DEDLOC_KERNEL_REQUIRE(is_finite(limit) && limit >= 0,
-                          "a norm limit must be finite and positive", static_cast<double>(limit));
+    require_norm_limit(limit);
     const ExactArithmetic exact;
     const auto wide_limit = static_cast<double>(limit);
     return limit > 0 && norm > wide_limit ? static_cast<float>(wide_limit / norm) : 1.0f;
 }
 
-void clip(std::span<float> values, float factor, const Workers& workers) {
+void require_clip(float factor) {
     DEDLOC_KERNEL_REQUIRE(is_finite(factor), "a clip factor must be finite",
                           static_cast<double>(factor));
+}
+
+void clip(std::span<float> values, float factor, const Workers& workers) {
+    require_clip(factor);
     for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
         run_for<Scale>(workers.instruction_set(), values.data() + first, count, factor);
     });

@@ -5,6 +5,7 @@
 #include "kernels/check.hpp"
 #include "kernels/exact_arithmetic.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -45,8 +46,10 @@ struct StepRow {
     }
 };
 
-void check_use(std::span<const float> p, std::span<const float> m, std::span<const float> v,
-               std::span<const float> gradient, const LambScalars& scalars) {
+}  // namespace
+
+void require_lamb(std::span<const float> p, std::span<const float> m, std::span<const float> v,
+                  std::span<const float> gradient, const LambScalars& scalars) {
     DEDLOC_KERNEL_REQUIRE(
         m.size() == p.size() && v.size() == p.size() && gradient.size() == p.size(),
         "parameters, moments and gradient of a tensor must have one length",
@@ -77,6 +80,8 @@ void check_use(std::span<const float> p, std::span<const float> m, std::span<con
                               (s.first_correction == 1 && s.second_correction == 1),
                           "only the variant that de-biases moments has corrections");
 }
+
+namespace {
 
 struct Tensor {
     std::span<float> p, m, v;
@@ -112,7 +117,7 @@ double update(const Tensor& t, const LambScalars& scalars, const Workers& worker
 double lamb(std::span<float> parameters, std::span<float> first_moment,
             std::span<float> second_moment, std::span<const float> gradient,
             const LambScalars& scalars, const Workers& workers) {
-    check_use(parameters, first_moment, second_moment, gradient, scalars);
+    require_lamb(parameters, first_moment, second_moment, gradient, scalars);
     const Tensor tensor{
         .p = parameters, .m = first_moment, .v = second_moment, .gradient = gradient};
     return scalars.variant == LambVariant::kStepDebiased

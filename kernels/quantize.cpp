@@ -5,6 +5,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -83,9 +84,11 @@ struct EncodeInt8 {
     }
 };
 
-template <class Out>
-void check_use(std::span<const float> values, std::span<const float> error,
-               std::span<const Out> out) {
+}  // namespace
+
+template <class Short>
+void require_quantize(std::span<const float> values, std::span<const float> error,
+                      std::span<const Short> out) {
     DEDLOC_KERNEL_REQUIRE(values.size() == out.size(),
                           "the encoded vector has another length than the values",
                           static_cast<double>(out.size()), static_cast<double>(values.size()));
@@ -93,15 +96,33 @@ void check_use(std::span<const float> values, std::span<const float> error,
                           "values, errors and the encoded vector overlap");
 }
 
-void check_error(std::span<const float> values, std::span<const float> error) {
+template void require_quantize(std::span<const float>, std::span<const float>,
+                               std::span<const Half>);
+template void require_quantize(std::span<const float>, std::span<const float>,
+                               std::span<const Bfloat16>);
+
+void require_quantize(std::span<const float> values, std::span<const float> error,
+                      ConstInt8Blocks out) {
+    require_quantize(values, error, out.codes);
+    DEDLOC_KERNEL_REQUIRE(
+        out.exponents.size() == int8_block_count(values.size()), "every 64 codes need an exponent",
+        static_cast<double>(out.exponents.size()), static_cast<double>(values.size()));
+    DEDLOC_KERNEL_REQUIRE(!overlap(values, out.exponents) && !overlap(error, out.exponents) &&
+                              !overlap(out.codes, out.exponents),
+                          "values, errors and the encoded vector overlap");
+}
+
+void require_feedback(std::span<const float> values, std::span<const float> error) {
     DEDLOC_KERNEL_REQUIRE(values.size() == error.size(), "every value needs its error",
                           static_cast<double>(values.size()), static_cast<double>(error.size()));
 }
 
+namespace {
+
 template <class Short, bool kFeedback>
 bool shorten_all(std::span<const float> values, std::span<float> error, std::span<Short> out,
                  const Workers& workers) {
-    check_use<Short>(values, error, out);
+    require_quantize<Short>(values, error, out);
     std::atomic<bool> is_every_one_finite{true};
     for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
         float* const errors = kFeedback ? error.data() + first : nullptr;
@@ -115,15 +136,7 @@ bool shorten_all(std::span<const float> values, std::span<float> error, std::spa
 template <bool kFeedback>
 bool encode_all(std::span<const float> values, std::span<float> error, Int8Blocks out,
                 const Workers& workers) {
-    check_use<std::int8_t>(values, error, out.codes);
-    DEDLOC_KERNEL_REQUIRE(
-        out.exponents.size() == int8_block_count(values.size()), "every 64 codes need an exponent",
-        static_cast<double>(out.exponents.size()), static_cast<double>(values.size()));
-    const std::span<const std::uint8_t> exponents{out.exponents};
-    DEDLOC_KERNEL_REQUIRE(!overlap(values, exponents) &&
-                              !overlap(std::span<const float>{error}, exponents) &&
-                              !overlap(std::span<const std::int8_t>{out.codes}, exponents),
-                          "values, errors and the encoded vector overlap");
+    require_quantize(values, error, ConstInt8Blocks{out.codes, out.exponents});
     std::atomic<bool> is_every_one_finite{true};
     for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
         float* const errors = kFeedback ? error.data() + first : nullptr;
@@ -151,19 +164,19 @@ bool quantize(std::span<const float> values, Int8Blocks out, const Workers& work
 
 bool quantize_with_feedback(std::span<const float> values, std::span<float> error,
                             std::span<Half> out, const Workers& workers) {
-    check_error(values, error);
+    require_feedback(values, error);
     return shorten_all<Half, true>(values, error, out, workers);
 }
 
 bool quantize_with_feedback(std::span<const float> values, std::span<float> error,
                             std::span<Bfloat16> out, const Workers& workers) {
-    check_error(values, error);
+    require_feedback(values, error);
     return shorten_all<Bfloat16, true>(values, error, out, workers);
 }
 
 bool quantize_with_feedback(std::span<const float> values, std::span<float> error, Int8Blocks out,
                             const Workers& workers) {
-    check_error(values, error);
+    require_feedback(values, error);
     return encode_all<true>(values, error, out, workers);
 }
 

@@ -13,17 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/exact_arithmetic.hpp"
+#include "kernels/lanes.hpp"
 #include "kernels/workers.hpp"
 
 namespace dedloc::kernels {
-
-inline constexpr std::size_t kLanes = 1024;
-inline constexpr std::size_t kSegmentElements = 65'536;
-/// Two levels of the rule reach this far; kernels refuse more (16 GiB of fp32).
-inline constexpr std::uint64_t kMostElements = std::uint64_t{kSegmentElements} * kSegmentElements;
 
 struct alignas(64) Lanes {
     std::array<double, kLanes> sums{};
@@ -31,10 +26,6 @@ struct alignas(64) Lanes {
 
 /// The lanes' sum by halves. Leaves the lanes changed.
 double fold(Lanes& lanes);
-
-constexpr std::size_t segment_count(std::size_t elements) {
-    return elements / kSegmentElements + (elements % kSegmentElements != 0 ? 1 : 0);
-}
 
 /// Calls work(first, count) for every segment, spread over the workers, in exact arithmetic.
 template <class Work>

@@ -4,6 +4,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -31,8 +32,10 @@ struct UpdateRow {
     }
 };
 
-void check_use(std::span<const float> p, std::span<const float> b, std::span<const float> gradient,
-               const SgdScalars& scalars) {
+}  // namespace
+
+void require_sgd(std::span<const float> p, std::span<const float> b,
+                 std::span<const float> gradient, const SgdScalars& scalars) {
     DEDLOC_KERNEL_REQUIRE(b.size() == p.size() && gradient.size() == p.size(),
                           "parameters, momentum and gradient of a tensor must have one length",
                           static_cast<double>(p.size()), static_cast<double>(b.size()),
@@ -51,11 +54,9 @@ void check_use(std::span<const float> p, std::span<const float> b, std::span<con
                           scalars.epsilon, static_cast<double>(s.weight_decay));
 }
 
-}  // namespace
-
 float sgd(std::span<float> parameters, std::span<float> momentum, std::span<const float> gradient,
           const SgdScalars& scalars, const Workers& workers) {
-    check_use(parameters, momentum, gradient, scalars);
+    require_sgd(parameters, momentum, gradient, scalars);
     const ExactArithmetic exact;
     const InstructionSet set = workers.instruction_set();
     SgdElementScalars element = scalars.element;

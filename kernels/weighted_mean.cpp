@@ -6,6 +6,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
 
 namespace dedloc::kernels {
@@ -61,8 +62,11 @@ void mean_of_block(InstructionSet set, float* sum, Parts parts, std::size_t firs
     run_for<Divide>(set, sum, count, samples);
 }
 
-std::uint64_t checked_total(std::span<const std::span<const float>> parts,
-                            std::span<const std::uint64_t> weights, std::span<float> out) {
+}  // namespace
+
+std::uint64_t require_weighted_mean(std::span<const std::span<const float>> parts,
+                                    std::span<const std::uint64_t> weights,
+                                    std::span<const float> out) {
     DEDLOC_KERNEL_REQUIRE(!parts.empty(), "a mean needs at least one part");
     DEDLOC_KERNEL_REQUIRE(parts.size() == weights.size(), "every part needs its weight",
                           static_cast<double>(parts.size()), static_cast<double>(weights.size()));
@@ -82,12 +86,10 @@ std::uint64_t checked_total(std::span<const std::span<const float>> parts,
     return total;
 }
 
-}  // namespace
-
 void weighted_mean(std::span<const std::span<const float>> parts,
                    std::span<const std::uint64_t> weights, std::span<float> out,
                    const Workers& workers) {
-    const std::uint64_t total = checked_total(parts, weights, out);
+    const std::uint64_t total = require_weighted_mean(parts, weights, out);
     const auto samples = static_cast<float>(total);
     const InstructionSet set = workers.instruction_set();
     const bool is_streamed = out.size_bytes() >= kStreamedBytes;
