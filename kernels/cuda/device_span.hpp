@@ -1,0 +1,47 @@
+// Memory of a device as a caller sees it: an address and an extent that the host cannot follow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace dedloc::kernels::cuda {
+
+/// `size` elements at an address of the device. Borrows; unlike std::span, the host cannot read
+/// through it.
+template <class T>
+class DeviceSpan {
+  public:
+    DeviceSpan() = default;
+    DeviceSpan(T* data, std::size_t size) : data_(data), size_(size) {}
+    /// Elements that may be written are also elements that may be read.
+    template <class U>
+    requires std::is_same_v<T, const U> DeviceSpan(DeviceSpan<U> other)
+        : data_(other.data()), size_(other.size()) {}
+
+    T* data() const { return data_; }
+    std::size_t size() const { return size_; }
+    std::size_t size_bytes() const { return size_ * sizeof(T); }
+    bool empty() const { return size_ == 0; }
+
+    /// Requires  offset + count ≤ size
+    DeviceSpan subspan(std::size_t offset, std::size_t count) const {
+        return {data_ + offset, count};
+    }
+    DeviceSpan first(std::size_t count) const { return {data_, count}; }
+
+    /// For comparing addresses and extents; the elements cannot be read.
+    std::span<T> addresses() const { return {data_, size_}; }
+
+  private:
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// One word of device memory that says whether all was finite: not 0 if so. A kernel clears it
+/// where something is not and else leaves it, so several kernels may share one, and nothing waits.
+/// Who begins raises it: raise_flag of memory.hpp.
+using DeviceFlag = DeviceSpan<std::uint32_t>;
+
+}  // namespace dedloc::kernels::cuda

@@ -1,0 +1,65 @@
+// What launchers have in common; plain C++.
+#pragma once
+
+#include <bit>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/check.hpp"
+#include "kernels/cuda/body.hpp"
+#include "kernels/cuda/device_span.hpp"
+#include "kernels/cuda/error.hpp"
+#include "kernels/cuda/stream.hpp"
+
+namespace dedloc::kernels::cuda {
+
+/// Enqueues a body's blocks; none does nothing. `what` is the subject of the error.
+template <class Body>
+void enqueue(const Body& body, StreamView stream, const char* what) {
+    DEDLOC_KERNEL_REQUIRE(body.blocks() <= INT_MAX, "more elements than a launch can take",
+                          static_cast<double>(body.blocks()));
+    if (body.blocks() > 0) check_cuda(launch(body, stream.raw()), "the launch", what);
+}
+
+/// Calls call(std::true_type{}) if packs at all these addresses can be read in one load, else
+/// call(std::false_type{}).
+template <class Call, class... T>
+void for_alignment(const Call& call, DeviceSpan<T>... spans) {
+    if ((is_aligned(spans.data()) && ...)) {
+        call(std::true_type{});
+    } else {
+        call(std::false_type{});
+    }
+}
+
+/// The beginning of a workspace as doubles.
+inline double* doubles_of(DeviceSpan<std::byte> workspace, std::size_t bytes) {
+    DEDLOC_KERNEL_REQUIRE(workspace.size() >= bytes, "the workspace is too small",
+                          static_cast<double>(workspace.size()), static_cast<double>(bytes));
+    const auto address = std::bit_cast<std::uintptr_t>(workspace.data());
+    DEDLOC_KERNEL_REQUIRE(address % alignof(double) == 0,
+                          "a workspace begins at a multiple of 8 bytes");
+    return std::bit_cast<double*>(address);
+}
+
+inline void require_flag(DeviceFlag flag) {
+    DEDLOC_KERNEL_REQUIRE(flag.size() == 1, "a flag is one word", static_cast<double>(flag.size()));
+}
+
+/// A place for one result.
+template <class T>
+void require_scalar(DeviceSpan<T> place) {
+    DEDLOC_KERNEL_REQUIRE(place.size() == 1, "a result needs a place for one number",
+                          static_cast<double>(place.size()));
+}
+/// A place for one result, or none: then null.
+template <class T>
+T* scalar_or_null(DeviceSpan<T> place) {
+    if (place.empty()) return nullptr;
+    require_scalar(place);
+    return place.data();
+}
+
+}  // namespace dedloc::kernels::cuda

@@ -1,0 +1,34 @@
+// The work of a thread in finite.cu.
+#pragma once
+
+#include "kernels/cuda/body.hpp"
+
+namespace dedloc::kernels::cuda {
+
+template <bool kIsAligned>
+struct FiniteRow {
+    static constexpr bool kVector = kIsAligned;
+    static constexpr unsigned kAhead = 8;
+    static constexpr bool kFlags = true;
+    using Loaded = Pack<float>;
+
+    const float* values;
+    std::uint32_t* is_finite;
+
+    DEDLOC_HOST_DEVICE void prepare() {}
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
+        return read_pack<kVector>(values + i, count);
+    }
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t, Count, const Loaded& loaded,
+                                           Nothing&) const {
+        std::uint32_t bad = 0;
+        for (const float value : loaded.v) bad += not_finite(value);
+        return bad;
+    }
+};
+
+}  // namespace dedloc::kernels::cuda

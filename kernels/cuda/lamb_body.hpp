@@ -1,0 +1,125 @@
+// The work of a thread in lamb.cu.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/cuda/segment_sums.hpp"
+
+namespace dedloc::kernels::cuda {
+
+template <bool kDebiasesMoments>
+DEDLOC_HOST_DEVICE inline float direction(float p, float m, float v, const LambElementScalars& s) {
+    if constexpr (kDebiasesMoments) {
+        return lamb_debiased_direction(p, m, v, s);
+    } else {
+        return lamb_direction(p, m, v, s);
+    }
+}
+
+/// New moments; the squares of the parameters and of their directions.
+template <bool kDebiasesMoments, bool kIsAligned>
+struct MomentsRow {
+    static constexpr bool kVector = kIsAligned;
+    static constexpr unsigned kSums = 2;
+    static constexpr unsigned kAhead = 2;
+    static constexpr bool kFlags = false;
+    struct Loaded {
+        Pack<float> p, m, v, gradient;
+    };
+
+    const float* p;
+    float* m;
+    float* v;
+    const float* gradient;
+    LambElementScalars scalars;
+    const float* clip_factor;  ///< null: the scalars have it
+
+    DEDLOC_HOST_DEVICE void prepare() {
+        if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
+    }
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
+        return {read_pack<kVector>(p + i, count), read_pack<kVector>(m + i, count),
+                read_pack<kVector>(v + i, count), read_pack<kVector>(gradient + i, count)};
+    }
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t i, Count count, const Loaded& loaded,
+                                           double (&squares)[2][kPackElements]) const {
+        Pack<float> next_m;
+        Pack<float> next_v;
+        for (unsigned j = 0; j < kPackElements; ++j) {
+            const float g = scalars.clip_factor * loaded.gradient.v[j];
+            next_m.v[j] = lamb_first_moment(loaded.m.v[j], g, scalars);
+            next_v.v[j] = lamb_second_moment(loaded.v.v[j], g, scalars);
+            const float u =
+                direction<kDebiasesMoments>(loaded.p.v[j], next_m.v[j], next_v.v[j], scalars);
+            squares[0][j] = add_square(squares[0][j], loaded.p.v[j]);
+            squares[1][j] = add_square(squares[1][j], u);
+        }
+        write_pack<kVector>(m + i, next_m, count);
+        write_pack<kVector>(v + i, next_v, count);
+        return 0;
+    }
+};
+
+/// From the squares of a tensor's parameters and directions to what its elements are moved by.
+struct LambRatio {
+    double step_size;
+    double norm_limit;
+    bool adapts;
+    double* ratio;  ///< null: nobody wants it
+    float* factor;
+
+    DEDLOC_HOST_DEVICE void operator()(const double (&squares)[2]) const {
+        const double p_norm = std::sqrt(squares[0]);
+        const double u_norm = std::sqrt(squares[1]);
+        const double bounded = p_norm > norm_limit ? norm_limit : p_norm;
+        const bool is_plain = !adapts || bounded == 0 || u_norm == 0;
+        const double value = is_plain ? 1.0 : bounded / u_norm;
+        if (ratio != nullptr) *ratio = value;
+        *factor = static_cast<float>(step_size * value);
+    }
+};
+
+/// p ← p − factor × u
+template <bool kDebiasesMoments, bool kIsAligned>
+struct StepRow {
+    static constexpr bool kVector = kIsAligned;
+    static constexpr unsigned kAhead = 2;
+    static constexpr bool kFlags = false;
+    struct Loaded {
+        Pack<float> p, m, v;
+    };
+
+    float* p;
+    const float* m;
+    const float* v;
+    LambElementScalars scalars;
+    const float* factor_of_all;
+    float factor = 0;
+
+    DEDLOC_HOST_DEVICE void prepare() { factor = *factor_of_all; }
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
+        return {read_pack<kVector>(p + i, count), read_pack<kVector>(m + i, count),
+                read_pack<kVector>(v + i, count)};
+    }
+
+    template <class Count>
+    DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t i, Count count, const Loaded& loaded,
+                                           Nothing&) const {
+        Pack<float> next;
+        for (unsigned j = 0; j < kPackElements; ++j) {
+            const float u =
+                direction<kDebiasesMoments>(loaded.p.v[j], loaded.m.v[j], loaded.v.v[j], scalars);
+            next.v[j] = loaded.p.v[j] - factor * u;
+        }
+        write_pack<kVector>(p + i, next, count);
+        return 0;
+    }
+};
+
+}  // namespace dedloc::kernels::cuda

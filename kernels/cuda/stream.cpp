@@ -1,0 +1,63 @@
+#include "kernels/cuda/stream.hpp"
+
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/error.hpp"
+
+namespace dedloc::kernels::cuda {
+
+void StreamView::wait() const {
+    check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", "waiting for a stream");
+}
+
+Stream::Stream() {
+    cudaStream_t stream = nullptr;
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+               "cudaStreamCreateWithFlags", "making a stream");
+    stream_.reset(stream);
+}
+
+// Destructors ignore what they are told: while a process ends, the runtime may be gone already.
+void Stream::Destroy::operator()(CUstream_st* stream) const {
+    static_cast<void>(cudaStreamDestroy(stream));
+}
+
+Event::Event() {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreate(&event), "cudaEventCreate", "making an event");
+    event_.reset(event);
+}
+
+void Event::Destroy::operator()(CUevent_st* event) const {
+    static_cast<void>(cudaEventDestroy(event));
+}
+
+void Event::record(StreamView stream) const {
+    check_cuda(cudaEventRecord(event_.get(), stream.raw()), "cudaEventRecord",
+               "recording an event");
+}
+
+void Event::hold(StreamView stream) const {
+    check_cuda(cudaStreamWaitEvent(stream.raw(), event_.get(), 0), "cudaStreamWaitEvent",
+               "letting a stream wait");
+}
+
+void Event::wait() const {
+    check_cuda(cudaEventSynchronize(event_.get()), "cudaEventSynchronize", "waiting for an event");
+}
+
+float Event::milliseconds_since(const Event& earlier) const {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()),
+               "cudaEventElapsedTime", "measuring time");
+    return milliseconds;
+}
+
+int device_count() {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+    static_cast<void>(cudaGetLastError());
+    return 0;
+}
+
+}  // namespace dedloc::kernels::cuda

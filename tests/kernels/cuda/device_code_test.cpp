@@ -1,0 +1,101 @@
+// The device library's code rounds every operation once: its PTX, which others will compile for
+// chips to come, and its machine code for every architecture.
+#include "tests/kernels/cuda/device_code.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+using namespace dedloc::tests;
+
+namespace {
+
+const std::set<int> kArchitectures{75, 80, 86, 89, 90, 100, 120};
+
+std::size_t count_with(const std::vector<std::string>& lines, const std::string& a,
+                       const std::string& b) {
+    return static_cast<std::size_t>(
+        std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
+            return line.find(a) != std::string::npos && line.find(b) != std::string::npos;
+        }));
+}
+
+template <class Code>
+std::map<std::string, std::set<int>> architectures_of(const std::vector<Code>& kernels) {
+    std::map<std::string, std::set<int>> found;
+    for (const Code& code : kernels) found[code.kernel].insert(code.architecture);
+    return found;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("every device kernel rounds every operation once, on every architecture", "[cuda]") {
+    const DeviceCode code = read_device_code(DEDLOC_DEVICE_LIBRARY);
+    CHECK(joined(objections_to(code)) == "");
+    const auto machine = architectures_of(code.machine);
+    CHECK(machine.size() >= 40);
+    for (const auto& [kernel, architectures] : machine) {
+        INFO(kernel);
+        CHECK(architectures == kArchitectures);
+    }
+    CHECK(architectures_of(code.ptx) == machine);
+    for (const PtxCode& kernel : code.ptx) CHECK(kernel.instructions.size() >= 10);
+}
+
+TEST_CASE("contraction, flushing and approximation would be found", "[cuda]") {
+    const DeviceCode code = read_device_code(DEDLOC_CONTRACTED_OBJECT);
+    const auto lines = objections_to(code);
+    for (const int architecture : kArchitectures) {
+        const std::string ptx = "compute_" + std::to_string(architecture) + " ";
+        const std::string machine = "sm_" + std::to_string(architecture) + " ";
+        INFO(joined(lines));
+        CHECK(count_with(lines, ptx + "contracted", "rounds a product and a sum together") == 1);
+        CHECK(count_with(lines, ptx + "contracted", "flushes denormals") == 1);
+        CHECK(count_with(lines, ptx + "apart", "flushes denormals") == 2);
+        CHECK(count_with(lines, ptx + "divided", "flushes denormals") == 1);
+        CHECK(count_with(lines, ptx + "rooted", "flushes denormals") == 1);
+        CHECK(count_with(lines, machine + "contracted", "1 fused multiply-adds") == 1);
+        CHECK(count_with(lines, machine + "apart", "fused") == 0);
+    }
+}
+
+TEST_CASE("instructions are counted rightly on every architecture", "[cuda]") {
+    const DeviceCode code = read_device_code(DEDLOC_CONTRACTED_OBJECT);
+    std::set<int> seen;
+    for (const MachineCode& kernel : code.machine) {
+        INFO(kernel.kernel << " on sm_" << kernel.architecture);
+        const auto count = [&](Operation operation) { return kernel.count(operation); };
+        if (kernel.kernel == "contracted") {
+            CHECK(count(Operation::kFloatFma) == 1);
+            CHECK(count(Operation::kDoubleFma) == 1);
+            CHECK(count(Operation::kFloatMultiply) == 0);
+            seen.insert(kernel.architecture);
+        } else if (kernel.kernel == "apart") {
+            CHECK(count(Operation::kFloatFma) == 0);
+            CHECK(count(Operation::kFloatMultiply) == 1);
+            CHECK(count(Operation::kFloatAdd) == 1);
+        } else {
+            CHECK(count(Operation::kMultiFunction) >= 1);
+        }
+    }
+    CHECK(seen == kArchitectures);
+}
+
+TEST_CASE("an instruction of PTX is judged by its own words", "[cuda]") {
+    CHECK(objection_to("add.rn.f32 \t%f1, %f2, %f3") == "");
+    CHECK(objection_to("fma.rn.f64 \t%fd4, %fd2, %fd2, %fd3") == "");
+    CHECK(objection_to("mad.lo.s32 \t%r1, %r2, %r3, %r4") == "");
+    CHECK(objection_to("fma.rn.f64 \t%fd4, %fd2, %fd3, %fd3") != "");
+    CHECK(objection_to("fma.rn.f32 \t%f4, %f2, %f2, %f3") != "");
+    CHECK(objection_to("mul.f32 \t%f4, %f2, %f2") != "");
+    CHECK(objection_to("div.full.f32 \t%f4, %f2, %f2") != "");
+    CHECK(objection_to("sqrt.approx.f32 \t%f4, %f2") != "");
+    CHECK(objection_to("mul.rn.ftz.f32 \t%f4, %f2, %f2") != "");
+}

@@ -1,0 +1,12 @@
+// What the device kernels need of the CUDA runtime where the device is the host: nothing fails.
+#include <stdexcept>
+
+#include "kernels/cuda/error.hpp"
+
+namespace dedloc::kernels::cuda {
+
+void throw_cuda_error(int code, const char* call, const char* wanted) {
+    throw std::logic_error(std::string{wanted} + ": " + call + " says " + std::to_string(code));
+}
+
+}  // namespace dedloc::kernels::cuda
