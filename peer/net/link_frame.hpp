@@ -10,6 +10,9 @@ namespace dedloc::net {
 /// No peer can make another one allocate more than this for one frame, whatever limit a transport
 /// is given.
 inline constexpr std::size_t kLargestFrameLimit = std::size_t{64} << 20;
+/// A frame is sealed, and room is made for it, in pieces of this size: a forged length costs
+/// address space, not memory, and what is written is still in cache when it is used.
+inline constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
 enum class FrameKind : std::uint32_t {
     kData = 0,     ///< a frame of the protocol, `length` bytes follow
@@ -22,7 +25,7 @@ struct FrameHeader {
     std::uint32_t magic = 0;
     FrameKind kind = FrameKind::kData;
     std::uint32_t length = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t reason = 0;  ///< of a goodbye: a LinkRefusal; else 0
 };
 static_assert(sizeof(FrameHeader) == 16 && std::endian::native == std::endian::little);
 
@@ -30,13 +33,14 @@ inline constexpr std::uint32_t kFrameMagic = 0x314c4444;  // "DDL1"
 
 /// False for anything that a link of this version does not send: it then ends.
 constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
-    if (header.magic != kFrameMagic || header.reserved != 0) return false;
+    if (header.magic != kFrameMagic) return false;
     switch (header.kind) {
         case FrameKind::kData:
-            return header.length <= frame_limit;
+            return header.length <= frame_limit && header.reason == 0;
         case FrameKind::kPing:
+            return header.length == 0 && header.reason == 0;
         case FrameKind::kGoodbye:
-            return header.length == 0;
+            return header.length == 0 && header.reason <= 0xff;
     }
     return false;
 }

@@ -44,6 +44,15 @@ inline constexpr double kMaxLossSum = 0x1p200;
 inline constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 
+/// A signed ticket: format, run, key, seat, times, signature.
+inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 2 * 8 + kSignatureBytes;
+/// Of a database's rows.
+inline constexpr std::uint64_t kMaxSeatId = std::uint64_t{1} << 62;
+/// Seconds since 1970; sums with a lifetime or a clock's error keep their bits.
+inline constexpr std::int64_t kMaxUtcSeconds = std::int64_t{1} << 40;
+/// How far the clocks of gateway and peers may be apart before a ticket counts as not yet valid.
+inline constexpr std::int64_t kClockErrorSeconds = 600;
+
 // What the lists cost on the wire (messages.fbs), and that the largest messages fit a frame.
 inline constexpr std::size_t kMemberBytes = 53;  ///< of a plan; a record has 49
 inline constexpr std::size_t kRangeBytes = 12;

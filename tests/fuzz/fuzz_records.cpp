@@ -1,8 +1,9 @@
-// The records that a backbone keeps: a voter's state, generations, decisions.
+// The records that a backbone keeps: a voter's state, generations, decisions; and tickets.
 #include <span>
 
 #include "peer/base/check.hpp"
 #include "peer/wire/history.hpp"
+#include "peer/wire/ticket.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
@@ -22,6 +23,7 @@ void run(std::span<const std::byte> input) {
     check_round_trip(input, wire::decode_voter_state);
     check_round_trip(input, wire::decode_generation);
     check_round_trip(input, wire::decode_decision);
+    check_round_trip(input, wire::decode_ticket);
 }
 
 }  // namespace dedloc::fuzz

@@ -17,6 +17,7 @@
 #include "peer/wire/receipt.hpp"
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/shard.hpp"
+#include "peer/wire/ticket.hpp"
 #include "tests/fuzz/histories.hpp"
 #include "tests/peer/wire_samples.hpp"
 
@@ -65,6 +66,7 @@ void write_records(const std::filesystem::path& root) {
         corpus.add("generation_" + std::to_string(seed), wire::encode(generation));
         corpus.add("decision_" + std::to_string(seed), wire::encode(decision));
     }
+    corpus.add("ticket", wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
 }
 
 void write_link_frames(const std::filesystem::path& root) {

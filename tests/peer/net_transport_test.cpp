@@ -154,10 +154,9 @@ TEST_CASE("garbage instead of a header ends the link", "[net]") {
     long_ping.length = 1;
     FrameHeader forged_length = good;
     forged_length.length = 0xffffffff;
-    FrameHeader reserved = good;
-    reserved.reserved = 1;
-    for (const FrameHeader& header :
-         {wrong_magic, wrong_kind, long_ping, forged_length, reserved}) {
+    FrameHeader reason = good;
+    reason.reason = 1;
+    for (const FrameHeader& header : {wrong_magic, wrong_kind, long_ping, forged_length, reason}) {
         const BareSocket socket(transport.listening_port());
         socket.write(&header, sizeof(header));
         REQUIRE(inbox.next<event::LinkOpened>());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "peer/base/random.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
+#include "peer/wire/ticket.hpp"
 
 namespace dedloc::tests {
 
@@ -17,6 +19,16 @@ inline KeyPair test_key(std::uint8_t n = 1) {
     std::array<std::byte, 32> seed{};
     seed[0] = std::byte{n};
     return KeyPair::from_seed(seed);
+}
+
+/// Of test_key(n) in run 0: issued at 1,000,000 and void an hour later.
+inline wire::Ticket test_ticket(std::uint8_t n) {
+    const wire::UtcSeconds issued{std::chrono::seconds{1'000'000}};
+    return {.run = {},
+            .peer = test_key(n).public_key(),
+            .seat = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
+            .issued = issued,
+            .expires = issued + std::chrono::hours{1}};
 }
 
 class WireSamples {

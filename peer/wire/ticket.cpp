@@ -1,0 +1,102 @@
+#include "peer/wire/ticket.hpp"
+
+#include <algorithm>
+
+#include "peer/base/check.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::wire {
+namespace {
+
+/// Of the fields and their order; another layout gets another number.
+constexpr std::uint32_t kTicketFormat = 1;
+
+std::int64_t count(UtcSeconds time) {
+    return std::int64_t{time.time_since_epoch().count()};
+}
+
+bool is_within_bounds(const Ticket& ticket) {
+    const Seat& seat = ticket.seat;
+    const std::int64_t issued = count(ticket.issued);
+    const std::int64_t expires = count(ticket.expires);
+    return seat.user <= kMaxSeatId && seat.host <= kMaxSeatId && seat.result <= kMaxSeatId &&
+           issued >= 0 && issued < expires && expires <= kMaxUtcSeconds;
+}
+
+void write_fields(ByteWriter& out, const Ticket& ticket) {
+    out.append(ticket.run.bytes);
+    out.append(ticket.peer.bytes);
+    out.write(ticket.seat.user);
+    out.write(ticket.seat.host);
+    out.write(ticket.seat.result);
+    out.write(count(ticket.issued));
+    out.write(count(ticket.expires));
+}
+
+template <std::size_t N>
+void read_bytes(ByteReader& in, std::array<std::byte, N>& bytes) {
+    if (const auto taken = in.take(N)) std::copy(taken->begin(), taken->end(), bytes.begin());
+}
+
+}  // namespace
+
+Digest digest_of(const Ticket& ticket) {
+    ByteWriter out;
+    out.append(bytes_of("DeDLOC@home ticket 1\n"));
+    write_fields(out, ticket);
+    return blake2b(std::move(out).finish());
+}
+
+SignedTicket sign(const Ticket& ticket, const KeyPair& project) {
+    DEDLOC_CHECK(is_within_bounds(ticket), "a ticket keeps its bounds", count(ticket.issued),
+                 count(ticket.expires));
+    return {.ticket = ticket, .signature = project.sign(digest_of(ticket).bytes)};
+}
+
+bool is_signed_by(const PeerKey& project, const SignedTicket& ticket) {
+    return verify(project, digest_of(ticket.ticket).bytes, ticket.signature);
+}
+
+Buffer encode(const SignedTicket& ticket) {
+    DEDLOC_CHECK(is_within_bounds(ticket.ticket), "a ticket keeps its bounds");
+    ByteWriter out;
+    out.write(kTicketFormat);
+    write_fields(out, ticket.ticket);
+    out.append(ticket.signature);
+    Buffer bytes = std::move(out).finish();
+    DEDLOC_CHECK(bytes.size() == kTicketBytes, "a ticket has one size", bytes.size());
+    return bytes;
+}
+
+std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes) {
+    if (bytes.size() != kTicketBytes) return {};
+    ByteReader in(bytes);
+    if (in.read<std::uint32_t>() != kTicketFormat) return {};
+    SignedTicket signed_ticket;
+    Ticket& ticket = signed_ticket.ticket;
+    read_bytes(in, ticket.run.bytes);
+    read_bytes(in, ticket.peer.bytes);
+    for (std::uint64_t* id : {&ticket.seat.user, &ticket.seat.host, &ticket.seat.result}) {
+        *id = in.read<std::uint64_t>().value_or(~std::uint64_t{0});
+    }
+    for (UtcSeconds* time : {&ticket.issued, &ticket.expires}) {
+        *time = UtcSeconds{std::chrono::seconds{in.read<std::int64_t>().value_or(-1)}};
+    }
+    read_bytes(in, signed_ticket.signature);
+    if (!is_within_bounds(ticket)) return {};
+    return signed_ticket;
+}
+
+bool Revocations::covers(const Ticket& ticket) const {
+    const Seat& seat = ticket.seat;
+    return peers.contains(ticket.peer) || (seat.user != 0 && users.contains(seat.user)) ||
+           (seat.host != 0 && hosts.contains(seat.host));
+}
+
+void Revocations::add(const Revocations& more) {
+    users.insert(more.users.begin(), more.users.end());
+    hosts.insert(more.hosts.begin(), more.hosts.end());
+    peers.insert(more.peers.begin(), more.peers.end());
+}
+
+}  // namespace dedloc::wire

@@ -1,0 +1,65 @@
+// The ticket: the project's word that a peer may take part in a run, and for whose seat it works.
+// Every link shows one at both ends. The gateway issues them; they are of one run and key, expire,
+// and can be revoked by what they name.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "peer/base/bytes.hpp"
+#include "peer/base/digest.hpp"
+
+namespace dedloc::wire {
+
+/// UTC by the clock of the machine, which a ticket is compared with.
+using UtcSeconds = std::chrono::sys_seconds;
+
+/// Whose result it is, in the project's database. A project's own peers have a seat of zeros.
+struct Seat {
+    std::uint64_t user = 0;
+    std::uint64_t host = 0;
+    std::uint64_t result = 0;
+    bool operator==(const Seat&) const = default;
+};
+
+struct Ticket {
+    RunId run;
+    PeerKey peer;
+    Seat seat;
+    UtcSeconds issued;
+    UtcSeconds expires;  ///< from this second on it is void
+    bool operator==(const Ticket&) const = default;
+};
+/// What the project signs: every field, in the order of the struct, after a text of its own.
+Digest digest_of(const Ticket& ticket);
+
+struct SignedTicket {
+    Ticket ticket;
+    Signature signature{};  ///< of digest_of(ticket) by the project
+    bool operator==(const SignedTicket&) const = default;
+};
+
+/// Requires the bounds of limits.hpp (DEDLOC_CHECK).
+SignedTicket sign(const Ticket& ticket, const KeyPair& project);
+[[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedTicket& ticket);
+
+/// kTicketBytes, always. Requires the bounds of limits.hpp (DEDLOC_CHECK).
+Buffer encode(const SignedTicket& ticket);
+/// Untrusted input: nothing for anything that encode() does not make. Does not ask who signed.
+std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes);
+
+/// What the project has withdrawn before it expired. A seat of zeros has no user and no host.
+struct Revocations {
+    std::set<std::uint64_t> users;
+    std::set<std::uint64_t> hosts;
+    std::set<PeerKey> peers;
+    bool covers(const Ticket& ticket) const;
+    void add(const Revocations& more);
+    bool operator==(const Revocations&) const = default;
+};
+
+}  // namespace dedloc::wire

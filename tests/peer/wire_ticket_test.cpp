@@ -1,0 +1,86 @@
+// Tickets: what the project has signed is read back, and nothing else is taken.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <limits>
+
+#include "peer/wire/limits.hpp"
+#include "peer/wire/ticket.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+namespace dedloc::wire {
+namespace {
+
+using tests::test_key;
+using tests::test_ticket;
+
+constexpr std::uint8_t kProject = 9;
+
+TEST_CASE("a ticket reads back equal and is signed by its project alone", "[wire]") {
+    const SignedTicket ticket = sign(test_ticket(1), test_key(kProject));
+    const Buffer bytes = encode(ticket);
+    CHECK(bytes.size() == kTicketBytes);
+    CHECK(decode_ticket(bytes) == ticket);
+    CHECK(is_signed_by(test_key(kProject).public_key(), ticket));
+    CHECK_FALSE(is_signed_by(test_key(1).public_key(), ticket));
+}
+
+TEST_CASE("a ticket with any bit changed is not what the project signed", "[wire]") {
+    const Buffer bytes = encode(sign(test_ticket(1), test_key(kProject)));
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+        Buffer changed = bytes;
+        changed[bit / 8] ^= std::byte{1} << (bit % 8);
+        const auto ticket = decode_ticket(changed);
+        REQUIRE_FALSE((ticket && is_signed_by(test_key(kProject).public_key(), *ticket)));
+    }
+}
+
+TEST_CASE("a ticket of another size is refused", "[wire]") {
+    Buffer bytes = encode(sign(test_ticket(1), test_key(kProject)));
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        REQUIRE_FALSE(decode_ticket(std::span{bytes}.first(size)));
+    }
+    bytes.push_back(std::byte{});
+    CHECK_FALSE(decode_ticket(bytes));
+    CHECK_FALSE(decode_ticket(Buffer(kTicketBytes)));
+}
+
+TEST_CASE("a ticket that ends before it begins or names impossible rows is refused", "[wire]") {
+    // Offsets of user, issued and expires behind format, run and key.
+    constexpr std::size_t kUser = 4 + 32 + 32;
+    constexpr std::size_t kIssued = kUser + 3 * 8;
+    constexpr std::size_t kExpires = kIssued + 8;
+    const Buffer good = encode(sign(test_ticket(1), test_key(kProject)));
+    const auto with = [&](std::size_t at, std::int64_t value) {
+        Buffer bytes = good;
+        std::memcpy(bytes.data() + at, &value, sizeof value);
+        return decode_ticket(bytes);
+    };
+    CHECK(with(kUser, 0));
+    CHECK_FALSE(with(kUser, -1));
+    CHECK_FALSE(with(kIssued, -1));
+    CHECK_FALSE(with(kIssued, std::numeric_limits<std::int64_t>::min()));
+    CHECK_FALSE(with(kExpires, 1'000'000));
+    CHECK(with(kExpires, 1'000'001));
+    CHECK(with(kExpires, kMaxUtcSeconds));
+    CHECK_FALSE(with(kExpires, kMaxUtcSeconds + 1));
+    CHECK_FALSE(with(kExpires, std::numeric_limits<std::int64_t>::max()));
+}
+
+TEST_CASE("tickets are revoked by user, host or key, and seats of zeros by key only", "[wire]") {
+    const Ticket ticket = test_ticket(1);
+    CHECK_FALSE(Revocations{}.covers(ticket));
+    CHECK(Revocations{.users = {101}, .hosts = {}, .peers = {}}.covers(ticket));
+    CHECK(Revocations{.users = {}, .hosts = {201}, .peers = {}}.covers(ticket));
+    CHECK(Revocations{.users = {}, .hosts = {}, .peers = {ticket.peer}}.covers(ticket));
+    CHECK_FALSE(Revocations{.users = {201}, .hosts = {101}, .peers = {}}.covers(ticket));
+    Ticket own = ticket;
+    own.seat = {};
+    Revocations all{.users = {0}, .hosts = {0}, .peers = {}};
+    CHECK_FALSE(all.covers(own));
+    all.add({.users = {7}, .hosts = {}, .peers = {ticket.peer}});
+    CHECK(all.covers(own));
+    CHECK(all.users == std::set<std::uint64_t>{0, 7});
+}
+
+}  // namespace
+}  // namespace dedloc::wire
