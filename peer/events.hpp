@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -50,13 +51,18 @@ struct LinkOpened {
     Endpoint remote;  ///< the address of the other end; its port is only the listening one when
                       ///< `dialled`
     bool dialled = false;
+    /// Whose key the other end has proven to hold, with a ticket of the run; nothing where links
+    /// prove nothing.
+    std::optional<PeerKey> proven{};
 };
 /// Comes exactly once for each LinkOpened, also after action::Close.
 struct LinkClosed {
     LinkId link;
+    std::string why{};  ///< one of a few sentences without a full stop, or nothing
 };
 struct DialFailed {
     Endpoint remote;
+    std::string why{};  ///< one of a few sentences without a full stop, or nothing
 };
 /// A frame given to Send has left this machine's queue for the link, in the order of the Sends.
 struct FrameWritten {

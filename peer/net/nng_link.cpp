@@ -1,6 +1,5 @@
 #include "peer/net/nng_link.hpp"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -10,11 +9,6 @@ namespace dedloc::net {
 
 namespace {
 
-/// A body is made room for in pieces of this size: a forged length costs address space, not memory,
-/// and what is zeroed is still in cache when the bytes arrive.
-constexpr std::size_t kGrowth = std::size_t{256} << 10;
-/// nng takes at most 8 pieces a write.
-constexpr unsigned kMostPieces = 8;
 /// What a queued frame counts for besides its bytes, so that empty frames are bounded too.
 constexpr std::size_t kQueueOverhead = 64;
 
@@ -24,12 +18,15 @@ nng_duration milliseconds_of(std::chrono::milliseconds duration) {
 
 }  // namespace
 
-NngLink::NngLink(LinkId id, NngStream stream, const LinkLimits& limits, const EventSink& sink,
-                 std::function<void(LinkId)> on_over)
+NngLink::NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
+                 const EventSink& sink, std::function<void(LinkId)> on_over)
     : id_(id),
       limits_(limits),
       sink_(sink),
       on_over_(std::move(on_over)),
+      decoder_(std::move(codec.decoder)),
+      deliver_([this](SharedBytes frame) { deliver(std::move(frame)); }),
+      encoder_(std::move(codec.encoder)),
       stream_(std::move(stream)),
       write_([](void* self) { static_cast<NngLink*>(self)->written(); }, this),
       read_([](void* self) { static_cast<NngLink*>(self)->received(); }, this),
@@ -69,9 +66,22 @@ void NngLink::send(SharedBytes frame) {
 
 void NngLink::close() {
     const std::lock_guard lock(mutex_);
+    say_goodbye(LinkRefusal::kNone);
+}
+
+void NngLink::refuse(LinkRefusal why) {
+    const std::lock_guard lock(mutex_);
+    if (is_cut_ || is_closing_) return;
+    why_ = describe(why);
+    for (const OutgoingFrame& frame : queue_) queue_bytes_ -= frame.size() + kQueueOverhead;
+    queue_.clear();
+    say_goodbye(why);
+}
+
+void NngLink::say_goodbye(LinkRefusal reason) {
     if (is_cut_ || is_closing_) return;
     is_closing_ = true;
-    enqueue(FrameKind::kGoodbye, nullptr);
+    enqueue(FrameKind::kGoodbye, nullptr, reason);
     read_on();
 }
 
@@ -103,34 +113,38 @@ bool NngLink::holds_back() const {
     return untaken_.size() >= limits_.untaken_frames || untaken_bytes_ >= limits_.untaken_bytes;
 }
 
-void NngLink::enqueue(FrameKind kind, SharedBytes body) {
+void NngLink::enqueue(FrameKind kind, SharedBytes body, LinkRefusal reason) {
     const auto length = static_cast<std::uint32_t>(body ? body->size() : 0);
-    queue_.push_back({{kFrameMagic, kind, length, 0}, std::move(body)});
+    const auto code = static_cast<std::uint32_t>(reason);
+    queue_.push_back({{kFrameMagic, kind, length, code}, std::move(body)});
     queue_bytes_ += queue_.back().size() + kQueueOverhead;
     if (std::exchange(is_writing_, true)) return;
     ++operations_;
-    write_more();
+    if (encoder_->is_costly()) {
+        // Who sends does not seal: written() goes on, on a thread of nng, as after a write.
+        nng_aio_begin(write_.get());
+        nng_aio_finish(write_.get(), 0);
+    } else {
+        fill_encoder();
+        write(encoder_->next());
+    }
 }
 
-/// Several queued frames go in one gathered write. Only one may be under way: writes can be
-/// partial, and a second one would cut in between.
-void NngLink::write_more() {
-    nng_iov pieces[kMostPieces];
-    unsigned count = 0;
-    std::size_t skip = front_written_;
-    const auto add = [&](const void* bytes, std::size_t size) {
-        const std::size_t skipped = std::min(skip, size);
-        skip -= skipped;
-        if (size == skipped) return;
-        auto* first = static_cast<char*>(const_cast<void*>(bytes)) + skipped;
-        pieces[count++] = {first, size - skipped};
-    };
-    for (const Outgoing& frame : queue_) {
-        if (count + 2 > kMostPieces) break;
-        add(&frame.header, sizeof(frame.header));
-        if (frame.body) add(frame.body->data(), frame.body->size());
+void NngLink::fill_encoder() {
+    while (!queue_.empty() && encoder_->has_room()) {
+        encoder_->add(std::move(queue_.front()));
+        queue_.pop_front();
     }
-    nng_aio_set_iov(write_.get(), count, pieces);
+}
+
+/// Only one write may be under way: writes can be partial, and a second one would cut in between.
+void NngLink::write(FrameEncoder::Pieces pieces) {
+    nng_iov places[FrameEncoder::kMostPieces];
+    unsigned count = 0;
+    for (const auto& piece : pieces) {
+        places[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    }
+    nng_aio_set_iov(write_.get(), count, places);
     nng_stream_send(stream_.get(), write_.get());
 }
 
@@ -141,45 +155,39 @@ void NngLink::written() {
     for (std::size_t frames = is_good ? take_written() : 0; frames > 0; --frames) {
         sink_(event::FrameWritten{id_});
     }
+    if (!is_good || !write_on()) operation_ended();
+}
+
+/// Begins the next write, if there is one.
+bool NngLink::write_on() {
     {
         const std::lock_guard lock(mutex_);
-        is_writing_ = is_good && !queue_.empty() && !is_cut_;
-        if (is_writing_) return write_more();
+        fill_encoder();
+        is_writing_ = !encoder_->is_empty() && !is_cut_;
+        if (!is_writing_) return false;
     }
-    operation_ended();
-}
-
-/// Drops what has been written from the queue. How many frames of the protocol that were.
-std::size_t NngLink::take_written() {
+    const auto pieces = encoder_->next();
     const std::lock_guard lock(mutex_);
-    std::size_t frames = 0;
-    front_written_ += write_.count();
-    while (!queue_.empty() && front_written_ >= queue_.front().size()) {
-        const Outgoing& front = queue_.front();
-        if (front.header.kind == FrameKind::kData) ++frames;
-        front_written_ -= front.size();
-        queue_bytes_ -= front.size() + kQueueOverhead;
-        queue_.pop_front();
-    }
-    return frames;
+    if (is_cut_) return false;
+    write(pieces);
+    return true;
 }
 
-/// The rest of the body, or as much of it as there is room for, and the header that follows it, in
-/// one read.
+/// How many frames of the protocol have left with the last write.
+std::size_t NngLink::take_written() {
+    const FrameEncoder::Written written = encoder_->written(write_.count());
+    const std::lock_guard lock(mutex_);
+    queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
+    return written.data_frames;
+}
+
 void NngLink::read_more() {
-    nng_iov pieces[2];
+    nng_iov places[2];
     unsigned count = 0;
-    if (body_) {
-        if (body_got_ == body_->size()) {
-            body_->resize(std::min(body_length_, body_->size() + kGrowth));
-        }
-        pieces[count++] = {body_->data() + body_got_, body_->size() - body_got_};
+    for (const auto& place : decoder_->next()) {
+        if (!place.empty()) places[count++] = {place.data(), place.size()};
     }
-    if (!body_ || body_->size() == body_length_) {
-        auto* rest = reinterpret_cast<char*>(&header_) + header_got_;
-        pieces[count++] = {rest, sizeof(header_) - header_got_};
-    }
-    nng_aio_set_iov(read_.get(), count, pieces);
+    nng_aio_set_iov(read_.get(), count, places);
     nng_stream_recv(stream_.get(), read_.get());
 }
 
@@ -201,39 +209,23 @@ void NngLink::received() {
 
 /// Accounts for `count` bytes just read. False: the link must end.
 bool NngLink::consume(std::size_t count) {
-    if (body_) {
-        const std::size_t part = std::min(count, body_->size() - body_got_);
-        body_got_ += part;
-        count -= part;
-        if (body_got_ == body_length_) deliver();
-    }
-    header_got_ += count;
-    if (header_got_ < sizeof(header_)) return true;
-    header_got_ = 0;
-    if (!is_valid(header_, limits_.frame_bytes)) return false;
-    return begin_frame();
+    const FrameDecoder::Outcome outcome = decoder_->read(count, deliver_);
+    if (outcome == FrameDecoder::Outcome::kGoOn) return true;
+    if (outcome == FrameDecoder::Outcome::kBroken) return false;
+    const std::uint8_t reason = decoder_->reason();
+    const std::lock_guard lock(mutex_);
+    if (reason != 0 && why_.empty()) why_ = describe_told(refusal_of(reason));
+    return false;
 }
 
-bool NngLink::begin_frame() {
-    if (header_.kind == FrameKind::kGoodbye) return false;
-    if (header_.kind == FrameKind::kPing) return true;
-    body_ = std::make_shared<Buffer>();
-    body_length_ = header_.length;
-    body_got_ = 0;
-    body_->reserve(body_length_);
-    if (body_length_ == 0) deliver();
-    return true;
-}
-
-void NngLink::deliver() {
-    const SharedBytes frame = std::exchange(body_, nullptr);
+void NngLink::deliver(SharedBytes frame) {
     {
         const std::lock_guard lock(mutex_);
         if (is_cut_ || is_closing_) return;
         untaken_.push_back(frame->size());
         untaken_bytes_ += frame->size();
     }
-    sink_(event::FrameReceived{id_, frame});
+    sink_(event::FrameReceived{id_, std::move(frame)});
 }
 
 void NngLink::ticked() {
@@ -252,11 +244,13 @@ void NngLink::ticked() {
 }
 
 void NngLink::operation_ended() {
+    std::string why;
     {
         const std::lock_guard lock(mutex_);
         if (--operations_ > 0) return;
+        why = std::move(why_);
     }
-    sink_(event::LinkClosed{id_});
+    sink_(event::LinkClosed{id_, std::move(why)});
     on_over_(id_);
 }
 

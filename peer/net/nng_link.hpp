@@ -3,10 +3,11 @@
 // when it has been cut and the last of them has ended. Only then comes event::LinkClosed, so
 // nothing of this link can follow it.
 //
-// On the wire: a 16-byte header (see link_frame.hpp), then the bytes of the frame. A ping when
-// there was nothing else to send for an interval; silence for longer than a limit means that the
-// peer is dead (TCP alone would not notice a silent cut for hours). A goodbye ends a link politely:
-// whoever reads it has read all before it and hangs up.
+// On the wire: what a FrameCodec makes of frames, plain or sealed. A ping when there was nothing
+// else to send for an interval; silence for longer than a limit means that the peer is dead (TCP
+// alone would not notice a silent cut for hours). A goodbye ends a link politely: whoever reads it
+// has read all before it and hangs up. Frames are sealed and opened on nng's threads, without the
+// lock, when they are written and read: what waits is shared by all links that it is for.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
-#include "peer/net/link_frame.hpp"
+#include "peer/net/frame_codec.hpp"
+#include "peer/net/link_refusal.hpp"
 #include "peer/net/nng_handles.hpp"
 #include "peer/net/transport_options.hpp"
 #include "peer/trainer.hpp"
@@ -28,8 +31,8 @@ class NngLink final {
   public:
     /// `sink` and `on_over` are called on nng's threads; on_over comes last, after LinkClosed, and
     /// must not destroy this link. Both must outlive it.
-    NngLink(LinkId id, NngStream stream, const LinkLimits& limits, const EventSink& sink,
-            std::function<void(LinkId)> on_over);
+    NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
+            const EventSink& sink, std::function<void(LinkId)> on_over);
     /// Requires that on_over has been called (it may still be returning).
     ~NngLink() = default;
     NngLink(const NngLink&) = delete;
@@ -45,6 +48,8 @@ class NngLink final {
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
     /// up or after about two ping intervals.
     void close();
+    /// Drops what is queued, tells the other end why, and ends like close.
+    void refuse(LinkRefusal why);
     /// Ends the link now.
     void cut();
     /// One delivered frame has left the driver's queue: reads on if that was what reading waited
@@ -52,27 +57,23 @@ class NngLink final {
     void taken();
 
   private:
-    struct Outgoing {
-        FrameHeader header;
-        SharedBytes body;  ///< null for pings and goodbyes
-        std::size_t size() const { return sizeof(FrameHeader) + (body ? body->size() : 0); }
-    };
-
     // With the lock held.
-    void enqueue(FrameKind kind, SharedBytes body);
-    void write_more();
+    void enqueue(FrameKind kind, SharedBytes body, LinkRefusal reason = LinkRefusal::kNone);
+    void say_goodbye(LinkRefusal reason);
+    void fill_encoder();
+    void write(FrameEncoder::Pieces pieces);
     void read_more();
     void read_on();
     bool holds_back() const;
 
     // On a thread of nng, without the lock.
     void written();
+    bool write_on();
     std::size_t take_written();
     void received();
     void ticked();
     bool consume(std::size_t count);
-    bool begin_frame();
-    void deliver();
+    void deliver(SharedBytes frame);
     void operation_ended();
 
     const LinkId id_;
@@ -80,21 +81,20 @@ class NngLink final {
     const EventSink& sink_;
     const std::function<void(LinkId)> on_over_;
 
-    // Used by the one read under way (or by whoever starts the next).
-    FrameHeader header_{};
-    std::size_t header_got_ = 0;
-    std::shared_ptr<Buffer> body_;
-    std::size_t body_got_ = 0;
-    std::size_t body_length_ = 0;
+    /// Used by the one read under way (or by whoever starts the next).
+    const std::unique_ptr<FrameDecoder> decoder_;
+    const FrameDecoder::Deliver deliver_;
+    /// Used by the one write under way (or by whoever starts the next).
+    const std::unique_ptr<FrameEncoder> encoder_;
 
-    std::mutex mutex_;  ///< guards what follows
-    std::deque<Outgoing> queue_;
-    std::size_t queue_bytes_ = 0;
-    std::size_t front_written_ = 0;  ///< bytes of queue_.front() that are already on their way
+    std::mutex mutex_;                 ///< guards what follows
+    std::deque<OutgoingFrame> queue_;  ///< what the encoder has no room for yet
+    std::size_t queue_bytes_ = 0;      ///< with what is in the encoder
     bool is_writing_ = false;
     bool is_closing_ = false;
     unsigned ticks_since_close_ = 0;
     bool is_cut_ = false;
+    std::string why_;                  ///< the link ends, if there is a reason
     bool is_held_back_ = false;        ///< reading waits for taken()
     std::deque<std::size_t> untaken_;  ///< sizes of frames delivered but not taken
     std::size_t untaken_bytes_ = 0;

@@ -13,10 +13,11 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
-#include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/nng_handles.hpp"
 #include "peer/net/nng_link.hpp"
+#include "peer/net/nng_strangers.hpp"
+#include "peer/net/refusal_log.hpp"
 #include "peer/net/signals_blocked.hpp"
 
 namespace dedloc::net {
@@ -28,6 +29,18 @@ constexpr nng_duration kAcceptPauseMilliseconds = 100;
 
 std::string url_of(const Endpoint& endpoint) {
     return "tcp://" + endpoint.text();
+}
+
+/// Why a dial failed, as one of a few sentences.
+std::string sentence_of(int status) {
+    switch (status) {
+        case NNG_ECONNREFUSED:
+            return "nobody listens there";
+        case NNG_ETIMEDOUT:
+            return "it cannot be reached in time";
+        default:
+            return fmt::format("it cannot be reached ({})", nng_strerror(status));
+    }
 }
 
 Endpoint remote_of(nng_stream* stream) {
@@ -55,30 +68,41 @@ class NngTransport::Impl {
     Impl(const TransportOptions& options, EventSink sink);
     ~Impl();
 
-    void dial(const Endpoint& remote);
+    void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
+    void revoke(const wire::Revocations& more);
     NngLink* find(LinkId id);
     void bury();
     std::uint16_t port() const { return port_; }
 
   private:
     struct Dialling {
-        Dialling(Impl& owner, const Endpoint& endpoint)
+        Dialling(Impl& owner, const Endpoint& endpoint, const std::optional<PeerKey>& peer)
             : impl(owner),
               remote(endpoint),
+              expected(peer),
               aio([](void* self) { static_cast<Dialling*>(self)->ended(); }, this) {}
         void ended() { impl.dial_ended(*this); }
 
         Impl& impl;
         const Endpoint remote;
+        const std::optional<PeerKey> expected;
         NngDialer dialer;
         NngAio aio;
+    };
+
+    struct Entry {
+        std::unique_ptr<NngLink> link;
+        std::optional<wire::Ticket> ticket;  ///< of the other end
     };
 
     void listen(const Endpoint& endpoint);
     void accepted();
     void dial_ended(Dialling& dialling);
-    void adopt(NngStream stream, const Endpoint& remote, bool is_dialled);
+    void greeted(NngStrangers::Outcome outcome);
+    void adopt(NngStream stream, const Endpoint& remote, bool is_dialled, const Proven* proven);
     void link_over(LinkId id);
+    std::shared_ptr<const wire::Revocations> revoked();
+    bool is_full();
 
     const TransportOptions options_;
     const EventSink sink_;
@@ -86,7 +110,8 @@ class NngTransport::Impl {
 
     std::mutex mutex_;  ///< guards what follows, up to the listener
     std::condition_variable all_over_;
-    std::unordered_map<LinkId, std::unique_ptr<NngLink>> links_;
+    std::unordered_map<LinkId, Entry> links_;
+    std::shared_ptr<const wire::Revocations> revoked_;  ///< never changed, but replaced
     std::vector<LinkId> over_;
     std::vector<std::unique_ptr<Dialling>> diallings_;
     std::vector<const Dialling*> dialled_;
@@ -94,6 +119,8 @@ class NngTransport::Impl {
     std::size_t living_ = 0;
     bool is_stopping_ = false;
 
+    RefusalLog refusals_;
+    std::unique_ptr<NngStrangers> strangers_;  ///< null when links prove nothing
     NngListener listener_;
     bool accept_pauses_ = false;  ///< the accept operation under way is a sleep
     NngAio accept_;
@@ -104,6 +131,12 @@ NngTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
       sink_(std::move(sink)),
       accept_([](void* self) { static_cast<Impl*>(self)->accepted(); }, this) {
     DEDLOC_CHECK(options_.limits.frame_bytes <= kLargestFrameLimit, "frame limit is too large");
+    if (options_.session) {
+        revoked_ = std::make_shared<const wire::Revocations>(options_.session->revocations);
+        strangers_ = std::make_unique<NngStrangers>(
+            *options_.session, options_.handshakes, [this] { return revoked(); },
+            [this](NngStrangers::Outcome outcome) { greeted(std::move(outcome)); });
+    }
     if (options_.listen) listen(*options_.listen);
 }
 
@@ -115,8 +148,9 @@ NngTransport::Impl::~Impl() {
     if (listener_) nng_stream_listener_close(listener_.get());
     accept_.stop();
     for (const auto& dialling : diallings_) dialling->aio.stop();
+    strangers_.reset();
     std::unique_lock lock(mutex_);
-    for (const auto& [id, link] : links_) link->cut();
+    for (const auto& [id, entry] : links_) entry.link->cut();
     all_over_.wait(lock, [&] { return living_ == 0; });
 }
 
@@ -160,22 +194,26 @@ void NngTransport::Impl::accepted() {
         nng_sleep_aio(kAcceptPauseMilliseconds, accept_.get());
         return;
     }
-    if (stream) {
+    if (stream && !is_full()) {
         const Endpoint remote = remote_of(stream.get());
-        adopt(std::move(stream), remote, false);
+        if (strangers_) {
+            strangers_->greet(std::move(stream), remote, Side::kListener, {});
+        } else {
+            adopt(std::move(stream), remote, false, nullptr);
+        }
     }
     nng_stream_listener_accept(listener_.get(), accept_.get());
 }
 
-void NngTransport::Impl::dial(const Endpoint& remote) {
+void NngTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
     const std::string url = url_of(remote);
     nng_stream_dialer* dialer = nullptr;
     if (!is_numeric_host(remote.host) || remote.port == 0 ||
         nng_stream_dialer_alloc(&dialer, url.c_str()) != 0) {
-        sink_(event::DialFailed{remote});
+        sink_(event::DialFailed{remote, "it has no address that can be dialled"});
         return;
     }
-    auto dialling = std::make_unique<Dialling>(*this, remote);
+    auto dialling = std::make_unique<Dialling>(*this, remote, expected);
     dialling->dialer.reset(dialer);
     nng_aio* aio = dialling->aio.get();
     nng_aio_set_timeout(aio, static_cast<nng_duration>(options_.dial_deadline.count()));
@@ -187,32 +225,86 @@ void NngTransport::Impl::dial(const Endpoint& remote) {
 }
 
 void NngTransport::Impl::dial_ended(Dialling& dialling) {
-    if (dialling.aio.result() == 0) {
+    const int status = dialling.aio.result();
+    if (status == 0) {
         NngStream stream(static_cast<nng_stream*>(nng_aio_get_output(dialling.aio.get(), 0)));
-        adopt(std::move(stream), dialling.remote, true);
+        if (strangers_) {
+            strangers_->greet(std::move(stream), dialling.remote, Side::kDialler,
+                              dialling.expected);
+        } else {
+            adopt(std::move(stream), dialling.remote, true, nullptr);
+        }
     } else {
-        sink_(event::DialFailed{dialling.remote});
+        sink_(event::DialFailed{dialling.remote, sentence_of(status)});
     }
     const std::lock_guard lock(mutex_);
     dialled_.push_back(&dialling);
 }
 
+void NngTransport::Impl::greeted(NngStrangers::Outcome outcome) {
+    if (outcome.proven != nullptr) {
+        adopt(std::move(outcome.stream), outcome.remote, outcome.is_dialled, outcome.proven);
+    } else if (outcome.is_dialled) {
+        sink_(event::DialFailed{outcome.remote, outcome.why});
+    } else {
+        refusals_.refused(outcome.remote, outcome.why);
+    }
+}
+
+std::shared_ptr<const wire::Revocations> NngTransport::Impl::revoked() {
+    const std::lock_guard lock(mutex_);
+    return revoked_;
+}
+
+bool NngTransport::Impl::is_full() {
+    const std::lock_guard lock(mutex_);
+    return living_ >= options_.most_links;
+}
+
+void NngTransport::Impl::revoke(const wire::Revocations& more) {
+    if (!options_.session) return;
+    const std::lock_guard lock(mutex_);
+    auto all = std::make_shared<wire::Revocations>(*revoked_);
+    all->add(more);
+    revoked_ = std::move(all);
+    for (const auto& [id, entry] : links_) {
+        if (entry.ticket && revoked_->covers(*entry.ticket)) {
+            entry.link->refuse(LinkRefusal::kRevoked);
+        }
+    }
+}
+
 /// Makes a link of a connection. On a thread of nng.
-void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is_dialled) {
+void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is_dialled,
+                               const Proven* proven) {
+    const bool is_sealed = proven != nullptr && proven->encrypts;
+    FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
+                                                     options_.limits.frame_bytes)
+                                 : make_plain_codec(options_.limits.frame_bytes);
+    event::LinkOpened opened{.link = {}, .remote = remote, .dialled = is_dialled};
+    std::optional<wire::Ticket> ticket;
+    if (proven != nullptr) {
+        ticket = proven->peer;
+        opened.proven = proven->peer.peer;
+    }
     NngLink* link = nullptr;
-    LinkId id;
+    bool is_revoked = false;
     {
         const std::lock_guard lock(mutex_);
         if (is_stopping_) return;
         if (!is_dialled && living_ >= options_.most_links) return;
-        id = LinkId{++last_id_};
-        auto owned = std::make_unique<NngLink>(id, std::move(stream), options_.limits, sink_,
+        opened.link = LinkId{++last_id_};
+        auto owned = std::make_unique<NngLink>(opened.link, std::move(stream), std::move(codec),
+                                               options_.limits, sink_,
                                                [this](LinkId over) { link_over(over); });
         link = owned.get();
-        links_.emplace(id, std::move(owned));
+        // Revoked while it was proving itself.
+        is_revoked = ticket && revoked_->covers(*ticket);
+        links_.emplace(opened.link, Entry{std::move(owned), ticket});
         ++living_;
     }
-    sink_(event::LinkOpened{id, remote, is_dialled});
+    sink_(opened);
+    if (is_revoked) link->refuse(LinkRefusal::kRevoked);
     link->start();
 }
 
@@ -228,7 +320,7 @@ void NngTransport::Impl::bury() {
     std::vector<std::unique_ptr<Dialling>> diallings;
     const std::lock_guard lock(mutex_);
     for (const LinkId id : std::exchange(over_, {})) {
-        links.push_back(std::move(links_.at(id)));
+        links.push_back(std::move(links_.at(id).link));
         links_.erase(id);
     }
     for (const Dialling* over : std::exchange(dialled_, {})) {
@@ -241,7 +333,7 @@ void NngTransport::Impl::bury() {
 NngLink* NngTransport::Impl::find(LinkId id) {
     const std::lock_guard lock(mutex_);
     const auto found = links_.find(id);
-    return found == links_.end() ? nullptr : found->second.get();
+    return found == links_.end() ? nullptr : found->second.link.get();
 }
 
 NngTransport::NngTransport(const TransportOptions& options, EventSink sink) {
@@ -253,7 +345,16 @@ NngTransport::~NngTransport() = default;
 
 void NngTransport::dial(const Endpoint& remote) {
     impl_->bury();
-    impl_->dial(remote);
+    impl_->dial(remote, {});
+}
+
+void NngTransport::dial(const Endpoint& remote, const PeerKey& expected) {
+    impl_->bury();
+    impl_->dial(remote, expected);
+}
+
+void NngTransport::revoke(const wire::Revocations& revoked) {
+    impl_->revoke(revoked);
 }
 
 void NngTransport::send(LinkId link, SharedBytes frame) {

@@ -1,6 +1,7 @@
 // Transport over nng byte streams: one TCP connection per pair of peers, 16-byte frame headers,
-// shared buffers written without a copy. See nng_link.hpp for a link's life and README.md for the
-// figures.
+// shared buffers written without a copy, or sealed for each link when they are written. With
+// TransportOptions::session a link opens once both ends have proven their tickets: before that it
+// is nobody's but NngStrangers'. See nng_link.hpp for a link's life and README.md for the figures.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,11 @@ class NngTransport final : public Transport {
     ~NngTransport() override;
 
     void dial(const Endpoint& remote) override;
+    /// Links with nobody but `expected`. Without TransportOptions::session this is not checked.
+    void dial(const Endpoint& remote, const PeerKey& expected);
+    /// Refuses these from now on, and ends their links: both ends hear why by event::LinkClosed.
+    /// Does nothing without TransportOptions::session.
+    void revoke(const wire::Revocations& revoked);
     /// Requires a frame of at most options.limits.frame_bytes.
     void send(LinkId link, SharedBytes frame) override;
     void close(LinkId link) override;
