@@ -105,6 +105,14 @@ Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
     return endpoint;
 }
 
+bool read_encryption(JsonFields& fields) {
+    if (!fields.has("encryption")) return true;
+    const std::string encryption = fields.text("encryption", kMaxNameBytes);
+    if (encryption != "on" && encryption != "off")
+        fields.refuse("encryption", "must be 'on' or 'off'");
+    return encryption == "on";
+}
+
 ShardReference read_shard_reference(JsonFields fields) {
     ShardReference shard;
     shard.name = fields.text("name", kMaxNameBytes);
@@ -276,6 +284,7 @@ std::string serialise(const RunFile& run) {
     put(out, "flops_per_sample", run.flops_per_sample);
     put(out, "project_key", run.project_key.hex());
     put(out, "backbone_key", run.backbone_key.hex());
+    put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
     put_lists(out, run);
     out.EndObject();
     return {buffer.GetString(), buffer.GetSize()};
@@ -298,6 +307,7 @@ RunFile parse_run_file(std::string_view json) {
     run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);
     fields.hex("project_key", run.project_key.bytes);
     fields.hex("backbone_key", run.backbone_key.bytes);
+    run.encrypts = read_encryption(fields);
     run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
     read_lists(fields, run);
     fields.finish();

@@ -91,6 +91,8 @@ struct RunFile {
     double flops_per_sample = 0;
     PeerKey project_key;
     PeerKey backbone_key;
+    bool encrypts = true;  ///< "encryption": "on" (as if it were not there) or "off"; links are
+                           ///< proven in any case, so "off" is for a network of one's own
     std::vector<Endpoint> dht_seeds;
     std::vector<ShardReference> shards;
     SpecialTokens special_tokens;

@@ -65,6 +65,18 @@ TEST_CASE("a run file reads back equal and its id follows its content", "[wire]"
     CHECK(run_id(other) != run_id(run));
 }
 
+TEST_CASE("links of a run are encrypted unless its file says off", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(parse_run_file(json).encrypts);
+    const std::string silent = with(json, "\"encryption\":\"on\",", "");
+    CHECK(parse_run_file(silent).encrypts);
+    CHECK(run_id(parse_run_file(silent)) == run_id(tiny_run()));
+    const RunFile open = parse_run_file(with(json, "\"on\"", "\"off\""));
+    CHECK_FALSE(open.encrypts);
+    CHECK(run_id(open) != run_id(tiny_run()));
+    CHECK(parse_run_file(write_run_file(open)) == open);
+}
+
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const std::string moved =
@@ -94,6 +106,8 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
         Case{"127.0.0.1:7881", "127.0.0.1:0", "'dht_seeds'"},
         Case{"127.0.0.1:7881", "127.0.0.1", "'dht_seeds'"},
         Case{"\"project_key\":\"01", "\"project_key\":\"0", "'project_key'"},
+        Case{"\"encryption\":\"on\"", "\"encryption\":\"maybe\"", "'encryption'"},
+        Case{"\"encryption\":\"on\"", "\"encryption\":false", "'encryption'"},
         Case{"\"bytes\":123", "\"bytes\":0", "'shards[0].bytes'"},
         Case{"\"mask\":4", "\"mask\":3", "'special_tokens.mask'"},
         Case{"\"mask\":4", "\"mask\":1000", "'special_tokens.mask'"},
