@@ -93,10 +93,10 @@ void Peer::Core::on(const event::LinkOpened& event) {
     }
 }
 void Peer::Core::on(const event::LinkClosed& event) {
-    if (const auto lost = links_.closed(now_, event)) peer_lost(*lost);
+    if (const auto lost = links_.closed(now_, event, out_.actions)) peer_lost(*lost);
 }
 void Peer::Core::on(const event::DialFailed& event) {
-    links_.dial_failed(now_, event.remote);
+    links_.dial_failed(now_, event, out_.actions);
 }
 void Peer::Core::on(const event::FrameWritten& event) {
     const auto written = links_.written(event);

@@ -30,6 +30,7 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
     Link link{.remote = event.remote,
               .dialled = event.dialled,
               .nonce = {},
+              .proven = event.proven,
               .peer = {},
               .last_sequence = 0,
               .opened_at = now};
@@ -73,16 +74,20 @@ bool Links::has_room(const PeerKey& peer, std::uint64_t window) const {
     return known != nullptr && links_.at(known->link).queued_bytes < window;
 }
 
-std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& event) {
+std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& event,
+                                     Actions& actions) {
     const auto it = links_.find(event.link);
     if (it == links_.end()) return {};
     forget_queue(it->second);
     const Link link = std::move(it->second);
     links_.erase(it);
+    if (!event.why.empty() && is_worth_a_line(event.why)) {
+        actions.push_back(
+            action::Note{"the link to " + link.remote.text() + " is closed: " + event.why});
+    }
     if (link.dialled) {
         attempts_[link.remote].is_dialling = false;
-        if (!link.peer)
-            dial_failed(now, link.remote);  // somebody answers there who is no peer of ours
+        if (!link.peer) try_later(now, link.remote);  // somebody answers there who is no peer
     }
     if (!link.peer) return {};
     const auto known = known_.find(*link.peer);
@@ -103,7 +108,13 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     return link.peer;
 }
 
-void Links::dial_failed(TimePoint now, const Endpoint& remote) {
+void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions) {
+    try_later(now, event.remote);
+    if (event.why.empty() || !is_worth_a_line(event.why)) return;
+    actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
+}
+
+void Links::try_later(TimePoint now, const Endpoint& remote) {
     Attempt& attempt = attempts_[remote];
     attempt.is_dialling = false;
     attempt.not_before =
@@ -169,13 +180,19 @@ void Links::leave_all(Actions& actions) {
 
 // --- messages ----------------------------------------------------------------
 
-void Links::count_refusal(LinkId id, const char* why, Actions& actions, const std::string& detail) {
+/// Counts it: the first ones of each reason are, then every thousandth.
+bool Links::is_worth_a_line(const std::string& why) {
     const std::uint64_t count = ++refusals_[why];
+    return count <= kFullRefusalLines || count % 1'000 == 0;
+}
+
+void Links::count_refusal(LinkId id, const char* why, Actions& actions, const std::string& detail) {
+    const bool has_line = is_worth_a_line(why);
     const auto it = links_.find(id);
     if (it == links_.end()) return;
-    const bool is_worth_a_line = count <= kFullRefusalLines || count % 1'000 == 0;
-    const std::string line = why + detail + " (" + std::to_string(count) + " so far)";
-    close(id, it->second, is_worth_a_line ? line : "", actions);
+    const std::string count = std::to_string(refusals_[why]);
+    const std::string line = why + detail + " (" + count + " so far)";
+    close(id, it->second, has_line ? line : "", actions);
 }
 
 void Links::refuse(const PeerKey& peer, const char* why, Actions& actions) {
@@ -195,6 +212,10 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     wire::Message message = std::move(decoded).value();
     if (message.run != config_.run) {
         count_refusal(event.link, "it is in another run", actions);
+        return {};
+    }
+    if (link.proven && message.sender != *link.proven) {
+        count_refusal(event.link, "it speaks for another peer than it has proven to be", actions);
         return {};
     }
     const bool is_bulk = wire::is_bulk(message.body);

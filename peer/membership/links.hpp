@@ -61,8 +61,8 @@ class Links {
                                          Actions& actions);
     void opened(TimePoint now, const event::LinkOpened& event, Actions& actions);
     /// The peer that is lost with this link. It is a newcomer again if it has another one.
-    std::optional<PeerKey> closed(TimePoint now, const event::LinkClosed& event);
-    void dial_failed(TimePoint now, const Endpoint& remote);
+    std::optional<PeerKey> closed(TimePoint now, const event::LinkClosed& event, Actions& actions);
+    void dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions);
     void found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions);
     /// Dials a peer that a plan names but that is not known here.
     void reach(TimePoint now, const Endpoint& endpoint, Actions& actions);
@@ -122,7 +122,8 @@ class Links {
     struct Link {
         Endpoint remote;
         bool dialled = false;
-        Digest nonce;  ///< what we challenged with
+        Digest nonce;                   ///< what we challenged with
+        std::optional<PeerKey> proven;  ///< by the transport: nobody else speaks here
         std::optional<PeerKey> peer;
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
@@ -144,6 +145,8 @@ class Links {
     TimePoint earliest_deadline() const;
     void post(LinkId id, SharedBytes frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
+    void try_later(TimePoint now, const Endpoint& remote);
+    bool is_worth_a_line(const std::string& why);
     void forget_queue(Link& link);
     void forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
                              Actions& actions);

@@ -301,8 +301,13 @@ std::string World::describe() const {
 
 // --- driving a peer ----------------------------------------------------------
 
+/// As after the handshake of a real network, links say whose they are.
 void World::happened(Id id, const Event& event) {
-    deliver(id, event);
+    const auto* opened = std::get_if<event::LinkOpened>(&event);
+    if (opened == nullptr) return deliver(id, event);
+    event::LinkOpened proven = *opened;
+    proven.proven = key(network_.remote_of(opened->link));
+    deliver(id, proven);
 }
 
 void World::deliver(Id id, const Event& event) {
