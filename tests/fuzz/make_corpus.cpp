@@ -18,7 +18,9 @@
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/shard.hpp"
 #include "peer/wire/ticket.hpp"
+#include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/histories.hpp"
+#include "tests/peer/session_ends.hpp"
 #include "tests/peer/wire_samples.hpp"
 
 namespace dedloc::fuzz {
@@ -88,6 +90,50 @@ void write_link_frames(const std::filesystem::path& root) {
     empty.write(header(net::FrameKind::kData, 0));
     empty.write(header(net::FrameKind::kPing, 0));
     corpus.add("empty_frame", std::move(empty).finish());
+}
+
+/// As fuzz_session.cpp reads them: what is fed, then the bytes.
+void write_sessions(const std::filesystem::path& root) {
+    const Corpus corpus(root, "session");
+    const net::SessionOptions one = net::session_of(1);
+    const net::SessionOptions two = net::session_of(2);
+    const auto add = [&](const std::string& name, std::uint8_t kind,
+                         const std::vector<std::span<const std::byte>>& parts) {
+        ByteWriter out;
+        out.write(kind);
+        for (const auto& part : parts) out.append(part);
+        corpus.add(name, std::move(out).finish());
+    };
+    // Each end draws the numbers that it draws in the target, when it is the one that is tested.
+    for (const bool tests_listener : {true, false}) {
+        net::Conversation talk(tests_listener ? two : one, tests_listener ? one : two);
+        FixedRandomness::begin(tests_listener ? 1 : 0);
+        talk.play([&](std::size_t number, net::Letter&) {
+            if (number == 0) FixedRandomness::begin(tests_listener ? 0 : 1);
+        });
+        const auto& said = talk.letters;
+        if (tests_listener) {
+            add("dialler_says", 0, {said[0].bytes, said[2].bytes, said[4].bytes});
+        } else {
+            add("listener_says", 1, {said[1].bytes, said[3].bytes});
+        }
+    }
+    add("change_nothing", 2, {});
+    const std::uint8_t edit[] = {2, 17, 1, 4, 3, 255};
+    add("change_two", 2, {std::as_bytes(std::span{edit})});
+    const Buffer ticket = wire::encode(*two.ticket);
+    add("ticket", 3, {ticket});
+    ByteWriter frames;
+    for (const auto kind : {net::FrameKind::kPing, net::FrameKind::kData, net::FrameKind::kData,
+                            net::FrameKind::kGoodbye}) {
+        const std::uint16_t size = kind == net::FrameKind::kData ? 40 : 0;
+        frames.write(net::FrameHeader{.magic = net::kFrameMagic, .kind = kind, .length = size});
+        frames.write(size);
+        frames.append(Buffer(size));
+    }
+    const Buffer sealed = std::move(frames).finish();
+    add("sealed_frames", 6, {sealed});
+    add("plain_ping", 4, {std::span{sealed}.first(sizeof(net::FrameHeader))});
 }
 
 void write_ledgers(const std::filesystem::path& root) {
@@ -197,6 +243,7 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_messages(root);
     dedloc::fuzz::write_records(root);
     dedloc::fuzz::write_link_frames(root);
+    dedloc::fuzz::write_sessions(root);
     dedloc::fuzz::write_ledgers(root);
     dedloc::fuzz::write_peers(root);
     dedloc::fuzz::write_receipts(root);

@@ -18,6 +18,7 @@
 #include "peer/base/random.hpp"
 #include "peer/net/link_frame.hpp"
 #include "peer/net/nng_transport.hpp"
+#include "tests/peer/bare_socket.hpp"
 #include "tests/peer/net_inbox.hpp"
 
 namespace dedloc::net {
@@ -63,28 +64,6 @@ struct Pair {
     NngTransport here;
     LinkId here_link;
     LinkId there_link;
-};
-
-/// A peer that does not keep to the protocol: a bare socket, non-blocking for nobody.
-class BareSocket {
-  public:
-    explicit BareSocket(std::uint16_t port) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        REQUIRE(::connect(descriptor_, reinterpret_cast<const sockaddr*>(&address),
-                          sizeof(address)) == 0);
-    }
-    ~BareSocket() { ::close(descriptor_); }
-    BareSocket(const BareSocket&) = delete;
-    BareSocket& operator=(const BareSocket&) = delete;
-    void write(const void* bytes, std::size_t size) const {
-        REQUIRE(::send(descriptor_, bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
-    }
-
-  private:
-    int descriptor_;
 };
 
 TEST_CASE("frames of every size arrive whole and in order both ways", "[net]") {

@@ -1,0 +1,152 @@
+// What a stranger says on a link: handshakes at both ends, tickets that the project did sign, an
+// honest handshake that is changed on its way, and the frames that follow, plain and sealed.
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "peer/base/bytes.hpp"
+#include "peer/base/check.hpp"
+#include "peer/net/frame_codec.hpp"
+#include "tests/fuzz/fixed_randomness.hpp"
+#include "tests/fuzz/fuzz_target.hpp"
+#include "tests/peer/session_ends.hpp"
+
+namespace dedloc::fuzz {
+namespace {
+
+using net::FrameCodec;
+using net::FrameDecoder;
+using net::Handshake;
+using net::Side;
+
+constexpr std::size_t kLimit = 4'096;
+
+const net::SessionOptions& options_of(std::uint8_t n) {
+    static const net::SessionOptions one = net::session_of(1);
+    static const net::SessionOptions two = net::session_of(2);
+    return n == 1 ? one : two;
+}
+
+void talk_to(Side side, std::span<const std::byte> said) {
+    Handshake handshake(options_of(1), side);
+    (void)handshake.begin();
+    ByteReader in(said);
+    while (handshake.wants() > 0) {
+        const auto message = in.take(handshake.wants());
+        if (!message) return;
+        (void)handshake.take(*message, net::kNow, {});
+    }
+    if (handshake.is_proven()) {
+        DEDLOC_CHECK(handshake.proven().peer == tests::test_ticket(2), "only members are linked");
+    } else {
+        DEDLOC_CHECK(!handshake.sentence().empty(), "who is refused hears why");
+    }
+}
+
+/// Triples of message, place and change.
+void meddle(std::span<const std::byte> edits) {
+    net::Conversation talk(options_of(1), options_of(2));
+    bool is_changed = false;
+    talk.play([&](std::size_t number, net::Letter& letter) {
+        ByteReader in(edits);
+        while (const auto edit = in.read<std::array<std::uint8_t, 3>>()) {
+            const auto [which, at, change] = *edit;
+            if (which != number) continue;
+            letter.bytes[at % letter.bytes.size()] ^= std::byte{change};
+        }
+        is_changed = is_changed || letter.bytes != talk.letters[number].bytes;
+    });
+    DEDLOC_CHECK(talk.listener.is_proven() == !is_changed, "only unchanged handshakes link");
+}
+
+/// A ticket that says anything, but is the project's.
+void show_ticket(std::span<const std::byte> bytes) {
+    const auto ticket =
+        wire::decode_ticket(bytes.first(std::min(bytes.size(), wire::kTicketBytes)));
+    if (!ticket) return;
+    net::SessionOptions stranger = options_of(2);
+    stranger.ticket = wire::sign(ticket->ticket, tests::test_key(net::kProject));
+    net::Conversation talk(stranger, options_of(1));
+    talk.play();
+    if (talk.listener.is_proven()) {
+        const wire::Ticket& shown = talk.listener.proven().peer;
+        DEDLOC_CHECK(shown == ticket->ticket && shown.peer == stranger.key.public_key(),
+                     "a ticket is of the key that is proven");
+        DEDLOC_CHECK(shown.run == stranger.run && net::kNow < shown.expires, "and is good now");
+    } else {
+        DEDLOC_CHECK(talk.dialler.is_told(), "who is refused is told why");
+    }
+}
+
+/// Reads of all sizes, as the bytes themselves say.
+void read_stream(FrameDecoder& decoder, std::span<const std::byte> stream) {
+    std::size_t number = 0;
+    while (!stream.empty()) {
+        const auto places = decoder.next();
+        const std::size_t room = places[0].size() + places[1].size();
+        DEDLOC_CHECK(room > 0, "a decoder that goes on has room");
+        const std::size_t wish = 1 + (number++ * 37) % 400;
+        const std::size_t count = std::min({room, stream.size(), wish});
+        const std::size_t first = std::min(count, places[0].size());
+        std::memcpy(places[0].data(), stream.data(), first);
+        if (count > first) std::memcpy(places[1].data(), stream.data() + first, count - first);
+        stream = stream.subspan(count);
+        const auto outcome = decoder.read(count, [](const SharedBytes& frame) {
+            DEDLOC_CHECK(frame->size() <= kLimit, "frames keep the limit", frame->size());
+        });
+        if (outcome != FrameDecoder::Outcome::kGoOn) return;
+    }
+}
+
+FrameCodec sealed_codec(bool is_first) {
+    const std::array<std::byte, 32> one{std::byte{1}};
+    const std::array<std::byte, 32> two{std::byte{2}};
+    return is_first ? net::make_sealed_codec(one, two, kLimit)
+                    : net::make_sealed_codec(two, one, kLimit);
+}
+
+/// Headers that say anything, each sealed with as many bytes as follow, by who has the keys.
+void seal_anything(std::span<const std::byte> bytes) {
+    const FrameCodec liar = sealed_codec(true);
+    const FrameCodec reader = sealed_codec(false);
+    ByteWriter stream;
+    ByteReader in(bytes);
+    while (const auto header = in.read<net::FrameHeader>()) {
+        const auto size = in.read<std::uint16_t>();
+        if (!size) break;
+        const auto body = in.take(std::min<std::size_t>(*size, in.remaining()));
+        liar.encoder->add({*header, std::make_shared<const Buffer>(body->begin(), body->end())});
+        while (!liar.encoder->is_empty()) {
+            const auto piece = liar.encoder->next()[0];
+            stream.append(piece);
+            (void)liar.encoder->written(piece.size());
+        }
+    }
+    read_stream(*reader.decoder, std::move(stream).finish());
+}
+
+}  // namespace
+
+void run(std::span<const std::byte> input) {
+    if (input.empty()) return;
+    FixedRandomness::begin(0);
+    const auto rest = input.subspan(1);
+    switch (std::to_integer<unsigned>(input[0]) % 7) {
+        case 0:
+            return talk_to(Side::kListener, rest);
+        case 1:
+            return talk_to(Side::kDialler, rest);
+        case 2:
+            return meddle(rest);
+        case 3:
+            return show_ticket(rest);
+        case 4:
+            return read_stream(*net::make_plain_codec(kLimit).decoder, rest);
+        case 5:
+            return read_stream(*sealed_codec(false).decoder, rest);
+        default:
+            return seal_anything(rest);
+    }
+}
+
+}  // namespace dedloc::fuzz

@@ -1,0 +1,371 @@
+// Links that prove themselves, over real sockets: honest ends, strangers, and who says nothing.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/net/frame_codec.hpp"
+#include "peer/net/nng_strangers.hpp"
+#include "peer/net/nng_transport.hpp"
+#include "tests/peer/bare_socket.hpp"
+#include "tests/peer/net_inbox.hpp"
+#include "tests/peer/session_ends.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using namespace std::chrono_literals;
+using tests::test_key;
+using tests::test_ticket;
+
+/// Tickets that are good today: transports go by the machine's clock.
+wire::Ticket ticket_of_today(std::uint8_t n) {
+    wire::Ticket ticket = test_ticket(n);
+    ticket.issued =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) - 60s;
+    ticket.expires = ticket.issued + 1h;
+    return ticket;
+}
+
+TransportOptions options_of(std::uint8_t n, bool listens) {
+    TransportOptions options;
+    if (listens) options.listen = Endpoint{"127.0.0.1", 0};
+    options.session = session_of(n);
+    options.session->ticket = wire::sign(ticket_of_today(n), test_key(kProject));
+    return options;
+}
+
+struct End {
+    explicit End(const TransportOptions& options) : transport(options, inbox.sink()) {}
+    Endpoint endpoint() const { return {"127.0.0.1", transport.listening_port()}; }
+    Inbox inbox;
+    NngTransport transport;
+};
+
+/// Two proven ends and the link between them; `here` has dialled.
+struct ProvenPair {
+    explicit ProvenPair(const TransportOptions& listening = options_of(1, true),
+                        const TransportOptions& dialling = options_of(2, false))
+        : there(listening), here(dialling) {
+        here.transport.dial(there.endpoint());
+        const auto dialled = here.inbox.next<event::LinkOpened>();
+        const auto accepted = there.inbox.next<event::LinkOpened>();
+        REQUIRE(dialled);
+        REQUIRE(accepted);
+        CHECK(dialled->proven == test_key(1).public_key());
+        CHECK(accepted->proven == test_key(2).public_key());
+        here_link = dialled->link;
+        there_link = accepted->link;
+    }
+    End there;
+    End here;
+    LinkId here_link;
+    LinkId there_link;
+};
+
+SharedBytes frame_of(std::size_t size, std::uint64_t seed) {
+    Buffer bytes(size);
+    Random random(seed);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+    return std::make_shared<const Buffer>(std::move(bytes));
+}
+
+TEST_CASE("a link opens with the keys that both ends have proven, and carries frames", "[net]") {
+    const bool encrypts = GENERATE(true, false);
+    TransportOptions listening = options_of(1, true);
+    TransportOptions dialling = options_of(2, false);
+    listening.session->encrypts = encrypts;
+    dialling.session->encrypts = encrypts;
+    ProvenPair pair(listening, dialling);
+    const std::vector<std::size_t> sizes{0, 1, 100, 256U << 10, (256U << 10) + 1, 3'000'000, 7};
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        pair.here.transport.send(pair.here_link, frame_of(sizes[i], i));
+        pair.there.transport.send(pair.there_link, frame_of(sizes[i], 100 + i));
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const auto to_there = pair.there.inbox.next<event::FrameReceived>();
+        const auto to_here = pair.here.inbox.next<event::FrameReceived>();
+        REQUIRE(to_there);
+        REQUIRE(to_here);
+        CHECK(*to_there->frame == *frame_of(sizes[i], i));
+        CHECK(*to_here->frame == *frame_of(sizes[i], 100 + i));
+        pair.there.transport.taken(to_there->link);
+        pair.here.transport.taken(to_here->link);
+        REQUIRE(pair.here.inbox.next<event::FrameWritten>());
+        REQUIRE(pair.there.inbox.next<event::FrameWritten>());
+    }
+}
+
+TEST_CASE("a polite close delivers what was sent before it over a sealed link", "[net]") {
+    ProvenPair pair;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        pair.here.transport.send(pair.here_link, frame_of(200'000, i));
+    }
+    pair.here.transport.close(pair.here_link);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        const auto frame = pair.there.inbox.next<event::FrameReceived>();
+        REQUIRE(frame);
+        CHECK(*frame->frame == *frame_of(200'000, i));
+        pair.there.transport.taken(frame->link);
+    }
+    const auto closed = pair.there.inbox.next<event::LinkClosed>();
+    REQUIRE(closed);
+    CHECK(closed->why.empty());
+    CHECK(pair.here.inbox.next<event::LinkClosed>());
+}
+
+TEST_CASE("one frame goes to eight sealed links at once", "[net]") {
+    End hub(options_of(1, true));
+    std::vector<std::unique_ptr<End>> spokes;
+    for (std::uint8_t n = 2; n < 10; ++n) {
+        spokes.push_back(
+            std::make_unique<End>(options_of(static_cast<std::uint8_t>(n + 20), false)));
+        spokes.back()->transport.dial(hub.endpoint());
+        REQUIRE(hub.inbox.next<event::LinkOpened>(kPatience, [&](const event::LinkOpened& opened) {
+            hub.transport.send(opened.link, frame_of(1'000'000, 1));
+            return true;
+        }));
+    }
+    for (const auto& spoke : spokes) {
+        const auto frame = spoke->inbox.next<event::FrameReceived>();
+        REQUIRE(frame);
+        CHECK(*frame->frame == *frame_of(1'000'000, 1));
+    }
+}
+
+TEST_CASE("a dial that is refused fails with the reason, and opens no link at either end",
+          "[net]") {
+    End listener(options_of(1, true));
+    const auto why = [&](const TransportOptions& options) {
+        End dialler(options);
+        dialler.transport.dial(listener.endpoint());
+        const auto failed = dialler.inbox.next<event::DialFailed>();
+        REQUIRE(failed);
+        CHECK(failed->remote == listener.endpoint());
+        CHECK(dialler.inbox.waiting<event::LinkOpened>() == 0);
+        return failed->why;
+    };
+    TransportOptions options = options_of(2, false);
+    options.session->ticket.reset();
+    CHECK(why(options) == describe_told(LinkRefusal::kNoTicket));
+    wire::Ticket ticket = ticket_of_today(2);
+    ticket.issued -= 2h;
+    ticket.expires -= 2h;
+    options.session->ticket = wire::sign(ticket, test_key(kProject));
+    CHECK(why(options) == describe_told(LinkRefusal::kExpired));
+    options = options_of(2, false);
+    options.session->ticket = wire::sign(ticket_of_today(2), test_key(8));
+    CHECK(why(options) == describe_told(LinkRefusal::kOtherProject));
+    options = options_of(2, false);
+    options.session->project = test_key(8).public_key();
+    CHECK(why(options) == describe(LinkRefusal::kOtherProject));
+    options = options_of(2, false);
+    options.session->encrypts = false;
+    CHECK(why(options) == describe(LinkRefusal::kOtherEncryption));
+    CHECK(why(options_of(1, false)) == describe_told(LinkRefusal::kMyself));
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+TEST_CASE("who is dialled by its key is linked with, and nobody else", "[net]") {
+    End listener(options_of(1, true));
+    End dialler(options_of(2, false));
+    dialler.transport.dial(listener.endpoint(), test_key(3).public_key());
+    const auto failed = dialler.inbox.next<event::DialFailed>();
+    REQUIRE(failed);
+    CHECK(failed->why == describe(LinkRefusal::kOtherPeer));
+    dialler.transport.dial(listener.endpoint(), test_key(1).public_key());
+    CHECK(dialler.inbox.next<event::LinkOpened>());
+}
+
+TEST_CASE("who is revoked loses its links, hears why, and gets no new one", "[net]") {
+    ProvenPair pair;
+    End bystander(options_of(3, false));
+    bystander.transport.dial(pair.there.endpoint());
+    REQUIRE(bystander.inbox.next<event::LinkOpened>());
+    pair.there.transport.revoke({.users = {}, .hosts = {202}, .peers = {}});
+    const auto there = pair.there.inbox.next<event::LinkClosed>();
+    const auto here = pair.here.inbox.next<event::LinkClosed>();
+    REQUIRE(there);
+    REQUIRE(here);
+    CHECK(there->link == pair.there_link);
+    CHECK(there->why == describe(LinkRefusal::kRevoked));
+    CHECK(here->why == describe_told(LinkRefusal::kRevoked));
+    pair.here.transport.dial(pair.there.endpoint());
+    const auto failed = pair.here.inbox.next<event::DialFailed>();
+    REQUIRE(failed);
+    CHECK(failed->why == describe_told(LinkRefusal::kRevoked));
+    CHECK(bystander.inbox.waiting<event::LinkClosed>() == 0);
+}
+
+TEST_CASE("garbage at every stage of the handshake is hung up on", "[net]") {
+    End listener(options_of(1, true));
+    const SessionOptions session = *options_of(2, false).session;
+    const Buffer garbage(Handshake::kSealedBytes, std::byte{0x5a});
+    const wire::UtcSeconds now =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    for (int stage = 0; stage < 3; ++stage) {
+        const BareSocket socket(listener.transport.listening_port());
+        Handshake handshake(session, Side::kDialler);
+        Buffer message = handshake.begin();
+        for (int i = 0; i < stage; ++i) {
+            socket.write(message);
+            const auto answer = socket.read(handshake.wants());
+            REQUIRE(answer);
+            message = handshake.take(*answer, now, {});
+        }
+        socket.write(std::span{garbage}.first(message.size()));
+        CHECK(socket.is_hung_up());
+    }
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+TEST_CASE("garbage and replays after the handshake end the link and deliver nothing", "[net]") {
+    End listener(options_of(1, true));
+    const wire::UtcSeconds now =
+        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const SessionOptions session = *options_of(2, false).session;
+    for (const bool is_replay : {false, true}) {
+        const BareSocket socket(listener.transport.listening_port());
+        Handshake handshake(session, Side::kDialler);
+        Buffer message = handshake.begin();
+        while (!handshake.is_proven()) {
+            socket.write(message);
+            const auto answer = socket.read(handshake.wants());
+            REQUIRE(answer);
+            message = handshake.take(*answer, now, {});
+        }
+        socket.write(message);
+        const auto opened = listener.inbox.next<event::LinkOpened>();
+        REQUIRE(opened);
+        CHECK(opened->proven == test_key(2).public_key());
+        const Proven& proven = handshake.proven();
+        const FrameCodec codec =
+            make_sealed_codec(proven.send.bytes, proven.receive.bytes, 1 << 20);
+        const SharedBytes body = frame_of(100, 1);
+        codec.encoder->add({{kFrameMagic, FrameKind::kData, 100, 0}, body});
+        const auto sealed = codec.encoder->next()[0];
+        if (is_replay) {
+            socket.write(sealed);
+            REQUIRE(listener.inbox.next<event::FrameReceived>());
+            socket.write(sealed.subspan(24));
+        } else {
+            socket.write(Buffer(sealed.size(), std::byte{1}));
+        }
+        CHECK(listener.inbox.next<event::LinkClosed>());
+        CHECK(listener.inbox.waiting<event::FrameReceived>() == 0);
+    }
+}
+
+TEST_CASE("a listener that stalls or hangs up in the handshake fails the dial with a sentence",
+          "[net][timing]") {
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0);
+    REQUIRE(::listen(listener, 4) == 0);
+    REQUIRE(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+    TransportOptions options = options_of(2, false);
+    options.handshakes.deadline = 300ms;
+    End dialler(options);
+    dialler.transport.dial({"127.0.0.1", ntohs(address.sin_port)});
+    const auto stalled = dialler.inbox.next<event::DialFailed>();
+    REQUIRE(stalled);
+    CHECK(stalled->why == describe(LinkRefusal::kTooSlow));
+    ::close(::accept(listener, nullptr, nullptr));
+    dialler.transport.dial({"127.0.0.1", ntohs(address.sin_port)});
+    ::close(::accept(listener, nullptr, nullptr));
+    const auto hung_up = dialler.inbox.next<event::DialFailed>();
+    REQUIRE(hung_up);
+    CHECK(hung_up->why == describe(LinkRefusal::kHungUp));
+    ::close(listener);
+}
+
+TEST_CASE("who trickles its handshake has no more time than who says nothing", "[net][timing]") {
+    TransportOptions options = options_of(1, true);
+    options.handshakes.deadline = 300ms;
+    End listener(options);
+    const BareSocket silent(listener.transport.listening_port());
+    const BareSocket slow(listener.transport.listening_port());
+    const SessionOptions session = *options_of(2, false).session;
+    Handshake handshake(session, Side::kDialler);
+    const Buffer hello = handshake.begin();
+    slow.write(std::span{hello}.first(20));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(silent.is_hung_up());
+    CHECK(slow.is_hung_up());
+    CHECK(std::chrono::steady_clock::now() - begin < 5s);
+}
+
+TEST_CASE("a thousand silent connections keep no honest peer out", "[net]") {
+    TransportOptions options = options_of(1, true);
+    options.handshakes.deadline = 60s;
+    End listener(options);
+    std::vector<std::unique_ptr<BareSocket>> silent;
+    const auto connect = [&](std::size_t count, const std::string& from) {
+        for (std::size_t i = 0; i < count; ++i) {
+            silent.push_back(
+                std::make_unique<BareSocket>(listener.transport.listening_port(), from));
+        }
+    };
+    // From the honest peers' own address, and from as many others as there is room for together.
+    connect(500, "127.0.0.1");
+    for (int i = 0; i < 250; ++i) {
+        connect(2, "127.0.1." + std::to_string(i + 1));
+    }
+    for (std::uint8_t n = 2; n < 6; ++n) {
+        End honest(options_of(n, false));
+        honest.transport.dial(listener.endpoint());
+        REQUIRE(honest.inbox.next<event::LinkOpened>());
+        REQUIRE(listener.inbox.next<event::LinkOpened>());
+        connect(50, "127.0.0.1");
+    }
+    // The oldest were hung up on, the last one was not.
+    CHECK(silent.front()->is_hung_up());
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+TEST_CASE("neighbours are who shares an IPv4 address or an IPv6 network", "[net]") {
+    CHECK(neighbourhood_of("192.0.2.1") == neighbourhood_of("192.0.2.1"));
+    CHECK(neighbourhood_of("192.0.2.1") != neighbourhood_of("192.0.2.2"));
+    CHECK(neighbourhood_of("2001:db8::1") == neighbourhood_of("2001:db8:0:0:ffff::2"));
+    CHECK(neighbourhood_of("2001:db8::1") != neighbourhood_of("2001:db8:0:1::1"));
+}
+
+TEST_CASE("transports can be destroyed in the middle of handshakes", "[net]") {
+    for (std::uint64_t round = 0; round < 100; ++round) {
+        Random random(round);
+        auto listener = std::make_unique<End>(options_of(1, true));
+        auto dialler = std::make_unique<End>(options_of(2, false));
+        const BareSocket silent(listener->transport.listening_port());
+        for (int i = 0; i < 5; ++i) dialler->transport.dial(listener->endpoint());
+        for (std::uint64_t i = random.below(4); i > 0; --i) {
+            const auto opened = dialler->inbox.next<event::LinkOpened>();
+            REQUIRE(opened);
+            dialler->transport.send(opened->link, frame_of(100'000, round));
+        }
+        if (random.below(2) == 0) {
+            listener.reset();
+        } else {
+            dialler.reset();
+        }
+    }
+}
+
+TEST_CASE("a peer without sessions and one with them do not link, and both find out", "[net]") {
+    End listener(options_of(1, true));
+    End plain(TransportOptions{});
+    plain.transport.dial(listener.endpoint());
+    // Nothing is proven to it, so its link opens; it ends as soon as it says something.
+    const auto opened = plain.inbox.next<event::LinkOpened>();
+    REQUIRE(opened);
+    CHECK_FALSE(opened->proven);
+    plain.transport.send(opened->link, frame_of(100, 1));
+    CHECK(plain.inbox.next<event::LinkClosed>());
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+}  // namespace
+}  // namespace dedloc::net
