@@ -35,6 +35,12 @@ void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to, Stream
         "cudaMemcpyAsync", "copying");
 }
 
+void clear_bytes(DeviceSpan<std::byte> bytes, StreamView stream) {
+    if (bytes.empty()) return;
+    check_cuda(cudaMemsetAsync(bytes.data(), 0, bytes.size(), stream.raw()), "cudaMemsetAsync",
+               "clearing memory");
+}
+
 void raise_flag(DeviceFlag flag, StreamView stream) {
     DEDLOC_KERNEL_REQUIRE(flag.size() == 1, "a flag is one word", static_cast<double>(flag.size()));
     check_cuda(cudaMemsetAsync(flag.data(), 0xff, flag.size_bytes(), stream.raw()),

@@ -96,6 +96,9 @@ void download(DeviceSpan<const T> from, std::span<T> to, StreamView stream) {
     copy_bytes(std::as_bytes(from.addresses()), std::as_writable_bytes(to), stream);
 }
 
+/// Sets every byte of device memory to 0.
+void clear_bytes(DeviceSpan<std::byte> bytes, StreamView stream);
+
 /// Before the first kernel that may clear it.
 void raise_flag(DeviceFlag flag, StreamView stream);
 

@@ -10,6 +10,7 @@
 #include "kernels/cuda/quantize.hpp"
 #include "kernels/cuda/sgd.hpp"
 #include "kernels/cuda/weighted_mean.hpp"
+#include "kernels/lanes.hpp"
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/cuda/device.hpp"
 

@@ -1,0 +1,405 @@
+// Device kernels beside a copy within the device: each first verified against the host's bits, then
+// measured in turn with the copy, with events around it and a cold second-level cache: before every
+// repeat a buffer larger than any is written. The median of all repeats counts. Without a GPU it
+// says so; fails only if a kernel gives other bits.
+//
+//     kernels_cuda_bench [elements...]     default: ALBERT-large's 17,847,474, and 268,435,456,
+//                                          which is 1 GiB a vector, halved until all fits into
+//                                          the device
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/accumulate.hpp"
+#include "kernels/cuda/accumulate.hpp"
+#include "kernels/cuda/dequantize.hpp"
+#include "kernels/cuda/error.hpp"
+#include "kernels/cuda/finite.hpp"
+#include "kernels/cuda/global_norm.hpp"
+#include "kernels/cuda/lamb.hpp"
+#include "kernels/cuda/memory.hpp"
+#include "kernels/cuda/quantize.hpp"
+#include "kernels/cuda/sgd.hpp"
+#include "kernels/cuda/weighted_mean.hpp"
+#include "kernels/dequantize.hpp"
+#include "kernels/global_norm.hpp"
+#include "kernels/lamb.hpp"
+#include "kernels/lanes.hpp"
+#include "kernels/quantize.hpp"
+#include "kernels/sgd.hpp"
+#include "kernels/thread_workers.hpp"
+#include "kernels/weighted_mean.hpp"
+#include "peer/base/random.hpp"
+
+namespace {
+
+using namespace dedloc;
+namespace cuda = kernels::cuda;
+using cuda::DeviceBuffer;
+using cuda::StreamView;
+
+constexpr std::size_t kSenders = 8;
+constexpr int kRepeats = 31;
+/// Twice the largest second-level cache of today.
+constexpr std::size_t kFlushBytes = std::size_t{256} << 20;
+
+/// What the kernels read and write, on the host.
+struct Host {
+    explicit Host(std::size_t count)
+        : out(count, 0.5f),
+          m(count, 0.25f),
+          v(count, 1e-4f),
+          half(count),
+          bfloat(count),
+          codes(count),
+          exponents(kernels::int8_block_count(count)) {
+        Random random{count};
+        for (std::size_t k = 0; k < kSenders; ++k) {
+            parts.emplace_back(count);
+            for (float& x : parts.back()) x = 1e-2f * static_cast<float>(random.uniform() - 0.5);
+        }
+        static_cast<void>(kernels::quantize(parts[0], half));
+        static_cast<void>(kernels::quantize(parts[0], bfloat));
+        static_cast<void>(kernels::quantize(parts[0], {codes, exponents}));
+    }
+
+    std::vector<std::vector<float>> parts;
+    std::vector<float> out, m, v;
+    std::vector<kernels::Half> half;
+    std::vector<kernels::Bfloat16> bfloat;
+    std::vector<std::int8_t> codes;
+    std::vector<std::uint8_t> exponents;
+    double number = 0;  ///< a norm, ratio or sum
+};
+
+/// The same on the device: 53 bytes an element.
+struct Device {
+    Device(std::size_t size, StreamView on)
+        : count(size),
+          stream(on),
+          out(size, on),
+          m(size, on),
+          v(size, on),
+          half(size, on),
+          bfloat(size, on),
+          codes(size, on),
+          exponents(kernels::int8_block_count(size), on),
+          number(1, on),
+          rate(1, on),
+          factor(1, on),
+          flag(1, on),
+          workspace(cuda::lamb_workspace_bytes(size), on) {
+        for (std::size_t k = 0; k < kSenders; ++k) parts.emplace_back(size, on);
+        cuda::raise_flag(flag, on);
+    }
+
+    void take(const Host& host) {
+        for (std::size_t k = 0; k < kSenders; ++k) send(host.parts[k], parts[k]);
+        send(host.out, out);
+        send(host.m, m);
+        send(host.v, v);
+        send(host.half, half);
+        send(host.bfloat, bfloat);
+        send(host.codes, codes);
+        send(host.exponents, exponents);
+        send(std::vector<float>{0.99f}, factor);
+        stream.wait();
+    }
+    template <class T>
+    void send(const std::vector<T>& from, const DeviceBuffer<T>& to) const {
+        cuda::upload<T>(from, to, stream);
+    }
+
+    template <class T>
+    bool equals(const std::vector<T>& host, const DeviceBuffer<T>& buffer) const {
+        std::vector<T> here(host.size());
+        cuda::download<T>(buffer, here, stream);
+        stream.wait();
+        return std::memcmp(here.data(), host.data(), here.size() * sizeof(T)) == 0;
+    }
+    bool equals(const Host& host) const {
+        return equals(host.out, out) && equals(host.m, m) && equals(host.v, v) &&
+               equals(host.half, half) && equals(host.bfloat, bfloat) &&
+               equals(host.codes, codes) && equals(host.exponents, exponents) &&
+               equals(std::vector<double>{host.number}, number);
+    }
+
+    std::size_t count;
+    StreamView stream;
+    std::vector<DeviceBuffer<float>> parts;
+    DeviceBuffer<float> out, m, v;
+    DeviceBuffer<kernels::Half> half;
+    DeviceBuffer<kernels::Bfloat16> bfloat;
+    DeviceBuffer<std::int8_t> codes;
+    DeviceBuffer<std::uint8_t> exponents;
+    DeviceBuffer<double> number;
+    DeviceBuffer<float> rate, factor;
+    DeviceBuffer<std::uint32_t> flag;
+    DeviceBuffer<std::byte> workspace;
+};
+
+struct Line {
+    const char* name;
+    double bytes_an_element;
+    const char* goal;  ///< percent of the copy's byte rate
+    std::function<void(const Device&)> enqueue;
+    std::function<void(Host&)> on_host;  ///< leaves the number where the kernel leaves one
+};
+
+kernels::LambScalars lamb_scalars(kernels::LambVariant variant) {
+    const bool is_nvidia = variant == kernels::LambVariant::kMomentsDebiased;
+    return {.element = {.beta1 = 0.9f,
+                        .one_minus_beta1 = 0.1f,
+                        .beta2 = 0.999f,
+                        .one_minus_beta2 = 0.001f,
+                        .epsilon = 1e-6f,
+                        .weight_decay = 0.01f,
+                        .first_correction = is_nvidia ? 0.5f : 1.0f,
+                        .second_correction = is_nvidia ? 0.01f : 1.0f},
+            .step_size = 1e-3,
+            .norm_limit = 10'000,
+            .variant = variant};
+}
+
+Line lamb_line(const char* name, kernels::LambVariant variant) {
+    const auto scalars = lamb_scalars(variant);
+    return {
+        name, 40, "85",
+        [scalars](const Device& d) {
+            cuda::lamb({d.out, d.m, d.v, d.parts[3]}, scalars, {}, d.number, d.workspace, d.stream);
+        },
+        [scalars](Host& h) { h.number = kernels::lamb(h.out, h.m, h.v, h.parts[3], scalars); }};
+}
+
+std::vector<Line> summing_lines() {
+    return {
+        {"accumulate fp32", 12, "90",
+         [](const Device& d) {
+             cuda::accumulate(d.out, cuda::DeviceSpan<const float>{d.parts[1]}, 0.5f, d.number,
+                              d.flag, d.workspace, d.stream);
+         },
+         [](Host& h) { h.number = kernels::accumulate(h.out, h.parts[1], 0.5f).sum_of_squares; }},
+        {"accumulate fp16", 10, "90",
+         [](const Device& d) {
+             cuda::accumulate(d.out, cuda::DeviceSpan<const kernels::Half>{d.half}, 0.5f, d.number,
+                              d.flag, d.workspace, d.stream);
+         },
+         [](Host& h) { h.number = kernels::accumulate(h.out, h.half, 0.5f).sum_of_squares; }},
+        {"accumulate bf16", 10, "90",
+         [](const Device& d) {
+             cuda::accumulate(d.out, cuda::DeviceSpan<const kernels::Bfloat16>{d.bfloat}, 0.5f,
+                              d.number, d.flag, d.workspace, d.stream);
+         },
+         [](Host& h) { h.number = kernels::accumulate(h.out, h.bfloat, 0.5f).sum_of_squares; }},
+        {"weighted_mean K=8", 4 * (kSenders + 1), "90",
+         [](const Device& d) {
+             const std::vector<cuda::DeviceSpan<const float>> parts(d.parts.begin(), d.parts.end());
+             cuda::weighted_mean(parts, std::vector<std::uint64_t>(kSenders, 3), d.out, d.stream);
+         },
+         [](Host& h) {
+             const std::vector<std::span<const float>> parts(h.parts.begin(), h.parts.end());
+             kernels::weighted_mean(parts, std::vector<std::uint64_t>(kSenders, 3), h.out);
+         }},
+        {"global_norm", 4, "90",
+         [](const Device& d) { cuda::global_norm(d.parts[2], d.number, d.workspace, d.stream); },
+         [](Host& h) { h.number = kernels::global_norm(h.parts[2]); }},
+        {"clip", 8, "90", [](const Device& d) { cuda::clip(d.out, d.factor, d.stream); },
+         [](Host& h) { kernels::clip(h.out, 0.99f); }},
+        {"check_finite", 4, "90",
+         [](const Device& d) { cuda::check_finite(d.parts[3], d.flag, d.stream); }, [](Host&) {}},
+    };
+}
+
+std::vector<Line> codec_lines() {
+    return {
+        {"quantize fp16", 6, "90",
+         [](const Device& d) { cuda::quantize(d.parts[4], d.half.span(), d.flag, d.stream); },
+         [](Host& h) { static_cast<void>(kernels::quantize(h.parts[4], h.half)); }},
+        {"quantize bf16", 6, "90",
+         [](const Device& d) { cuda::quantize(d.parts[4], d.bfloat.span(), d.flag, d.stream); },
+         [](Host& h) { static_cast<void>(kernels::quantize(h.parts[4], h.bfloat)); }},
+        {"quantize int8", 5.016, "90",
+         [](const Device& d) {
+             cuda::quantize(d.parts[4], {d.codes, d.exponents}, d.flag, d.stream);
+         },
+         [](Host& h) {
+             static_cast<void>(kernels::quantize(h.parts[4], {h.codes, h.exponents}));
+         }},
+        {"int8 with feedback", 13.016, "90",
+         [](const Device& d) {
+             cuda::quantize_with_feedback(d.parts[4], d.m, {d.codes, d.exponents}, d.flag,
+                                          d.stream);
+         },
+         [](Host& h) {
+             static_cast<void>(
+                 kernels::quantize_with_feedback(h.parts[4], h.m, {h.codes, h.exponents}));
+         }},
+        {"dequantize fp16", 6, "90",
+         [](const Device& d) {
+             cuda::dequantize(cuda::DeviceSpan<const kernels::Half>{d.half}, d.out, d.flag,
+                              d.stream);
+         },
+         [](Host& h) { static_cast<void>(kernels::dequantize(h.half, h.out)); }},
+        {"dequantize bf16", 6, "90",
+         [](const Device& d) {
+             cuda::dequantize(cuda::DeviceSpan<const kernels::Bfloat16>{d.bfloat}, d.out, d.flag,
+                              d.stream);
+         },
+         [](Host& h) { static_cast<void>(kernels::dequantize(h.bfloat, h.out)); }},
+        {"dequantize int8", 5.016, "90",
+         [](const Device& d) {
+             cuda::dequantize({d.codes, d.exponents}, d.out, d.flag, d.stream);
+         },
+         [](Host& h) {
+             static_cast<void>(kernels::dequantize({h.codes, h.exponents}, h.out));
+         }},
+    };
+}
+
+std::vector<Line> all_lines() {
+    const kernels::SgdScalars sgd{
+        .element = {.learning_rate = 1e-4f, .momentum = 0.9f, .weight_decay = 1e-6f},
+        .trust = 0.001,
+        .epsilon = 1e-8};
+    std::vector<Line> lines = summing_lines();
+    for (Line& line : codec_lines()) lines.push_back(std::move(line));
+    lines.push_back(lamb_line("lamb A", kernels::LambVariant::kStepDebiased));
+    lines.push_back(lamb_line("lamb B", kernels::LambVariant::kMomentsDebiased));
+    lines.push_back(
+        {"sgd with LARC", 28, "85",
+         [sgd](const Device& d) {
+             cuda::sgd({d.out, d.m, d.parts[3]}, sgd, {}, d.rate, d.workspace, d.stream);
+         },
+         [sgd](Host& h) { kernels::sgd(h.out, h.m, h.parts[3], sgd); }});
+    return lines;
+}
+
+/// All kernels one after the other leave what the host's leave.
+void verify(const std::vector<Line>& lines, StreamView stream) {
+    Host host{1'000'003};
+    Device device{1'000'003, stream};
+    device.take(host);
+    device.send(std::vector<double>{0}, device.number);
+    for (const Line& line : lines) {
+        line.enqueue(device);
+        line.on_host(host);
+        if (device.equals(host)) continue;
+        std::fprintf(stderr, "kernels_cuda_bench: %s gives other bits than the host\n", line.name);
+        std::exit(1);
+    }
+}
+
+class Clock {
+  public:
+    explicit Clock(StreamView stream) : stream_(stream), flushed_(kFlushBytes, stream) {}
+
+    /// The median of many runs, each of which finds nothing of its data in the cache; milliseconds.
+    template <class Enqueue>
+    double median(const Enqueue& enqueue) const {
+        std::vector<double> times;
+        for (int i = 0; i < kRepeats; ++i) {
+            cuda::clear_bytes(flushed_, stream_);
+            begin_.record(stream_);
+            enqueue();
+            end_.record(stream_);
+            end_.wait();
+            times.push_back(double{end_.milliseconds_since(begin_)});
+        }
+        std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+        return times[kRepeats / 2];
+    }
+
+  private:
+    StreamView stream_;
+    DeviceBuffer<std::byte> flushed_;
+    cuda::Event begin_, end_;
+};
+
+/// Plausible content, a million elements again and again.
+void fill(const Device& device, std::size_t count, StreamView stream) {
+    const Host sample{std::min<std::size_t>(count, 1'000'000)};
+    for (std::size_t first = 0; first < count; first += sample.out.size()) {
+        const std::size_t here = std::min(sample.out.size(), count - first);
+        for (const auto& part : device.parts) {
+            cuda::upload<float>(std::span{sample.parts[0]}.first(here),
+                                part.span().subspan(first, here), stream);
+        }
+        cuda::upload<float>(std::span{sample.v}.first(here), device.v.span().subspan(first, here),
+                            stream);
+    }
+    for (const auto* const filled : {&device.out, &device.m}) {
+        cuda::copy_bytes(std::as_bytes(device.parts[0].span().addresses()),
+                         std::as_writable_bytes(filled->span().addresses()), stream);
+    }
+    cuda::quantize(device.parts[0], device.half.span(), device.flag, stream);
+    cuda::quantize(device.parts[0], device.bfloat.span(), device.flag, stream);
+    cuda::quantize(device.parts[0], {device.codes, device.exponents}, device.flag, stream);
+    stream.wait();
+}
+
+void measure(std::size_t count, const std::vector<Line>& lines, StreamView stream) {
+    const Clock clock{stream};
+    const Device device{count, stream};
+    fill(device, count, stream);
+    const auto copy = [&] {
+        cuda::copy_bytes(std::as_bytes(device.parts[0].span().addresses()),
+                         std::as_writable_bytes(device.parts[1].span().addresses()), stream);
+    };
+    std::printf("\n%zu elements, bits verified, cold cache, median of %d\n", count, kRepeats);
+    std::printf("%-20s %7s %9s %8s %7s %6s\n", "kernel", "B/elem", "ms", "GB/s", "/copy", "goal");
+    for (const Line& line : lines) {
+        const double copied = 8 / clock.median(copy);
+        const double time = clock.median([&] { line.enqueue(device); });
+        const double rate = line.bytes_an_element / time;
+        const double to_gigabytes = static_cast<double>(count) / 1e6;
+        std::printf("%-20s %7.2f %9.4f %8.1f %6.0f%% %6s\n", line.name, line.bytes_an_element, time,
+                    rate * to_gigabytes, 100 * rate / copied, line.goal);
+    }
+    const double time = clock.median(copy);
+    std::printf("%-20s %7.2f %9.4f %8.1f\n", "copy in the device", 8.0, time,
+                8 * static_cast<double>(count) / 1e6 / time);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::vector<std::size_t> counts{17'847'474, std::size_t{1} << 28};
+    if (argc > 1) counts.clear();
+    for (int i = 1; i < argc; ++i) {
+        char* end = nullptr;
+        counts.push_back(std::strtoull(argv[i], &end, 10));
+        if (*end != '\0' || counts.back() == 0 || counts.back() > kernels::kMostElements) {
+            std::fprintf(stderr, "usage: kernels_cuda_bench [elements...]\n");
+            return 2;
+        }
+    }
+    if (cuda::device_count() == 0) {
+        std::puts("skipped: this machine has no GPU that CUDA can use");
+        return 0;
+    }
+    try {
+        const cuda::Stream stream;
+        const auto lines = all_lines();
+        verify(lines, stream);
+        for (std::size_t count : counts) {
+            for (bool fits = false; !fits; count = (count + 1) / 2) {
+                try {
+                    measure(count, lines, stream);
+                    fits = true;
+                } catch (const cuda::CudaOutOfMemory&) {
+                    std::printf("\n%zu elements do not fit into this device\n", count);
+                    if (count == 1) return 1;
+                }
+            }
+        }
+    } catch (const cuda::CudaError& error) {
+        std::fprintf(stderr, "kernels_cuda_bench: %s\n", error.what());
+        return 1;
+    }
+    return 0;
+}
