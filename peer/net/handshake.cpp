@@ -82,6 +82,21 @@ SecretKey::~SecretKey() {
     sodium_memzero(bytes.data(), bytes.size());
 }
 
+/// In an order in which each reason is the first that is true: what a ticket says counts once the
+/// project's signature is on it.
+LinkRefusal judge(const std::optional<wire::SignedTicket>& ticket, const SessionOptions& session,
+                  wire::UtcSeconds now, const wire::Revocations& revoked) {
+    if (!ticket) return LinkRefusal::kNoTicket;
+    const wire::Ticket& seat = ticket->ticket;
+    if (!wire::is_signed_by(session.project, *ticket)) return LinkRefusal::kOtherProject;
+    if (seat.run != session.run) return LinkRefusal::kOtherRun;
+    constexpr std::chrono::seconds kClockError{wire::kClockErrorSeconds};
+    if (now + kClockError < seat.issued) return LinkRefusal::kNotYetValid;
+    if (now >= seat.expires) return LinkRefusal::kExpired;
+    if (revoked.covers(seat)) return LinkRefusal::kRevoked;
+    return LinkRefusal::kNone;
+}
+
 Handshake::Handshake(const SessionOptions& options, Side side, std::optional<PeerKey> expected,
                      LinkVersions versions)
     : options_(options), side_(side), expected_(expected), versions_(versions) {
@@ -220,7 +235,7 @@ Buffer Handshake::take_proof(std::span<const std::byte> message, wire::UtcSecond
         refused(refusal_of(std::to_integer<std::uint8_t>((*plain)[1])), true);
         return {};
     }
-    const LinkRefusal verdict = judge(*plain, before, now, revoked);
+    const LinkRefusal verdict = judge_proof(*plain, before, now, revoked);
     if (verdict != LinkRefusal::kNone) return refuse(verdict);
     if (!is_dialler()) {
         state_ = State::kAwaitsVerdict;
@@ -235,29 +250,23 @@ Buffer Handshake::take_proof(std::span<const std::byte> message, wire::UtcSecond
     return seal(plain_verdict);
 }
 
-/// In an order in which each reason is the first that is true: what a ticket says counts once the
-/// project's signature is on it.
-LinkRefusal Handshake::judge(std::span<const std::byte> proof, const Digest& signed_transcript,
-                             wire::UtcSeconds now, const wire::Revocations& revoked) {
+LinkRefusal Handshake::judge_proof(std::span<const std::byte> proof,
+                                   const Digest& signed_transcript, wire::UtcSeconds now,
+                                   const wire::Revocations& revoked) {
     if (proof[0] != static_cast<std::byte>(Kind::kProof)) return LinkRefusal::kNotALink;
     const auto ticket_bytes = proof.subspan(2, wire::kTicketBytes);
     const auto signature_bytes = proof.subspan(2 + wire::kTicketBytes, wire::kSignatureBytes);
     const auto ticket = wire::decode_ticket(ticket_bytes);
-    if (!ticket) return LinkRefusal::kNoTicket;
-    const wire::Ticket& seat = ticket->ticket;
-    if (!wire::is_signed_by(options_.project, *ticket)) return LinkRefusal::kOtherProject;
-    if (seat.run != options_.run) return LinkRefusal::kOtherRun;
+    const LinkRefusal refusal = judge(ticket, options_, now, revoked);
+    if (refusal != LinkRefusal::kNone) return refusal;
     Signature signature;
     std::copy(signature_bytes.begin(), signature_bytes.end(), signature.begin());
+    const PeerKey& key = ticket->ticket.peer;
     const Buffer claim = what_is_signed(other(side_), signed_transcript, ticket_bytes);
-    if (!verify(seat.peer, claim, signature)) return LinkRefusal::kBadSignature;
-    if (seat.peer == options_.key.public_key()) return LinkRefusal::kMyself;
-    if (expected_ && seat.peer != *expected_) return LinkRefusal::kOtherPeer;
-    constexpr std::chrono::seconds kClockError{wire::kClockErrorSeconds};
-    if (now + kClockError < seat.issued) return LinkRefusal::kNotYetValid;
-    if (now >= seat.expires) return LinkRefusal::kExpired;
-    if (revoked.covers(seat)) return LinkRefusal::kRevoked;
-    proven_.peer = seat;
+    if (!verify(key, claim, signature)) return LinkRefusal::kBadSignature;
+    if (key == options_.key.public_key()) return LinkRefusal::kMyself;
+    if (expected_ && key != *expected_) return LinkRefusal::kOtherPeer;
+    proven_.peer = ticket->ticket;
     return LinkRefusal::kNone;
 }
 

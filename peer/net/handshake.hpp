@@ -47,6 +47,11 @@ struct LinkVersions {
     std::uint16_t newest = 1;
 };
 
+/// Whether a ticket is good in this run, now; kNone if so. It may be anybody's: the key is not
+/// proven by it.
+LinkRefusal judge(const std::optional<wire::SignedTicket>& ticket, const SessionOptions& session,
+                  wire::UtcSeconds now, const wire::Revocations& revoked);
+
 enum class Side : std::uint8_t { kDialler = 0, kListener = 1 };
 
 /// A key that is wiped when it is not needed any more.
@@ -117,8 +122,8 @@ class Handshake {
     Buffer take_proof(std::span<const std::byte> message, wire::UtcSeconds now,
                       const wire::Revocations& revoked);
     Buffer take_verdict(std::span<const std::byte> message);
-    LinkRefusal judge(std::span<const std::byte> proof, const Digest& signed_transcript,
-                      wire::UtcSeconds now, const wire::Revocations& revoked);
+    LinkRefusal judge_proof(std::span<const std::byte> proof, const Digest& signed_transcript,
+                            wire::UtcSeconds now, const wire::Revocations& revoked);
     bool derive_keys(std::span<const std::byte, 32> other_ephemeral);
     void derive_link_keys();
     Buffer prove();

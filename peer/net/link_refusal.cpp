@@ -52,8 +52,12 @@ const char* describe(LinkRefusal refusal) {
     return sentences_of(refusal).ours;
 }
 
+const char* describe_own(LinkRefusal refusal) {
+    return sentences_of(refusal).told;
+}
+
 std::string describe_told(LinkRefusal refusal) {
-    return std::string{"it refused us: "} + sentences_of(refusal).told;
+    return std::string{"it refused us: "} + describe_own(refusal);
 }
 
 }  // namespace dedloc::net

@@ -34,6 +34,8 @@ LinkRefusal refusal_of(std::uint8_t code);
 
 /// What we say of a peer that we refuse: "its ticket has expired".
 const char* describe(LinkRefusal refusal);
+/// What we say of ourselves when it is our fault: "our ticket has expired".
+const char* describe_own(LinkRefusal refusal);
 /// What we say when a peer refuses us: "it refused us: our ticket has expired".
 std::string describe_told(LinkRefusal refusal);
 

@@ -11,5 +11,6 @@ namespace dedloc::tool {
 void add_create_command(CLI::App& app);
 void add_join_command(CLI::App& app, StopSignals& signals);
 void add_seed_command(CLI::App& app, StopSignals& signals);
+void add_ticket_command(CLI::App& app);
 
 }  // namespace dedloc::tool

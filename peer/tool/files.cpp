@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "peer/base/error.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -65,18 +66,40 @@ void replace_file(const std::filesystem::path& path, std::span<const std::byte> 
     }
 }
 
+namespace {
+
+/// A file of one line, without its end. Errors: InputError.
+std::string read_line(const std::filesystem::path& path, std::size_t limit) {
+    const Buffer bytes = read_file(path, limit);
+    std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    return text;
+}
+
+}  // namespace
+
 KeyPair key_in(const std::filesystem::path& path) {
     if (!std::filesystem::exists(path)) {
         const KeyPair key = KeyPair::generate();
         replace_file(path, bytes_of(to_hex(key.seed()) + "\n"), /*is_secret=*/true);
         return key;
     }
-    const Buffer bytes = read_file(path, kMaxKeyFileBytes);
-    std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    while (!text.empty() && text.back() == '\n') text.pop_back();
     std::array<std::byte, 32> seed{};
-    if (!from_hex(text, seed)) throw InputError(fmt::format("{} holds no key", path.string()));
+    if (!from_hex(read_line(path, kMaxKeyFileBytes), seed))
+        throw InputError(fmt::format("{} holds no key", path.string()));
     return KeyPair::from_seed(seed);
+}
+
+wire::SignedTicket read_ticket(const std::filesystem::path& path) {
+    Buffer bytes(wire::kTicketBytes);
+    const bool is_hex = from_hex(read_line(path, 4 * wire::kTicketBytes), bytes);
+    const auto ticket = is_hex ? wire::decode_ticket(bytes) : std::nullopt;
+    if (!ticket) throw InputError(fmt::format("{} holds no ticket", path.string()));
+    return *ticket;
+}
+
+void write_ticket(const std::filesystem::path& path, const wire::SignedTicket& ticket) {
+    replace_file(path, bytes_of(to_hex(wire::encode(ticket)) + "\n"));
 }
 
 wire::RunFile read_run(const std::filesystem::path& path) {

@@ -9,6 +9,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/wire/run_file.hpp"
+#include "peer/wire/ticket.hpp"
 
 namespace dedloc::tool {
 
@@ -26,5 +27,10 @@ KeyPair key_in(const std::filesystem::path& path);
 
 /// Errors: InputError (no such file, no run file).
 wire::RunFile read_run(const std::filesystem::path& path);
+
+/// A ticket, as hex digits. Errors: InputError (cannot be read, holds something else).
+wire::SignedTicket read_ticket(const std::filesystem::path& path);
+/// Errors: IoError.
+void write_ticket(const std::filesystem::path& path, const wire::SignedTicket& ticket);
 
 }  // namespace dedloc::tool

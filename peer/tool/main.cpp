@@ -32,6 +32,7 @@ int run(int count, char** words, dedloc::tool::StopSignals& signals) {
     dedloc::tool::add_create_command(app);
     dedloc::tool::add_seed_command(app, signals);
     dedloc::tool::add_join_command(app, signals);
+    dedloc::tool::add_ticket_command(app);
     try {
         app.parse(count, words);
     } catch (const CLI::Success& help) {

@@ -64,6 +64,9 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
     command.add_flag("--check", arguments.checks,
                      "Compute every average again from its contributors' keys");
     command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
+    command.add_option("--ticket", arguments.ticket,
+                       "File of this key's ticket: links prove both ends' tickets and are encrypted"
+                       " as the run file says; without: they prove nothing");
     command.add_option("--memory", arguments.memory,
                        "Folder in which a backbone keeps its votes; without: it may not restart");
 }
@@ -88,7 +91,9 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const wire
                         .measures_bandwidth = !arguments.is_declared,
                         .checks = arguments.checks,
                         .memory = arguments.memory,
-                        .is_quiet = arguments.is_quiet};
+                        .is_quiet = arguments.is_quiet,
+                        .ticket = {}};
+    if (!arguments.ticket.empty()) options.ticket = read_ticket(arguments.ticket);
     if (arguments.is_outbound_only) return options;
     const std::string usual = usual_host(options, run);
     options.listen = listening_endpoint(arguments.listen.empty() ? "0" : arguments.listen, usual);

@@ -14,6 +14,7 @@ struct MemberArguments {
     std::filesystem::path run;
     std::filesystem::path key;
     std::filesystem::path memory;
+    std::filesystem::path ticket;
     std::string listen;
     bool is_outbound_only = false;
     double samples_per_second = 0;

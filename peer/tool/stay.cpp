@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <chrono>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -46,7 +47,7 @@ Stay::Stay(const wire::RunFile& run, const StayOptions& options)
       options_(completed(run, options)),
       memory_(memory_of(options_)),
       log_(watch_, log_options()),
-      transport_({.listen = options_.listen, .limits = {}}, watched(watch_, queue_.sink())),
+      transport_(transport_options(), watched(watch_, queue_.sink())),
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
       trainer_(run_, trainer_options(), reporting_sink()),
@@ -78,6 +79,25 @@ PeerConfig Stay::peer_config() const {
         if (memory_) memory_->recall(config);
     }
     return config;
+}
+
+net::TransportOptions Stay::transport_options() const {
+    net::TransportOptions options;
+    options.listen = options_.listen;
+    if (!options_.ticket) return options;
+    options.session = net::SessionOptions{.project = run_.project_key,
+                                          .run = wire::run_id(run_),
+                                          .key = options_.key,
+                                          .ticket = options_.ticket,
+                                          .encrypts = run_.encrypts};
+    // Said here and now, and not by everybody who is dialled.
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const net::LinkRefusal fault = net::judge(options_.ticket, *options.session, now, {});
+    if (fault != net::LinkRefusal::kNone) throw InputError(net::describe_own(fault));
+    if (options_.ticket->ticket.peer != options_.key.public_key()) {
+        throw InputError("our ticket is for another key than ours");
+    }
+    return options;
 }
 
 net::DhtDirectoryOptions Stay::directory_options() const {

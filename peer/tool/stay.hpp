@@ -17,6 +17,7 @@
 #include "peer/tool/step_log.hpp"
 #include "peer/tool/synthetic_trainer.hpp"
 #include "peer/wire/run_file.hpp"
+#include "peer/wire/ticket.hpp"
 
 namespace dedloc::tool {
 
@@ -32,6 +33,7 @@ struct StayOptions {
     bool checks = false;           ///< every average is computed again
     std::filesystem::path memory;  ///< of a backbone: where it keeps its votes; empty: nowhere
     bool is_quiet = false;
+    std::optional<wire::SignedTicket> ticket;  ///< nothing: links prove nothing
 };
 
 /// Waits a little; true when it is time to stop.
@@ -41,7 +43,7 @@ using Pause = std::function<bool()>;
 class Stay final {
   public:
     /// Listens and joins nothing yet. `run` must outlive it. Errors: InputError (wrong key of a
-    /// backbone, no seed), IoError (port in use).
+    /// backbone, no seed, a ticket that is not good), IoError (port in use).
     Stay(const wire::RunFile& run, const StayOptions& options);
     ~Stay();
     Stay(const Stay&) = delete;
@@ -54,6 +56,7 @@ class Stay final {
 
   private:
     PeerConfig peer_config() const;
+    net::TransportOptions transport_options() const;
     net::DhtDirectoryOptions directory_options() const;
     StepLogOptions log_options();
     SyntheticTrainerOptions trainer_options();

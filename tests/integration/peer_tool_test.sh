@@ -35,7 +35,13 @@ says 2 'needs --key' "$peer" join run.json --seed 127.0.0.1:9 --backbone
 says 2 'no key file' "$peer" join run.json --seed 127.0.0.1:9 --backbone --key none
 says 2 'for a backbone' "$peer" join run.json --seed 127.0.0.1:9 --memory votes
 says 2 'numeric HOST:PORT' "$peer" seed nowhere:1
-for subcommand in create seed join; do
+says 2 'RUNFILE is required' "$peer" ticket
+says 2 'no key file' "$peer" ticket run.json --project-key none --key one.key --ticket one
+head -c 32 /dev/zero | od -An -v -tx1 | tr -d ' \n' >other.key
+says 2 "not the project's key" "$peer" ticket run.json --project-key other.key --key one.key \
+    --ticket one
+says 2 'holds no ticket' "$peer" join run.json --seed 127.0.0.1:9 --ticket other.key
+for subcommand in create seed join ticket; do
     "$peer" $subcommand --help | grep -q -- --help || fail_test "no help of $subcommand"
 done
 
@@ -77,4 +83,37 @@ for name in seed one two; do
         || fail_test "$name has no last line: $(tail -n 1 $name.out)"
 done
 none_left "the swarm"
+
+echo "a swarm with tickets"
+for name in key one two; do
+    "$peer" ticket run.json --project-key key --key "$name" --ticket "$name.ticket" --seconds 600
+done
+says 2 'for another key' "$peer" join run.json --seed 127.0.0.1:9 --key one --ticket two.ticket
+"$peer" create other.json --key key --bytes 8
+says 2 'for another run' "$peer" join other.json --seed 127.0.0.1:9 --key one --ticket one.ticket
+"$peer" ticket run.json --project-key key --key one --ticket short.ticket --seconds 1
+sleep 2
+says 2 'our ticket has expired' "$peer" join run.json --seed 127.0.0.1:9 --key one \
+    --ticket short.ticket
+"$peer" seed 127.0.0.1:0 --run run.json --key key --ticket key.ticket >seed.out 2>seed.err &
+seed=$!
+await 10 "the seed" started seed.out
+address=$(address_in seed.out)
+"$peer" join run.json --seed "$address" --key one --ticket one.ticket --samples-per-second 200 \
+    --check >one.out 2>one.err &
+one=$!
+await 20 "three steps" reached 3 one.out
+"$peer" join run.json --seed "$address" --samples-per-second 100 >two.out 2>two.err &
+two=$!
+await 20 "who has no ticket is refused" grep -q 'no link of a peer' seed.err one.err
+ends_within_two_seconds "$two" 0 TERM
+! reached 1 two.out || fail_test "who has no ticket has got a state"
+"$peer" join run.json --seed "$address" --key two --ticket two.ticket --samples-per-second 100 \
+    --check >two.out 2>two.err &
+two=$!
+await 20 "three members" grep -qs '"members":3' two.out
+ends_within_two_seconds "$two" 0 TERM
+ends_within_two_seconds "$one" 0 TERM
+ends_within_two_seconds "$seed" 0 TERM
+none_left "the swarm with tickets"
 echo "passed"

@@ -1,0 +1,65 @@
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "peer/tool/commands.hpp"
+#include "peer/tool/files.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr std::int64_t kDay = 86'400;
+
+struct Arguments {
+    std::filesystem::path run;
+    std::filesystem::path project_key;
+    std::filesystem::path key;
+    std::filesystem::path ticket;
+    wire::Seat seat;
+    std::int64_t seconds = kDay;
+};
+
+void issue(const Arguments& arguments) {
+    const wire::RunFile run = read_run(arguments.run);
+    if (!std::filesystem::exists(arguments.project_key)) {
+        throw InputError("there is no key file " + arguments.project_key.string());
+    }
+    const KeyPair project = key_in(arguments.project_key);
+    if (project.public_key() != run.project_key) {
+        throw InputError(arguments.project_key.string() +
+                         " is not the project's key that the run file names");
+    }
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const wire::Ticket ticket{.run = wire::run_id(run),
+                              .peer = key_in(arguments.key).public_key(),
+                              .seat = arguments.seat,
+                              .issued = now,
+                              .expires = now + std::chrono::seconds{arguments.seconds}};
+    write_ticket(arguments.ticket, wire::sign(ticket, project));
+}
+
+}  // namespace
+
+void add_ticket_command(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    CLI::App* command = app.add_subcommand(
+        "ticket", "Sign a ticket for a member, as a project's gateway does for volunteers");
+    command->add_option("RUNFILE", arguments->run, "The run")->required();
+    command->add_option("--project-key", arguments->project_key, "Key file of the run's project")
+        ->required();
+    command->add_option("--key", arguments->key, "Key file of the member, made if there is none")
+        ->required();
+    command->add_option("--ticket", arguments->ticket, "Where the ticket goes")->required();
+    const CLI::Range row{std::int64_t{0}, std::int64_t{1} << 62};
+    command->add_option("--user", arguments->seat.user, "Whose it is")->check(row);
+    command->add_option("--host", arguments->seat.host, "On which host")->check(row);
+    command->add_option("--result", arguments->seat.result, "For which result")->check(row);
+    command->add_option("--seconds", arguments->seconds, "How long it is good from now on")
+        ->check(CLI::Range(std::int64_t{1}, 3'650 * kDay))
+        ->capture_default_str();
+    command->callback([arguments] { issue(*arguments); });
+}
+
+}  // namespace dedloc::tool
