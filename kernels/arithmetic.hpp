@@ -38,13 +38,14 @@ DEDLOC_HOST_DEVICE inline double exact_square(float x) {
     return static_cast<double>(x) * static_cast<double>(x);
 }
 
-/// |x| as a double. Where x is normal, its bits are only moved, which costs no double arithmetic:
-/// many devices have next to none.
+/// |x| as a double. Where x is normal or 0, its bits are only moved, which costs no double
+/// arithmetic: many devices have next to none.
 DEDLOC_HOST_DEVICE inline double widened_magnitude(float x) {
     const std::uint32_t bits = magnitude_bits(x);
     if (bits - 0x00800000u < 0x7f000000u) {
         return std::bit_cast<double>((std::uint64_t{bits} << 29) + (std::uint64_t{896} << 52));
     }
+    if (bits == 0) return 0;
     return static_cast<double>(std::bit_cast<float>(bits));
 }
 

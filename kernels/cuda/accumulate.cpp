@@ -14,6 +14,7 @@ void accumulate_any(DeviceSpan<float> sum, DeviceSpan<const Element> gradient, f
     require_accumulate<Element>(sum.addresses(), gradient.addresses(), scale);
     require_scalar(sum_of_squares);
     require_flag(is_finite);
+    require_apart(workspace, sum, gradient, sum_of_squares, is_finite);
     double* const sums = doubles_of(workspace, accumulate_workspace_bytes(sum.size()));
     for_alignment(
         [&](auto is_aligned) {

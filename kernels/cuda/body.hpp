@@ -142,8 +142,9 @@ int launch(const Body& body, CUstream_st* stream);
 
 struct Nothing {};
 
-/// A body over elements that do not depend on each other. `Row` as in walk, with `is_finite` a flag
-/// if kFlags.
+/// A body over elements that do not depend on each other. `Row` as in walk; with `is_finite`, a
+/// flag, if kFlags; from the last block to the first if kBackwards: where another pass has just
+/// come by, the end of the data is what the second-level cache still has.
 template <class Row>
 struct EachElement {
     static constexpr unsigned kPhases = 1;
@@ -154,11 +155,13 @@ struct EachElement {
     Row row;
     std::size_t count;
 
-    std::size_t blocks() const { return (count + kBlockElements - 1) / kBlockElements; }
+    DEDLOC_HOST_DEVICE std::size_t blocks() const {
+        return (count + kBlockElements - 1) / kBlockElements;
+    }
 
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local&) const {
-        const std::size_t first = block * kBlockElements;
+        const std::size_t first = kBlockElements * (Row::kBackwards ? blocks() - 1 - block : block);
         const std::size_t end = first + kBlockElements < count ? first + kBlockElements : count;
         const std::uint32_t bad = walk(row, first, end, thread, shared);
         if constexpr (Row::kFlags) {

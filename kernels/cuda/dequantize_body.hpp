@@ -11,6 +11,7 @@ struct WidenRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 8;
     static constexpr bool kFlags = true;
+    static constexpr bool kBackwards = false;
     using Loaded = Pack<Short>;
 
     const Short* values;
@@ -44,6 +45,7 @@ struct WidenInt8Row {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 8;
     static constexpr bool kFlags = true;
+    static constexpr bool kBackwards = false;
     struct Loaded {
         Pack<std::int8_t> codes;
         std::uint8_t exponent;

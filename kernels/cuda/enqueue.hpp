@@ -44,6 +44,13 @@ inline double* doubles_of(DeviceSpan<std::byte> workspace, std::size_t bytes) {
     return std::bit_cast<double*>(address);
 }
 
+/// Nothing that a kernel reads or writes lies in its workspace.
+template <class... T>
+void require_apart(DeviceSpan<std::byte> workspace, DeviceSpan<T>... spans) {
+    DEDLOC_KERNEL_REQUIRE((!overlap(workspace.addresses(), spans.addresses()) && ...),
+                          "the workspace overlaps what is computed");
+}
+
 inline void require_flag(DeviceFlag flag) {
     DEDLOC_KERNEL_REQUIRE(flag.size() == 1, "a flag is one word", static_cast<double>(flag.size()));
 }

@@ -10,6 +10,7 @@ struct FiniteRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 8;
     static constexpr bool kFlags = true;
+    static constexpr bool kBackwards = false;
     using Loaded = Pack<float>;
 
     const float* values;

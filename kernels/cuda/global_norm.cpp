@@ -8,9 +8,11 @@ namespace dedloc::kernels::cuda {
 namespace {
 
 template <class Finish>
-void sum_squares(DeviceSpan<const float> values, const Finish& finish,
+void sum_squares(DeviceSpan<const float> values, DeviceSpan<double> result, const Finish& finish,
                  DeviceSpan<std::byte> workspace, StreamView stream) {
     require_length(values.size());
+    require_scalar(result);
+    require_apart(workspace, values, result);
     double* const sums = doubles_of(workspace, norm_workspace_bytes(values.size()));
     for_alignment(
         [&](auto is_aligned) {
@@ -31,14 +33,12 @@ std::size_t norm_workspace_bytes(std::size_t count) {
 
 void sum_of_squares(DeviceSpan<const float> values, DeviceSpan<double> sum,
                     DeviceSpan<std::byte> workspace, StreamView stream) {
-    require_scalar(sum);
-    sum_squares(values, StoreTotal{sum.data()}, workspace, stream);
+    sum_squares(values, sum, StoreTotal{sum.data()}, workspace, stream);
 }
 
 void global_norm(DeviceSpan<const float> values, DeviceSpan<double> norm,
                  DeviceSpan<std::byte> workspace, StreamView stream) {
-    require_scalar(norm);
-    sum_squares(values, StoreRoot{norm.data()}, workspace, stream);
+    sum_squares(values, norm, StoreRoot{norm.data()}, workspace, stream);
 }
 
 void clip_factor(DeviceSpan<const double> norm, float limit, DeviceSpan<float> factor,

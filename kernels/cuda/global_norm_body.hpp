@@ -47,6 +47,7 @@ struct ScaleRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 4;
     static constexpr bool kFlags = false;
+    static constexpr bool kBackwards = true;
     using Loaded = Pack<float>;
 
     float* values;

@@ -42,6 +42,7 @@ void lamb(const DeviceLambTensor& tensor, const LambScalars& scalars,
           DeviceSpan<std::byte> workspace, StreamView stream) {
     const auto& [p, m, v, gradient] = tensor;
     require_lamb(p.addresses(), m.addresses(), v.addresses(), gradient.addresses(), scalars);
+    require_apart(workspace, p, m, v, gradient, clip_factor, ratio);
     const float* const clip = scalar_or_null(clip_factor);
     double* const wanted = scalar_or_null(ratio);
     double* const sums = doubles_of(workspace, lamb_workspace_bytes(p.size()));

@@ -89,6 +89,7 @@ struct StepRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 2;
     static constexpr bool kFlags = false;
+    static constexpr bool kBackwards = true;
     struct Loaded {
         Pack<float> p, m, v;
     };

@@ -20,6 +20,7 @@ struct ShortenRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 4;
     static constexpr bool kFlags = true;
+    static constexpr bool kBackwards = false;
     using Loaded = Pack<float>;
 
     const float* values;

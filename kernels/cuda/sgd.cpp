@@ -45,6 +45,7 @@ void sgd(const DeviceSgdTensor& tensor, const SgdScalars& scalars,
          DeviceSpan<std::byte> workspace, StreamView stream) {
     const auto& [p, b, gradient] = tensor;
     require_sgd(p.addresses(), b.addresses(), gradient.addresses(), scalars);
+    require_apart(workspace, p, b, gradient, clip_factor, rate);
     const float* const clip = scalar_or_null(clip_factor);
     float* const wanted = scalar_or_null(rate);
     double* const sums = doubles_of(workspace, sgd_workspace_bytes(p.size()));

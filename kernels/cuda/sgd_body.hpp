@@ -79,6 +79,7 @@ struct MomentumRow {
     static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 2;
     static constexpr bool kFlags = false;
+    static constexpr bool kBackwards = true;
     struct Loaded {
         Pack<float> p, b, gradient;
     };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <regex>
 #include <set>
 
 using namespace dedloc::tests;
@@ -47,6 +48,24 @@ TEST_CASE("every device kernel rounds every operation once, on every architectur
     }
     CHECK(architectures_of(code.ptx) == machine);
     for (const PtxCode& kernel : code.ptx) CHECK(kernel.instructions.size() >= 10);
+}
+
+TEST_CASE("kernels for aligned memory move 16 bytes at once, arrays stay in registers", "[cuda]") {
+    const DeviceCode code = read_device_code(DEDLOC_DEVICE_LIBRARY);
+    std::size_t aligned = 0;
+    for (const PtxCode& kernel : code.ptx) {
+        INFO(kernel.kernel << " for compute_" << kernel.architecture);
+        const auto count = [&](const std::string& part) {
+            return count_with(kernel.instructions, part, "");
+        };
+        CHECK(count(".local.") == 0);
+        // The last argument of their template says so.
+        static const std::regex last{"Lb1EE+vT_$"};
+        if (!std::regex_search(kernel.kernel, last)) continue;
+        ++aligned;
+        CHECK(count("ld.global.v4") + count("st.global.v4") > 0);
+    }
+    CHECK(aligned == 22 * kArchitectures.size());
 }
 
 TEST_CASE("contraction, flushing and approximation would be found", "[cuda]") {

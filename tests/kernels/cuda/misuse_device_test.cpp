@@ -53,6 +53,7 @@ TEST_CASE("accumulate on a device refuses misuse", "[cuda]") {
     CHECK(refuses("must be finite", with(good, INFINITY, kWorkspace, kFlag)));
     CHECK(refuses("overlaps its sum", with(at<float>(kA + 4, 8), 1, kWorkspace, kFlag)));
     CHECK(refuses("workspace is too small", with(good, 1, kWorkspace.first(7), kFlag)));
+    CHECK(refuses("workspace overlaps", with(good, 1, at<std::byte>(kB, 4096), kFlag)));
     CHECK(refuses("multiple of 8", with(good, 1, kWorkspace.subspan(4, 8), kFlag)));
     CHECK(refuses("a flag is one word", with(good, 1, kWorkspace, {})));
     CHECK(refuses("more elements than a reduction", [&] {
@@ -125,6 +126,7 @@ TEST_CASE("optimizers and clipping on a device refuse misuse", "[cuda]") {
     CHECK(refuses("overlap", lamb(b, good, {}, kWorkspace)));
     CHECK(refuses("epsilon must be positive", lamb(a, bad, {}, kWorkspace)));
     CHECK(refuses("place for one number", lamb(a, good, at<float>(kD, 2), kWorkspace)));
+    CHECK(refuses("workspace overlaps", lamb(a, good, {}, at<std::byte>(kC, 4096))));
     CHECK(refuses("workspace is too small", lamb(a, good, {}, kWorkspace.first(23))));
     CHECK(refuses("must not be negative", [&] {
         kernels::cuda::sgd({a, b, c}, {.trust = -1}, {}, {}, kWorkspace, device.stream());

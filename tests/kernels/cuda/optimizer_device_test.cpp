@@ -1,5 +1,6 @@
-// A hundred updates on a device leave the host's bits. That the host's are right, kernels_test and
-// the golden tests say.
+// A hundred updates on a device leave the host's bits, and where ../golden_test.cpp has a digest of
+// the same chain of updates, that digest.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -7,9 +8,11 @@
 #include "kernels/cuda/global_norm.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/sgd.hpp"
+#include "kernels/digest.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/sgd.hpp"
+#include "peer/base/bytes.hpp"
 #include "tests/kernels/cuda/device.hpp"
 #include "tests/kernels/cuda/same.hpp"
 #include "tests/kernels/inputs.hpp"
@@ -25,6 +28,15 @@ namespace {
 using Floats = std::vector<float>;
 constexpr std::size_t kSteps = 100;
 
+enum class Optimizer { kLamb, kNvidiaLamb, kSgd, kLarc };
+
+struct Case {
+    std::size_t count;
+    bool has_zero_parameters;
+    Optimizer optimizer;
+    const char* golden = "";  ///< of golden_test.cpp, if it has the case
+};
+
 struct Tensor {
     Floats p, m, v;
 };
@@ -35,7 +47,7 @@ Tensor start_of(std::size_t count, bool is_zero) {
                   .m = adversarial(random.split(1), count, 1e-36),
                   .v = adversarial(random.split(2), count, 1e-36)};
     if (is_zero) tensor.p.assign(count, 0.0f);
-    for (float& v : tensor.v) v = std::fabs(v);
+    for (float& v : tensor.v) v = v < 0 ? 0.0f - v : v;
     return tensor;
 }
 
@@ -57,8 +69,8 @@ float correction(double beta, std::size_t step) {
     return static_cast<float>(1 - power);
 }
 
-LambScalars lamb_scalars(LambVariant variant, std::size_t step) {
-    const bool is_nvidia = variant == LambVariant::kMomentsDebiased;
+LambScalars lamb_scalars(Optimizer optimizer, std::size_t step) {
+    const bool is_nvidia = optimizer == Optimizer::kNvidiaLamb;
     const bool decays = step % 3 != 0;
     return {.element = {.beta1 = 0x1.ccccccp-1f,
                         .one_minus_beta1 = 0x1.99999ap-4f,
@@ -70,7 +82,7 @@ LambScalars lamb_scalars(LambVariant variant, std::size_t step) {
                         .second_correction = is_nvidia ? correction(0.999, step) : 1.0f},
             .step_size = 0x1.cd5f9ap-10 * static_cast<double>(step + 1) / 128,
             .norm_limit = is_nvidia ? std::numeric_limits<double>::max() : 10'000,
-            .variant = variant,
+            .variant = is_nvidia ? LambVariant::kMomentsDebiased : LambVariant::kStepDebiased,
             .adapts = !is_nvidia || decays};
 }
 
@@ -109,93 +121,128 @@ std::vector<Array<float>> sent(const std::vector<Floats>& rows, Device& device,
     return arrays;
 }
 
-void check_lamb(std::size_t count, LambVariant variant, std::size_t offset, bool is_zero) {
-    Device device;
-    Tensor host = start_of(count, is_zero);
-    const auto gradients = gradients_of(count);
-    const auto there = sent(gradients, device, offset);
-    const Array<float> p{host.p, device, offset};
-    const Array<float> m{host.m, device, offset};
-    const Array<float> v{host.v, device, offset};
-    const Scalar<double> ratio{device, -1};
-    const Workspace workspace{kernels::cuda::lamb_workspace_bytes(count), device};
-    const Clip clip{count, device};
-    std::size_t wrong_ratios = 0;
-    for (std::size_t step = 0; step < kSteps; ++step) {
-        const Array<float>& gradient = there[step % 8];
-        LambScalars scalars = lamb_scalars(variant, step);
-        const auto factor =
-            clips(step) ? clip.enqueue(gradient, device.stream()) : DeviceSpan<const float>{};
-        kernels::cuda::lamb({p, m, v, gradient}, scalars, factor, ratio, workspace,
-                            device.stream());
-        scalars.element.clip_factor = host_clip(gradients[step % 8], step);
-        const double expected = kernels::lamb(host.p, host.m, host.v, gradients[step % 8], scalars);
-        wrong_ratios += same_double(ratio.value(), expected) ? 0u : 1u;
-    }
-    CHECK(wrong_ratios == 0);
-    CHECK(different(p.values(), host.p) == 0);
-    CHECK(different(m.values(), host.m) == 0);
-    CHECK(different(v.values(), host.v) == 0);
-}
-
-SgdScalars sgd_scalars(double trust) {
+SgdScalars sgd_scalars(Optimizer optimizer) {
     return {.element = {.learning_rate = 0x1.333334p-2f,
                         .momentum = 0x1.ccccccp-1f,
                         .weight_decay = 0x1.0c6f7ap-20f},
-            .trust = trust,
+            .trust = optimizer == Optimizer::kLarc ? 0x1.0624dd2f1a9fcp-10 : 0,
             .epsilon = 0x1.5798ee2308c3ap-27};
 }
 
-void check_sgd(std::size_t count, double trust, std::size_t offset, bool is_zero) {
-    Device device;
-    Tensor host = start_of(count, is_zero);
-    const auto gradients = gradients_of(count);
-    const auto there = sent(gradients, device, offset);
-    const Array<float> p{host.p, device, offset};
-    const Array<float> b{host.m, device, offset};
-    const Scalar<float> rate{device, -1};
-    const Workspace workspace{kernels::cuda::sgd_workspace_bytes(count), device};
-    const Clip clip{count, device};
-    std::size_t wrong_rates = 0;
-    for (std::size_t step = 0; step < kSteps; ++step) {
-        const Array<float>& gradient = there[step % 8];
-        SgdScalars scalars = sgd_scalars(trust);
-        const auto factor =
-            clips(step) ? clip.enqueue(gradient, device.stream()) : DeviceSpan<const float>{};
-        kernels::cuda::sgd({p, b, gradient}, scalars, factor, rate, workspace, device.stream());
-        scalars.element.clip_factor = host_clip(gradients[step % 8], step);
-        const float expected = kernels::sgd(host.p, host.m, gradients[step % 8], scalars);
-        wrong_rates += same_bits(rate.value(), expected) ? 0u : 1u;
+const Case kCases[]{
+    {0, false, Optimizer::kLamb},
+    {1, false, Optimizer::kLamb,
+     "188ea397039df203e5eae0d50c712251f09c7b644e5e3ea86167d0d0814d6a79"},
+    {3, false, Optimizer::kLamb,
+     "0e40da2242b39c4720170b218e682bf41fff53ee9f564e5dbcf28bcf019596fd"},
+    {1000, true, Optimizer::kLamb,
+     "e1cd3e490defba9b1a6715fc89a0adfc74cf507ec840cc08b07318fcb0d1ae1a"},
+    {1025, false, Optimizer::kLamb},
+    {65'535, false, Optimizer::kLamb,
+     "c4edb7b8e221b22d8a2e068c73964e8a7af761e400af4a3d5be9b5b5064ba145"},
+    {65'536, false, Optimizer::kLamb},
+    {65'537, false, Optimizer::kLamb,
+     "7cdcf546a449044327cd8a063e92c509471b780f342fe861d0f44f7a9e3bbc7c"},
+    {0, false, Optimizer::kNvidiaLamb},
+    {1, false, Optimizer::kNvidiaLamb,
+     "83d1a5bce63aea38627f2335c3e940d9576c5307d247f5ca346a9d175a615299"},
+    {3, false, Optimizer::kNvidiaLamb,
+     "85e66999e5fea0e26bbf8141df5cc4430cc254f8678a0d71a285ff065adce271"},
+    {1000, true, Optimizer::kNvidiaLamb,
+     "479f59f07e05a67c03bfecf3d8f9f1545aa1649ded41d5dad1d5239325b46ff5"},
+    {1025, false, Optimizer::kNvidiaLamb},
+    {65'535, false, Optimizer::kNvidiaLamb,
+     "546a32d2c24a02483e7547c25bd8aae25c4c3a10a4eccf49c26d8625e96cc8ac"},
+    {65'536, false, Optimizer::kNvidiaLamb},
+    {65'537, false, Optimizer::kNvidiaLamb,
+     "33b8f10eb96c3f11e7c04509984c7d12b08d6aaa135ea0b25bc062efcf3fcdce"},
+    {0, false, Optimizer::kSgd},
+    {1, false, Optimizer::kSgd},
+    {3, false, Optimizer::kSgd, "8585007a63a71ee3add1d8ce0d89626491acbe6de9e5dfa2c5a2cf7f6673db98"},
+    {1000, true, Optimizer::kSgd},
+    {1025, false, Optimizer::kSgd},
+    {65'535, false, Optimizer::kSgd},
+    {65'536, false, Optimizer::kSgd},
+    {65'537, false, Optimizer::kSgd,
+     "bdda085ce3f67bc20dfbcffcdca19ab152ae9cbdf4a452d6a5ab539dd4450e6b"},
+    {0, false, Optimizer::kLarc},
+    {1, false, Optimizer::kLarc,
+     "817a4a610d438eb472934ef26f195ebd5470480d34f31bc1d1e3335c815232b7"},
+    {3, false, Optimizer::kLarc,
+     "729949c0aacbaff0e529c093b8151133f4322427eee9cf4eab419e43d80de10a"},
+    {1000, true, Optimizer::kLarc,
+     "d6a5fbefbdc364cd185745d7b9a19b5bb934ccef564c7b7d5c70c034e9a04506"},
+    {1025, false, Optimizer::kLarc},
+    {65'535, false, Optimizer::kLarc,
+     "6fea9fd0e5dc76f4ce19689befed7b4112cd11963290374d8247755003f4addd"},
+    {65'536, false, Optimizer::kLarc},
+    {65'537, false, Optimizer::kLarc,
+     "f1a78d689e4a2e6f3e35db3c528ad32121e4fbe82e66abc7dfba77b792084052"},
+};
+
+/// What one update leaves beside the tensor's bits: whether the host's ratio or rate is the same.
+bool update_both(const Case& test, std::size_t step, Tensor& host, const Floats& gradient,
+                 const std::vector<Array<float>>& there, const Array<float>& gradient_there,
+                 const Workspace& workspace, const Clip& clip, Device& device) {
+    const Array<float>& p = there[0];
+    const Array<float>& m = there[1];
+    const Array<float>& v = there[2];
+    const auto factor =
+        clips(step) ? clip.enqueue(gradient_there, device.stream()) : DeviceSpan<const float>{};
+    if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
+        const Scalar<float> rate{device, -1};
+        SgdScalars scalars = sgd_scalars(test.optimizer);
+        kernels::cuda::sgd({p, m, gradient_there}, scalars, factor, rate, workspace,
+                           device.stream());
+        scalars.element.clip_factor = host_clip(gradient, step);
+        return same_bits(rate.value(), kernels::sgd(host.p, host.m, gradient, scalars));
     }
-    CHECK(wrong_rates == 0);
-    CHECK(different(p.values(), host.p) == 0);
-    CHECK(different(b.values(), host.m) == 0);
+    const Scalar<double> ratio{device, -1};
+    LambScalars scalars = lamb_scalars(test.optimizer, step);
+    kernels::cuda::lamb({p, m, v, gradient_there}, scalars, factor, ratio, workspace,
+                        device.stream());
+    scalars.element.clip_factor = host_clip(gradient, step);
+    return same_double(ratio.value(), kernels::lamb(host.p, host.m, host.v, gradient, scalars));
 }
 
-/// The long ones are slow where the host is the device.
-const std::vector<std::size_t> kCounts{0, 1, 3, 1025, 65'535, 65'536, 65'537};
+void check(const Case& test, std::size_t offset) {
+    INFO(test.count << " elements, optimizer " << static_cast<int>(test.optimizer) << ", offset "
+                    << offset);
+    Device device;
+    Tensor host = start_of(test.count, test.has_zero_parameters);
+    const auto gradients = gradients_of(test.count);
+    const auto gradients_there = sent(gradients, device, offset);
+    const auto there = sent({host.p, host.m, host.v}, device, offset);
+    const Workspace workspace{std::max(kernels::cuda::lamb_workspace_bytes(test.count),
+                                       kernels::cuda::sgd_workspace_bytes(test.count)),
+                              device};
+    const Clip clip{test.count, device};
+    std::size_t wrong = 0;
+    for (std::size_t step = 0; step < kSteps; ++step) {
+        const bool is_same = update_both(test, step, host, gradients[step % 8], there,
+                                         gradients_there[step % 8], workspace, clip, device);
+        wrong += is_same ? 0u : 1u;
+    }
+    CHECK(wrong == 0);
+    CHECK(different(there[0].values(), host.p) == 0);
+    CHECK(different(there[1].values(), host.m) == 0);
+    CHECK(different(there[2].values(), host.v) == 0);
+    if (*test.golden == '\0') return;
+    Floats all;
+    for (const Array<float>& array : there) {
+        const Floats values = array.values();
+        all.insert(all.end(), values.begin(), values.end());
+    }
+    CHECK(to_hex(kernels::tree_digest(std::as_bytes(std::span{all}))) == test.golden);
+}
 
 }  // namespace
 
-TEST_CASE("a hundred LAMB updates on a device leave the host's bits", "[cuda]") {
-    for (const std::size_t count : kCounts) {
-        for (const auto variant : {LambVariant::kStepDebiased, LambVariant::kMomentsDebiased}) {
-            INFO(count << " elements, variant " << static_cast<int>(variant));
-            check_lamb(count, variant, 0, false);
-            if (count < 60'000) check_lamb(count, variant, 1, false);
-            if (count < 60'000) check_lamb(count, variant, 0, true);
-        }
-    }
-}
-
-TEST_CASE("a hundred updates of SGD and LARC on a device leave the host's bits", "[cuda]") {
-    for (const std::size_t count : kCounts) {
-        for (const double trust : {0.0, 0x1.0624dd2f1a9fcp-10}) {
-            INFO(count << " elements, trust " << trust);
-            check_sgd(count, trust, 0, false);
-            if (count < 60'000) check_sgd(count, trust, 3, false);
-            if (count < 60'000) check_sgd(count, trust, 0, true);
-        }
+TEST_CASE("a hundred updates on a device leave the host's bits and the golden ones", "[cuda]") {
+    for (const Case& test : kCases) {
+        check(test, 0);
+        // The long ones are slow where the host is the device.
+        if (test.count < 60'000) check(test, 1);
     }
 }
 
@@ -207,13 +254,13 @@ TEST_CASE("an optimizer on a device need not tell its ratio", "[cuda]") {
     const Array<float> m{host.m, device};
     const Array<float> v{host.v, device};
     const Array<float> g{gradient, device};
-    const LambScalars scalars = lamb_scalars(LambVariant::kStepDebiased, 1);
+    const LambScalars scalars = lamb_scalars(Optimizer::kLamb, 1);
     const Workspace workspace{kernels::cuda::lamb_workspace_bytes(5000), device};
     kernels::cuda::lamb({p, m, v, g}, scalars, {}, {}, workspace, device.stream());
     kernels::lamb(host.p, host.m, host.v, gradient, scalars);
     CHECK(different(p.values(), host.p) == 0);
     const Workspace of_sgd{kernels::cuda::sgd_workspace_bytes(5000), device};
-    kernels::cuda::sgd({p, m, g}, sgd_scalars(0.001), {}, {}, of_sgd, device.stream());
-    kernels::sgd(host.p, host.m, gradient, sgd_scalars(0.001));
+    kernels::cuda::sgd({p, m, g}, sgd_scalars(Optimizer::kLarc), {}, {}, of_sgd, device.stream());
+    kernels::sgd(host.p, host.m, gradient, sgd_scalars(Optimizer::kLarc));
     CHECK(different(p.values(), host.p) == 0);
 }
