@@ -51,6 +51,7 @@ std::vector<float> there_and_back(const std::vector<float>& values, StreamView s
     return back;
 }
 
+/// More than any machine has, and more than an address space.
 constexpr std::size_t kTooMuch = std::size_t{1} << 50;
 
 }  // namespace
