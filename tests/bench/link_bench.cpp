@@ -1,6 +1,6 @@
 // What one link carries, plain and sealed, beside two blocking sockets: MB/s, and processor seconds
 // for each GB at both ends, which are processes of their own on this machine. Then the ciphers
-// alone, on one thread.
+// and handshakes alone, on one thread.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -280,6 +280,24 @@ void print_ciphers() {
         secretstream, aead);
 }
 
+void print_handshakes() {
+    constexpr int kHandshakes = 500;
+    const SessionOptions dialler = *options_of(Kind::kSealedLink, 1).session;
+    const SessionOptions listener = *options_of(Kind::kSealedLink, 2).session;
+    const wire::UtcSeconds now = dialler.ticket->ticket.issued;
+    const double begin = processor_seconds();
+    for (int i = 0; i < kHandshakes; ++i) {
+        Handshake there(dialler, Side::kDialler);
+        Handshake here(listener, Side::kListener);
+        const Buffer proof = there.take(here.take(there.begin(), now, {}), now, {});
+        const Buffer verdict = there.take(here.take(proof, now, {}), now, {});
+        here.take(verdict, now, {});
+        if (!here.is_proven()) throw Error("two honest ends do not link");
+    }
+    fmt::print("a handshake, processor ms for both ends: {:.2f}\n",
+               1e3 * (processor_seconds() - begin) / kHandshakes);
+}
+
 void print_links() {
     fmt::print("{:>6} frames of 256 KiB    {:>8} {:>14} {:>16}\n", kFrames, "MB/s", "sender s/GB",
                "receiver s/GB");
@@ -302,6 +320,7 @@ int main() {
     try {
         dedloc::net::print_links();  // forks, so before anything starts a thread
         dedloc::net::print_ciphers();
+        dedloc::net::print_handshakes();
     } catch (const std::exception& error) {
         fmt::print(stderr, "link_bench: {}\n", error.what());
         return 1;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "peer/base/check.hpp"
 #include "peer/base/random.hpp"
 
 namespace dedloc::fuzz {
@@ -27,6 +28,8 @@ class FixedRandomness {
                     }
                 },
             .close = nullptr};
+        static const bool is_ready = sodium_init() >= 0;  // draws a number itself, once
+        DEDLOC_CHECK(is_ready, "libsodium is there");
         numbers() = Random{seed};
         randombytes_set_implementation(&implementation);
     }
