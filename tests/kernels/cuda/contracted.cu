@@ -23,3 +23,11 @@ extern "C" __global__ void rooted(float* x) {
     const unsigned i = threadIdx.x;
     x[i] = sqrtf(x[i]);
 }
+
+/// An array that no registers can hold: its index is known only on the device.
+extern "C" __global__ void in_local_memory(float* x) {
+    float local[64];
+    for (unsigned i = 0; i < 64; ++i) local[i] = x[i];
+    for (unsigned i = 0; i < 64; ++i) local[static_cast<unsigned>(x[i]) % 64] += x[64 + i];
+    for (unsigned i = 0; i < 64; ++i) x[i] = local[63 - i];
+}

@@ -38,7 +38,8 @@ constexpr std::uint16_t kCudaMachine = 190;
 
 /// Since Volta an instruction has 16 bytes, of which the lowest 9 bits say what it does. That these
 /// are the right ones for an architecture, the test finds out from kernels whose code it knows.
-constexpr std::array<std::uint64_t, kOperations> kCodes{0x023, 0x020, 0x021, 0x02b, 0x108};
+constexpr std::array<std::uint64_t, kOperations> kCodes{0x023, 0x020, 0x021, 0x02b,
+                                                        0x108, 0x183, 0x187};
 
 void read_machine_code(std::string_view bytes, std::vector<MachineCode>& found) {
     constexpr std::string_view kText = ".text.";

@@ -9,9 +9,17 @@
 
 namespace dedloc::tests {
 
-/// The instructions that tell how floats are computed.
-enum class Operation { kFloatFma, kFloatMultiply, kFloatAdd, kDoubleFma, kMultiFunction };
-inline constexpr std::size_t kOperations = 5;
+/// The instructions that tell how floats are computed, and whether registers sufficed.
+enum class Operation {
+    kFloatFma,
+    kFloatMultiply,
+    kFloatAdd,
+    kDoubleFma,
+    kMultiFunction,
+    kLocalLoad,
+    kLocalStore
+};
+inline constexpr std::size_t kOperations = 7;
 
 /// One kernel's machine code for one architecture.
 struct MachineCode {
