@@ -104,6 +104,7 @@ class Peer::Core {
     void weigh(StepIndex step, const Digest& record);
     bool is_quorum(const std::set<PeerKey>& peers) const;  ///< of the view, the rest left out
     void tell_decision(const PeerKey& peer, StepIndex step);
+    bool was_addressed(const PeerKey& peer) const;
     void decide(const Decision& decision);
     void apply_fetched();
     void begin_generation(const SignedGeneration& generation);
@@ -135,7 +136,8 @@ class Peer::Core {
 
     std::optional<Decision> last_decision_;
     TimePoint decided_at_ = TimePoint::min();
-    SharedBytes received_;  ///< the frame at hand, if its sender has sent it to us itself
+    std::set<PeerKey> addressed_;  ///< whom we have sent its Commit; empty: another one has
+    SharedBytes received_;         ///< the frame at hand, if its sender has sent it to us itself
     std::map<PeerKey, StepIndex> told_;  ///< up to which step who has been told decisions
     bool has_bulk_ = false;              ///< something may be sent that could not before
     TimePoint now_ = TimePoint::min();

@@ -48,8 +48,9 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
     if (m.step < head().step) {
         // The coordinator's business; without one, anybody's who knows.
         const bool is_mine = election_.is_leading() || !election_.has_live_leader();
-        // The Commit may still be under way to it.
-        const bool is_overdue = now_ >= decided_at_ + config_.rules.heartbeat / 2;
+        // The Commit may still be under way to it, unless it was sent to others only.
+        const bool is_overdue = now_ >= decided_at_ + config_.rules.heartbeat / 2 ||
+                                (election_.is_leading() && !was_addressed(m.sender));
         if (is_mine && is_overdue && !links_.is_crowded()) tell_decision(m.sender, m.step);
         return;
     }
@@ -66,6 +67,14 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
     const bool is_apart =
         is_same_head && !is_applying && (!is_current() || body.state != member_.digest());
     if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
+}
+
+/// Whether our last Commit was for this peer too. It was if we do not know.
+bool Peer::Core::was_addressed(const PeerKey& peer) const {
+    if (addressed_.empty() || addressed_.contains(peer) || !last_decision_) return true;
+    const std::vector<CommitLine>& members = last_decision_->record.members;
+    return std::any_of(members.begin(), members.end(),
+                       [&](const CommitLine& line) { return line.peer == peer; });
 }
 
 /// Which state of this step is the swarm's, from what is reported: the one that a quorum holds, for
@@ -275,6 +284,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     const wire::Commit commit{
         .digest = digest_of(decision->record), .certificate = decision->certificate, .record = {}};
     decide(*decision);
+    addressed_ = members;
     settle_votes();
     SharedBytes frame;
     for (const PeerKey& peer : members) {
@@ -307,9 +317,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
 }
 
 void Peer::Core::decide(const Decision& decision) {
-    const SharedFloats average =
-        member_.holds_average(decision.record) ? member_.average() : nullptr;
+    const SharedFloats average = member_.average_of(decision.record);
     last_decision_ = decision;
+    addressed_.clear();
     decided_at_ = now_;
     member_.decided(decision.record, decision.certificate, out_);
     donor_.keep(decision.record, decision.certificate, average);
