@@ -63,7 +63,7 @@ void Member::forget_round() {
     frozen_ = {};
     reduction_.reset();
     has_plan_ = has_told_reduced_ = false;
-    average_.reset();
+    average_ = former_ = {};
     proposal_.reset();
     last_chunk_.clear();
     sealed_.clear();
@@ -194,15 +194,18 @@ void Member::check_progress(Outbox& out) {
     if (!reduction_->is_complete()) return;
     phase_ = Phase::kReady;
     stall_at_ = kNever;
-    if (config_.receives && (average_ == nullptr || average_mix_ != reduction_->mix())) {
-        average_ = reduction_->average();
-        average_mix_ = reduction_->mix();
-        average_digest_.bytes = kernels::tree_digest(std::as_bytes(std::span{*average_}));
+    if (config_.receives && (!average_.values || average_.mix != reduction_->mix())) {
+        if (average_.values && average_.term != plan_.term) former_ = std::move(average_);
+        average_ = {.values = reduction_->average(),
+                    .digest = {},
+                    .mix = reduction_->mix(),
+                    .term = plan_.term};
+        average_.digest.bytes = kernels::tree_digest(std::as_bytes(std::span{*average_.values}));
     }
     out.send(term_.coordinator, step_,
              wire::Ready{.term = plan_.term,
                          .attempt = plan_.attempt,
-                         .average = config_.receives ? average_digest_ : Digest{}});
+                         .average = config_.receives ? average_.digest : Digest{}});
 }
 
 std::uint64_t Member::window_bytes() const {
@@ -268,21 +271,26 @@ const CommitRecord* Member::proposal(const Digest& digest) const {
     return proposal_ && digest_of(*proposal_) == digest ? &*proposal_ : nullptr;
 }
 
-bool Member::holds_average(const CommitRecord& record) const {
-    return has_state() && step_ == record.step && digest_ == record.previous_state &&
-           average_ != nullptr && average_digest_ == record.average;
+SharedFloats Member::average_of(const CommitRecord& record) const {
+    const bool fits = has_state() && step_ == record.step && digest_ == record.previous_state;
+    for (const Average* average : {&average_, &former_}) {
+        if (fits && average->values && average->digest == record.average) return average->values;
+    }
+    return nullptr;
 }
 
 void Member::decided(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
-    const bool is_whole = holds_average(record);
+    SharedFloats average = average_of(record);
+    const bool is_whole = average != nullptr;
     const bool was_there = is_in_round() && stays_in(record, self_);
     out.act(action::Committed{.record = record, .certificate = certificate});
     voter_.advance(record, was_there && (is_whole || !config_.receives));
     if (!config_.receives) return follow_head(out);
     if (is_whole) {
-        out.act(action::Apply{.step = step_, .average = average_, .scalars = record.scalars});
         forget_round();
         phase_ = Phase::kApplying;
+        out.act(
+            action::Apply{.step = step_, .average = std::move(average), .scalars = record.scalars});
     } else if (phase_ != Phase::kApplying) {
         outdated(out);
     }

@@ -140,10 +140,8 @@ class Member {
     }
     /// The last one of this round, also one without us; null before.
     const wire::Plan* last_plan() const { return has_plan_ ? &plan_ : nullptr; }
-    /// The average of this record is here, and the state to apply it to.
-    bool holds_average(const CommitRecord& record) const;
-    /// The average of this round; null before it is whole.
-    const SharedFloats& average() const { return average_; }
+    /// That average, for as long as the round is not decided; null if it is not here.
+    SharedFloats average_of(const CommitRecord& record) const;
     void check_invariants() const;
 
   private:
@@ -176,9 +174,16 @@ class Member {
     wire::Plan plan_;  ///< the last one seen of this round, also one without us
     bool has_plan_ = false;
     bool has_told_reduced_ = false;
-    SharedFloats average_;
-    Digest average_digest_;
-    std::uint64_t average_mix_ = 0;
+    struct Average {
+        SharedFloats values;  ///< null: none
+        Digest digest;
+        std::uint64_t mix = 0;
+        Term term;  ///< of the first plan that it was whole in
+    };
+    Average average_;  ///< the last one that we were ready with
+    /// The one before, of an earlier term: its coordinator may have voted for it and told nobody
+    /// yet. Back again, it proposes it, and somebody has to have it then.
+    Average former_;
     TimePoint planned_at_{};
     std::optional<CommitRecord> proposal_;
     std::map<PeerKey, TimePoint> last_chunk_;
