@@ -1,5 +1,6 @@
 #include "peer/tool/round_watch.hpp"
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -41,6 +42,15 @@ double seconds_now() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+double cpu_seconds_now() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds_of = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
 void RoundWatch::sent(const SharedBytes& frame) {
     look_at(Direction::kOut, LinkId{0}, frame);
 }
@@ -80,7 +90,9 @@ void RoundWatch::take(const wire::Message& message, Direction direction) {
     } else if (direction == Direction::kOut) {
         // A proposal goes to each voter, and a second time to those who are silent.
         RoundTimes& times = round_of(message.step);
-        if (times.averaged == 0) times.averaged = seconds_now();
+        if (times.averaged != 0) return;
+        times.averaged = seconds_now();
+        times.cpu_averaged = cpu_seconds_now();
     }
 }
 
@@ -129,7 +141,9 @@ std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
 
 void RoundWatch::frozen(StepIndex step) {
     const std::lock_guard lock(mutex_);
-    round_of(step).frozen = seconds_now();
+    RoundTimes& times = round_of(step);
+    times.frozen = seconds_now();
+    times.cpu_frozen = cpu_seconds_now();
 }
 void RoundWatch::committed(StepIndex step) {
     const std::lock_guard lock(mutex_);

@@ -28,10 +28,12 @@ struct Traffic {
 /// processes of one machine can be compared; 0: not seen.
 struct RoundTimes {
     StepIndex step;
-    double frozen = 0;     ///< the contribution is handed over
-    double planned = 0;    ///< the last plan is here
-    double averaged = 0;   ///< we hold the whole average; of a coordinator: everybody does
-    double committed = 0;  ///< decided
+    double frozen = 0;        ///< the contribution is handed over
+    double planned = 0;       ///< the last plan is here
+    double averaged = 0;      ///< we hold the whole average; of a coordinator: everybody does
+    double committed = 0;     ///< decided
+    double cpu_frozen = 0;    ///< processor seconds of this process until `frozen`
+    double cpu_averaged = 0;  ///< … until `averaged`
     std::uint32_t attempt = 0;
     std::uint32_t reducers = 0;
     /// The transfer time that the plan promises with the bandwidths that its members have told: T*
@@ -41,6 +43,8 @@ struct RoundTimes {
 
 /// Seconds since the machine was started, also those it slept.
 double seconds_now();
+/// Of this process, all its threads, user and system.
+double cpu_seconds_now();
 
 /// Thread: any.
 class RoundWatch final {

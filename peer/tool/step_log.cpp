@@ -17,20 +17,10 @@ namespace {
 /// Decisions that are remembered for their lines.
 constexpr std::size_t kKeptDecisions = 16;
 
-double seconds_of(const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
-struct Usage {
-    double cpu_seconds = 0;
-    long largest_kilobytes = 0;
-};
-
-Usage usage_now() {
+long largest_kilobytes() {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    return {.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
-            .largest_kilobytes = usage.ru_maxrss};
+    return usage.ru_maxrss;
 }
 
 }  // namespace
@@ -112,7 +102,7 @@ void StepLog::reached(const event::StateReached& reached) {
     }
     sent_ = watch_.sent();
     received_ = watch_.received();
-    cpu_ = usage_now().cpu_seconds;
+    cpu_ = cpu_seconds_now();
     if (!options_.is_quiet) print(line);
 }
 
@@ -139,13 +129,17 @@ std::string StepLog::line_of(const event::StateReached& reached) const {
             R"(,"committed_at":{:.6f},"attempt":{},"reducers":{},"round_seconds":{:.6f})",
             times.frozen, times.planned, times.averaged, times.committed, times.attempt,
             times.reducers, times.committed - times.frozen);
+        if (times.cpu_averaged > 0) {
+            line += fmt::format(R"(,"round_cpu_seconds":{:.6f})",
+                                times.cpu_averaged - times.cpu_frozen);
+        }
         if (times.promised) line += fmt::format(R"(,"planned_seconds":{:.6f})", *times.promised);
     }
     const Traffic sent = watch_.sent();
     const Traffic received = watch_.received();
     line += fmt::format(R"(,"sent_bytes":{},"received_bytes":{},"cpu_seconds":{:.6f}}})",
                         sent.bytes() - sent_.bytes(), received.bytes() - received_.bytes(),
-                        usage_now().cpu_seconds - cpu_);
+                        cpu_seconds_now() - cpu_);
     return line;
 }
 
@@ -160,7 +154,6 @@ void StepLog::print_end(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     const Traffic sent = watch_.sent();
     const Traffic received = watch_.received();
-    const Usage usage = usage_now();
     print(fmt::format(
         R"({{"event":"end","at":{:.6f},"reason":"{}","step":{},"digest":"{}","rounds":{})"
         R"(,"seconds":{:.6f},"sent_bytes":{},"received_bytes":{},"sent_control_bytes":{})"
@@ -168,7 +161,7 @@ void StepLog::print_end(const std::string& reason) {
         R"(,"cpu_seconds":{:.6f},"largest_kilobytes":{}}})",
         seconds_now(), reason, step_.value(), digest_.hex(), rounds_, seconds_now() - started_,
         sent.bytes(), received.bytes(), sent.control, received.control, sent.frames,
-        received.frames, usage.cpu_seconds, usage.largest_kilobytes));
+        received.frames, cpu_seconds_now(), largest_kilobytes()));
 }
 
 /// Under the lock. Whoever reads us may be gone: then there is nobody to tell.

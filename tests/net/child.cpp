@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <cerrno>
+
+#include "peer/base/check.hpp"
 
 namespace dedloc::test {
 namespace {
@@ -32,7 +33,7 @@ namespace {
 
 Child::Child(const std::vector<std::string>& words, const std::filesystem::path& log) {
     std::array<int, 2> ends{};
-    REQUIRE(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0);
+    DEDLOC_CHECK(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "there is no pipe");
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
     pid_ = fork();
@@ -43,7 +44,7 @@ Child::Child(const std::vector<std::string>& words, const std::filesystem::path&
     }
     close(ends[1]);
     output_ = ends[0];
-    REQUIRE(pid_ > 0);
+    DEDLOC_CHECK(pid_ > 0, "there is no process");
 }
 
 Child::~Child() {

@@ -14,7 +14,7 @@ namespace dedloc::test {
 class Child final {
   public:
     /// Starts `words[0]`; standard error is appended to `log`. It is killed when this process dies.
-    /// Requires that this process has one thread. Errors: fails the test.
+    /// Requires that this process has one thread, and a pipe and a process more (DEDLOC_CHECK).
     Child(const std::vector<std::string>& words, const std::filesystem::path& log);
     /// Kills it if it still runs.
     ~Child();

@@ -138,6 +138,7 @@ void ProcessSwarm::take_line(const std::string& name, const std::string& line) {
     rapidjson::Document json;
     json.Parse(line.c_str());
     if (json.HasParseError() || !json.IsObject()) fail(name + " prints no JSON: " + line);
+    std::ofstream(folder_.path() / (name + ".lines"), std::ios::app) << line << '\n';
     Sighting& sighting = sightings_[name];
     const std::string event = text_in(json, "event");
     if (event == "start") {
@@ -172,10 +173,12 @@ void ProcessSwarm::take_step(const std::string& name, std::uint64_t step,
 void ProcessSwarm::fail(const std::string& sentence) {
     std::printf("%s\n", sentence.c_str());
     for (const auto& [name, sighting] : sightings_) {
-        std::printf("--- %s (%.8s): %s, life %llu, step %llu\n%s\n", name.c_str(),
+        std::printf("--- %s (%.8s): %s, life %llu, step %llu, rounds %llu\n%s\n%s\n", name.c_str(),
                     sighting.peer.c_str(), members_.contains(name) ? "runs" : "is dead",
                     static_cast<unsigned long long>(sighting.lives),
                     static_cast<unsigned long long>(sighting.step),
+                    static_cast<unsigned long long>(sighting.rounds),
+                    tail_of(folder_.path() / (name + ".lines")).c_str(),
                     tail_of(folder_.path() / (name + ".log")).c_str());
     }
     std::fflush(stdout);

@@ -1,0 +1,206 @@
+// How long a round of n processes on loopback takes, and what it costs their processors, beside
+// gloo's all-reduce over TCP and beside a plain copy through sockets of as many bytes, all on the
+// same vector in one run: fp32, not encrypted. Prints where the time of a round goes. Asserts
+// nothing.
+//
+//     net_bench [megabytes [rounds]]
+#include <poll.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "peer/base/check.hpp"
+#include "tests/bench/rank_processes.hpp"
+#include "tests/net/child.hpp"
+#include "tests/temporary_directory.hpp"
+
+namespace {
+
+using namespace dedloc;
+using namespace dedloc::bench;
+using dedloc::test::Child;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{180};
+constexpr std::size_t kWarmUp = 3;  ///< rounds: links are opened, bandwidths learned
+
+/// A number of a line of JSON; 0 when it is not there.
+double number_in(const std::string& line, const char* field) {
+    const std::string name = '"' + std::string{field} + "\":";
+    const auto at = line.find(name);
+    double value = 0;
+    if (at != std::string::npos) {
+        const char* begin = line.data() + at + name.size();
+        std::from_chars(begin, line.data() + line.size(), value);
+    }
+    return value;
+}
+
+std::string address_in(const std::string& line) {
+    const auto at = line.find("127.0.0.1:");
+    return at == std::string::npos ? "" : line.substr(at, line.find('"', at) - at);
+}
+
+/// Where the time of a round goes, in seconds; each from the last process to the last one.
+struct Phases {
+    double joined = 0;     ///< frozen to planned
+    double moved = 0;      ///< planned to averaged
+    double decided = 0;    ///< averaged to committed
+    double applied = 0;    ///< committed to the next state
+    double round_cpu = 0;  ///< of a process, frozen to averaged
+    double step_cpu = 0;   ///< of a process, one state to the next
+};
+
+/// `count` trainers and nobody else: the backbone leaves after the first step.
+class Trainers {
+  public:
+    Trainers(std::size_t count, std::size_t bytes)
+        : count_(count), run_((folder_.path() / "run.json").string()) {
+        const std::string key = (folder_.path() / "key").string();
+        Child create(
+            {DEDLOC_PEER_PROGRAM, "create", run_, "--key", key, "--bytes", std::to_string(bytes),
+             "--steps", "1000000", "--target-batch", std::to_string(10 * count)},
+            log("create"));
+        await("the run file", [&] { return create.status().has_value(); });
+        seed_ = start("seed", {"seed", "127.0.0.1:0"});
+        await("the seed", [&] {
+            for (const std::string& line : seed_->take_lines()) address_ = address_in(line);
+            return !address_.empty();
+        });
+        backbone_ = join("backbone", {"--backbone", "--key", key});
+        for (std::size_t i = 0; i < count; ++i) {
+            members_.push_back(join("trainer" + std::to_string(i), {"--samples-per-second", "10"}));
+        }
+        await("everybody", [&] { return members_in_newest_ == count_ + 1; });
+        backbone_->signal(SIGTERM);
+        await("the backbone's leaving", [&] { return members_in_newest_ == count_; });
+    }
+
+    /// The median of so many rounds.
+    Phases measure(std::size_t rounds) {
+        const std::size_t first = newest_ + kWarmUp;
+        await("rounds", [&] {
+            return lines_.contains(first + rounds) && lines_[first + rounds].size() == count_;
+        });
+        std::map<std::string, std::vector<double>> all;
+        for (std::size_t step = first; step < first + rounds; ++step) {
+            const auto& lines = lines_[step];
+            if (lines.size() != count_) continue;  // somebody was late, and fetched it
+            const double frozen = last(lines, "frozen_at");
+            const double planned = last(lines, "planned_at");
+            const double averaged = last(lines, "averaged_at");
+            const double committed = last(lines, "committed_at");
+            all["joined"].push_back(planned - frozen);
+            all["moved"].push_back(averaged - planned);
+            all["decided"].push_back(committed - averaged);
+            all["applied"].push_back(last(lines, "at") - committed);
+            for (const std::string& line : lines) {
+                all["round_cpu"].push_back(number_in(line, "round_cpu_seconds"));
+                all["step_cpu"].push_back(number_in(line, "cpu_seconds"));
+            }
+        }
+        return {.joined = median_of(all["joined"]),
+                .moved = median_of(all["moved"]),
+                .decided = median_of(all["decided"]),
+                .applied = median_of(all["applied"]),
+                .round_cpu = median_of(all["round_cpu"]),
+                .step_cpu = median_of(all["step_cpu"])};
+    }
+
+  private:
+    using Words = std::vector<std::string>;
+
+    static double last(const std::vector<std::string>& lines, const char* field) {
+        double latest = 0;
+        for (const std::string& line : lines) latest = std::max(latest, number_in(line, field));
+        return latest;
+    }
+    std::filesystem::path log(const std::string& name) const {
+        return folder_.path() / (name + ".log");
+    }
+    std::unique_ptr<Child> start(const std::string& name, const Words& words) {
+        Words all{DEDLOC_PEER_PROGRAM};
+        all.insert(all.end(), words.begin(), words.end());
+        return std::make_unique<Child>(all, log(name));
+    }
+    std::unique_ptr<Child> join(const std::string& name, const Words& words) {
+        Words all{"join", run_, "--seed", address_};
+        all.insert(all.end(), words.begin(), words.end());
+        return start(name, all);
+    }
+    void await(const std::string& what, const std::function<bool()>& condition) {
+        const auto end = Clock::now() + kPatience;
+        while (!condition()) {
+            DEDLOC_CHECK(Clock::now() < end, "waited in vain", what);
+            poll(nullptr, 0, 20);
+            for (const auto& member : members_) {
+                for (const std::string& line : member->take_lines()) take(line);
+            }
+            if (backbone_) (void)backbone_->take_lines();
+        }
+    }
+    void take(const std::string& line) {
+        if (line.find("\"frozen_at\"") == std::string::npos) return;
+        const auto step = static_cast<std::size_t>(number_in(line, "step"));
+        lines_[step].push_back(line);
+        if (step < newest_) return;
+        newest_ = step;
+        members_in_newest_ = static_cast<std::size_t>(number_in(line, "members"));
+    }
+
+    const TemporaryDirectory folder_;
+    const std::size_t count_;
+    const std::string run_;
+    std::string address_;
+    std::unique_ptr<Child> seed_;
+    std::unique_ptr<Child> backbone_;
+    std::vector<std::unique_ptr<Child>> members_;
+    std::map<std::size_t, std::vector<std::string>> lines_;  ///< of the rounds that led to a step
+    std::size_t newest_ = 0;
+    std::size_t members_in_newest_ = 0;
+};
+
+std::size_t number_or(const char* text, std::size_t usual) {
+    std::size_t value = 0;
+    if (text == nullptr) return usual;
+    const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+    return error == std::errc{} && *end == '\0' && value > 0 ? value : usual;
+}
+
+void compare(std::size_t ranks, std::size_t bytes, std::size_t rounds) {
+    const std::size_t elements = bytes / sizeof(float);
+    const Timed copy = socket_rounds(ranks, elements, rounds);
+    const Timed gloo = gloo_rounds(ranks, elements, rounds);
+    const Phases ours = Trainers(ranks, bytes).measure(rounds);
+    const double round = ours.joined + ours.moved;
+    std::printf("%2zu  %-12s %8.3f %8.2f %10.3f\n", ranks, "sockets", copy.seconds, 1.0,
+                copy.cpu_seconds);
+    std::printf("%2zu  %-12s %8.3f %8.2f %10.3f\n", ranks, "gloo", gloo.seconds,
+                gloo.seconds / copy.seconds, gloo.cpu_seconds);
+    std::printf("%2zu  %-12s %8.3f %8.2f %10.3f   %.2f x gloo\n", ranks, "our round", round,
+                round / copy.seconds, ours.round_cpu, round / gloo.seconds);
+    std::printf("      plan %.3f, move %.3f | decide %.3f, apply %.3f s; %.3f CPU s a step\n",
+                ours.joined, ours.moved, ours.decided, ours.applied, ours.step_cpu);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    const std::size_t megabytes = number_or(count > 1 ? words[1] : nullptr, 36);
+    const std::size_t rounds = number_or(count > 2 ? words[2] : nullptr, 10);
+    std::printf("%zu MB of fp32, medians of %zu rounds on loopback, not encrypted\n", megabytes,
+                rounds);
+    std::printf(" n  %-12s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
+    for (const std::size_t ranks : {2U, 4U, 8U}) compare(ranks, megabytes * 1'000'000, rounds);
+    return 0;
+}
