@@ -16,13 +16,6 @@ constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
 constexpr std::uint64_t kQueuedChunks = 4;
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 
-const wire::PlanMember* find(const wire::Plan& plan, const PeerKey& peer) {
-    const auto it =
-        std::find_if(plan.members.begin(), plan.members.end(),
-                     [&](const wire::PlanMember& member) { return member.peer == peer; });
-    return it == plan.members.end() ? nullptr : &*it;
-}
-
 bool stays_in(const CommitRecord& record, const PeerKey& peer) {
     return std::any_of(record.members.begin(), record.members.end(),
                        [&](const CommitLine& line) { return line.peer == peer && line.stays; });
@@ -147,9 +140,10 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     has_plan_ = true;
     const bool is_expected =
         phase_ == Phase::kFrozen || phase_ == Phase::kReducing || phase_ == Phase::kReady;
-    const wire::PlanMember* own = find(plan, self_);
-    if (!is_expected || own == nullptr) return;
-    const bool is_ours = own->samples == frozen_.samples && own->freeze == freeze_;
+    const std::uint32_t index = wire::index_of(plan, self_);
+    if (!is_expected || index == plan.members.size()) return;
+    const wire::PlanMember& own = plan.members[index];
+    const bool is_ours = own.samples == frozen_.samples && own.freeze == freeze_;
     const bool has_samples =
         std::any_of(plan.members.begin(), plan.members.end(),
                     [](const wire::PlanMember& m) { return m.samples > Samples{0}; });

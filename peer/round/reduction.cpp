@@ -2,23 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <span>
 
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::round {
-namespace {
-
-std::uint32_t index_of(const wire::Plan& plan, const PeerKey& peer) {
-    const auto it = std::lower_bound(
-        plan.members.begin(), plan.members.end(), peer,
-        [](const wire::PlanMember& member, const PeerKey& key) { return member.peer < key; });
-    const bool is_member = it != plan.members.end() && it->peer == peer;
-    return static_cast<std::uint32_t>((is_member ? it : plan.members.end()) - plan.members.begin());
-}
-
-}  // namespace
 
 // --- plans -------------------------------------------------------------------
 
@@ -28,7 +18,7 @@ void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
     const bool is_same_mix = is_same_cut && mix == mix_;
     std::vector<PeerKey> former;
     for (const std::uint32_t k : owner_) former.push_back(plan_->members[k].peer);
-    own_index_ = index_of(plan, self_);
+    own_index_ = wire::index_of(plan, self_);
     DEDLOC_CHECK(own_index_ < plan.members.size(), "a plan is followed by its members");
     DEDLOC_CHECK(plan.elements == elements_, "a plan is about the whole vector", plan.elements);
     DEDLOC_CHECK(plan.members[own_index_].samples == own.samples,
@@ -47,6 +37,7 @@ void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
         if (is_mine(c) || receives_) ++missing_;
     }
     schedule_scatter();
+    count_slices();
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (!is_mine(c)) continue;
         reduce(c);
@@ -74,6 +65,20 @@ void Reduction::assign(const wire::Plan& plan) {
         for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
             owner_[c] = range.member.value();
         }
+    }
+}
+
+/// How many of the slices that each chunk wants are here already.
+void Reduction::count_slices() {
+    slices_here_.assign(owner_.size(), 0);
+    slices_wanted_ = 0;
+    for (const std::uint32_t k : contributors_) {
+        if (k == own_index_) continue;
+        ++slices_wanted_;
+        const wire::PlanMember& member = plan_->members[k];
+        const auto kept = kept_.find(member.peer);
+        if (kept == kept_.end() || kept->second.freeze != member.freeze) continue;
+        for (const auto& [chunk, slice] : kept->second.chunks) ++slices_here_[chunk];
     }
 }
 
@@ -140,13 +145,13 @@ bool Reduction::has_next(const PeerKey& to) const {
     }
     const auto given = gathered_.find(to);
     if ((given == gathered_.end() ? 0 : given->second) >= reduced_.size()) return false;
-    const std::uint32_t index = index_of(*plan_, to);
+    const std::uint32_t index = wire::index_of(*plan_, to);
     return index < plan_->members.size() && plan_->members[index].receives;
 }
 
 std::optional<Due> Reduction::next(const PeerKey& to) {
     if (!has_next(to)) return {};
-    const std::uint32_t index = index_of(*plan_, to);
+    const std::uint32_t index = wire::index_of(*plan_, to);
     if (index < plan_->members.size() && plan_->members[index].receives) {
         std::size_t& given = gathered_[to];
         if (given < reduced_.size()) return Due{wire::Phase::kGather, reduced_[given++]};
@@ -196,10 +201,11 @@ bool Reduction::has_due_chunks() const {
 // --- what comes in -----------------------------------------------------------
 
 void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
+    if (from == self_) return;  // somebody sends our own back
     const bool fits = plan_ && chunk.chunk_elements == plan_->chunk_elements &&
                       chunk.chunk < chunk_count() &&
                       chunk.elements.size() == size_of(chunk.chunk) &&
-                      index_of(*plan_, from) < plan_->members.size();
+                      wire::index_of(*plan_, from) < plan_->members.size();
     if (fits && chunk.phase == wire::Phase::kScatter && place_slice(from, chunk)) return;
     if (fits && chunk.phase == wire::Phase::kGather && place_average(chunk)) return;
     keep_early(from, std::move(chunk));
@@ -207,7 +213,7 @@ void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
 
 /// False when it may belong to a plan that is still under way.
 bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
-    const wire::PlanMember& member = plan_->members[index_of(*plan_, from)];
+    const wire::PlanMember& member = plan_->members[wire::index_of(*plan_, from)];
     if (member.samples == Samples{0} || chunk.mix != member.freeze || !is_mine(chunk.chunk)) {
         return false;
     }
@@ -215,6 +221,7 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     if (kept.freeze != member.freeze) kept = {.freeze = member.freeze, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
     if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) return true;
+    ++slices_here_[index];
     reduce(index);
     return true;
 }
@@ -259,21 +266,15 @@ void Reduction::link_lost(const PeerKey& peer) {
     schedule_scatter();
 }
 
+/// Averages the chunk if all of its slices are here.
 void Reduction::reduce(std::uint32_t chunk) {
-    if (has_average_[chunk]) return;
+    if (has_average_[chunk] || slices_here_[chunk] < slices_wanted_) return;
     std::vector<std::span<const float>> slices;
     slices.reserve(contributors_.size());
     for (const std::uint32_t k : contributors_) {
-        if (k == own_index_) {
-            slices.push_back(own_slice(chunk));
-            continue;
-        }
-        const wire::PlanMember& member = plan_->members[k];
-        const auto kept = kept_.find(member.peer);
-        if (kept == kept_.end() || kept->second.freeze != member.freeze) return;
-        const auto slice = kept->second.chunks.find(chunk);
-        if (slice == kept->second.chunks.end()) return;
-        slices.push_back(slice->second);
+        const bool is_own = k == own_index_;
+        slices.push_back(is_own ? own_slice(chunk)
+                                : kept_.at(plan_->members[k].peer).chunks.at(chunk));
     }
     kernels::weighted_mean(slices, weights_,
                            std::span{*average_}.subspan(first_of(chunk), size_of(chunk)));
@@ -327,6 +328,16 @@ std::vector<std::uint32_t> Reduction::missing_reducers() const {
 
 void Reduction::check_invariants() const {
     if (!plan_) return;
+    std::uint64_t kept_slices = 0;
+    for (const std::uint32_t k : contributors_) {
+        const auto kept = kept_.find(plan_->members[k].peer);
+        if (kept == kept_.end() || kept->second.freeze != plan_->members[k].freeze) continue;
+        kept_slices += kept->second.chunks.size();
+    }
+    const auto counted =
+        std::accumulate(slices_here_.begin(), slices_here_.end(), std::uint64_t{0});
+    DEDLOC_CHECK(counted == kept_slices, "every slice that is kept is counted", counted,
+                 kept_slices);
     DEDLOC_CHECK(unreduced_ <= missing_, "what is reduced here is part of the average", missing_);
     for (const auto& [from, early] : early_) {
         DEDLOC_CHECK(early.elements <= 2 * elements_, "chunks ahead of their plan are bounded",

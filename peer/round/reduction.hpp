@@ -86,6 +86,7 @@ class Reduction {
         std::unordered_map<std::uint32_t, FloatVector> chunks;
     };
 
+    void count_slices();
     void forget_chunks();
     void forget_sums();
     void assign(const wire::Plan& plan);
@@ -118,7 +119,9 @@ class Reduction {
     std::vector<std::uint32_t> owner_;         ///< by chunk: index of its reducer
 
     std::map<PeerKey, Kept> kept_;
-    std::vector<PeerKey> scattered_to_;  ///< by chunk of the own contribution
+    std::vector<std::uint32_t> slices_here_;  ///< by chunk: how many of the others' are kept
+    std::uint32_t slices_wanted_ = 0;         ///< contributors but ourselves
+    std::vector<PeerKey> scattered_to_;       ///< by chunk of the own contribution
     /// What one reducer gets of the own contribution.
     struct Scatter {
         std::deque<std::uint32_t> due;

@@ -138,10 +138,8 @@ KillPoint::KillPoint(Point point, StepIndex step, const PeerKey& self)
 
 /// How many chunks of the point's kind this peer will send or receive.
 void KillPoint::learn(const wire::Plan& plan) {
-    const auto self = std::find_if(plan.members.begin(), plan.members.end(),
-                                   [this](const wire::PlanMember& m) { return m.peer == self_; });
-    if (self == plan.members.end()) return;
-    const auto index = static_cast<std::uint32_t>(self - plan.members.begin());
+    const std::uint32_t index = wire::index_of(plan, self_);
+    if (index == plan.members.size()) return;
     std::uint64_t own = 0, others = 0;
     for (const wire::ChunkRange& range : plan.ranges) {
         const std::uint64_t chunks = range.last_chunk - range.first_chunk;

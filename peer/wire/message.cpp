@@ -9,6 +9,15 @@
 
 namespace dedloc::wire {
 
+std::uint32_t index_of(const Plan& plan, const PeerKey& peer) {
+    const auto& members = plan.members;
+    const auto it = std::lower_bound(
+        members.begin(), members.end(), peer,
+        [](const PlanMember& member, const PeerKey& key) { return member.peer < key; });
+    const bool is_member = it != members.end() && it->peer == peer;
+    return static_cast<std::uint32_t>((is_member ? it : members.end()) - members.begin());
+}
+
 std::uint64_t mix_of(const Plan& plan) {
     ByteWriter out;
     out.append(bytes_of("DeDLOC@home mix 1\n"));

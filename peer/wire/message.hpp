@@ -152,6 +152,8 @@ struct Plan {
 /// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
 /// Plans that only move chunks between reducers have the same mix.
 std::uint64_t mix_of(const Plan& plan);
+/// This peer's place among the members; their number if it is none of them. Cost: O(log members).
+std::uint32_t index_of(const Plan& plan, const PeerKey& peer);
 
 /// Coordinator: this round is off; forget the frozen contribution and work on.
 struct Cancel {
