@@ -34,10 +34,12 @@ Seat::Seat(const wire::RunFile& run, std::span<const wire::Shard> shards,
       key_(key_in(options.key)),
       journal_(options.journal, wire::run_id(run), key_.public_key()),
       events_(key_.public_key(), journal_),
+      workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run, shards, trainer_options(), queue_.sink()),
-      reactor_(peer_config(), key_, {queue_, transport_, directory_, trainer_, events_}) {}
+      trainer_(run, shards, workers_, trainer_options(), queue_.sink()),
+      reactor_(peer_config(), key_, {queue_, transport_, directory_, trainer_, events_, workers_}) {
+}
 
 Seat::~Seat() {
     reactor_.stop();

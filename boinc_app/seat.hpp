@@ -11,6 +11,7 @@
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "boinc_app/volunteer_runtime.hpp"
+#include "kernels/thread_workers.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/nng_transport.hpp"
@@ -73,6 +74,7 @@ class Seat {
     const KeyPair key_;
     ReceiptJournal journal_;
     SeatEvents events_;
+    const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     net::NngTransport transport_;
     net::DhtDirectory directory_;

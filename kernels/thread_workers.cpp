@@ -1,5 +1,6 @@
 #include "kernels/thread_workers.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -12,6 +13,8 @@
 namespace dedloc::kernels {
 namespace {
 
+constexpr std::size_t kMostThreads = 1024;
+
 struct Job {
     TaskView task;
     std::size_t tasks;
@@ -23,6 +26,13 @@ struct Job {
 };
 
 }  // namespace
+
+std::size_t threads_within_reach(std::size_t wanted) {
+    // 0 where the system does not tell.
+    const std::size_t reach =
+        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+    return wanted == 0 ? reach : std::min(wanted, reach);
+}
 
 class ThreadWorkers::Pool {
   public:
@@ -93,7 +103,6 @@ class ThreadWorkers::Pool {
 };
 
 ThreadWorkers::ThreadWorkers(std::size_t count, InstructionSet set) : set_(set) {
-    constexpr std::size_t kMostThreads = 1024;
     DEDLOC_KERNEL_REQUIRE(count >= 1 && count <= kMostThreads, "workers are 1 to 1,024 threads",
                           static_cast<double>(count));
     DEDLOC_KERNEL_REQUIRE(set <= widest_instruction_set(),

@@ -2,11 +2,16 @@
 // protocol, which has none, does not use it: who owns the process makes one and hands it on.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "kernels/workers.hpp"
 
 namespace dedloc::kernels {
+
+/// As many threads as `wanted`, but at least one and no more than this process can run at once; 0:
+/// as many as that.
+std::size_t threads_within_reach(std::size_t wanted);
 
 /// The calling thread and count − 1 threads of its own, which sleep between kernels.
 ///

@@ -17,17 +17,17 @@ constexpr std::size_t kOftenReporting = 64;
 
 }  // namespace
 
-Peer::Core::Core(PeerConfig config, const KeyPair& key)
+Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& workers)
     : config_(std::move(config)),
       self_(key.public_key()),
       links_(config_, key),
       voter_(config_, key),
       election_(config_, self_, links_, voter_, Random{config_.random_seed}.split(2)),
       renewal_(config_, self_, links_, voter_),
-      member_(config_, self_, voter_),
+      member_(config_, self_, voter_, workers),
       coordinator_(config_, self_, links_, voter_, election_, member_),
       settlement_(config_, self_),
-      donor_(config_.rules),
+      donor_(config_.rules, workers),
       catch_up_(
           config_.rules, [this] { return donors(); },
           [this](const CommitRecord& record, const Certificate& certificate) {

@@ -26,7 +26,7 @@ namespace dedloc {
 
 class Peer::Core {
   public:
-    Core(PeerConfig config, const KeyPair& key);
+    Core(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
 
     void handle(TimePoint now, const Event& event, Actions& actions);
     TimePoint next_deadline() const;

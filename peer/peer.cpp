@@ -6,8 +6,8 @@
 
 namespace dedloc {
 
-Peer::Peer(PeerConfig config, const KeyPair& key)
-    : core_(std::make_unique<Core>(std::move(config), key)) {}
+Peer::Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers)
+    : core_(std::make_unique<Core>(std::move(config), key, workers)) {}
 Peer::~Peer() = default;
 void Peer::handle(TimePoint now, const Event& event, Actions& actions) {
     core_->handle(now, event, actions);

@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/workers.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 #include "peer/events.hpp"
@@ -91,8 +92,9 @@ struct PeerConfig {
 
 class Peer final {
   public:
+    /// `workers` digest whole averages; they change no bit of anything, and outlive the peer.
     /// Requires rules without a fault and scalars_of (DEDLOC_CHECK).
-    Peer(PeerConfig config, const KeyPair& key);
+    Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
     ~Peer();
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;

@@ -29,8 +29,9 @@ TimePoint now() {
 class SwarmTrainer::Worker {
   public:
     Worker(const wire::RunFile& run, std::span<const wire::Shard> shards,
-           SwarmTrainerOptions options, EventSink sink)
+           const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink)
         : run_(run),
+          workers_(workers),
           options_(std::move(options)),
           sink_(std::move(sink)),
           sampler_(run, shards),
@@ -65,21 +66,21 @@ class SwarmTrainer::Worker {
     void operator()(const Apply& command) {
         DEDLOC_CHECK(has_state_ && command.step == state_.step(), "an update follows its state",
                      command.step.value(), state_.step().value());
-        state_.apply(*command.average, command.scalars);
+        state_.apply(*command.average, command.scalars, workers_);
         enter_state();
     }
 
     void operator()(const Snapshot&) {
         if (!has_state_) return;
         const auto bytes = state_.bytes();
-        const auto leaves = state_.leaf_digests();
+        const auto leaves = state_.leaf_digests(workers_);
         sink_(event::SnapshotTaken{
             state_.step(), state::state_digest(state_.step(), leaves, bytes.size()),
             std::make_shared<const Buffer>(bytes.begin(), bytes.end()), leaves});
     }
 
     void operator()(const Load& command) {
-        if (!state_.restore(command.step, *command.bytes, command.digest)) {
+        if (!state_.restore(command.step, *command.bytes, command.digest, workers_)) {
             sink_(event::StateRefused{command.step});
             return;
         }
@@ -100,7 +101,8 @@ class SwarmTrainer::Worker {
             sampler_.draw(micro_batch_random(run_.seed, options_.peer, state_.step(), index));
         if (sum_.empty()) sum_.assign(gradient_.size(), 0.0f);
         loss_sum_ += model_.gradient(batch, gradient_);
-        is_finite_ = kernels::accumulate(sum_, gradient_, 1.0f).is_finite && is_finite_;
+        const auto added = kernels::accumulate(sum_, gradient_, 1.0f, workers_);
+        is_finite_ = added.is_finite && is_finite_;
         samples_ += batch.samples;
         speed_.add(now(), Samples{batch.samples});
         sink_(event::Progressed{state_.step(), Samples{samples_}, speed_.samples_per_second()});
@@ -111,7 +113,7 @@ class SwarmTrainer::Worker {
         is_working_ = false;
         forget_sum();
         model_.set_parameters(state_.parameters());
-        sink_(event::StateReached{state_.step(), state_.digest()});
+        sink_(event::StateReached{state_.step(), state_.digest(workers_)});
     }
 
     void forget_sum() {
@@ -122,6 +124,7 @@ class SwarmTrainer::Worker {
     }
 
     const wire::RunFile& run_;
+    const kernels::Workers& workers_;
     const SwarmTrainerOptions options_;
     const EventSink sink_;
     const Sampler sampler_;
@@ -138,8 +141,9 @@ class SwarmTrainer::Worker {
 };
 
 SwarmTrainer::SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,
-                           SwarmTrainerOptions options, EventSink sink)
-    : worker_(std::make_unique<Worker>(run, shards, std::move(options), std::move(sink))),
+                           const kernels::Workers& workers, SwarmTrainerOptions options,
+                           EventSink sink)
+    : worker_(std::make_unique<Worker>(run, shards, workers, std::move(options), std::move(sink))),
       thread_([this] { this->run(*worker_); }) {}
 
 SwarmTrainer::~SwarmTrainer() {

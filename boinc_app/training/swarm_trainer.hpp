@@ -13,6 +13,7 @@
 #include <thread>
 #include <variant>
 
+#include "kernels/workers.hpp"
 #include "peer/trainer.hpp"
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/shard.hpp"
@@ -21,7 +22,7 @@ namespace dedloc::training {
 
 struct SwarmTrainerOptions {
     PeerKey peer;          ///< names the samples that this peer draws (batch.hpp)
-    unsigned threads = 1;  ///< compute threads
+    unsigned threads = 1;  ///< compute threads of torch
     /// Called once from the training thread when it cannot go on (out of memory, a bad run file).
     std::function<void(const std::string& sentence)> failed;
 };
@@ -37,9 +38,10 @@ struct SwarmTrainerOptions {
 /// Threads  its own one; calls come from one other thread, events go out on its own.
 class SwarmTrainer final : public Trainer {
   public:
-    /// `run` and `shards` must outlive it. Errors: InputError, as Sampler and Albert.
+    /// `run`, `shards` and `workers` must outlive it; the last add up gradients and update the
+    /// state. Errors: InputError, as Sampler and Albert.
     SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,
-                 SwarmTrainerOptions options, EventSink sink);
+                 const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink);
     /// Waits for the micro-batch at hand.
     ~SwarmTrainer() override;
     SwarmTrainer(const SwarmTrainer&) = delete;

@@ -45,7 +45,7 @@ class Reactor::Impl {
           directory_(parts.directory),
           trainer_(parts.trainer),
           host_(parts.host),
-          peer_(std::move(config), key) {}
+          peer_(std::move(config), key, parts.workers) {}
 
     void start();
     void post(Event event) { queue_.post(std::move(event)); }

@@ -4,18 +4,20 @@
 //
 // Wiring (in main; each is destroyed before those above it):
 //
+//     kernels::ThreadWorkers workers(threads);
 //     net::EventQueue queue;
 //     net::NngTransport transport(transport_options, queue.sink());
 //     net::DhtDirectory directory(directory_options, queue.sink());
-//     MyTrainer trainer(..., queue.sink());
+//     MyTrainer trainer(..., workers, queue.sink());
 //     MyHost host;
-//     net::Reactor reactor(config, key, {queue, transport, directory, trainer, host});
+//     net::Reactor reactor(config, key, {queue, transport, directory, trainer, host, workers});
 //     reactor.start();  ...  reactor.stop();
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "kernels/workers.hpp"
 #include "peer/net/directory.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/transport.hpp"
@@ -58,6 +60,7 @@ struct ReactorParts {
     Directory& directory;
     Trainer& trainer;
     Host& host;
+    const kernels::Workers& workers;  ///< for what the peer computes on whole vectors
 };
 
 class Reactor final {

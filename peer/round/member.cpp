@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
 
 namespace dedloc::round {
 namespace {
@@ -194,7 +194,7 @@ void Member::check_progress(Outbox& out) {
                     .digest = {},
                     .mix = reduction_->mix(),
                     .term = plan_.term};
-        average_.digest.bytes = kernels::tree_digest(std::as_bytes(std::span{*average_.values}));
+        average_.digest = state::average_digest(*average_.values, workers_);
     }
     out.send(term_.coordinator, step_,
              wire::Ready{.term = plan_.term,

@@ -205,7 +205,7 @@ void World::start(Id id, Memory memory) {
     network_.start(id);
     const PeerConfig config = config_for(id, memory);
     if (config.generation) host.generation = config.generation->record.generation;
-    host.peer = std::make_unique<Peer>(config, host.key);
+    host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
     load_disk(id, memory);
     deliver(id, event::Tick{});

@@ -193,6 +193,7 @@ class World final : private NetworkSink {
 
     const WorldOptions options_;
     const std::uint64_t seed_;
+    const kernels::ThisThread workers_;
     const std::unique_ptr<const Problem> problem_;
     const KeyPair project_;
     const RunId run_;

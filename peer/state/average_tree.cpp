@@ -4,13 +4,15 @@
 
 namespace dedloc::state {
 
-Digest average_digest(std::span<const float> average) {
-    return Digest{kernels::tree_digest(std::as_bytes(average))};
+Digest average_digest(std::span<const float> average, const kernels::Workers& workers) {
+    return Digest{kernels::tree_digest(std::as_bytes(average), workers)};
 }
 
-std::vector<Digest> average_leaves(std::span<const float> average) {
+std::vector<Digest> average_leaves(std::span<const float> average,
+                                   const kernels::Workers& workers) {
     std::vector<Digest> leaves;
-    for (const kernels::DigestBytes& leaf : kernels::leaf_digests(std::as_bytes(average))) {
+    for (const kernels::DigestBytes& leaf :
+         kernels::leaf_digests(std::as_bytes(average), workers)) {
         leaves.push_back(Digest{leaf});
     }
     return leaves;

@@ -94,7 +94,7 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
                                     [&](const Round& r) { return r.record.step == step; });
     if (round == rounds_.end()) return false;
     if (round->leaves.empty()) {
-        round->leaves = average_leaves(*round->average);
+        round->leaves = average_leaves(*round->average, workers_);
         const std::uint64_t bytes = sizeof(float) * rules_.elements;
         if (tree_root(round->leaves, bytes) != round->record.average) {
             out.note("the retained average of step " + std::to_string(step.value()) +

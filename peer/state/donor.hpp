@@ -23,7 +23,8 @@ namespace dedloc::state {
 class Donor {
   public:
     /// The rules must outlive this. Nothing is held; begin() comes first.
-    explicit Donor(const RoundRules& rules) : rules_(rules) {}
+    Donor(const RoundRules& rules, const kernels::Workers& workers)
+        : rules_(rules), workers_(workers) {}
 
     /// A history begins at state `first`: everything of another one is forgotten. `first` itself
     /// is offered without a record.
@@ -104,6 +105,7 @@ class Donor {
     std::span<const std::byte> bytes_named(TimePoint now, const Digest& root);
 
     const RoundRules& rules_;
+    const kernels::Workers& workers_;
     std::uint64_t generation_ = 0;
     StepIndex first_;
     std::map<StepIndex, CommitRecord> records_;  ///< the last few, by round

@@ -55,8 +55,9 @@ Digest with_step(StepIndex step, const Digest& root) {
 
 }  // namespace
 
-Digest state_digest(StepIndex step, std::span<const std::byte> bytes) {
-    return with_step(step, Digest{kernels::tree_digest(bytes)});
+Digest state_digest(StepIndex step, std::span<const std::byte> bytes,
+                    const kernels::Workers& workers) {
+    return with_step(step, Digest{kernels::tree_digest(bytes, workers)});
 }
 
 Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_t total_bytes) {
@@ -79,11 +80,12 @@ void ModelState::initialise(std::span<const float> parameters) {
     step_ = StepIndex{0};
 }
 
-UpdateReport ModelState::apply(std::span<const float> average, const UpdateScalars& scalars) {
+UpdateReport ModelState::apply(std::span<const float> average, const UpdateScalars& scalars,
+                               const kernels::Workers& workers) {
     DEDLOC_CHECK(average.size() == count_, "an average of another model", average.size(), count_);
     DEDLOC_CHECK(are_usable(scalars), "scalars that no peer can apply");
     step_ = step_.next();
-    UpdateReport report{.gradient_norm = kernels::global_norm(average)};
+    UpdateReport report{.gradient_norm = kernels::global_norm(average, workers)};
     if (!std::isfinite(report.gradient_norm)) return report;
     report.was_applied = true;
     kernels::LambScalars arguments = lamb_arguments(settings_, scalars);
@@ -98,25 +100,27 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
             tensor.decays ? static_cast<float>(settings_.weight_decay) : 0.0f;
         kernels::lamb(all.subspan(offset, count), all.subspan(count_ + offset, count),
                       all.subspan(2 * count_ + offset, count), average.subspan(offset, count),
-                      arguments);
+                      arguments, workers);
     }
     return report;
 }
 
-bool ModelState::restore(StepIndex step, std::span<const std::byte> bytes, const Digest& expected) {
-    if (bytes.size() != byte_count() || state_digest(step, bytes) != expected) return false;
+bool ModelState::restore(StepIndex step, std::span<const std::byte> bytes, const Digest& expected,
+                         const kernels::Workers& workers) {
+    if (bytes.size() != byte_count()) return false;
+    if (state_digest(step, bytes, workers) != expected) return false;
     std::memcpy(values_.data(), bytes.data(), bytes.size());
     step_ = step;
     return true;
 }
 
-Digest ModelState::digest() const {
-    return state_digest(step_, bytes());
+Digest ModelState::digest(const kernels::Workers& workers) const {
+    return state_digest(step_, bytes(), workers);
 }
 
-std::vector<Digest> ModelState::leaf_digests() const {
+std::vector<Digest> ModelState::leaf_digests(const kernels::Workers& workers) const {
     std::vector<Digest> leaves;
-    for (const kernels::DigestBytes& leaf : kernels::leaf_digests(bytes())) {
+    for (const kernels::DigestBytes& leaf : kernels::leaf_digests(bytes(), workers)) {
         leaves.push_back(Digest{leaf});
     }
     return leaves;

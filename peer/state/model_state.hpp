@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/workers.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
@@ -25,7 +26,8 @@ struct TensorRange {
 
 /// Digest of a state: of its step and of the tree over params ‖ m ‖ v (`bytes` below), 256 KiB a
 /// leaf.
-Digest state_digest(StepIndex step, std::span<const std::byte> bytes);
+Digest state_digest(StepIndex step, std::span<const std::byte> bytes,
+                    const kernels::Workers& workers = kernels::ThisThread{});
 /// The same from the leaves, for who receives them one by one. Requires as many leaves as
 /// total_bytes has (aborts).
 Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_t total_bytes);
@@ -42,6 +44,8 @@ struct UpdateReport {
 /// Memory: 3 vectors, one after the other: params ‖ m ‖ v, N floats each. Their address is
 /// constant, so tensors of a training library can be views of the parameters; only apply,
 /// initialise and restore write them.
+///
+/// What reads or writes all of it takes the threads it may use; they change no bit.
 class ModelState {
   public:
     /// All zero at step 0. Requires ranges that cover [0, N) in order without gaps, N ≥ 1, and
@@ -61,12 +65,14 @@ class ModelState {
     ///
     /// Requires  N elements, usable scalars (aborts)
     /// Cost      about 44 bytes of memory traffic an element
-    UpdateReport apply(std::span<const float> average, const UpdateScalars& scalars);
+    UpdateReport apply(std::span<const float> average, const UpdateScalars& scalars,
+                       const kernels::Workers& workers = kernels::ThisThread{});
 
     /// Takes over somebody's state if its size is right and its digest is `expected`; else false
     /// and nothing changes.
     [[nodiscard]] bool restore(StepIndex step, std::span<const std::byte> bytes,
-                               const Digest& expected);
+                               const Digest& expected,
+                               const kernels::Workers& workers = kernels::ThisThread{});
 
     StepIndex step() const { return step_; }
     std::uint64_t element_count() const { return count_; }
@@ -79,9 +85,9 @@ class ModelState {
     std::uint64_t byte_count() const { return values_.size() * sizeof(float); }
 
     /// Computed anew at every call, reading all bytes.
-    Digest digest() const;
+    Digest digest(const kernels::Workers& workers = kernels::ThisThread{}) const;
     /// Leaf i is the digest of bytes [i × 256 KiB, (i + 1) × 256 KiB).
-    std::vector<Digest> leaf_digests() const;
+    std::vector<Digest> leaf_digests(const kernels::Workers& workers = kernels::ThisThread{}) const;
 
   private:
     const std::vector<TensorRange> tensors_;

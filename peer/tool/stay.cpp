@@ -51,7 +51,8 @@ Stay::Stay(const wire::RunFile& run, const StayOptions& options)
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
       trainer_(run_, trainer_options(), reporting_sink()),
-      reactor_(peer_config(), options_.key, {queue_, watched_, directory_, trainer_, log_}) {}
+      reactor_(peer_config(), options_.key,
+               {queue_, watched_, directory_, trainer_, log_, workers_}) {}
 
 Stay::~Stay() {
     reactor_.stop();

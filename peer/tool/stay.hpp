@@ -65,6 +65,7 @@ class Stay final {
     const wire::RunFile& run_;
     const StayOptions options_;
     const std::optional<BackboneMemory> memory_;
+    const kernels::ThisThread workers_{};
     net::EventQueue queue_;
     RoundWatch watch_;
     StepLog log_;

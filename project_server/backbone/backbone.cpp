@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/dht_directory.hpp"
@@ -138,14 +139,15 @@ class Backbone::Impl {
           last_(last_decision(run_)),
           ledger_(run_.ledger(), {run_.id, run_.run.backbone_key}, last_),
           recorder_(make_recorder()),
+          workers_(kernels::threads_within_reach(options_.threads)),
           seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
           transport_({.listen = options_.listen, .limits = {}}, queue_.sink()),
           directory_({.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}},
                      queue_.sink()),
-          keeper_(starting_state(run_, store_, ledger_.head()), store_, keeper_options()),
+          keeper_(starting_state(run_, store_, ledger_.head()), store_, workers_, keeper_options()),
           host_(ledger_, store_, recorder_.get(), log_options()),
           reactor_(peer_config(run_, ledger_, last_), run_.key,
-                   {queue_, transport_, directory_, keeper_, host_}) {
+                   {queue_, transport_, directory_, keeper_, host_, workers_}) {
         reactor_.start();
         log_info("members dial {}, the DHT seed answers at {}",
                  Endpoint{options_.listen.host, transport_.listening_port()}.text(),
@@ -206,6 +208,7 @@ class Backbone::Impl {
     const std::optional<Decision> last_;  ///< before this start
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
+    const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     net::DhtSeed seed_;
     net::NngTransport transport_;

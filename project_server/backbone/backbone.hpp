@@ -20,6 +20,7 @@ struct BackboneOptions {
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
+    std::size_t threads = 0;  ///< for updates and digests; 0: all that the machine has
     /// Told once, from any thread, when the backbone cannot go on (disk full, …); one sentence.
     std::function<void(const std::string&)> on_failure;
 };

@@ -27,6 +27,7 @@ struct Arguments {
     bool no_database = false;
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
+    std::size_t threads = 0;
 };
 
 /// Blocks the stop signals in this and later threads; they are then waited for.
@@ -83,6 +84,7 @@ void serve(const Arguments& arguments) {
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,
+        .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
     if (!arguments.no_database) {
         options.database = server::load_project_config(arguments.project).database;
@@ -119,6 +121,10 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--keep-checkpoints", arguments.keep_checkpoints, "How many stay on disk")
         ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--threads", arguments.threads,
+                   "Threads for updates and digests; 0: one for each processor")
+        ->check(CLI::Range(0, 1024))
         ->capture_default_str();
     try {
         app.parse(argc, argv);

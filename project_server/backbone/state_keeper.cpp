@@ -15,8 +15,8 @@ constexpr std::size_t kMaxCommands = 16;
 }  // namespace
 
 StateKeeper::StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
-                         KeeperOptions options)
-    : options_(std::move(options)), store_(store), state_(std::move(state)) {
+                         const kernels::Workers& workers, KeeperOptions options)
+    : options_(std::move(options)), store_(store), workers_(workers), state_(std::move(state)) {
     DEDLOC_CHECK(options_.checkpoint_every >= 1, "checkpoints need an interval");
     worker_ = std::thread{[this] { run(); }};
 }
@@ -84,13 +84,13 @@ void StateKeeper::run() {
 }
 
 void StateKeeper::run_commands() {
-    Digest digest = state_->digest();
+    Digest digest = state_->digest(workers_);
     if (state_->step() != StepIndex{0}) checkpointed_ = state_->step();
     options_.events(event::StateReached{.step = state_->step(), .digest = digest});
     while (auto command = pop()) {
         std::visit([this](const auto& what) { execute(what); }, *command);
     }
-    if (checkpointed_ != state_->step()) write_checkpoint(state_->digest());
+    if (checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
 }
 
 void StateKeeper::execute(const Freeze& command) {
@@ -101,13 +101,13 @@ void StateKeeper::execute(const Freeze& command) {
 void StateKeeper::execute(const Apply& command) {
     DEDLOC_CHECK(command.step == state_->step(), "an update is for the state at hand",
                  command.step.value(), state_->step().value());
-    state_->apply(*command.average, command.scalars);
-    reached(state_->digest());
+    state_->apply(*command.average, command.scalars, workers_);
+    reached(state_->digest(workers_));
 }
 
 void StateKeeper::execute(const Snapshot&) {
     const auto bytes = state_->bytes();
-    const auto leaves = state_->leaf_digests();
+    const auto leaves = state_->leaf_digests(workers_);
     options_.events(
         event::SnapshotTaken{.step = state_->step(),
                              .digest = state::state_digest(state_->step(), leaves, bytes.size()),
@@ -116,7 +116,7 @@ void StateKeeper::execute(const Snapshot&) {
 }
 
 void StateKeeper::execute(const Load& command) {
-    if (state_->restore(command.step, *command.bytes, command.digest)) {
+    if (state_->restore(command.step, *command.bytes, command.digest, workers_)) {
         reached(command.digest);
     } else {
         options_.events(event::StateRefused{.step = command.step});

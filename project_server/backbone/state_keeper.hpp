@@ -14,6 +14,7 @@
 #include <thread>
 #include <variant>
 
+#include "kernels/workers.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/trainer.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -33,9 +34,9 @@ struct KeeperOptions {
 class StateKeeper final : public Trainer {
   public:
     /// Starts the worker, which first reports event::StateReached for the state as given.
-    /// `store` must outlive the keeper.
+    /// `store` and `workers` must outlive the keeper.
     StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
-                KeeperOptions options);
+                const kernels::Workers& workers, KeeperOptions options);
     /// As stop().
     ~StateKeeper() override;
 
@@ -72,6 +73,7 @@ class StateKeeper final : public Trainer {
 
     const KeeperOptions options_;
     const CheckpointStore& store_;
+    const kernels::Workers& workers_;
     const std::unique_ptr<state::ModelState> state_;  ///< worker only
     std::optional<StepIndex> checkpointed_;           ///< worker only
 

@@ -9,6 +9,7 @@
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
 #include "kernels/accumulate.hpp"
+#include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
@@ -64,7 +65,9 @@ struct Fixture {
     state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
     SharedBytes snapshot;
     Inbox inbox;
-    SwarmTrainer trainer{run, shards, {.peer = {}, .threads = 1, .failed = {}}, inbox.sink()};
+    kernels::ThreadWorkers workers{2};
+    SwarmTrainer trainer{
+        run, shards, workers, {.peer = {}, .threads = 1, .failed = {}}, inbox.sink()};
 };
 
 TEST_CASE("a frozen contribution is the sum of the first micro-batches in order", "[training]") {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "boinc_app/seat.hpp"
+#include "kernels/thread_workers.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/dht_seed.hpp"
 #include "peer/net/event_queue.hpp"
@@ -127,8 +128,8 @@ class LocalBackbone {
           store_(folder_.path() / "checkpoints", wire::run_id(run_), 1),
           transport_(transport_options(), queue_.sink()),
           directory_(directory_options(), queue_.sink()),
-          keeper_(initial_state(), store_, keeper_options(witness)),
-          reactor_(config(), key_, {queue_, transport_, directory_, keeper_, witness}) {
+          keeper_(initial_state(), store_, workers_, keeper_options(witness)),
+          reactor_(config(), key_, {queue_, transport_, directory_, keeper_, witness, workers_}) {
         reactor_.start();
     }
     ~LocalBackbone() { reactor_.stop(); }
@@ -187,6 +188,7 @@ class LocalBackbone {
     net::DhtSeed seed_;
     const wire::RunFile run_;
     backbone::CheckpointStore store_;
+    const kernels::ThreadWorkers workers_{2};
     net::EventQueue queue_;
     net::NngTransport transport_;
     net::DhtDirectory directory_;

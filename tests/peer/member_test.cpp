@@ -16,7 +16,7 @@ constexpr std::uint32_t kElements = 16;
 
 /// A backbone alone in its view, as a member that computes. The other contributor only sends.
 struct Bench {
-    Bench() : voter(config, key), member(config, key.public_key(), voter) {
+    Bench() : voter(config, key), member(config, key.public_key(), voter, workers) {
         const StepIndex start{0};
         member.state_reached({.step = start, .digest = {}}, out);
         member.called(start, {.term = term(1)}, out);
@@ -107,6 +107,7 @@ struct Bench {
     const KeyPair key = KeyPair::generate();
     const PeerKey other = KeyPair::generate().public_key();
     const PeerConfig config = config_for(key);
+    const kernels::ThisThread workers{};
     Outbox out;
     membership::Voter voter;
     Member member;

@@ -136,7 +136,7 @@ struct Member {
           trainer(kElements, 0.1F * static_cast<float>(index),
                   Samples{key.public_key() == coordinator ? 0U : 4U}, settings(), queue.sink()),
           reactor(config(key, coordinator, last_step, index), key,
-                  {queue, transport, directory, trainer, host}) {}
+                  {queue, transport, directory, trainer, host, workers}) {}
 
     static PeerConfig config(const KeyPair& key, const PeerKey& coordinator, StepIndex last_step,
                              std::uint64_t index) {
@@ -155,6 +155,7 @@ struct Member {
         return config;
     }
 
+    kernels::ThisThread workers;
     EventQueue queue;
     NngTransport transport;
     DhtDirectory directory;

@@ -125,9 +125,10 @@ struct Member {
           directory({wire::run_id(run), {run.dht_seeds[0].text()}, {}}, queue.sink()),
           trainer(kElements, 0.5F, Samples{4}, state::lamb_settings(run), queue.sink()),
           reactor(member_config(run), KeyPair::generate(),
-                  {queue, transport, directory, trainer, host}) {
+                  {queue, transport, directory, trainer, host, workers}) {
         reactor.start();
     }
+    kernels::ThisThread workers;
     net::EventQueue queue;
     net::NngTransport transport;
     net::DhtDirectory directory;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 
+#include "kernels/thread_workers.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
@@ -68,6 +69,7 @@ class Inbox {
 struct World {
     TemporaryDirectory folder;
     CheckpointStore store{folder.path() / "checkpoints", RunId{}, 2};
+    kernels::ThreadWorkers workers{2};
     Inbox inbox;
     std::promise<std::string> failure;
 
@@ -89,7 +91,7 @@ struct World {
 
 TEST_CASE("a keeper applies each update with the same bits as the state alone", "[server]") {
     World world;
-    StateKeeper keeper{fresh_state(), world.store, world.options(1'000)};
+    StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     CHECK(world.inbox.take<event::StateReached>().digest == fresh_state()->digest());
     for (std::uint64_t step = 0; step < 5; ++step) {
         keeper.apply(StepIndex{step}, average_of(step), scalars_at(step));
@@ -105,7 +107,7 @@ TEST_CASE("a keeper applies each update with the same bits as the state alone", 
 
 TEST_CASE("a keeper has no samples to give", "[server]") {
     World world;
-    StateKeeper keeper{fresh_state(), world.store, world.options(1'000)};
+    StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
     keeper.work(StepIndex{0});
     keeper.freeze(StepIndex{0});
@@ -117,7 +119,7 @@ TEST_CASE("a keeper has no samples to give", "[server]") {
 
 TEST_CASE("a keeper takes a member's state with the promised digest and no other", "[server]") {
     World world;
-    StateKeeper keeper{fresh_state(), world.store, world.options(1'000)};
+    StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
     const auto newer = expected_state(7);
     const auto bytes = std::make_shared<const Buffer>(newer->bytes().begin(), newer->bytes().end());
@@ -131,7 +133,7 @@ TEST_CASE("checkpoints come at the interval and at the stop, and start the next 
           "[server]") {
     World world;
     {
-        StateKeeper keeper{fresh_state(), world.store, world.options(2)};
+        StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(2)};
         for (std::uint64_t step = 0; step < 5; ++step) {
             keeper.apply(StepIndex{step}, average_of(step), scalars_at(step));
         }
@@ -144,7 +146,7 @@ TEST_CASE("checkpoints come at the interval and at the stop, and start the next 
     });
     REQUIRE(found);
     CHECK(restored->digest() == expected_state(5)->digest());
-    const StateKeeper again{std::move(restored), world.store, world.options(2)};
+    const StateKeeper again{std::move(restored), world.store, world.workers, world.options(2)};
     for (std::uint64_t step = 0; step <= 5; ++step) world.inbox.take<event::StateReached>();
     CHECK(world.inbox.take<event::StateReached>().step == StepIndex{5});
 }
@@ -153,7 +155,7 @@ TEST_CASE("a keeper whose checkpoint cannot be written says why and stops", "[se
     World world;
     std::filesystem::create_symlink(
         "/dev/full", world.folder.path() / "checkpoints" / "step_000000001.state.tmp");
-    StateKeeper keeper{fresh_state(), world.store, world.options(1)};
+    StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1)};
     keeper.apply(StepIndex{0}, average_of(0), scalars_at(0));
     auto failed = world.failure.get_future();
     REQUIRE(failed.wait_for(std::chrono::seconds{20}) == std::future_status::ready);

@@ -63,7 +63,8 @@ struct Desk {
 
     RoundRules rules;
     History history;
-    state::Donor donor{rules};
+    const kernels::ThisThread workers;
+    state::Donor donor{rules, workers};
     state::Own own;
     TimePoint now{};
     round::Outbox out;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/thread_workers.hpp"
 #include "peer/base/random.hpp"
+#include "peer/state/average_tree.hpp"
 #include "peer/state/initial_parameters.hpp"
 
 using namespace dedloc;
@@ -68,6 +70,29 @@ TEST_CASE("a restored state continues with the same digests", "[state]") {
     }
     CHECK(views.data() == resumed.parameters().data());
     CHECK(views[5] == whole.parameters()[5]);
+}
+
+TEST_CASE("threads change no bit of a state", "[state]") {
+    const kernels::ThreadWorkers workers{3};
+    ModelState one{tensors(), settings()};
+    ModelState several{tensors(), settings()};
+    one.initialise(start());
+    several.initialise(start());
+    for (int i = 0; i < 4; ++i) {
+        const FloatVector average = average_at(one.step());
+        const UpdateScalars scalars = lamb_scalars(settings(), one.step());
+        const UpdateReport expected = one.apply(average, scalars);
+        const UpdateReport report = several.apply(average, scalars, workers);
+        CHECK(report.gradient_norm == expected.gradient_norm);
+        CHECK(several.digest(workers) == one.digest());
+        CHECK(several.leaf_digests(workers) == one.leaf_digests());
+        CHECK(average_digest(average, workers) == average_digest(average));
+        CHECK(average_leaves(average, workers) == average_leaves(average));
+    }
+    ModelState restored{tensors(), settings()};
+    CHECK(restored.restore(one.step(), one.bytes(), one.digest(), workers));
+    CHECK_FALSE(restored.restore(one.step().next(), one.bytes(), one.digest(), workers));
+    CHECK(restored.digest() == several.digest());
 }
 
 TEST_CASE("a state with another digest, step or size is refused and changes nothing", "[state]") {

@@ -56,9 +56,10 @@ class History {
 };
 
 struct Member {
-    Member(PeerKey its_key, const RoundRules& rules) : key(its_key), donor(rules) {}
+    Member(PeerKey its_key, const RoundRules& rules) : key(its_key), donor(rules, workers) {}
 
     const PeerKey key;
+    const kernels::ThisThread workers{};
     state::Donor donor;
     state::Own own;
     double bytes_per_second = 10e6;
