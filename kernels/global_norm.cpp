@@ -48,15 +48,21 @@ double sum_of_squares(std::span<const float> values, const Workers& workers) {
 
 double global_norm(std::span<const float> values, const Workers& workers) {
     const ExactArithmetic exact;
-    return std::sqrt(sum_of_squares(values, workers));
+    // Volatile, or a compiler might take the root when the thread's own rounding is back.
+    const volatile double norm = std::sqrt(sum_of_squares(values, workers));
+    return norm;
 }
 
 float clip_factor(double norm, float limit) {
     DEDLOC_KERNEL_REQUIRE(std::isfinite(norm) && norm >= 0, "a norm must be finite", norm);
     require_norm_limit(limit);
-    const ExactArithmetic exact;
     const auto wide_limit = static_cast<double>(limit);
-    return limit > 0 && norm > wide_limit ? static_cast<float>(wide_limit / norm) : 1.0f;
+    if (limit <= 0 || norm <= wide_limit) return 1.0f;
+    const ExactArithmetic exact;
+    // Volatile, or a compiler might divide while the thread rounds in its own way.
+    const volatile double divisor = norm;
+    const volatile float factor = static_cast<float>(wide_limit / divisor);
+    return factor;
 }
 
 void require_clip(float factor) {

@@ -71,6 +71,8 @@ void require_lamb(std::span<const float> p, std::span<const float> m, std::span<
                           "the scalars of an update must be finite");
     DEDLOC_KERNEL_REQUIRE(s.epsilon > 0, "epsilon must be positive",
                           static_cast<double>(s.epsilon));
+    DEDLOC_KERNEL_REQUIRE(scalars.norm_limit >= 0, "a norm limit must not be negative",
+                          scalars.norm_limit);
     DEDLOC_KERNEL_REQUIRE(s.first_correction > 0 && s.first_correction <= 1 &&
                               s.second_correction > 0 && s.second_correction <= 1,
                           "the corrections of an update lie between 0 and 1",

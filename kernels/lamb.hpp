@@ -45,8 +45,8 @@ struct LambScalars {
 ///
 /// Returns   the ratio
 /// Shapes    all four N ≤ 2³²; N = 0 does nothing and returns 1
-/// Requires  equal extents, no overlap, finite scalars, ε > 0, both corrections in (0, 1], 1 in A
-///           (aborts); finite elements, v ≥ 0
+/// Requires  equal extents, no overlap, finite scalars, ε > 0, norm_limit ≥ 0, both corrections in
+///           (0, 1], 1 in A (aborts); finite elements, v ≥ 0
 /// Thread    any
 /// Cost      two passes, 24 + 16 = 40 bytes an element; u is computed twice, not stored
 /// Source    You et al. 2019, "Large batch optimization for deep learning"; torch_optimizer.Lamb;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/check.hpp"
+#include "kernels/exact_arithmetic.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
@@ -62,6 +63,14 @@ void mean_of_block(InstructionSet set, float* sum, Parts parts, std::size_t firs
     run_for<Divide>(set, sum, count, samples);
 }
 
+/// To nearest-even in any thread. Volatile, or a compiler might convert while it rounds otherwise.
+float as_float(std::uint64_t total) {
+    const ExactArithmetic exact;
+    const volatile std::uint64_t whole = total;
+    const volatile float rounded = static_cast<float>(whole);
+    return rounded;
+}
+
 }  // namespace
 
 std::uint64_t require_weighted_mean(std::span<const std::span<const float>> parts,
@@ -90,7 +99,7 @@ void weighted_mean(std::span<const std::span<const float>> parts,
                    std::span<const std::uint64_t> weights, std::span<float> out,
                    const Workers& workers) {
     const std::uint64_t total = require_weighted_mean(parts, weights, out);
-    const auto samples = static_cast<float>(total);
+    const float samples = as_float(total);
     const InstructionSet set = workers.instruction_set();
     const bool is_streamed = out.size_bytes() >= kStreamedBytes;
     for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {

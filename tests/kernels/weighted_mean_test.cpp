@@ -1,6 +1,7 @@
 #include "kernels/weighted_mean.hpp"
 
 #include <catch2/catch.hpp>
+#include <cfenv>
 #include <cmath>
 #include <string>
 
@@ -52,6 +53,18 @@ TEST_CASE("the order of senders decides the bits of a mean", "[kernels]") {
     CHECK(mean_of({{1e8f}, {1.0f}, {-1e8f}}, {1, 2, 1}) == std::vector<float>{0.0f});
 }
 
+TEST_CASE("a mean divides by its samples rounded to even, however the thread rounds", "[kernels]") {
+    constexpr std::uint64_t kSamples = (1u << 24) + 1;  // rounds to 2²⁴
+    for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+        std::fesetround(rounding);
+        const auto mean = mean_of({{3.0f}}, {kSamples});
+        const auto larger = mean_of({{3.0f}}, {kSamples + 2});  // to 2²⁴ + 4
+        std::fesetround(FE_TONEAREST);
+        CHECK(mean[0] == 3.0f / 16'777'216.0f);
+        CHECK(larger[0] == 3.0f / 16'777'220.0f);
+    }
+}
+
 TEST_CASE("a mean in chunks is the mean in one piece", "[kernels]") {
     const Parts parts{tests::ordinary(Random{1}, 10'000), tests::ordinary(Random{2}, 10'000)};
     const std::vector<std::uint64_t> weights{3, 4};
@@ -75,6 +88,7 @@ TEST_CASE("a mean refuses misuse in one sentence", "[kernels]") {
     CHECK(message({{1}, {2}}, {1}).find("needs its weight") != std::string::npos);
     CHECK(message({{1}, {2}}, {UINT64_MAX, 1}).find("overflow") != std::string::npos);
     std::vector<float> values(8);
+    CHECK(tests::aborts_saying("at least one part", [&] { weighted_mean({}, {}, values); }));
     const std::array parts{std::span<const float>{values}.first(4)};
     CHECK(tests::abort_message([&] {
               weighted_mean(parts, std::array{std::uint64_t{1}}, std::span{values}.subspan(3, 4));
