@@ -35,4 +35,9 @@ inline std::string abort_message(const std::function<void()>& misuse) {
     return has_aborted ? message : std::string{};
 }
 
+/// Whether `misuse` aborted and said this.
+inline bool aborts_saying(const char* sentence, const std::function<void()>& misuse) {
+    return abort_message(misuse).find(sentence) != std::string::npos;
+}
+
 }  // namespace dedloc::tests

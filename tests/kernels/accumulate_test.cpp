@@ -86,15 +86,26 @@ TEST_CASE("accumulate reports a sum that is not finite, and goes on reporting it
 
 TEST_CASE("accumulate refuses misuse in one sentence", "[kernels]") {
     std::vector<float> sum(8);
-    const std::vector<float> gradient(7);
-    CHECK(tests::abort_message([&] {
-              kernels::accumulate(sum, gradient, 1);
-          }).find("another length") != std::string::npos);
-    CHECK(tests::abort_message([&] {
-              kernels::accumulate(sum, std::vector<float>(8), INFINITY);
-          }).find("must be finite") != std::string::npos);
-    const std::span<float> all{sum};
-    CHECK(tests::abort_message([&] {
-              kernels::accumulate(all.first(4), all.subspan(3, 4), 1);
-          }).find("overlaps") != std::string::npos);
+    const auto refuses = [&](const auto& gradient) {
+        using Element = std::decay_t<decltype(gradient[0])>;
+        const std::span<const Element> all{gradient};
+        CHECK(tests::aborts_saying("another length",
+                                   [&] { kernels::accumulate(sum, all.first(7), 1); }));
+        for (const float scale : {INFINITY, -INFINITY, NAN}) {
+            CHECK(tests::aborts_saying("must be finite",
+                                       [&] { kernels::accumulate(sum, all, scale); }));
+        }
+        const auto* const own = reinterpret_cast<const Element*>(sum.data() + 7);
+        CHECK(tests::aborts_saying("overlaps its sum", [&] {
+            kernels::accumulate(sum, std::span<const Element>{own, 8}, 1);
+        }));
+        CHECK(tests::aborts_saying("more elements", [&] {
+            kernels::accumulate(tests::too_long(sum),
+                                std::span<const Element>{all.data(), kernels::kMostElements + 1},
+                                1);
+        }));
+    };
+    refuses(std::vector<float>(8));
+    refuses(std::vector<kernels::Half>(8));
+    refuses(std::vector<kernels::Bfloat16>(8));
 }

@@ -62,6 +62,9 @@ TEST_CASE("norm and clip refuse misuse in one sentence", "[kernels]") {
           std::string::npos);
     CHECK(tests::abort_message([] { clip_factor(1, -1); }).find("positive") != std::string::npos);
     std::vector<float> values(2);
-    CHECK(tests::abort_message([&] { clip(values, INFINITY); }).find("must be finite") !=
-          std::string::npos);
+    CHECK(tests::aborts_saying("a norm must", [] { clip_factor(-1, 1); }));
+    CHECK(tests::aborts_saying("a norm limit must", [] { clip_factor(1, NAN); }));
+    CHECK(tests::aborts_saying("a clip factor must", [&] { clip(values, INFINITY); }));
+    CHECK(tests::aborts_saying("a clip factor must", [&] { clip(values, NAN); }));
+    CHECK(tests::aborts_saying("more elements", [&] { global_norm(tests::too_long(values)); }));
 }

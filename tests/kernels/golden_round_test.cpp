@@ -1,6 +1,7 @@
 // A hundred rounds in a row of everything around the optimizer: three peers accumulate gradients of
 // every width, encode their sums with error feedback, decode what the others sent and average it.
 // Linked, as golden_test.cpp is, into one program per compiler and set of flags.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -38,10 +39,16 @@ struct Case {
 const Case kCases[]{
     {0, Form::kHalf, false, "03af02f83d7d4a38d32adfeaa00ff644b112ee6e01df142792437fd952823da9"},
     {1, Form::kHalf, false, "a643e93b5fe85e21e2bd6ca6fb8cc82d0f9f720fdbb70d9828c88aaedadf96f4"},
+    {3, Form::kHalf, false, "7610aebe6a3eb1470e515cd04ad380f04e4d56c69e9c3c99618ef58aa3bf490e"},
+    {65'535, Form::kHalf, false,
+     "8958e3f282d2c02a365aecebdd2038e428eb3ad84fad9d37b2ecafa406700e39"},
     {65'537, Form::kHalf, false,
      "812fa45f9f628d06e1b2f2a1d749b62440c55fc48cd42058b537dd638e2a7e6c"},
     {1000, Form::kHalf, true, "a44fcd6bce84442ae69025365fc4d22b65fe95b6bfb0b76ebea8fcb56857cc2d"},
+    {1, Form::kBfloat16, false, "5f3528aa34870af27002818a5f0ee191a6cea036b6ab7a89a1e2280d41d2c43f"},
     {3, Form::kBfloat16, false, "d122301ac3c5726e5f0c926dd60715daaf4e324104018c59d08797ac605f075c"},
+    {65'535, Form::kBfloat16, false,
+     "fe086c12639ce4ff47d17bb49f20576581d22b5f5894501eb85d3b7fd3f3a1a3"},
     {65'537, Form::kBfloat16, false,
      "85545e325b118070c2747978dfb1e2cf3e030ac9a3275b0f17a444cd739404f0"},
     {1000, Form::kBfloat16, true,
@@ -155,37 +162,54 @@ struct Slow {
 
 /// What a peer accumulates: a gradient of each kind comes round again every four rounds. Denormal
 /// and huge values beside ordinary ones, and all zero.
-using Gradients = std::vector<std::vector<Floats>>;
+constexpr std::array kHuge{1e30, 1e5, 1e-3, 1e-3};
 
-Gradients gradients_of(const Case& test) {
-    constexpr std::array kHuge{1e30, 1e5, 1e-3, 1e-3};
-    Gradients gradients(kPeers);
-    for (std::size_t peer = 0; peer < kPeers; ++peer) {
-        for (std::size_t kind = 0; kind < kHuge.size(); ++kind) {
-            const bool is_zero = test.is_all_zero || (kind == 3 && peer != 1);
-            const Random random = Random{test.count}.split(10 * peer + kind);
-            gradients[peer].push_back(
-                is_zero ? Floats(test.count) : tests::adversarial(random, test.count, kHuge[kind]));
-        }
-    }
-    return gradients;
+Floats gradient_of(const Case& test, std::size_t peer, std::size_t kind) {
+    if (test.is_all_zero || (kind == 3 && peer != 1)) return Floats(test.count);
+    return tests::adversarial(Random{test.count}.split(10 * peer + kind), test.count, kHuge[kind]);
 }
 
+/// A peer's contribution of one kind: its gradient, added up in every width.
+struct Contribution {
+    Floats sum;
+    std::vector<double> norms;
+    bool operator==(const Contribution& other) const {
+        return norms == other.norms && std::equal(sum.begin(), sum.end(), other.sum.begin(),
+                                                  other.sum.end(), tests::same_bits);
+    }
+};
+using Contributions = std::vector<std::vector<Contribution>>;  ///< by peer and kind
+
 template <class Kernels>
-std::string digest_after_all(const Case& test, const Gradients& gradients, const Kernels& run) {
+Contributions contributions_of(const Case& test, const Kernels& run) {
+    Contributions all(kPeers);
+    for (std::size_t peer = 0; peer < kPeers; ++peer) {
+        for (std::size_t kind = 0; kind < kHuge.size(); ++kind) {
+            const Floats gradient = gradient_of(test, peer, kind);
+            Contribution own{.sum = Floats(test.count), .norms = {}};
+            for (const Form width : {Form::kInt8, Form::kHalf, Form::kBfloat16}) {
+                const float scale = width == Form::kInt8 ? 1.0f : -0x1.99999ap-4f;
+                own.norms.push_back(run.accumulate(own.sum, gradient, width, scale));
+            }
+            all[peer].push_back(std::move(own));
+        }
+    }
+    return all;
+}
+
+template <class KernelsAt>
+std::string digest_after_all(const Case& test, const Contributions& given,
+                             const KernelsAt& kernels_at) {
     Swarm swarm{.errors = std::vector<Floats>(kPeers, Floats(test.count)),
                 .total = Floats(test.count),
                 .norms = {}};
     for (std::size_t round = 0; round < kRounds; ++round) {
+        const auto run = kernels_at(round);
         std::vector<Floats> parts;
         for (std::size_t peer = 0; peer < kPeers; ++peer) {
-            Floats sum(test.count);
-            const Floats& gradient = gradients[peer][round % 4];
-            for (const Form width : {Form::kInt8, Form::kHalf, Form::kBfloat16}) {
-                const float scale = width == Form::kInt8 ? 1.0f : -0x1.99999ap-4f;
-                swarm.norms.push_back(run.accumulate(sum, gradient, width, scale));
-            }
-            parts.push_back(run.send(sum, swarm.errors[peer], test.form));
+            const Contribution& own = given[peer][round % kHuge.size()];
+            swarm.norms.insert(swarm.norms.end(), own.norms.begin(), own.norms.end());
+            parts.push_back(run.send(own.sum, swarm.errors[peer], test.form));
         }
         const Floats mean = run.mean(parts);
         swarm.norms.push_back(run.accumulate(swarm.total, mean, Form::kInt8, 0x1p-7f));
@@ -196,12 +220,19 @@ std::string digest_after_all(const Case& test, const Gradients& gradients, const
 }  // namespace
 
 TEST_CASE("a hundred rounds give the golden bits with every vector unit and thread", "[kernels]") {
+    const tests::WidthsByTurns turns{2};
     for (const Case& test : kCases) {
         INFO(test.count << " elements, form " << static_cast<int>(test.form));
-        const Gradients gradients = gradients_of(test);
+        const Contributions given = contributions_of(test, Fast{turns(0)});
+        CHECK(digest_after_all(test, given, [&](std::size_t round) {
+                  return Fast{turns(round)};
+              }) == test.golden);
         tests::with_every_worker({2}, [&](const kernels::Workers& workers) {
             INFO(name_of(workers.instruction_set()));
-            CHECK(digest_after_all(test, gradients, Fast{workers}) == test.golden);
+            CHECK(contributions_of(test, Fast{workers}) == given);
+            if (test.count > tests::kLongChain) return;
+            CHECK(digest_after_all(test, given, [&](std::size_t) { return Fast{workers}; }) ==
+                  test.golden);
         });
     }
 }
@@ -209,6 +240,7 @@ TEST_CASE("a hundred rounds give the golden bits with every vector unit and thre
 TEST_CASE("the golden bits of rounds are those of the slow reference", "[kernels][reference]") {
     for (const Case& test : kCases) {
         INFO(test.count << " elements, form " << static_cast<int>(test.form));
-        CHECK(digest_after_all(test, gradients_of(test), Slow{}) == test.golden);
+        const Contributions given = contributions_of(test, Slow{});
+        CHECK(digest_after_all(test, given, [](std::size_t) { return Slow{}; }) == test.golden);
     }
 }

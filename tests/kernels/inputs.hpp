@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "kernels/reduction.hpp"
 #include "peer/base/random.hpp"
 
 namespace dedloc::tests {
@@ -47,6 +49,12 @@ inline std::vector<float> adversarial(Random random, std::size_t count, double h
         }
     }
     return values;
+}
+
+/// Longer than a reduction can take; not to be read, for no such memory is there.
+template <class T>
+std::span<T> too_long(std::vector<T>& values) {
+    return {values.data(), kernels::kMostElements + 1};
 }
 
 }  // namespace dedloc::tests

@@ -1,5 +1,6 @@
 #include "kernels/lamb.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -40,24 +41,39 @@ Tensor ordinary_tensor(std::uint64_t seed, std::size_t count) {
     return tensor;
 }
 
-/// One update in double from the same floats, and how far fp32 may be from it, element by element.
+/// One update in double from the same floats, and how far the kernel may be from it, element by
+/// element. An operation gives its exact result times 1 + δ with |δ| ≤ ε, and a product of n such
+/// factors or their inverses, where (1 + δ)^½ counts half, differs from 1 by at most
+/// γ(n) = nε ÷ (1 − nε). How many factors each term of a result carries, in brackets:
 ///
-/// With ε = 2⁻²⁴ (half a unit in the last place) a rounding errs by at most ε of its result.
-/// Writing M = |β₁m| + |(1−β₁)g|, d = √v + eps, U = M ÷ d + |decay p|:
-///   m errs by at most 3ε M (clip, product, sum); v, all of one sign, by 5ε v; so √v by 3.5ε √v
-///   and d by 4.5ε d; m ÷ d by 8.5ε M ÷ d; with decay and the last sum, u by 10ε U;
-///   ‖u‖ then by 10ε ‖U‖ (triangle inequality), the ratio by the same over ‖u‖, relatively;
-///   NVIDIA's variant divides m and v by its corrections first: ε more for m, half an ε for √v,
-///   so u by 11.5ε U there; both variants are given 12;
-///   the factor by ε more (rounding to float), the product by ε, the difference by ε |p|.
-/// Terms in ε² are covered by 1 %. Inputs are such that nothing is denormal.
+///   clip × gradient [1];  β₁m [1] + (1−β₁)g [2] = m [3]
+///   g g [3];  β₂v [1] + (1−β₂)gg [4] = v [5], all of one sign
+///   A: √v [5÷2 + 1] + epsilon [0] = d [4.5];  m ÷ d [3 + 4.5 + 1] + decay p [1] = u [9.5]
+///   B: m ÷ correction [4];  v ÷ correction [6];  √ of it [6÷2 + 1] + epsilon [0] = d [5];
+///      m ÷ d [4 + 5 + 1] + decay p [1] = u [11]
+///
+/// So with U = (|β₁m| + |(1−β₁)g|) ÷ d + |decay p|, B's with its correction, u errs by at most γU.
+/// By the triangle inequality ‖u‖ errs by γ‖U‖, relatively by h = γ‖U‖ ÷ ‖u‖, so that the factor
+/// f = float(step × ‖p‖ ÷ ‖u‖) errs relatively by φ = (ε + h) ÷ (1 − h); h = 0 if nothing adapts.
+///
+///   f u, rounded, errs by t = f (((1+φ)(1+ε) − 1) |u| + (1+φ)(1+ε) γU)
+///   p − f u, rounded, by t (1+ε) + ε |p − f u|
+///
+/// This transcription rounds no more often than the kernel, but by 2⁻⁵³: ε is 2⁻²⁴ + 2⁻⁵³. Each of
+/// the four sums of n squares, here and in the kernel, errs by n 2⁻⁵³, its root by half of that;
+/// they and the operations around them add (n + 8) 2⁻⁵² to φ.
 struct Exact {
     std::vector<double> p, bound;
 };
 
+constexpr double kEpsilon = 0x1p-24 + 0x1p-53;
+
+constexpr double gamma(double factors) {
+    return factors * kEpsilon / (1 - factors * kEpsilon);
+}
+
 Exact in_double(const Tensor& t, const LambScalars& scalars) {
-    constexpr double kHalfUlp = 0x1p-24;
-    constexpr double kDirection = 12 * kHalfUlp;
+    const double direction = scalars.variant == LambVariant::kStepDebiased ? gamma(9.5) : gamma(11);
     const LambElementScalars& s = scalars.element;
     const std::size_t count = t.p.size();
     std::vector<double> u(count);
@@ -80,33 +96,46 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
         uu += u[i] * u[i];
         sizes += size[i] * size[i];
     }
-    const double ratio = scalars.adapts && pp > 0 && uu > 0 ? std::sqrt(pp) / std::sqrt(uu) : 1;
-    const double factor = scalars.step_size * ratio;
-    const double ratio_error = uu > 0 ? kDirection * std::sqrt(sizes / uu) : 0;
+    const bool adapts = scalars.adapts && pp > 0 && uu > 0;
+    const double factor = scalars.step_size * (adapts ? std::sqrt(pp) / std::sqrt(uu) : 1);
+    const double h = adapts ? direction * std::sqrt(sizes / uu) : 0;
+    REQUIRE(h < 1);
+    const double factor_error = (kEpsilon + h) / (1 - h) + static_cast<double>(count + 8) * 0x1p-52;
+    const double product = (1 + factor_error) * (1 + kEpsilon);
     Exact exact;
     for (std::size_t i = 0; i < count; ++i) {
         exact.p.push_back(double{t.p[i]} - factor * u[i]);
-        const double step = std::fabs(factor * u[i]);
-        exact.bound.push_back(1.01 *
-                              (factor * kDirection * size[i] + step * (ratio_error + kHalfUlp) +
-                               step * kHalfUlp + std::fabs(exact.p[i]) * kHalfUlp));
+        const double step_error =
+            factor * ((product - 1) * std::fabs(u[i]) + product * direction * size[i]);
+        exact.bound.push_back(step_error * (1 + kEpsilon) + kEpsilon * std::fabs(exact.p[i]));
     }
     return exact;
+}
+
+/// So far from 0 that no product of an update is denormal, where a rounding errs by more than ε.
+bool is_far_from_denormal(const Tensor& tensor) {
+    const auto is_above = [](const std::vector<float>& values, float least) {
+        return std::all_of(values.begin(), values.end(),
+                           [least](float x) { return x == 0 || std::fabs(x) > least; });
+    };
+    return is_above(tensor.p, 0x1p-50f) && is_above(tensor.m, 0x1p-50f) &&
+           is_above(tensor.v, 0x1p-100f) && is_above(tensor.gradient, 0x1p-50f);
 }
 
 }  // namespace
 
 TEST_CASE("LAMB stays within the rounding errors of its definition in double", "[kernels]") {
-    for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 48; ++seed) {
         const std::size_t count = tests::kSizes[1 + seed % 6];
         auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176 * 0.316);
-        if (seed > 12) {
+        if (seed > 24) {
             scalars.variant = LambVariant::kMomentsDebiased;
             scalars.element.first_correction = 0.3439f;
             scalars.element.second_correction = 0.004f;
             scalars.adapts = seed % 2 != 0;
         }
         Tensor tensor = ordinary_tensor(seed, count);
+        REQUIRE(is_far_from_denormal(tensor));
         const Exact exact = in_double(tensor, scalars);
         lamb(tensor.p, tensor.m, tensor.v, tensor.gradient, scalars);
         double worst = 0;
@@ -164,10 +193,32 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
         return tests::abort_message([&] { lamb(p, b, c, d, scalars); });
     };
     CHECK(message(std::span{a}.first(3), good).find("one length") != std::string::npos);
-    CHECK(message(b, good).find("overlap") != std::string::npos);
     auto bad = good;
-    bad.element.clip_factor = std::numeric_limits<float>::quiet_NaN();
+    for (float LambElementScalars::*const scalar :
+         {&LambElementScalars::beta1, &LambElementScalars::one_minus_beta1,
+          &LambElementScalars::beta2, &LambElementScalars::one_minus_beta2,
+          &LambElementScalars::epsilon, &LambElementScalars::weight_decay,
+          &LambElementScalars::clip_factor, &LambElementScalars::first_correction,
+          &LambElementScalars::second_correction}) {
+        bad = good;
+        bad.element.*scalar = std::numeric_limits<float>::quiet_NaN();
+        CHECK(message(a, bad).find("must be finite") != std::string::npos);
+    }
+    bad = good;
+    bad.step_size = INFINITY;
     CHECK(message(a, bad).find("must be finite") != std::string::npos);
+    bad = good;
+    bad.norm_limit = INFINITY;
+    CHECK(message(a, bad).find("must be finite") != std::string::npos);
+    bad.norm_limit = -1;
+    CHECK(message(a, bad).find("not be negative") != std::string::npos);
+    for (const auto p : {std::span{b}, std::span{c}, std::span{d}}) {
+        CHECK(message(p, good).find("overlap") != std::string::npos);
+    }
+    CHECK(tests::aborts_saying("more elements", [&] {
+        const auto all = tests::too_long(a);
+        lamb(all, all, all, all, good);
+    }));
     bad = good;
     bad.element.epsilon = 0;
     CHECK(message(a, bad).find("epsilon") != std::string::npos);

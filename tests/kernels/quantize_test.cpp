@@ -228,24 +228,65 @@ TEST_CASE("large results take the streaming path and are the same", "[kernels]")
     CHECK(whole[0] == 0);
 }
 
-TEST_CASE("quantizing refuses misuse in one sentence", "[kernels]") {
+namespace {
+
+template <class Short>
+void check_misuse_of() {
     Floats values(128);
     Floats error(128);
-    std::vector<Half> half(128);
+    std::vector<Short> out(128);
+    const std::span<Short> own{reinterpret_cast<Short*>(values.data()), 128};
+    using tests::aborts_saying;
+    const std::span few = std::span{values}.first(5);
+    CHECK(aborts_saying("another length", [&] { (void)quantize(few, out); }));
+    CHECK(aborts_saying("another length", [&] { (void)dequantize(out, few); }));
+    CHECK(aborts_saying("its error", [&] {
+        (void)quantize_with_feedback(values, std::span{error}.first(5), out);
+    }));
+    CHECK(aborts_saying("overlap", [&] { (void)quantize_with_feedback(values, values, out); }));
+    CHECK(aborts_saying("overlap", [&] { (void)quantize_with_feedback(error, values, own); }));
+    CHECK(aborts_saying("overlap", [&] { (void)quantize(values, own); }));
+    CHECK(aborts_saying("overlaps", [&] { (void)dequantize(own, values); }));
+}
+
+}  // namespace
+
+TEST_CASE("quantizing to 16 bits refuses misuse in one sentence", "[kernels]") {
+    check_misuse_of<Half>();
+    check_misuse_of<Bfloat16>();
+}
+
+TEST_CASE("quantizing to int8 refuses misuse in one sentence", "[kernels]") {
+    Floats values(128);
+    Floats error(128);
     Int8 coded{128};
-    const auto says = [](const auto& misuse, const char* sentence) {
-        return tests::abort_message(misuse).find(sentence) != std::string::npos;
-    };
-    CHECK(says([&] { (void)quantize(std::span{values}.first(5), half); }, "another length"));
-    CHECK(says([&] { (void)dequantize(half, std::span{values}.first(5)); }, "another length"));
-    CHECK(says([&] { (void)quantize_with_feedback(values, std::span{error}.first(5), half); },
-               "every value needs its error"));
-    CHECK(says([&] { (void)quantize_with_feedback(values, values, half); }, "overlap"));
-    const Int8Blocks few{coded.codes, std::span{coded.exponents}.first(1)};
-    CHECK(says([&] { (void)quantize(values, few); }, "every 64 codes"));
-    CHECK(says([&] { (void)dequantize({few.codes, few.exponents}, values); }, "every 64 codes"));
-    const Int8Blocks own{std::span{reinterpret_cast<std::int8_t*>(values.data()), values.size()},
-                         coded.exponents};
-    CHECK(says([&] { (void)quantize(values, own); }, "overlap"));
-    CHECK(says([&] { (void)dequantize({own.codes, own.exponents}, values); }, "overlaps"));
+    using tests::aborts_saying;
+    const Int8Blocks good = coded.blocks();
+    const Int8Blocks few{good.codes, good.exponents.first(1)};
+    auto* const codes = reinterpret_cast<std::int8_t*>(values.data());
+    auto* const exponents = reinterpret_cast<std::uint8_t*>(values.data());
+    const Int8Blocks own_codes{{codes, 128}, good.exponents};
+    const Int8Blocks own_exponents{good.codes, {exponents, 2}};
+    const Int8Blocks own{good.codes, {reinterpret_cast<std::uint8_t*>(good.codes.data()), 2}};
+    const std::span short_values = std::span{values}.first(5);
+    CHECK(aborts_saying("another length", [&] { (void)quantize(short_values, good); }));
+    CHECK(
+        aborts_saying("another length", [&] { (void)dequantize(coded.decoded(), short_values); }));
+    CHECK(aborts_saying("its error", [&] {
+        (void)quantize_with_feedback(values, std::span{error}.first(5), good);
+    }));
+    CHECK(aborts_saying("every 64 codes", [&] { (void)quantize(values, few); }));
+    CHECK(aborts_saying("every 64 codes", [&] {
+        (void)dequantize({few.codes, few.exponents}, values);
+    }));
+    CHECK(aborts_saying("overlap", [&] { (void)quantize_with_feedback(values, values, good); }));
+    for (const Int8Blocks& blocks : {own_codes, own_exponents}) {
+        CHECK(aborts_saying("overlap", [&] { (void)quantize(values, blocks); }));
+        CHECK(
+            aborts_saying("overlap", [&] { (void)quantize_with_feedback(error, values, blocks); }));
+        CHECK(aborts_saying("overlaps", [&] {
+            (void)dequantize({blocks.codes, blocks.exponents}, values);
+        }));
+    }
+    CHECK(aborts_saying("overlap", [&] { (void)quantize(values, own); }));
 }

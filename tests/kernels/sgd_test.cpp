@@ -100,6 +100,12 @@ TEST_CASE("SGD refuses misuse in one sentence", "[kernels]") {
     };
     CHECK(message(std::span{a}.first(3), scalars_with(0)).find("one length") != std::string::npos);
     CHECK(message(b, scalars_with(0)).find("overlap") != std::string::npos);
+    CHECK(tests::aborts_saying("overlap", [&] { sgd(a, b, b, scalars_with(0)); }));
+    CHECK(tests::aborts_saying("overlap", [&] { sgd(a, b, a, scalars_with(0)); }));
+    CHECK(tests::aborts_saying("more elements", [&] {
+        const auto all = tests::too_long(a);
+        sgd(all, all, all, scalars_with(0));
+    }));
     CHECK(message(a, scalars_with(NAN)).find("must be finite") != std::string::npos);
     CHECK(message(a, scalars_with(-1)).find("not be negative") != std::string::npos);
     auto bad = scalars_with(0);

@@ -93,6 +93,9 @@ float added(float a, float b) {
 float subtracted(float a, float b) {
     return minus(a, b);
 }
+float multiplied(float a, float b) {
+    return times(a, b);
+}
 
 void lamb(Floats& p, Floats& m, Floats& v, const Floats& gradient, const LambInput& in) {
     Floats u(p.size());

@@ -21,6 +21,7 @@ Floats mean(const std::vector<Floats>& parts, float samples);
 
 float added(float a, float b);
 float subtracted(float a, float b);
+float multiplied(float a, float b);
 
 /// Of both variants; A has corrections of 1.
 struct LambInput {
