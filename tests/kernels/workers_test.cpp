@@ -84,7 +84,8 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
 
 TEST_CASE("every kernel gives the same bytes with every vector unit and 1 to 8 threads",
           "[kernels]") {
-    for (const std::size_t count : {0u, 1u, 3u, 63u, 65u, 65'535u, 65'537u, 400'000u}) {
+    // The last is three segments and a piece of a fourth.
+    for (const std::size_t count : {0u, 1u, 3u, 63u, 65u, 65'535u, 65'537u, 200'000u}) {
         const auto expected = everything(count, ThisThread{InstructionSet::kBaseline});
         tests::with_every_worker({1, 2, 3, 8}, [&](const Workers& workers) {
             INFO(count << " elements, " << name_of(workers.instruction_set()));
@@ -100,7 +101,7 @@ TEST_CASE("a large mean takes the streaming path and is the same", "[kernels]") 
     Floats whole(count + 3);
     const std::span<float> out = std::span{whole}.subspan(3);
     const std::array<std::span<const float>, 2> parts{a, b};
-    tests::with_every_worker({1, 2}, [&](const Workers& workers) {
+    tests::with_every_worker({2}, [&](const Workers& workers) {
         std::fill(whole.begin(), whole.end(), 0.0f);
         weighted_mean(parts, std::vector<std::uint64_t>{2, 1}, out, workers);
         std::size_t wrong = 0;
