@@ -62,7 +62,8 @@ struct LinkClosed {
 };
 struct DialFailed {
     Endpoint remote;
-    std::string why{};  ///< one of a few sentences without a full stop, or nothing
+    std::string why{};     ///< one of a few sentences without a full stop, or nothing
+    bool is_self = false;  ///< it is this peer that listens there, which has been proven
 };
 /// A frame given to Send has left this machine's queue for the link, in the order of the Sends.
 struct FrameWritten {

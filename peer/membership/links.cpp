@@ -110,7 +110,8 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
 
 void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions) {
     try_later(now, event.remote);
-    if (event.why.empty() || !is_worth_a_line(event.why)) return;
+    if (event.is_self) self_.insert(event.remote);
+    if (event.is_self || event.why.empty() || !is_worth_a_line(event.why)) return;
     actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
 }
 

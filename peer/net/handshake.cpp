@@ -186,7 +186,7 @@ Buffer Handshake::take_hello(std::span<const std::byte> message) {
     } else if (*encrypts != (options_.encrypts ? 1U : 0U)) {
         refused(LinkRefusal::kOtherEncryption, false);
     } else if (std::ranges::equal(*ephemeral, own_ephemeral_)) {
-        refused(LinkRefusal::kMyself, false);
+        refused(LinkRefusal::kChanged, false);  // our own, sent back: it proves nothing
     } else if (!derive_keys(ephemeral->first<32>())) {
         refused(LinkRefusal::kChanged, false);
     }
@@ -264,7 +264,8 @@ LinkRefusal Handshake::judge_proof(std::span<const std::byte> proof,
     const PeerKey& key = ticket->ticket.peer;
     const Buffer claim = what_is_signed(other(side_), signed_transcript, ticket_bytes);
     if (!verify(key, claim, signature)) return LinkRefusal::kBadSignature;
-    if (key == options_.key.public_key()) return LinkRefusal::kMyself;
+    // The dialler says so, which then knows for certain that it need not dial again.
+    if (is_dialler() && is_own(key)) return LinkRefusal::kMyself;
     if (expected_ && key != *expected_) return LinkRefusal::kOtherPeer;
     proven_.peer = ticket->ticket;
     return LinkRefusal::kNone;
@@ -276,6 +277,7 @@ Buffer Handshake::take_verdict(std::span<const std::byte> message) {
         refused(LinkRefusal::kChanged, false);
     } else if ((*plain)[0] == static_cast<std::byte>(Kind::kVerdict)) {
         state_ = State::kProven;
+        if (is_own(proven_.peer.peer)) refused(LinkRefusal::kMyself, false);
     } else if ((*plain)[0] == static_cast<std::byte>(Kind::kRefusal)) {
         refused(refusal_of(std::to_integer<std::uint8_t>((*plain)[1])), true);
     } else {

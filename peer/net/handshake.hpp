@@ -133,6 +133,7 @@ class Handshake {
     std::optional<Buffer> open(std::span<const std::byte> message);
     void add_to_transcript(std::span<const std::byte> message);
     bool is_dialler() const { return side_ == Side::kDialler; }
+    bool is_own(const PeerKey& key) const { return key == options_.key.public_key(); }
 
     const SessionOptions& options_;
     const Side side_;

@@ -48,6 +48,10 @@ class NngHandshake final {
     NngStream take_stream() { return std::move(stream_); }
     /// Why not, in one sentence without a full stop; one of a few. Requires !is_proven().
     std::string sentence() const;
+    /// The other end has proven to be this peer itself.
+    bool is_self() const {
+        return handshake_.refusal() == LinkRefusal::kMyself && !handshake_.is_told();
+    }
 
   private:
     void proceed();

@@ -79,7 +79,8 @@ void NngStrangers::over(Stranger& stranger) {
               .is_dialled = stranger.side == Side::kDialler,
               .stream = is_proven ? handshake.take_stream() : nullptr,
               .proven = is_proven ? &handshake.proven() : nullptr,
-              .why = is_proven ? "" : handshake.sentence()});
+              .why = is_proven ? "" : handshake.sentence(),
+              .is_self = handshake.is_self()});
     const std::lock_guard lock(mutex_);
     stranger.is_counted = false;
     over_.push_back(&stranger);

@@ -32,6 +32,7 @@ class NngStrangers final {
         NngStream stream;                ///< null if it is not proven
         const Proven* proven = nullptr;  ///< while the call lasts
         std::string why;                 ///< not
+        bool is_self = false;            ///< nor could it ever be: it is this peer itself
     };
 
     /// Both functions are called on threads of nng; what is referred to outlives this.

@@ -245,7 +245,7 @@ void NngTransport::Impl::greeted(NngStrangers::Outcome outcome) {
     if (outcome.proven != nullptr) {
         adopt(std::move(outcome.stream), outcome.remote, outcome.is_dialled, outcome.proven);
     } else if (outcome.is_dialled) {
-        sink_(event::DialFailed{outcome.remote, outcome.why});
+        sink_(event::DialFailed{outcome.remote, outcome.why, outcome.is_self});
     } else {
         refusals_.refused(outcome.remote, outcome.why);
     }

@@ -143,6 +143,7 @@ TEST_CASE("a dial that is refused fails with the reason, and opens no link at ei
         const auto failed = dialler.inbox.next<event::DialFailed>();
         REQUIRE(failed);
         CHECK(failed->remote == listener.endpoint());
+        CHECK(failed->is_self == (failed->why == describe(LinkRefusal::kMyself)));
         CHECK(dialler.inbox.waiting<event::LinkOpened>() == 0);
         return failed->why;
     };
@@ -163,7 +164,7 @@ TEST_CASE("a dial that is refused fails with the reason, and opens no link at ei
     options = options_of(2, false);
     options.session->encrypts = false;
     CHECK(why(options) == describe(LinkRefusal::kOtherEncryption));
-    CHECK(why(options_of(1, false)) == describe_told(LinkRefusal::kMyself));
+    CHECK(why(options_of(1, false)) == describe(LinkRefusal::kMyself));
     CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
 }
 

@@ -1,5 +1,7 @@
 // What the core takes from a link whose other end has proven who it is.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <string>
 #include <variant>
 
@@ -94,6 +96,22 @@ TEST_CASE("why links fail is noted for each reason and not for each link", "[mem
     actions.clear();
     peer.handle(kStart, event::DialFailed{{"192.0.2.1", 81}}, actions);
     CHECK(answer_of(actions).notes.empty());
+}
+
+TEST_CASE("a peer does not dial itself again once that is proven", "[membership]") {
+    const Endpoint remote{"192.0.2.1", 80};
+    for (const bool is_self : {false, true}) {
+        Peer peer(config(), test_key(1));
+        Actions actions;
+        peer.handle(kStart, event::DialFailed{remote, "it is this peer itself", is_self}, actions);
+        CHECK(answer_of(actions).notes.empty() == is_self);
+        actions.clear();
+        peer.handle(kStart + std::chrono::minutes{5}, event::EndpointsFound{{remote}}, actions);
+        const bool dials = std::ranges::any_of(actions, [](const Action& action) {
+            return std::holds_alternative<action::Dial>(action);
+        });
+        CHECK(dials != is_self);
+    }
 }
 
 }  // namespace
