@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "kernels/workers.hpp"
 #include "peer/peer.hpp"
 #include "peer/wire/message.hpp"
 #include "tests/peer/wire_samples.hpp"
@@ -15,6 +16,7 @@ namespace {
 using tests::test_key;
 
 constexpr LinkId kLink{7};
+const kernels::ThisThread kAlone;
 constexpr TimePoint kStart{std::chrono::seconds{1}};
 
 PeerConfig config() {
@@ -46,7 +48,7 @@ Answer answer_of(const Actions& actions) {
 
 /// What a peer answers to a challenge by test_key(speaker), on a link that proves `proven`.
 Answer challenged(const std::optional<PeerKey>& proven, std::uint8_t speaker) {
-    Peer peer(config(), test_key(1));
+    Peer peer(config(), test_key(1), kAlone);
     Actions actions;
     peer.handle(kStart,
                 event::LinkOpened{
@@ -78,7 +80,7 @@ TEST_CASE("only who has proven a link speaks on it", "[membership]") {
 }
 
 TEST_CASE("why links fail is noted for each reason and not for each link", "[membership]") {
-    Peer peer(config(), test_key(1));
+    Peer peer(config(), test_key(1), kAlone);
     std::size_t lines = 0;
     for (std::uint16_t port = 1; port <= 2'000; ++port) {
         Actions actions;
@@ -101,7 +103,7 @@ TEST_CASE("why links fail is noted for each reason and not for each link", "[mem
 TEST_CASE("a peer does not dial itself again once that is proven", "[membership]") {
     const Endpoint remote{"192.0.2.1", 80};
     for (const bool is_self : {false, true}) {
-        Peer peer(config(), test_key(1));
+        Peer peer(config(), test_key(1), kAlone);
         Actions actions;
         peer.handle(kStart, event::DialFailed{remote, "it is this peer itself", is_self}, actions);
         CHECK(answer_of(actions).notes.empty() == is_self);
