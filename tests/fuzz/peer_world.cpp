@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/digest.hpp"
+#include "kernels/workers.hpp"
 #include "peer/base/check.hpp"
 #include "peer/membership/quorum.hpp"
 #include "peer/state/model_state.hpp"
@@ -42,6 +43,8 @@ PeerConfig config_of(std::uint8_t self, bool receives) {
     return config;
 }
 
+const kernels::ThisThread kThisThread;
+
 }  // namespace
 
 PeerWorld::PeerWorld(std::span<const std::byte> choices)
@@ -49,7 +52,7 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     const std::uint8_t kind = byte();
     self_ = (kind & 1) != 0 ? 2 : 1;
     const bool receives = self_ == 1 || (kind & 2) == 0;
-    peer_.emplace(config_of(self_, receives), key_pair(self_));
+    peer_.emplace(config_of(self_, receives), key_pair(self_), kThisThread);
     digests_ = {Digest{}, head_.record, state_digest(StepIndex{0}), state_digest(StepIndex{1})};
     terms_ = {Term{}};
     tell(event::Tick{});
