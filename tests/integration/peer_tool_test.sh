@@ -7,8 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 peer=$1/dedloc-peer
 cd "$folder"
 
-# started FILE: the program that writes there has said who it is.
-started() { grep -qs '"event":"start"' "$1"; }
+# The seed that writes to a file has said where it answers, and there.
+has_address() { grep -qs '"address":"[^"]*"' "$1"; }
 address_in() { grep -o '"address":"[^"]*"' "$1" | cut -d '"' -f 4; }
 # reached STEP FILE
 reached() { grep -qs "\"step\":$1," "$2"; }
@@ -22,7 +22,8 @@ says 2 'multiple of 4' "$peer" create run.json --key key --bytes 5
 says 2 'wants HOST:PORT' "$peer" create run.json --key key --bytes 8 --seed nowhere
 says 2 "'micro_batch'" "$peer" create run.json --key key --bytes 8 --micro-batch 0
 [[ -z $(ls) ]] || fail_test "something was left: $(ls)"
-"$peer" create run.json --key key --bytes 64kB --steps 1000000 --target-batch 8
+# Steps of about half a second: in much shorter ones a newcomer may come too late for long.
+"$peer" create run.json --key key --bytes 64kB --steps 1000000 --target-batch 100
 says 2 'exists already' "$peer" create run.json --key key --bytes 8
 says 2 'name a DHT seed' "$peer" join run.json
 says 2 'HOST:PORT' "$peer" join run.json --seed nowhere
@@ -48,7 +49,7 @@ done
 echo "a swarm of two"
 "$peer" seed 127.0.0.1:0 --run run.json --key key --memory votes >seed.out 2>seed.err &
 seed=$!
-await 10 "the seed" started seed.out
+await 10 "the seed" has_address seed.out
 address=$(address_in seed.out)
 says 1 'port is in use' "$peer" seed "$address"
 "$peer" join run.json --seed "$address" --samples-per-second 200 --check >one.out 2>one.err &
@@ -85,6 +86,8 @@ done
 none_left "the swarm"
 
 echo "a swarm with tickets"
+# Else what the first swarm said would be taken for what this one says.
+rm ./*.out ./*.err
 for name in key one two; do
     "$peer" ticket run.json --project-key key --key "$name" --ticket "$name.ticket" --seconds 600
 done
@@ -97,7 +100,7 @@ says 2 'our ticket has expired' "$peer" join run.json --seed 127.0.0.1:9 --key o
     --ticket short.ticket
 "$peer" seed 127.0.0.1:0 --run run.json --key key --ticket key.ticket >seed.out 2>seed.err &
 seed=$!
-await 10 "the seed" started seed.out
+await 10 "the seed" has_address seed.out
 address=$(address_in seed.out)
 "$peer" join run.json --seed "$address" --key one --ticket one.ticket --samples-per-second 200 \
     --check >one.out 2>one.err &
