@@ -27,6 +27,7 @@
 #include "kernels/thread_workers.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
+#include "tests/bench/lamb_scalars.hpp"
 
 namespace {
 
@@ -103,21 +104,6 @@ struct Line {
     Best copied{};  ///< of the memcpy before each try
 };
 
-kernels::LambScalars lamb_scalars(kernels::LambVariant variant) {
-    const bool is_nvidia = variant == kernels::LambVariant::kMomentsDebiased;
-    return {.element = {.beta1 = 0.9f,
-                        .one_minus_beta1 = 0.1f,
-                        .beta2 = 0.999f,
-                        .one_minus_beta2 = 0.001f,
-                        .epsilon = 1e-6f,
-                        .weight_decay = 0.01f,
-                        .first_correction = is_nvidia ? 0.5f : 1.0f,
-                        .second_correction = is_nvidia ? 0.01f : 1.0f},
-            .step_size = 1e-3,
-            .norm_limit = 10'000,
-            .variant = variant};
-}
-
 /// As the kernels do it: a segment at a time, shared among the threads.
 void copy(Arena& a, const Workers& workers) {
     constexpr std::size_t kPiece = std::size_t{16} << 20;
@@ -146,7 +132,7 @@ std::vector<Line> all_lines() {
     using W = Workers;
     using kernels::LambVariant;
     const auto lamb = [](LambVariant variant) {
-        return [scalars = lamb_scalars(variant)](A& a, const W& w) {
+        return [scalars = bench::lamb_scalars(variant)](A& a, const W& w) {
             return kernels::lamb(a.out, a.m, a.v, a.parts[3], scalars, w);
         };
     };

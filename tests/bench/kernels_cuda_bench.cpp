@@ -34,6 +34,7 @@
 #include "kernels/thread_workers.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
+#include "tests/bench/lamb_scalars.hpp"
 
 namespace {
 
@@ -150,23 +151,8 @@ struct Line {
     std::function<void(Host&)> on_host;  ///< leaves the number where the kernel leaves one
 };
 
-kernels::LambScalars lamb_scalars(kernels::LambVariant variant) {
-    const bool is_nvidia = variant == kernels::LambVariant::kMomentsDebiased;
-    return {.element = {.beta1 = 0.9f,
-                        .one_minus_beta1 = 0.1f,
-                        .beta2 = 0.999f,
-                        .one_minus_beta2 = 0.001f,
-                        .epsilon = 1e-6f,
-                        .weight_decay = 0.01f,
-                        .first_correction = is_nvidia ? 0.5f : 1.0f,
-                        .second_correction = is_nvidia ? 0.01f : 1.0f},
-            .step_size = 1e-3,
-            .norm_limit = 10'000,
-            .variant = variant};
-}
-
 Line lamb_line(const char* name, kernels::LambVariant variant) {
-    const auto scalars = lamb_scalars(variant);
+    const auto scalars = bench::lamb_scalars(variant);
     return {
         name, 40, "85",
         [scalars](const Device& d) {
