@@ -164,7 +164,7 @@ void Peer::Core::on(const event::StateReached& event) {
     settlement_.reported(self_, event.step, event.digest);
     coordinator_.reported(now_, self_, event.step, Samples{0}, member_.samples_per_second());
     doubt_seen_ = TimePoint::min();
-    send_heartbeat(true);
+    send_heartbeat(Audience::kAll);
 }
 void Peer::Core::on(const event::StateRefused&) {
     out_.note("the state that was fetched has another digest than was promised");
@@ -229,7 +229,6 @@ void Peer::Core::follow_up() {
 }
 
 void Peer::Core::look_around() {
-    links_.watch(head().view.size(), election_.term().coordinator);
     for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
     links_.tick(now_, out_.actions);
     donor_.tick(now_);
@@ -375,9 +374,14 @@ void Peer::Core::measure() {
 
 void Peer::Core::beat() {
     if (is_away_) return;
+    const bool has_other_hub =
+        links_.watch(head().view.size(), election_.term().coordinator, election_.has_live_leader());
+    if (has_other_hub || standing() != told_standing_) is_heartbeat_due_ = true;
     const TimePoint soonest = last_heartbeat_ + kShortestHeartbeat;
     if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
-    if (now_ >= next_heartbeat_) return send_heartbeat();
+    if (now_ >= next_heartbeat_) {
+        return send_heartbeat(is_heartbeat_due_ ? Audience::kSmallSwarm : Audience::kWatched);
+    }
     if (!is_progress_due_) return;
     const std::size_t members = last_decision_ ? last_decision_->record.members.size() : 1;
     const auto crowd =
@@ -387,7 +391,7 @@ void Peer::Core::beat() {
     if (now_ >= next_progress_) report_progress();
 }
 
-/// Who calls the round waits for samples; the others hear of them once a second.
+/// Who calls the round waits for samples.
 void Peer::Core::report_progress() {
     is_progress_due_ = false;
     next_progress_ = kNever;
@@ -397,17 +401,20 @@ void Peer::Core::report_progress() {
     if (coordinator != config_.backbone) {
         links_.send(config_.backbone, head().step, heartbeat_body(), out_.actions);
     }
-    // In a large swarm nobody else waits for a heartbeat.
-    const bool is_hub = self_ == coordinator || self_ == config_.backbone;
-    if (head().view.size() > membership::kMeshLimit && !is_hub) {
-        next_heartbeat_ = now_ + config_.rules.heartbeat;
-    }
+    // Both hubs have been told: does anybody else wait for a heartbeat?
+    if (links_.is_watched_by_hubs_only()) next_heartbeat_ = now_ + config_.rules.heartbeat;
+}
+
+Peer::Core::Standing Peer::Core::standing() const {
+    return {.has_state = is_current(),
+            .may_vote = voter_.may_vote(),
+            .term = election_.has_live_leader() ? election_.term() : Term{}};
 }
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
-    const Term& term = election_.term();
-    const membership::Known* coordinator = links_.find(term.coordinator);
-    return {.has_state = is_current(),
+    const Standing standing = this->standing();
+    const membership::Known* coordinator = links_.find(standing.term.coordinator);
+    return {.has_state = standing.has_state,
             .state = member_.digest(),
             .record = head().record,
             .samples = member_.samples(),
@@ -415,23 +422,25 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .upload_bytes_per_second = upload_.bytes_per_second(),
             .download_bytes_per_second = download_.bytes_per_second(),
             .is_frozen = member_.is_in_round(),
-            .may_vote = voter_.may_vote(),
-            .term = election_.has_leader() ? term : Term{},
+            .may_vote = standing.may_vote,
+            .term = standing.term,
             .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{},
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0};
 }
 
-/// Everybody hears of a new state, for they may want it; of the rest, those who wait for us.
-void Peer::Core::send_heartbeat(bool is_for_all) {
+/// Everybody hears of a new state, for they may want it; in a small swarm, of whatever is new.
+void Peer::Core::send_heartbeat(Audience audience) {
+    told_standing_ = standing();
     is_heartbeat_due_ = is_progress_due_ = false;
     next_progress_ = kNever;
     last_heartbeat_ = now_;
     next_heartbeat_ = now_ + config_.rules.heartbeat;
     if (is_away_) return;
-    if (is_for_all) {
+    if (audience == Audience::kAll) {
         links_.broadcast(head().step, heartbeat_body(), out_.actions);
     } else {
-        links_.broadcast_heartbeat(head().step, heartbeat_body(), out_.actions);
+        const bool is_news = audience == Audience::kSmallSwarm;
+        links_.broadcast_heartbeat(head().step, heartbeat_body(), is_news, out_.actions);
     }
     if (config_.role == Role::kBackbone) report_swarm();
 }

@@ -65,7 +65,8 @@ class Peer::Core {
     void measure();
     void leave_when_done();
     void beat();
-    void send_heartbeat(bool is_for_all = false);
+    enum class Audience : std::uint8_t { kWatched, kSmallSwarm, kAll };
+    void send_heartbeat(Audience audience);
     void report_progress();
     void report_swarm();
 
@@ -149,6 +150,14 @@ class Peer::Core {
     TimePoint doubt_since_ = kNever;           ///< which state is the swarm's
     TimePoint doubt_seen_ = TimePoint::min();  ///< the last time; nobody has any more: it is over
     bool is_bulk_event_ = false;               ///< nothing but data has moved
+    struct Standing {
+        bool has_state = false;
+        bool may_vote = false;
+        Term term;  ///< of a coordinator who lives
+        bool operator==(const Standing&) const = default;
+    };
+    Standing standing() const;
+    Standing told_standing_;
     bool is_heartbeat_due_ = false;  ///< something has changed that everybody wants to know
     bool is_progress_due_ = false;
     bool is_away_ = false;

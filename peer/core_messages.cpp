@@ -170,7 +170,7 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     head_changed();
     member_.restart(generation.record.state, out_);
     links_.broadcast(head().step, wire::Generation{generation}, out_.actions);
-    send_heartbeat();
+    send_heartbeat(Audience::kSmallSwarm);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Leave&) {
@@ -193,7 +193,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Promise& body) {
     renewal_.answered(m.sender, m.step, body);
     const bool was_leading = election_.is_leading();
     election_.answered(m.sender, m.step, body, out_);
-    if (!was_leading && election_.is_leading()) send_heartbeat();
+    if (!was_leading && election_.is_leading()) send_heartbeat(Audience::kSmallSwarm);
 }
 
 // --- relays ------------------------------------------------------------------

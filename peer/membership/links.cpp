@@ -97,6 +97,8 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     for (auto& [id, other] : links_) {
         if (other.peer == link.peer && !other.is_closing) {
             other.close_at = kNever;
+            other.watched_since = now;
+            tick_at_ = TimePoint::min();
             known->second.link = id;
             known->second.dialler = other.dialled ? key_.public_key() : *link.peer;
             newcomers_.push_back(*link.peer);
@@ -253,6 +255,8 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     link.last_heard = now;
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
         known.has_reported = true;
+        // It may be watched from now on.
+        if (known.heartbeat.term != heartbeat->term) tick_at_ = TimePoint::min();
         known.generation = message.generation;
         known.step = message.step;
         known.heartbeat = *heartbeat;
@@ -304,7 +308,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     known.result_name = hello.result_name;
     const std::uint16_t port = link.dialled ? link.remote.port : hello.listening_port;
     known.endpoint = {link.remote.host, port};
-    link.last_heard = now;
+    link.last_heard = link.watched_since = now;
     if (is_new) newcomers_.push_back(message.sender);
 }
 
@@ -348,28 +352,40 @@ void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) 
     for (const auto& [peer, known] : known_) post(known.link, frame, actions);
 }
 
-void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat,
+void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
                                 Actions& actions) {
     SharedBytes frame;
     for (const auto& [peer, known] : known_) {
-        if (!is_watched(peer)) continue;
+        if (!(is_news && is_small_) && !is_watched(peer)) continue;
         if (frame == nullptr) frame = seal(step, heartbeat);
         post(known.link, frame, actions);
     }
 }
 
-void Links::watch(std::size_t view_size, const PeerKey& coordinator) {
-    const bool is_mesh = view_size <= kMeshLimit;
-    if (is_mesh == is_mesh_ && hub_ == coordinator) return;
-    is_mesh_ = is_mesh;
+bool Links::watch(std::size_t view_size, const PeerKey& coordinator, bool is_led) {
+    is_small_ = view_size <= kMeshLimit;
+    if (is_led == is_led_ && hub_ == coordinator) return false;
+    is_led_ = is_led;
     hub_ = coordinator;
     tick_at_ = TimePoint::min();  // others are waited for now
+    return true;
+}
+
+bool Links::is_hub(const PeerKey& peer) const {
+    return peer == config_.backbone || peer == hub_;
 }
 
 bool Links::is_watched(const PeerKey& peer) const {
-    const PeerKey& self = key_.public_key();
-    const auto is_hub = [&](const PeerKey& key) { return key == config_.backbone || key == hub_; };
-    return is_mesh_ || is_hub(self) || is_hub(peer);
+    if (!is_led_ || is_hub(key_.public_key()) || is_hub(peer)) return true;
+    const Known* known = find(peer);
+    return known != nullptr && known->heartbeat.term.coordinator == PeerKey{};
+}
+
+bool Links::is_watched_by_hubs_only() const {
+    if (is_hub(key_.public_key())) return false;
+    return std::none_of(known_.begin(), known_.end(), [&](const auto& entry) {
+        return !is_hub(entry.first) && is_watched(entry.first);
+    });
 }
 
 // --- time --------------------------------------------------------------------
@@ -385,10 +401,21 @@ void Links::tick(TimePoint now, Actions& actions) {
     }
     for (const auto& [peer, known] : known_) {
         Link& link = links_.at(known.link);
-        if (now < link.last_heard + config_.rules.silence || !is_watched(peer)) continue;
+        if (!is_watched(peer)) {
+            link.watched_since = kNever;
+            continue;
+        }
+        if (link.watched_since == kNever) link.watched_since = now;
+        if (now < silent_at(link)) continue;
         close(known.link, link, peer.brief() + " is silent", actions);
     }
     tick_at_ = earliest_deadline();
+}
+
+/// Silence counts from when the other end knows that it is waited for.
+TimePoint Links::silent_at(const Link& link) const {
+    if (link.watched_since == kNever) return kNever;
+    return std::max(link.last_heard, link.watched_since) + config_.rules.silence;
 }
 
 TimePoint Links::earliest_deadline() const {
@@ -400,9 +427,7 @@ TimePoint Links::earliest_deadline() const {
     }
     for (const auto& [peer, known] : known_) {
         const Link& link = links_.at(known.link);
-        if (!link.is_closing && is_watched(peer)) {
-            next = std::min(next, link.last_heard + config_.rules.silence);
-        }
+        if (!link.is_closing) next = std::min(next, silent_at(link));
     }
     return next;
 }

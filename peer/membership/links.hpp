@@ -9,10 +9,10 @@
 //              which both ends close later.
 // Lives        a Hello names the session of its process: who has restarted with the same key is
 //              lost first, and then a newcomer.
-// Liveness     a heartbeat a second; silence or a closed last link is loss. In a swarm of more than
-//              kMeshLimit members only the hubs (the backbone, the coordinator) exchange heartbeats
-//              with everybody; other links carry rounds and states, hear of each new state, and
-//              live as long as the transport's own pings.
+// Liveness     the hubs (the backbone, the coordinator) exchange a heartbeat a second with
+//              everybody, and so does who knows no living coordinator; silence is loss. Other pairs
+//              tell each other what is new, of more than kMeshLimit members only new states; their
+//              links live as long as the transport keeps them. A closed last link is loss.
 // Back-pressure a link has room for bulk while less than the window waits in its queue.
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace dedloc::membership {
 
-/// Views up to this size keep heartbeats between all pairs. A larger swarm's is larger.
+/// In views up to this size everybody hears from everybody what is new. A larger swarm's is larger.
 inline constexpr std::size_t kMeshLimit = wire::kMaxVoters - 1;
 
 /// What is known of another peer.
@@ -72,17 +72,22 @@ class Links {
     /// Perhaps too early: who was heard since moves it at the next tick.
     TimePoint next_deadline() const { return tick_at_; }
 
-    /// Who must be heard once a second: everybody in a small view, else hubs only.
-    void watch(std::size_t view_size, const PeerKey& coordinator);
+    /// Which pairs exchange heartbeats: one of the two is a hub, or is not led by anybody, or has
+    /// said so. So both ends know it. False: nothing has changed.
+    bool watch(std::size_t view_size, const PeerKey& coordinator, bool is_led);
     bool is_watched(const PeerKey& peer) const;
+    /// Nobody but the backbone and the coordinator waits for our heartbeats.
+    bool is_watched_by_hubs_only() const;
     /// Of every frame from now on.
     void set_generation(std::uint64_t generation) { generation_ = generation; }
 
     /// False when the peer is not known (any more): the message is dropped.
     bool send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions);
-    /// To everybody that is known; to those that wait for one every second.
+    /// To everybody that is known.
     void broadcast(StepIndex step, const wire::Body& body, Actions& actions);
-    void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, Actions& actions);
+    /// To those that wait for one every second; if it `is_news`, to all of a small swarm.
+    void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
+                             Actions& actions);
     /// Signs a message that several receive as the same bytes.
     SharedBytes seal(StepIndex step, wire::Body body);
     bool send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions);
@@ -99,7 +104,7 @@ class Links {
     std::uint64_t queued_bytes() const { return queued_bytes_; }
     /// A large swarm's coordinator has a window of bytes in its queues: what need not be sent now
     /// would only make everybody wait.
-    bool is_crowded() const { return !is_mesh_ && queued_bytes_ >= config_.rules.window_bytes; }
+    bool is_crowded() const { return !is_small_ && queued_bytes_ >= config_.rules.window_bytes; }
 
     /// What it said is none of the protocol: its link is closed.
     void refuse(const PeerKey& peer, const char* why, Actions& actions);
@@ -128,6 +133,7 @@ class Links {
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
         TimePoint last_heard{};
+        TimePoint watched_since = kNever;
         TimePoint close_at = kNever;
         bool is_closing = false;
         std::deque<std::size_t> queue{};  ///< sizes of the frames sent and not yet written
@@ -142,7 +148,9 @@ class Links {
     void greet(TimePoint now, LinkId id, Link& link, const wire::Message& message,
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
+    TimePoint silent_at(const Link& link) const;
     TimePoint earliest_deadline() const;
+    bool is_hub(const PeerKey& peer) const;
     void post(LinkId id, SharedBytes frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void try_later(TimePoint now, const Endpoint& remote);
@@ -162,7 +170,8 @@ class Links {
     std::uint64_t generation_ = 0;
     std::uint64_t queued_bytes_ = 0;
     TimePoint tick_at_ = kNever;  ///< nothing can be due before
-    bool is_mesh_ = true;
+    bool is_small_ = true;
+    bool is_led_ = false;  ///< by somebody who is here
     PeerKey hub_;
     std::map<std::string, std::uint64_t> refusals_;  ///< frames, by reason
     std::unordered_map<LinkId, Link> links_;

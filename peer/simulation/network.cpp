@@ -129,6 +129,8 @@ void Network::handle(const Moment& moment) {
             return dial_done(dials_[moment.detail]);
         case What::kAccepted:
             return accepted(link);
+        case What::kSilence:
+            return heard_nothing(link);
         case What::kClosed:
             return closed(link);
         case What::kTick:
@@ -144,6 +146,9 @@ void Network::send(LinkId link, SharedBytes frame) {
     if (from.state != State::kOpen) return;
     from.queued_bytes += frame->size();
     from.queued.push(std::move(frame));
+    if (end(from.other).is_dead && !std::exchange(from.is_asking, true)) {
+        timeline_.at(timeline_.now() + options_.silence, What::kSilence, 0, link.value());
+    }
     offer_uplink(link);
     pump_up(from.node);
 }
@@ -340,10 +345,25 @@ void Network::cut(LinkId link) {
 void Network::silent_cut(LinkId link) {
     for (const LinkId here : {link, end(link).other}) {
         End& from = end(here);
-        from.in_the_air.clear();
         from.arrived.clear();
-        from.is_dead = true;
+        fall_silent(here);
     }
+}
+
+/// Nothing that this end sends arrives any more, nor its pings.
+void Network::fall_silent(LinkId link) {
+    End& from = end(link);
+    from.in_the_air.clear();
+    if (std::exchange(from.is_dead, true)) return;
+    timeline_.at(timeline_.now() + options_.idle_silence, What::kSilence, 0, from.other.value());
+}
+
+void Network::heard_nothing(LinkId link) {
+    if (end(link).state != State::kOpen) return;
+    shut(link, State::kClosed);
+    lose_queue(link);
+    finish_stream(link);
+    tell_closed(link, timeline_.now());
 }
 
 void Network::set_group(NodeId id, std::uint32_t group) {
@@ -363,8 +383,7 @@ void Network::set_blocked(NodeId from, NodeId to, bool is_blocked) {
     for (const LinkId link : nodes_[from].links) {
         const LinkId other = end(link).other;
         if (end(other).node != to) continue;
-        end(link).in_the_air.clear();
-        end(link).is_dead = true;
+        fall_silent(link);
         end(other).is_unacknowledged = true;
     }
 }

@@ -9,6 +9,9 @@
 //            receiver's downlink. A slow receiver throttles its senders and nobody else.
 // Streaming  The receiver takes a frame while it is being sent: it has all of it one latency after
 //            the last byte has left, if its downlink is fast and free.
+// Silence    Both ends ping each other, at no cost: the one that hears nothing any more closes the
+//            link, after as long as a real transport takes that pings an idle link seldom, and
+//            sooner if it has something to say.
 // Left out   Slow start, congestion inside the network, and acknowledgements' bytes; every frame
 //            costs `frame_overhead` bytes more than it holds.
 #pragma once
@@ -42,6 +45,8 @@ struct NetworkOptions {
     std::uint64_t window_bytes = 1 << 20;
     std::uint64_t frame_overhead = 66;
     Duration dial_timeout = std::chrono::seconds{5};
+    Duration silence = std::chrono::milliseconds{4'500};  ///< from the first frame that is sent
+    Duration idle_silence = std::chrono::seconds{20};     ///< when none is sent
 };
 
 /// How a process goes.
@@ -90,7 +95,7 @@ class Network {
 
     // What goes wrong.
     void cut(LinkId link);  ///< both ends hear of it after a latency; what was under way is lost
-    void silent_cut(LinkId link);  ///< nothing arrives any more, nobody is told
+    void silent_cut(LinkId link);  ///< nothing arrives any more, nobody is told: see Silence
     /// Machines of different groups do not reach each other: their links are dead for good, and
     /// dials between them time out until they are in one group again. All start in group 0.
     void set_group(NodeId node, std::uint32_t group);
@@ -116,6 +121,7 @@ class Network {
         bool is_dialled = false;
         bool is_dead = false;            ///< what it sends is lost
         bool is_unacknowledged = false;  ///< what it sends arrives, but it never learns of it
+        bool is_asking = false;          ///< has sent since it hears nothing any more
         bool is_told_of_close = true;
         bool is_in_uplink = false;    ///< waits in the sender's fair queue or is served
         bool is_in_downlink = false;  ///< the same at the receiver
@@ -177,6 +183,7 @@ class Network {
     void offer_downlink(LinkId link);
     void pump_up(NodeId node);
     void pump_down(NodeId node);
+    void fall_silent(LinkId link);
     void finish_stream(LinkId link);
     void lose_queue(LinkId link);
     void shut(LinkId link, State state);
@@ -189,6 +196,7 @@ class Network {
     void dial_done(const Dialling& dialling);
     void connect(NodeId from, NodeId to, const Endpoint& remote);
     void accepted(LinkId link);
+    void heard_nothing(LinkId link);
     void closed(LinkId link);
 
     Timeline& timeline_;

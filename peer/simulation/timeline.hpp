@@ -19,6 +19,7 @@ enum class What : std::uint32_t {
     kDownlinkDone,  ///< subject: node, detail: link it was sent on
     kDialDone,      ///< detail: number of the dial
     kAccepted,      ///< detail: the accepting end
+    kSilence,       ///< detail: the end that has heard nothing for too long
     kClosed,        ///< detail: the end that hears of it
     kTick,          ///< subject: node, detail: its life
     kCall,          ///< detail: number of the function
