@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -67,6 +68,10 @@ class FrameDecoder {
     virtual Outcome read(std::size_t count, const Deliver& deliver) = 0;
     /// Of a goodbye.
     virtual std::uint8_t reason() const = 0;
+    /// Part of a frame of the protocol has been read.
+    virtual bool is_in_frame() const = 0;
+    /// What the last ping has said of the next one; 0: there has been none.
+    virtual std::chrono::milliseconds next_ping() const = 0;
 };
 
 struct FrameCodec {

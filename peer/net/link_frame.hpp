@@ -16,7 +16,7 @@ inline constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
 enum class FrameKind : std::uint32_t {
     kData = 0,     ///< a frame of the protocol, `length` bytes follow
-    kPing = 1,     ///< "still here", length 0
+    kPing = 1,     ///< "still here, and again in so long", length 0
     kGoodbye = 2,  ///< the last thing sent on this link, length 0
 };
 
@@ -25,7 +25,8 @@ struct FrameHeader {
     std::uint32_t magic = 0;
     FrameKind kind = FrameKind::kData;
     std::uint32_t length = 0;
-    std::uint32_t reason = 0;  ///< of a goodbye: a LinkRefusal; else 0
+    /// Of a goodbye: a LinkRefusal; of a ping: milliseconds until the next, at most; else 0.
+    std::uint32_t detail = 0;
 };
 static_assert(sizeof(FrameHeader) == 16 && std::endian::native == std::endian::little);
 
@@ -36,11 +37,11 @@ constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
     if (header.magic != kFrameMagic) return false;
     switch (header.kind) {
         case FrameKind::kData:
-            return header.length <= frame_limit && header.reason == 0;
+            return header.length <= frame_limit && header.detail == 0;
         case FrameKind::kPing:
-            return header.length == 0 && header.reason == 0;
+            return header.length == 0;
         case FrameKind::kGoodbye:
-            return header.length == 0 && header.reason <= 0xff;
+            return header.length == 0 && header.detail <= 0xff;
     }
     return false;
 }

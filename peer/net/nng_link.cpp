@@ -1,5 +1,6 @@
 #include "peer/net/nng_link.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,9 +13,8 @@ namespace {
 /// What a queued frame counts for besides its bytes, so that empty frames are bounded too.
 constexpr std::size_t kQueueOverhead = 64;
 
-nng_duration milliseconds_of(std::chrono::milliseconds duration) {
-    return static_cast<nng_duration>(duration.count());
-}
+/// So many ping intervals after the last frame pings get rarer.
+constexpr int kLively = 3;
 
 }  // namespace
 
@@ -27,12 +27,14 @@ NngLink::NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits
       decoder_(std::move(codec.decoder)),
       deliver_([this](SharedBytes frame) { deliver(std::move(frame)); }),
       encoder_(std::move(codec.encoder)),
+      pause_(limits.ping_interval),
+      promised_(limits.ping_interval),
+      sent_at_(Clock::now()),
+      lively_until_(sent_at_ + kLively * limits.ping_interval),
       stream_(std::move(stream)),
       write_([](void* self) { static_cast<NngLink*>(self)->written(); }, this),
       read_([](void* self) { static_cast<NngLink*>(self)->received(); }, this),
-      tick_([](void* self) { static_cast<NngLink*>(self)->ticked(); }, this) {
-    nng_aio_set_timeout(read_.get(), milliseconds_of(limits_.silence_limit));
-}
+      tick_([](void* self) { static_cast<NngLink*>(self)->ticked(); }, this) {}
 
 // Every operation begins under the lock and only while the link is not cut: on a closed stream it
 // might never end. A cut sets the flag first and closes then, so it ends whatever began before it.
@@ -43,8 +45,8 @@ void NngLink::start() {
         const std::lock_guard lock(mutex_);
         if (!is_cut_) {
             operations_ += 2;
-            nng_sleep_aio(milliseconds_of(limits_.ping_interval), tick_.get());
             read_more();
+            tick_again();
         }
     }
     operation_ended();
@@ -58,6 +60,7 @@ void NngLink::send(SharedBytes frame) {
         if (is_cut_ || is_closing_) return;
         if (queue_.empty() || queue_bytes_ + frame->size() <= limits_.queue_bytes) {
             enqueue(FrameKind::kData, std::move(frame));
+            liven();
             return;
         }
     }
@@ -81,7 +84,9 @@ void NngLink::refuse(LinkRefusal why) {
 void NngLink::say_goodbye(LinkRefusal reason) {
     if (is_cut_ || is_closing_) return;
     is_closing_ = true;
-    enqueue(FrameKind::kGoodbye, nullptr, reason);
+    close_by_ = Clock::now() + limits_.farewell;
+    enqueue(FrameKind::kGoodbye, nullptr, static_cast<std::uint32_t>(reason));
+    tick_.cancel();
     read_on();
 }
 
@@ -113,10 +118,10 @@ bool NngLink::holds_back() const {
     return untaken_.size() >= limits_.untaken_frames || untaken_bytes_ >= limits_.untaken_bytes;
 }
 
-void NngLink::enqueue(FrameKind kind, SharedBytes body, LinkRefusal reason) {
+void NngLink::enqueue(FrameKind kind, SharedBytes body, std::uint32_t detail) {
     const auto length = static_cast<std::uint32_t>(body ? body->size() : 0);
-    const auto code = static_cast<std::uint32_t>(reason);
-    queue_.push_back({{kFrameMagic, kind, length, code}, std::move(body)});
+    sent_at_ = Clock::now();
+    queue_.push_back({{kFrameMagic, kind, length, detail}, std::move(body)});
     queue_bytes_ += queue_.back().size() + kQueueOverhead;
     if (std::exchange(is_writing_, true)) return;
     ++operations_;
@@ -189,6 +194,9 @@ void NngLink::read_more() {
     }
     nng_aio_set_iov(read_.get(), count, places);
     nng_stream_recv(stream_.get(), read_.get());
+    // Who carries frames with us pings as often as we do, whatever it said before them.
+    const auto next = pause_ == limits_.ping_interval ? pause_ : promised_;
+    silent_at_ = Clock::now() + next + (limits_.silence_limit - limits_.ping_interval);
 }
 
 void NngLink::received() {
@@ -201,6 +209,9 @@ void NngLink::received() {
     if (!is_good) cut();
     {
         const std::lock_guard lock(mutex_);
+        promised_ =
+            std::clamp(decoder_->next_ping(), limits_.ping_interval, limits_.longest_ping_interval);
+        if (is_good && decoder_->is_in_frame()) liven();
         is_held_back_ = !is_cut_ && !is_closing_ && holds_back();
         if (!is_cut_ && !is_held_back_) return read_more();
     }
@@ -224,22 +235,54 @@ void NngLink::deliver(SharedBytes frame) {
         if (is_cut_ || is_closing_) return;
         untaken_.push_back(frame->size());
         untaken_bytes_ += frame->size();
+        liven();
     }
     sink_(event::FrameReceived{id_, std::move(frame)});
 }
 
+/// A frame comes or goes: both ends ping often now, and expect each other to.
+void NngLink::liven() {
+    const auto now = Clock::now();
+    lively_until_ = now + kLively * limits_.ping_interval;
+    if (pause_ == limits_.ping_interval) return;
+    pause_ = limits_.ping_interval;
+    silent_at_ = std::min(silent_at_, now + limits_.silence_limit);
+    tick_.cancel();  // it may have been going to sleep for long
+}
+
+void NngLink::ping() {
+    const bool is_lively = Clock::now() < lively_until_;
+    pause_ =
+        is_lively ? limits_.ping_interval : std::min(2 * pause_, limits_.longest_ping_interval);
+    // What is queued says as much.
+    if (queue_.empty()) {
+        enqueue(FrameKind::kPing, nullptr, static_cast<std::uint32_t>(pause_.count()));
+    } else {
+        sent_at_ = Clock::now();
+    }
+}
+
+void NngLink::tick_again() {
+    auto next = is_closing_ ? close_by_ : sent_at_ + pause_;
+    if (!is_held_back_) next = std::min(next, silent_at_);
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+    nng_sleep_aio(static_cast<nng_duration>(std::max<std::int64_t>(wait.count(), 0)), tick_.get());
+}
+
 void NngLink::ticked() {
-    bool is_too_late = false;
+    bool is_over = false;
     {
         const std::lock_guard lock(mutex_);
-        is_too_late = is_closing_ && ++ticks_since_close_ > 1;
-        if (!is_cut_ && !is_too_late && tick_.result() == 0) {
-            if (queue_.empty() && !is_closing_) enqueue(FrameKind::kPing, nullptr);
-            nng_sleep_aio(milliseconds_of(limits_.ping_interval), tick_.get());
+        const auto now = Clock::now();
+        const bool is_silent = !is_held_back_ && now >= silent_at_;
+        is_over = is_cut_ || is_silent || now >= close_by_;
+        if (!is_over) {
+            if (!is_closing_ && now >= sent_at_ + pause_) ping();
+            tick_again();
             return;
         }
     }
-    if (is_too_late) cut();
+    cut();
     operation_ended();
 }
 

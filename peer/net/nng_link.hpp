@@ -4,13 +4,17 @@
 // nothing of this link can follow it.
 //
 // On the wire: what a FrameCodec makes of frames, plain or sealed. A ping when there was nothing
-// else to send for an interval; silence for longer than a limit means that the peer is dead (TCP
-// alone would not notice a silent cut for hours). A goodbye ends a link politely: whoever reads it
+// else to send for an interval, and it says when the next one comes: on a link that carries nothing
+// else they get rarer, and frequent again with the first frame, at both ends. Silence for longer
+// than a limit means that the peer is dead (TCP alone would not notice a silent cut for hours).
+// A goodbye ends a link politely: whoever reads it
 // has read all before it and hangs up. Frames are sealed and opened on nng's threads, without the
 // lock, when they are written and read: what waits is shared by all links that it is for.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -46,7 +50,7 @@ class NngLink final {
     /// frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
-    /// up or after about two ping intervals.
+    /// up or after limits.farewell.
     void close();
     /// Drops what is queued, tells the other end why, and ends like close.
     void refuse(LinkRefusal why);
@@ -57,14 +61,19 @@ class NngLink final {
     void taken();
 
   private:
+    using Clock = std::chrono::steady_clock;
+
     // With the lock held.
-    void enqueue(FrameKind kind, SharedBytes body, LinkRefusal reason = LinkRefusal::kNone);
+    void enqueue(FrameKind kind, SharedBytes body, std::uint32_t detail = 0);
     void say_goodbye(LinkRefusal reason);
     void fill_encoder();
     void write(FrameEncoder::Pieces pieces);
     void read_more();
     void read_on();
     bool holds_back() const;
+    void liven();
+    void ping();
+    void tick_again();
 
     // On a thread of nng, without the lock.
     void written();
@@ -92,13 +101,18 @@ class NngLink final {
     std::size_t queue_bytes_ = 0;      ///< with what is in the encoder
     bool is_writing_ = false;
     bool is_closing_ = false;
-    unsigned ticks_since_close_ = 0;
     bool is_cut_ = false;
     std::string why_;                  ///< the link ends, if there is a reason
     bool is_held_back_ = false;        ///< reading waits for taken()
     std::deque<std::size_t> untaken_;  ///< sizes of frames delivered but not taken
     std::size_t untaken_bytes_ = 0;
-    unsigned operations_ = 1;  ///< under way; start() is one
+    unsigned operations_ = 1;             ///< under way; start() is one
+    std::chrono::milliseconds pause_;     ///< until the next ping, from when something was sent
+    std::chrono::milliseconds promised_;  ///< until the other end's next ping, as it has said
+    Clock::time_point sent_at_;           ///< anything, lately
+    Clock::time_point lively_until_;
+    Clock::time_point silent_at_ = Clock::time_point::max();  ///< the peer is dead if nothing comes
+    Clock::time_point close_by_ = Clock::time_point::max();
 
     NngStream stream_;
     NngAio write_;  ///< after stream_: destroyed first, when none of them has anything under way

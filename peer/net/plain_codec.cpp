@@ -84,7 +84,10 @@ class PlainDecoder final : public FrameDecoder {
         header_got_ = 0;
         if (!is_valid(header_, limit_)) return Outcome::kBroken;
         if (header_.kind == FrameKind::kGoodbye) return Outcome::kGoodbye;
-        if (header_.kind == FrameKind::kPing) return Outcome::kGoOn;
+        if (header_.kind == FrameKind::kPing) {
+            next_ping_ = std::chrono::milliseconds{header_.detail};
+            return Outcome::kGoOn;
+        }
         body_ = std::make_shared<Buffer>();
         body_length_ = header_.length;
         body_got_ = 0;
@@ -93,12 +96,15 @@ class PlainDecoder final : public FrameDecoder {
         return Outcome::kGoOn;
     }
 
-    std::uint8_t reason() const override { return static_cast<std::uint8_t>(header_.reason); }
+    std::uint8_t reason() const override { return static_cast<std::uint8_t>(header_.detail); }
+    bool is_in_frame() const override { return body_ != nullptr; }
+    std::chrono::milliseconds next_ping() const override { return next_ping_; }
 
   private:
     const std::size_t limit_;
     FrameHeader header_{};
     std::size_t header_got_ = 0;
+    std::chrono::milliseconds next_ping_{0};
     std::shared_ptr<Buffer> body_;
     std::size_t body_got_ = 0;
     std::size_t body_length_ = 0;

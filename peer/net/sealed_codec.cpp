@@ -175,7 +175,9 @@ class SealedDecoder final : public FrameDecoder {
         return begin_frame(deliver);
     }
 
-    std::uint8_t reason() const override { return static_cast<std::uint8_t>(frame_.reason); }
+    std::uint8_t reason() const override { return static_cast<std::uint8_t>(frame_.detail); }
+    bool is_in_frame() const override { return body_ != nullptr; }
+    std::chrono::milliseconds next_ping() const override { return next_ping_; }
 
   private:
     bool is_last_piece() const { return !body_ || body_length_ - body_->size() <= kPieceBytes; }
@@ -220,7 +222,10 @@ class SealedDecoder final : public FrameDecoder {
         if (!open(header_, plain, tag)) return Outcome::kBroken;
         if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return Outcome::kBroken;
         if (frame_.kind == FrameKind::kGoodbye) return Outcome::kGoodbye;
-        if (frame_.kind == FrameKind::kPing) return Outcome::kGoOn;
+        if (frame_.kind == FrameKind::kPing) {
+            next_ping_ = std::chrono::milliseconds{frame_.detail};
+            return Outcome::kGoOn;
+        }
         body_ = std::make_shared<Buffer>();
         body_length_ = frame_.length;
         body_->reserve(body_length_);
@@ -234,6 +239,7 @@ class SealedDecoder final : public FrameDecoder {
     Stream stream_{};
     bool has_started_ = false;
     FrameHeader frame_{};  ///< the last one, authenticated
+    std::chrono::milliseconds next_ping_{0};
     std::array<std::byte, kSealedHeader> header_{};
     std::size_t header_got_ = 0;
     Buffer piece_;  ///< sealed

@@ -19,8 +19,14 @@ struct LinkLimits {
     std::size_t untaken_bytes =
         std::size_t{8} << 20;  ///< received, waiting for the driver; over it, no more reads
     std::size_t untaken_frames = 64;
-    std::chrono::milliseconds ping_interval{1000};
-    std::chrono::milliseconds silence_limit{4500};  ///< not one byte for so long: the peer is dead
+    /// A ping when nothing has been sent for so long; on a link that carries nothing else, after
+    /// twice as long each time, up to the longest, which is no less.
+    std::chrono::milliseconds ping_interval{1500};
+    std::chrono::milliseconds longest_ping_interval{15'000};
+    /// Not one byte for so long, where every ping interval is the first: the peer is dead. So much
+    /// longer as it has said that its next ping will take.
+    std::chrono::milliseconds silence_limit{4500};
+    std::chrono::milliseconds farewell{2000};  ///< from close to the end, whoever has not hung up
 };
 
 /// Bounds of incoming connections that have not proven anything yet. One more, and the oldest of

@@ -133,9 +133,9 @@ TEST_CASE("garbage instead of a header ends the link", "[net]") {
     long_ping.length = 1;
     FrameHeader forged_length = good;
     forged_length.length = 0xffffffff;
-    FrameHeader reason = good;
-    reason.reason = 1;
-    for (const FrameHeader& header : {wrong_magic, wrong_kind, long_ping, forged_length, reason}) {
+    FrameHeader detail = good;
+    detail.detail = 1;
+    for (const FrameHeader& header : {wrong_magic, wrong_kind, long_ping, forged_length, detail}) {
         const BareSocket socket(transport.listening_port());
         socket.write(&header, sizeof(header));
         REQUIRE(inbox.next<event::LinkOpened>());
@@ -270,6 +270,66 @@ TEST_CASE("a silent peer is dropped after the silence limit and a pinging one is
     pair.here.send(pair.here_link,
                    frame_of(5, 5));  // the pair has had nothing but pings for a second
     CHECK(pair.there_inbox.next<event::FrameReceived>());
+}
+
+/// What the next frame, a ping, says of the one after it.
+std::chrono::milliseconds next_ping(const BareSocket& socket) {
+    FrameHeader header;
+    const auto bytes = socket.read(sizeof header);
+    REQUIRE(bytes);
+    std::memcpy(&header, bytes->data(), sizeof header);
+    REQUIRE(header.kind == FrameKind::kPing);
+    return std::chrono::milliseconds{header.detail};
+}
+
+void ping(const BareSocket& socket, std::chrono::milliseconds next) {
+    const FrameHeader header{kFrameMagic, FrameKind::kPing, 0,
+                             static_cast<std::uint32_t>(next.count())};
+    socket.write(&header, sizeof header);
+}
+
+TEST_CASE("a link that carries nothing pings less and less, until a frame comes", "[net]") {
+    auto options = on_loopback();
+    options.limits.ping_interval = 20ms;
+    options.limits.longest_ping_interval = 160ms;
+    options.limits.silence_limit = 20s;
+    Inbox inbox;
+    NngTransport transport(options, inbox.sink());
+    const BareSocket socket(transport.listening_port());
+    const auto await_rare_pings = [&] {
+        auto next = next_ping(socket);
+        while (next == 20ms) next = next_ping(socket);
+        for (const auto rarer : {40ms, 80ms, 160ms, 160ms}) {
+            CHECK(next == rarer);
+            next = next_ping(socket);
+        }
+    };
+    await_rare_pings();
+    const FrameHeader frame{kFrameMagic, FrameKind::kData, 0, 0};
+    socket.write(&frame, sizeof frame);
+    const auto next = next_ping(socket);  // it may have been on its way
+    CHECK((next == 20ms || next_ping(socket) == 20ms));
+    await_rare_pings();
+}
+
+TEST_CASE("who is quiet as it has said is waited for, but not once there is something to say",
+          "[net][timing]") {
+    auto options = on_loopback();
+    options.limits.ping_interval = 50ms;
+    options.limits.longest_ping_interval = 60s;
+    options.limits.silence_limit = 500ms;
+    Inbox inbox;
+    NngTransport transport(options, inbox.sink());
+    const BareSocket socket(transport.listening_port());
+    const auto opened = inbox.next<event::LinkOpened>();
+    REQUIRE(opened);
+    while (next_ping(socket) == 50ms) ping(socket, 50ms);
+    ping(socket, 60s);
+    CHECK_FALSE(inbox.next<event::LinkClosed>(2s));
+    const auto begin = std::chrono::steady_clock::now();
+    transport.send(opened->link, frame_of(5, 5));
+    CHECK(inbox.next<event::LinkClosed>(30s));
+    CHECK(std::chrono::steady_clock::now() - begin >= 500ms);
 }
 
 TEST_CASE("a dial to nobody fails and says whom it meant", "[net]") {
