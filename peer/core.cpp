@@ -265,13 +265,13 @@ void Peer::Core::post() {
 }
 
 void Peer::Core::deliver(const round::Letter& letter) {
-    SharedBytes frame;
+    std::optional<membership::Links::Circular> circular;
     bool is_ours = false;
     for (const PeerKey& to : letter.to) {
         is_ours = is_ours || to == self_;
         if (to == self_ || links_.find(to) == nullptr) continue;
-        if (frame == nullptr) frame = links_.seal(letter.step, letter.body);
-        links_.send_sealed(to, frame, out_.actions);
+        if (!circular) circular = links_.circular(letter.step, letter.body);
+        links_.send(to, *circular, out_.actions);
     }
     // Last: what we answer ourselves has a higher sequence number.
     if (!is_ours) return;
@@ -343,20 +343,21 @@ void Peer::Core::pump_released() {
 }
 
 void Peer::Core::pump_to(const PeerKey& peer) {
-    const auto seal = [this](StepIndex step, wire::Body body) {
-        return links_.seal(step, std::move(body));
+    const wire::LinkKind link = links_.kind_of(peer);
+    const auto seal = [this, link](StepIndex step, wire::Body body) {
+        return links_.seal(step, std::move(body), link);
     };
     // A round's data first: donating never delays a round.
     while (member_.has_next(peer)) {
         if (!links_.has_room(peer, member_.window_bytes())) return;
-        const SharedBytes frame = member_.next_frame(now_, peer, seal);
+        const SharedBytes frame = member_.next_frame(now_, peer, link, seal);
         if (frame == nullptr || !links_.send_sealed(peer, frame, out_.actions)) return;
         upload_.begin(now_);
     }
     while (links_.has_room(peer, config_.rules.window_bytes)) {
         auto leaf = donor_.next(now_, peer);
         if (!leaf) return;
-        const SharedBytes frame = links_.seal(head().step, *std::move(leaf));
+        const SharedBytes frame = seal(head().step, *std::move(leaf));
         if (!links_.send_sealed(peer, frame, out_.actions)) return;
     }
 }

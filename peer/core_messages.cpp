@@ -209,11 +209,10 @@ void Peer::Core::pass_on(const wire::Plan& plan) {
 
 void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
     received_.reset();  // one hop
-    const auto inner = wire::decode(body.frame);
+    // Whoever has proven the link, it speaks for another one here.
+    const auto inner = wire::decode(body.frame, wire::LinkKind::kUnproven);
     const bool is_relayed = inner && inner->run == config_.run && inner->sender != self_ &&
-                            (std::holds_alternative<wire::Plan>(inner->body) ||
-                             std::holds_alternative<wire::Propose>(inner->body) ||
-                             std::holds_alternative<wire::Commit>(inner->body));
+                            wire::may_be_relayed(inner->body);
     if (!is_relayed) return links_.refuse(m.sender, "it passes on what nobody said", out_.actions);
     deliver(*inner);
 }
@@ -286,11 +285,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     decide(*decision);
     addressed_ = members;
     settle_votes();
-    SharedBytes frame;
+    membership::Links::Circular circular = links_.circular(step, commit);
     for (const PeerKey& peer : members) {
-        if (peer == self_) continue;
-        if (frame == nullptr) frame = links_.seal(step, commit);
-        links_.send_sealed(peer, frame, out_.actions);
+        if (peer != self_) links_.send(peer, circular, out_.actions);
     }
 }
 

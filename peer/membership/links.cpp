@@ -40,8 +40,9 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
     }
     const Digest nonce = link.nonce;
     tick_at_ = std::min(tick_at_, now + config_.rules.silence);
+    const wire::LinkKind kind = link.kind();
     links_.insert_or_assign(event.link, std::move(link));
-    post(event.link, seal({}, wire::Challenge{nonce}), actions);
+    post(event.link, seal({}, wire::Challenge{nonce}, kind), actions);
 }
 
 void Links::post(LinkId id, SharedBytes frame, Actions& actions) {
@@ -207,7 +208,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     const auto it = links_.find(event.link);
     if (it == links_.end() || it->second.is_closing) return {};
     Link& link = it->second;
-    auto decoded = wire::decode(*event.frame);
+    auto decoded = wire::decode(*event.frame, link.kind());
     if (!decoded) {
         count_refusal(event.link, wire::describe(decoded.reason()), actions);
         return {};
@@ -237,7 +238,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
                                 .listening_port = config_.listening_port,
                                 .result_name = config_.result_name,
                                 .nonce = challenge->nonce};
-        post(event.link, seal({}, hello), actions);
+        post(event.link, seal({}, hello, link.kind()), actions);
         return {};
     }
     if (const auto* hello = std::get_if<wire::Hello>(&message.body)) {
@@ -280,7 +281,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
                                      std::to_string(hello.newest_protocol) + ", here it is " +
                                      std::to_string(wire::kOldestProtocol) + " to " +
                                      std::to_string(wire::kNewestProtocol);
-        post(id, seal({}, wire::Refusal{what + versions}), actions);
+        post(id, seal({}, wire::Refusal{what + versions}, link.kind()), actions);
         return count_refusal(id, what, actions, versions);
     }
     link.peer = message.sender;
@@ -325,14 +326,22 @@ void Links::forget_earlier_life(const PeerKey& peer, std::uint64_t session, Link
     restarted_.push_back(peer);
 }
 
-SharedBytes Links::seal(StepIndex step, wire::Body body) {
-    return wire::encode({.run = config_.run,
-                         .generation = generation_,
-                         .step = step,
-                         .sequence = ++sequence_,
-                         .sender = key_.public_key(),
-                         .body = std::move(body)},
-                        key_);
+wire::Message Links::message_with(StepIndex step, wire::Body body) {
+    return {.run = config_.run,
+            .generation = generation_,
+            .step = step,
+            .sequence = ++sequence_,
+            .sender = key_.public_key(),
+            .body = std::move(body)};
+}
+
+wire::LinkKind Links::kind_of(const PeerKey& peer) const {
+    const Known* known = find(peer);
+    return known != nullptr ? links_.at(known->link).kind() : wire::LinkKind::kUnproven;
+}
+
+SharedBytes Links::seal(StepIndex step, wire::Body body, wire::LinkKind kind) {
+    return wire::encode(message_with(step, std::move(body)), key_, kind);
 }
 
 bool Links::send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions) {
@@ -343,22 +352,38 @@ bool Links::send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& ac
 }
 
 bool Links::send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions) {
-    return find(to) != nullptr && send_sealed(to, seal(step, std::move(body)), actions);
+    return find(to) != nullptr &&
+           send_sealed(to, seal(step, std::move(body), kind_of(to)), actions);
+}
+
+Links::Circular Links::circular(StepIndex step, wire::Body body) {
+    return {.message = message_with(step, std::move(body))};
+}
+
+const SharedBytes& Links::frame_for(const Link& link, Circular& circular) {
+    SharedBytes& frame = circular.frames[link.kind()];
+    if (frame == nullptr) frame = wire::encode(circular.message, key_, link.kind());
+    return frame;
+}
+
+bool Links::send(const PeerKey& to, Circular& circular, Actions& actions) {
+    const Known* known = find(to);
+    if (known == nullptr) return false;
+    post(known->link, frame_for(links_.at(known->link), circular), actions);
+    return true;
 }
 
 void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) {
     if (known_.empty()) return;
-    const SharedBytes frame = seal(step, body);
-    for (const auto& [peer, known] : known_) post(known.link, frame, actions);
+    Circular all = circular(step, body);
+    for (const auto& [peer, known] : known_) send(peer, all, actions);
 }
 
 void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
                                 Actions& actions) {
-    SharedBytes frame;
+    Circular all = circular(step, heartbeat);
     for (const auto& [peer, known] : known_) {
-        if (!(is_news && is_small_) && !is_watched(peer)) continue;
-        if (frame == nullptr) frame = seal(step, heartbeat);
-        post(known.link, frame, actions);
+        if ((is_news && is_small_) || is_watched(peer)) send(peer, all, actions);
     }
 }
 

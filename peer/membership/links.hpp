@@ -13,6 +13,8 @@
 //              everybody, and so does who knows no living coordinator; silence is loss. Other pairs
 //              tell each other what is new, of more than kMeshLimit members only new states; their
 //              links live as long as the transport keeps them. A closed last link is loss.
+// Signatures   on a link that proves who speaks only what may be relayed is signed (see
+//              wire::LinkKind).
 // Back-pressure a link has room for bulk while less than the window waits in its queue.
 #pragma once
 
@@ -88,8 +90,19 @@ class Links {
     /// To those that wait for one every second; if it `is_news`, to all of a small swarm.
     void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
                              Actions& actions);
-    /// Signs a message that several receive as the same bytes.
-    SharedBytes seal(StepIndex step, wire::Body body);
+
+    /// One message to several peers. What it is on links of a kind is encoded once, when it is
+    /// first sent there.
+    struct Circular {
+        wire::Message message;
+        std::map<wire::LinkKind, SharedBytes> frames{};
+    };
+    Circular circular(StepIndex step, wire::Body body);
+    bool send(const PeerKey& to, Circular& circular, Actions& actions);
+
+    /// The same in two steps. Of a peer that is not known: kUnproven.
+    wire::LinkKind kind_of(const PeerKey& peer) const;
+    SharedBytes seal(StepIndex step, wire::Body body, wire::LinkKind kind);
     bool send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions);
 
     /// A frame has left this machine: how large it was, and to whom, if that is known.
@@ -125,6 +138,9 @@ class Links {
 
   private:
     struct Link {
+        wire::LinkKind kind() const {
+            return proven ? wire::LinkKind::kProven : wire::LinkKind::kUnproven;
+        }
         Endpoint remote;
         bool dialled = false;
         Digest nonce;                   ///< what we challenged with
@@ -149,6 +165,8 @@ class Links {
                const wire::Hello& hello, Actions& actions);
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
     TimePoint silent_at(const Link& link) const;
+    wire::Message message_with(StepIndex step, wire::Body body);
+    const SharedBytes& frame_for(const Link& link, Circular& circular);
     TimePoint earliest_deadline() const;
     bool is_hub(const PeerKey& peer) const;
     void post(LinkId id, SharedBytes frame, Actions& actions);

@@ -23,7 +23,7 @@ struct Member {
 struct Codec {
     std::uint32_t block_elements = 1;
     std::uint32_t bytes_per_block = 4;
-    std::uint32_t bytes_per_chunk = 0;  ///< frame, signature, names: once a chunk
+    std::uint32_t bytes_per_chunk = 0;  ///< frame, names: once a chunk
     bool operator==(const Codec&) const = default;
     /// Of one chunk with this many elements; nothing for none.
     constexpr std::uint64_t bytes_of(std::uint64_t elements) const {

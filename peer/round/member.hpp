@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,16 +94,17 @@ class Member {
     void tick(TimePoint now, Outbox& out);
     TimePoint next_deadline() const;
 
-    /// The next chunk for this peer, signed by `seal`; nothing when there is none yet.
+    /// The next chunk for this peer, as `seal` makes a frame of it for its link; nothing when there
+    /// is none yet.
     template <class Seal>
-    SharedBytes next_frame(TimePoint now, const PeerKey& to, Seal&& seal) {
+    SharedBytes next_frame(TimePoint now, const PeerKey& to, wire::LinkKind link, Seal&& seal) {
         if (!reduction_) return nullptr;
         const auto due = reduction_->next(to);
         if (!due) return nullptr;
         last_sent_ = now;
         if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
-        // Averages go to everybody: signed once.
-        const std::pair name{reduction_->mix(), due->chunk};
+        // Averages go to everybody: encoded once for each kind of link.
+        const std::tuple name{reduction_->mix(), due->chunk, link};
         const auto known = sealed_.find(name);
         if (known != sealed_.end()) return known->second;
         if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
@@ -193,7 +195,7 @@ class Member {
     TimePoint stall_at_ = kNever;
     TimePoint last_sent_{};  ///< a chunk
     bool has_more_ = false;
-    std::map<std::pair<std::uint64_t, std::uint32_t>, SharedBytes> sealed_;
+    std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, SharedBytes> sealed_;
 };
 
 /// The record that a proposal of this plan is about. Nothing when they do not fit.

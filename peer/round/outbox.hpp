@@ -11,7 +11,7 @@
 namespace dedloc::round {
 
 struct Letter {
-    std::vector<PeerKey> to;  ///< all get the same bytes
+    std::vector<PeerKey> to;  ///< all get the same message
     StepIndex step;
     wire::Body body;
 };
@@ -23,7 +23,7 @@ struct Outbox {
     void send(const PeerKey& to, StepIndex step, wire::Body body) {
         letters.push_back({{to}, step, std::move(body)});
     }
-    /// Signed once, however many they are.
+    /// Encoded once, however many they are.
     void send_to_all(std::vector<PeerKey> to, StepIndex step, wire::Body body) {
         letters.push_back({std::move(to), step, std::move(body)});
     }

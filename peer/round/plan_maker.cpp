@@ -7,12 +7,11 @@
 #include "peer/base/check.hpp"
 #include "peer/planning/planner.hpp"
 #include "peer/round/relays.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
 namespace {
 
-/// Signature, names and lengths around the elements of a chunk, and the frame's header.
-constexpr std::uint32_t kChunkOverheadBytes = 304;
 /// A part that saves less than this is not worth a reducer.
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
@@ -26,7 +25,7 @@ planning::Member member_of(const Seat& seat, bool contributes) {
 
 planning::PlanRequest request_for(std::uint64_t elements, std::uint32_t chunk_elements) {
     planning::Codec codec = planning::kFp32;
-    codec.bytes_per_chunk = kChunkOverheadBytes;
+    codec.bytes_per_chunk = wire::kChunkOverheadBytes;
     return {.members = {},
             .elements = elements,
             .chunk_elements = chunk_elements,

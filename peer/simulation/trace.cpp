@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "peer/wire/message.hpp"
+#include "peer/wire/message_codec.hpp"
 
 namespace dedloc::simulation {
 namespace {
@@ -46,7 +46,7 @@ static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// Empty for a heartbeat.
 std::string describe(const SharedBytes& frame) {
-    const auto message = wire::decode(*frame);
+    const auto message = wire::decode_unverified(*frame);
     if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());
     std::string text =
         fmt::format("{} generation {} step {} from {}", name_of_body(message->body.index()),

@@ -70,6 +70,7 @@ World::World(std::uint64_t seed, const WorldOptions& options)
       problem_(make_problem(options, seed)),
       project_(key_of(seed, 0)),
       run_(run_of(seed)),
+      proves_links_(options.proves_links.value_or(Random{seed}.split(3).below(2) == 1)),
       random_(Random{seed}.split(1)),
       network_(timeline_, *this, Random{seed}.split(2), options.network),
       checkers_({.run = run_,
@@ -281,7 +282,8 @@ void World::run_for(Duration time) {
 
 std::string World::describe() const {
     std::string text =
-        fmt::format("seed {}, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed_,
+        fmt::format("seed {}, {} links, {:.6f} s, {} records of generation {}\nreplay: {}\n", seed_,
+                    proves_links_ ? "proven" : "unproven",
                     std::chrono::duration<double>(now().time_since_epoch()).count(),
                     checkers_.record_count(), checkers_.generation(), options_.replay);
     for (Id id = 0; id < nodes_.size(); ++id) {
@@ -301,10 +303,9 @@ std::string World::describe() const {
 
 // --- driving a peer ----------------------------------------------------------
 
-/// As after the handshake of a real network, links say whose they are.
 void World::happened(Id id, const Event& event) {
     const auto* opened = std::get_if<event::LinkOpened>(&event);
-    if (opened == nullptr) return deliver(id, event);
+    if (opened == nullptr || !proves_links_) return deliver(id, event);
     event::LinkOpened proven = *opened;
     proven.proven = key(network_.remote_of(opened->link));
     deliver(id, proven);

@@ -74,6 +74,8 @@ struct WorldOptions {
     ProblemKind problem = ProblemKind::kQuadratic;
     bool auto_sign = true;          ///< the project signs generations that are wanted
     bool computes_averages = true;  ///< checks averages; false saves time in large worlds
+    /// Links say whose they are, as after a real network's handshake; nothing: the seed decides.
+    std::optional<bool> proves_links{};
     bool checks_bytes_queued = true;
     bool checks_invariants = true;  ///< of every peer after every event: O(its links)
     Observer* observer = nullptr;   ///< outlives the world
@@ -118,7 +120,8 @@ class World final : private NetworkSink {
     void heal();
     void cut(Id id, std::uint64_t which);         ///< one of its links
     void silent_cut(Id id, std::uint64_t which);  ///< one of its links, and nobody is told
-    /// Frames from now on have a byte changed with this probability.
+    /// Frames from now on have a byte changed with this probability. Links that prove who speaks
+    /// notice that, and end.
     void corrupt(double probability) { corruption_ = probability; }
     void set_directory(const DirectoryFaults& faults) { directory_ = faults; }
     void fill_disk(Id id, bool is_full);  ///< who must write and cannot, dies
@@ -197,6 +200,7 @@ class World final : private NetworkSink {
     const std::unique_ptr<const Problem> problem_;
     const KeyPair project_;
     const RunId run_;
+    const bool proves_links_;
     Random random_;
     Timeline timeline_;
     Network network_;

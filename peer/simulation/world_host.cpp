@@ -80,6 +80,7 @@ void World::do_send(Id id, const action::Send& send) {
     }
     SharedBytes frame = send.frame;
     if (corruption_ > 0 && random_.uniform() < corruption_) {
+        if (proves_links_) return network_.cut(send.link);
         auto bad = std::make_shared<Buffer>(*frame);
         (*bad)[random_.below(bad->size())] ^= static_cast<std::byte>(1 + random_.below(255));
         frame = std::move(bad);

@@ -11,12 +11,12 @@
 
 #include "peer/net/link_frame.hpp"
 #include "peer/planning/planner.hpp"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
 
 namespace dedloc::tool {
 namespace {
 
-/// Signature and names around a chunk's elements.
-constexpr std::uint32_t kChunkOverheadBytes = 304;
 /// To read what more members say of their bandwidths would cost more than it is worth.
 constexpr std::size_t kMostMembers = 128;
 
@@ -76,7 +76,7 @@ void RoundWatch::look_at(Direction direction, LinkId link, const SharedBytes& fr
         is_one_of<wire::Plan>(*index) ||
         (direction == Direction::kOut && is_one_of<wire::Ready, wire::Propose>(*index));
     if (!is_telling) return;
-    if (const auto message = wire::decode(*frame)) take(*message, direction);
+    if (const auto message = wire::decode_unverified(*frame)) take(*message, direction);
 }
 
 RoundTimes& RoundWatch::round_of(StepIndex step) {
@@ -113,11 +113,11 @@ std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
     if (plan.members.size() > kMostMembers) return std::nullopt;
     std::map<PeerKey, wire::Heartbeat> told;
     for (const auto& [link, frame] : heartbeats_) {
-        const auto message = wire::decode(*frame);
+        const auto message = wire::decode_unverified(*frame);
         if (message) told[message->sender] = std::get<wire::Heartbeat>(message->body);
     }
     planning::Codec codec = planning::kFp32;
-    codec.bytes_per_chunk = kChunkOverheadBytes;
+    codec.bytes_per_chunk = wire::kChunkOverheadBytes;
     planning::PlanRequest request{.members = {},
                                   .elements = plan.elements,
                                   .chunk_elements = plan.chunk_elements,

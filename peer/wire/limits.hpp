@@ -6,12 +6,18 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 2;
-inline constexpr std::uint16_t kNewestProtocol = 2;
+inline constexpr std::uint16_t kOldestProtocol = 3;
+inline constexpr std::uint16_t kNewestProtocol = 3;
 inline constexpr std::size_t kSignatureBytes = 64;
+/// Before the signature, or before the message where there is none: the form of a frame.
+inline constexpr std::size_t kFormBytes = 8;
+/// Where messages begin must suit their widest numbers, so that they are read where they lie.
+inline constexpr std::size_t kMessageAlignment = 8;
 
 /// Gradient elements in one message: 256 KiB measured best over nng streams.
 inline constexpr std::size_t kChunkElements = 65'536;
+/// Around the elements of a chunk on a proven link: names, lengths, and what sealing adds.
+inline constexpr std::uint32_t kChunkOverheadBytes = 240;
 /// A leaf of a state's or an average's digest tree (kernels/digest.hpp).
 inline constexpr std::size_t kLeafBytes = 262'144;
 /// Leaves of the largest state that is offered in one message: 6 GiB.
@@ -59,13 +65,15 @@ inline constexpr std::size_t kRangeBytes = 12;
 inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;
 inline constexpr std::size_t kVoteBytes = 96;
 inline constexpr std::size_t kDigestBytes = 32;
-/// Signature, envelope, the body's own fields and FlatBuffers' tables.
+/// Form, signature, envelope, the body's own fields and FlatBuffers' tables.
 inline constexpr std::size_t kMaxOverheadBytes = 4'096;
 /// A frame inside another one.
 inline constexpr std::size_t kMaxRelayedBytes = kMaxFrameBytes - kMaxOverheadBytes;
 inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kMemberBytes;
 inline constexpr std::size_t kMaxCertificateBytes = kMaxVoters * kVoteBytes;
 
+static_assert(kFormBytes % kMessageAlignment == 0 && kSignatureBytes % kMessageAlignment == 0,
+              "a message lies as well in a frame as alone, with a signature and without");
 static_assert(kChunkElements * sizeof(float) + kMaxOverheadBytes <= kMaxFrameBytes);
 static_assert(kLeafBytes + kMaxOverheadBytes <= kMaxFrameBytes);
 static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +

@@ -2,12 +2,41 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "peer/base/check.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::wire {
+namespace {
+
+/// The first byte of a frame; seven zeros follow.
+enum class FrameForm : std::uint8_t { kSigned = 1, kUnsigned = 2 };
+
+constexpr std::size_t bytes_before_message(FrameForm form) {
+    return kFormBytes + (form == FrameForm::kSigned ? kSignatureBytes : 0);
+}
+
+/// Nothing unless there is room for a message behind it.
+std::optional<FrameForm> form_of(std::span<const std::byte> frame) {
+    if (frame.size() <= kFormBytes) return std::nullopt;
+    const auto form = static_cast<FrameForm>(frame.front());
+    const bool is_known = form == FrameForm::kSigned || form == FrameForm::kUnsigned;
+    const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+    if (!is_known || !std::ranges::all_of(frame.subspan(1, kFormBytes - 1), is_zero)) return {};
+    if (frame.size() <= bytes_before_message(form)) return std::nullopt;
+    return form;
+}
+
+/// Requires a frame that is signed.
+Signature signature_of(std::span<const std::byte> frame) {
+    Signature signature;
+    std::ranges::copy(frame.subspan(kFormBytes, kSignatureBytes), signature.begin());
+    return signature;
+}
+
+}  // namespace
 
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer) {
     const auto& members = plan.members;
@@ -38,12 +67,19 @@ bool is_bulk(const Body& body) {
            std::holds_alternative<Leaf>(body);
 }
 
+bool may_be_relayed(const Body& body) {
+    return std::holds_alternative<Plan>(body) || std::holds_alternative<Propose>(body) ||
+           std::holds_alternative<Commit>(body);
+}
+
 const char* describe(DecodeError error) {
     switch (error) {
         case DecodeError::kTooLarge:
             return "frame too large";
         case DecodeError::kMalformed:
             return "malformed message";
+        case DecodeError::kUnsigned:
+            return "frame without a signature";
         case DecodeError::kOutOfBounds:
             return "field out of bounds";
         case DecodeError::kBadSignature:
@@ -52,39 +88,57 @@ const char* describe(DecodeError error) {
     return "unknown";
 }
 
-SharedBytes encode(const Message& message, const KeyPair& key) {
-    DEDLOC_CHECK(key.public_key() == message.sender, "a message is signed by its sender");
-    DEDLOC_CHECK(is_within_bounds(message), "a message keeps its bounds", message.body.index());
-    auto frame = std::make_shared<Buffer>(pack(message, kSignatureBytes));
-    DEDLOC_CHECK(frame->size() <= kMaxFrameBytes, "a message fits a frame", frame->size());
-    const Signature signature = key.sign(std::span{*frame}.subspan(kSignatureBytes));
-    std::copy(signature.begin(), signature.end(), frame->begin());
+std::span<const std::byte> payload_of(std::span<const std::byte> frame) {
+    const auto form = form_of(frame);
+    return form ? frame.subspan(bytes_before_message(*form)) : std::span<const std::byte>{};
+}
+
+SharedBytes frame_of(const Message& message, const KeyPair* key) {
+    const FrameForm form = key != nullptr ? FrameForm::kSigned : FrameForm::kUnsigned;
+    auto frame = std::make_shared<Buffer>(pack(message, bytes_before_message(form)));
+    frame->front() = static_cast<std::byte>(form);
+    if (key == nullptr) return frame;
+    const Signature signature = key->sign(payload_of(*frame));
+    std::copy(signature.begin(), signature.end(), frame->begin() + kFormBytes);
     return frame;
 }
 
-Result<Message, DecodeError> decode(std::span<const std::byte> frame) {
+SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link) {
+    DEDLOC_CHECK(key.public_key() == message.sender, "a message is signed by its sender");
+    DEDLOC_CHECK(is_within_bounds(message), "a message keeps its bounds", message.body.index());
+    const bool is_signed = link == LinkKind::kUnproven || may_be_relayed(message.body);
+    SharedBytes frame = frame_of(message, is_signed ? &key : nullptr);
+    DEDLOC_CHECK(frame->size() <= kMaxFrameBytes, "a message fits a frame", frame->size());
+    return frame;
+}
+
+Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link) {
     if (frame.size() > kMaxFrameBytes) return Failure{DecodeError::kTooLarge};
-    if (frame.size() <= kSignatureBytes) return Failure{DecodeError::kMalformed};
-    const auto payload = frame.subspan(kSignatureBytes);
+    const auto form = form_of(frame);
+    if (!form) return Failure{DecodeError::kMalformed};
+    const bool is_signed = form == FrameForm::kSigned;
+    if (!is_signed && link == LinkKind::kUnproven) return Failure{DecodeError::kUnsigned};
+    const auto payload = payload_of(frame);
     auto message = unpack(payload);
     if (!message) return message;
-    Signature signature;
-    std::copy_n(frame.begin(), signature.size(), signature.begin());
-    if (!verify(message->sender, payload, signature)) return Failure{DecodeError::kBadSignature};
+    if (!is_signed && may_be_relayed(message->body)) return Failure{DecodeError::kUnsigned};
+    if (is_signed && !verify(message->sender, payload, signature_of(frame))) {
+        return Failure{DecodeError::kBadSignature};
+    }
     if (!is_within_bounds(*message)) return Failure{DecodeError::kOutOfBounds};
     return message;
 }
 
-std::optional<std::size_t> body_index(std::span<const std::byte> frame) {
-    if (frame.size() <= kSignatureBytes || frame.size() > kMaxFrameBytes) return std::nullopt;
-    return packed_body_index(frame.subspan(kSignatureBytes));
-}
-
-Result<Message, DecodeError> decode_unsigned(std::span<const std::byte> payload) {
-    if (payload.size() > kMaxFrameBytes - kSignatureBytes) return Failure{DecodeError::kTooLarge};
-    auto message = unpack(payload);
+Result<Message, DecodeError> decode_unverified(std::span<const std::byte> frame) {
+    if (frame.size() > kMaxFrameBytes) return Failure{DecodeError::kTooLarge};
+    auto message = unpack(payload_of(frame));
     if (message && !is_within_bounds(*message)) return Failure{DecodeError::kOutOfBounds};
     return message;
+}
+
+std::optional<std::size_t> body_index(std::span<const std::byte> frame) {
+    if (frame.size() > kMaxFrameBytes) return std::nullopt;
+    return packed_body_index(payload_of(frame));
 }
 
 }  // namespace dedloc::wire

@@ -259,8 +259,8 @@ struct Leaf {
 
 // --- many members ------------------------------------------------------------
 
-/// A Plan, Propose or Commit of the coordinator, as signed by it, from a member that the plan names
-/// as a relay.
+/// A frame of the coordinator that may be passed on, as signed by it, from a member that the plan
+/// names as a relay.
 struct Relay {
     Buffer frame;
     bool operator==(const Relay&) const = default;
@@ -275,6 +275,15 @@ using Body =
 /// is named by its content, so a replay changes nothing.
 bool is_bulk(const Body& body);
 
+/// Of a Plan, Propose or Commit: third parties get them too, so they are signed on every link.
+bool may_be_relayed(const Body& body);
+
+/// What a link says of its other end, and so what a frame on it must say for itself.
+enum class LinkKind : std::uint8_t {
+    kUnproven,  ///< nothing: every frame is signed
+    kProven,    ///< who speaks: only what may be relayed is signed
+};
+
 struct Message {
     RunId run;
     std::uint64_t generation = 0;
@@ -288,18 +297,21 @@ struct Message {
 
 enum class DecodeError : std::uint8_t {
     kTooLarge,      ///< over kMaxFrameBytes
-    kMalformed,     ///< no signature, or not a Message by the verifier, or a missing body
+    kMalformed,     ///< of no form, or not a Message by the verifier, or a missing body
+    kUnsigned,      ///< without the signature that a frame of its kind needs on such a link
     kOutOfBounds,   ///< a field is over its limit or contradicts another
     kBadSignature,  ///< not signed by the sender it names
 };
 const char* describe(DecodeError error);
 
+/// For a link of this kind, signed only if it must be.
 /// Requires key.public_key() == message.sender and every bound of limits.hpp (DEDLOC_CHECK).
-/// Cost: one copy of the body and one signature (0.02 ms + 4 ns a byte).
-SharedBytes encode(const Message& message, const KeyPair& key);
+/// Cost: one copy of the body, and the signature (0.02 ms + 4 ns a byte).
+SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link);
 
-/// Untrusted input. Errors: DecodeError. Cost: one signature check and one copy of the body.
-Result<Message, DecodeError> decode(std::span<const std::byte> frame);
+/// Untrusted input, from a link of this kind. A signature that is not needed is checked as well.
+/// Errors: DecodeError. Cost: one copy of the body, and the check of the signature.
+Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link);
 
 /// Which alternative of Body a frame claims to hold, by its form alone: no signature and no bound
 /// is checked, so nothing may be done on the strength of it but counting. Untrusted input; nothing

@@ -1,5 +1,5 @@
-// The steps of encode() and decode() one by one, for tests and fuzzing: they reach what a signature
-// guards.
+// The steps of encode() and decode() one by one, for tests, fuzzing and onlookers: they reach what
+// a signature guards.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr const char* kDecisionIdentifier = "DLD1";
 
 // --- message_pack.cpp ---
 
-/// `room` zeros, then the bytes that the sender signs. Checks no bound.
+/// `room` zeros, then the payload of a frame. Checks no bound.
 Buffer pack(const Message& message, std::size_t room = 0);
 Buffer pack(const VoterState& state);
 Buffer pack(const SignedGeneration& generation);
@@ -32,7 +32,7 @@ Buffer pack(const Decision& decision);
 /// limits. Errors: kMalformed; kOutOfBounds for what cannot be a value at all (lists too long or
 /// that should be of one length, numbers of no enumeration).
 Result<Message, DecodeError> unpack(std::span<const std::byte> payload);
-/// body_index() of a frame without its signature.
+/// body_index() of a frame's payload.
 std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload);
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> bytes);
 std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> bytes);
@@ -48,7 +48,11 @@ bool is_within_bounds(const Decision& decision);
 
 // --- message.cpp ---
 
-/// decode() of a frame without its signature, whoever signed it.
-Result<Message, DecodeError> decode_unsigned(std::span<const std::byte> payload);
+/// What a signature covers. Empty for what has not the form of a frame.
+std::span<const std::byte> payload_of(std::span<const std::byte> frame);
+/// Signed if there is a key. Checks no bound.
+SharedBytes frame_of(const Message& message, const KeyPair* key);
+/// decode() for those who only look: whether it is signed, and by whom, is not asked.
+Result<Message, DecodeError> decode_unverified(std::span<const std::byte> frame);
 
 }  // namespace dedloc::wire

@@ -1,11 +1,9 @@
 #include "project_server/plan/round_watch.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "peer/base/check.hpp"
-#include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::plan {
@@ -18,8 +16,7 @@ void RoundWatch::begin(StepIndex step) {
 
 /// Nothing unless it is about the round. Peers check signatures; who only looks need not.
 std::optional<wire::Message> RoundWatch::read(const SharedBytes& frame) const {
-    if (frame->size() <= wire::kSignatureBytes) return {};
-    auto message = wire::decode_unsigned(std::span{*frame}.subspan(wire::kSignatureBytes));
+    auto message = wire::decode_unverified(*frame);
     if (!message || message->step != step_) return {};
     return std::move(message).value();
 }

@@ -5,6 +5,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/simulation/world.hpp"
+#include "peer/wire/limits.hpp"
 #include "project_server/plan/round_watch.hpp"
 
 namespace dedloc::plan {
@@ -22,8 +23,6 @@ constexpr std::uint64_t kMostElementsOfAll = 100'000'000;
 constexpr std::uint64_t kElementBytes = 4;
 constexpr std::uint64_t kMicroBatch = 8;
 constexpr std::uint64_t kMicroBatches = 4;  ///< of every trainer until the target is reached
-/// Signature, names and lengths around a chunk, and the frame's header.
-constexpr std::uint32_t kFrameBytes = 304;
 constexpr Duration kLongestWait = std::chrono::hours{24};
 
 std::uint64_t scaled(std::uint64_t speed, std::uint64_t by) {
@@ -70,7 +69,7 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
     request.chunk_elements =
         planning::chunk_elements_for(request.elements, static_cast<std::uint64_t>(reducers));
     request.contribution = planning::kFp32;
-    request.contribution.bytes_per_chunk = kFrameBytes;
+    request.contribution.bytes_per_chunk = wire::kChunkOverheadBytes;
     request.average = request.contribution;
     request.latency = options.latency;
     return request;
@@ -98,6 +97,7 @@ simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t
     options.rules.target_batch = Samples{traffic.contributors * kMicroBatch * kMicroBatches};
     options.rules.last_step = StepIndex{rounds + 1'000};
     options.computes_averages = false;
+    options.proves_links = true;
     options.checks_bytes_queued = false;
     options.checks_invariants = false;
     return options;

@@ -126,6 +126,7 @@ Played play(std::size_t peers) {
     options.rules.target_batch = target_of(hosts);
     options.rules.last_step = StepIndex{1'000};
     options.computes_averages = false;
+    options.proves_links = true;
     options.checks_invariants = false;
     options.checks_bytes_queued = false;
     // Fewer links than real peers have among each other, for a thousand of them share one core

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
-#include <span>
 
 #include "peer/base/check.hpp"
-#include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::bench {
@@ -65,7 +63,7 @@ bool Meter::is_metered(NodeId node) const {
 /// A broadcast is the same bytes again and again.
 const Meter::Frame& Meter::look_at(const SharedBytes& bytes) {
     if (bytes == last_seen_) return last_frame_;
-    const auto message = wire::unpack(std::span{*bytes}.subspan(wire::kSignatureBytes));
+    const auto message = wire::decode_unverified(*bytes);
     DEDLOC_CHECK(message, "peers send messages");
     last_seen_ = bytes;
     last_frame_ = {.kind = message->body.index(),

@@ -17,7 +17,8 @@ void run(std::span<const std::byte> input) {
         DEDLOC_CHECK(header->length <= kLimit, "a valid header keeps the limit", header->length);
         const auto frame = in.take(header->length);
         if (!frame || header->kind == net::FrameKind::kGoodbye) return;
-        if (header->kind == net::FrameKind::kData) (void)wire::decode(*frame).has_value();
+        if (header->kind != net::FrameKind::kData) continue;
+        (void)wire::decode(*frame, wire::LinkKind::kProven).has_value();
     }
 }
 

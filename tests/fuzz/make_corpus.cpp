@@ -48,10 +48,11 @@ void write_messages(const std::filesystem::path& root) {
     WireSamples samples{1};
     for (std::size_t body = 0; body < std::variant_size_v<wire::Body>; ++body) {
         const auto message = samples.message(samples.body(body, 3), tests::test_key());
-        corpus.add("body_" + std::to_string(body), wire::pack(message));
+        corpus.add("body_" + std::to_string(body), *wire::frame_of(message, nullptr));
     }
     const auto message = samples.message(wire::Leave{}, tests::test_key());
-    corpus.add("signed", *wire::encode(message, tests::test_key()));
+    const KeyPair key = tests::test_key();
+    corpus.add("signed", *wire::frame_of(message, &key));
 }
 
 void write_records(const std::filesystem::path& root) {
@@ -75,7 +76,7 @@ void write_link_frames(const std::filesystem::path& root) {
     const Corpus corpus(root, "link_frame");
     WireSamples samples{2};
     const auto message = samples.message(wire::Leave{}, tests::test_key());
-    const SharedBytes frame = wire::encode(message, tests::test_key());
+    const SharedBytes frame = wire::encode(message, tests::test_key(), wire::LinkKind::kUnproven);
     const auto header = [](net::FrameKind kind, std::size_t length) {
         return net::FrameHeader{
             .magic = net::kFrameMagic, .kind = kind, .length = static_cast<std::uint32_t>(length)};
@@ -155,12 +156,13 @@ void write_ledgers(const std::filesystem::path& root) {
 /// Choices of PeerWorld: which peer, links that are introduced, then whatever comes.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
-    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5}) {
+    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             Random random{seed + 10 * kind};
             std::vector<std::uint8_t> choices{kind};
             for (std::uint8_t link = 0; link < 3; ++link) {
-                const auto stranger = static_cast<std::uint8_t>(kind == 0 ? link + 1 : 2 * link);
+                const bool is_backbone = (kind & 1) == 0;
+                const auto stranger = static_cast<std::uint8_t>(is_backbone ? link + 1 : 2 * link);
                 choices.insert(choices.end(), {0, link, 1, stranger, 0});
             }
             for (int i = 0; i < 120; ++i) {

@@ -41,7 +41,10 @@ void PeerWorld::say(LinkId id, std::uint64_t generation, StepIndex step, wire::B
                                 .sender = key.public_key(),
                                 .body = std::move(body)};
     if (!wire::is_within_bounds(message)) return;
-    tell(event::FrameReceived{id, wire::encode(message, key)});
+    const bool is_relayed = wire::may_be_relayed(message.body);
+    const bool is_odd = mixes_forms_ && pick(8) == 7;
+    const bool is_signed = (is_relayed || it->second.proven == 0) != is_odd;
+    tell(event::FrameReceived{id, wire::frame_of(message, is_signed ? &key : nullptr)});
 }
 
 void PeerWorld::introduce(std::uint8_t stranger) {
@@ -51,11 +54,11 @@ void PeerWorld::introduce(std::uint8_t stranger) {
     if (fresh == links_.end()) return;
     const LinkId id = fresh->first;
     Link& link = fresh->second;
-    link.stranger = stranger;
+    link.stranger = link.proven != 0 ? link.proven : stranger;
     wire::Hello hello;
     hello.oldest_protocol = wire::kOldestProtocol;
     hello.newest_protocol = wire::kNewestProtocol;
-    hello.role = stranger == 1 ? Role::kBackbone : Role::kTrainer;
+    hello.role = link.stranger == 1 ? Role::kBackbone : Role::kTrainer;
     hello.receives = byte() % 8 != 7;
     hello.listening_port = 4'000;
     hello.nonce = *link.challenge;

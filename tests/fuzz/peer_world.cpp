@@ -9,7 +9,6 @@
 #include "peer/base/check.hpp"
 #include "peer/membership/quorum.hpp"
 #include "peer/state/model_state.hpp"
-#include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
 #include "tests/fuzz/histories.hpp"
 
@@ -23,6 +22,7 @@ constexpr std::size_t kMostEvents = 4'000;
 constexpr std::size_t kMostLinks = 12;
 constexpr std::size_t kMostHeard = 64;
 constexpr int kMostTicksAtOnce = 64;
+constexpr std::uint8_t kStrangers = 5;
 
 PeerConfig config_of(std::uint8_t self, bool receives) {
     const ledger::Trust trust = fuzz_trust();
@@ -51,6 +51,8 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     : choices_(choices), head_(genesis(fuzz_trust().run, fuzz_trust().backbone)) {
     const std::uint8_t kind = byte();
     self_ = (kind & 1) != 0 ? 2 : 1;
+    proves_links_ = (kind & 8) != 0;
+    mixes_forms_ = (kind & 16) != 0;
     const bool receives = self_ == 1 || (kind & 2) == 0;
     peer_.emplace(config_of(self_, receives), key_pair(self_), kThisThread);
     digests_ = {Digest{}, head_.record, state_digest(StepIndex{0}), state_digest(StepIndex{1})};
@@ -164,8 +166,15 @@ void PeerWorld::tick() {
 void PeerWorld::open_link(const Endpoint& remote, bool dialled) {
     if (links_.size() >= kMostLinks) return tell(event::DialFailed{remote});
     const LinkId id{next_link_++};
-    links_[id].remote = remote;
-    tell(event::LinkOpened{id, remote, dialled});
+    Link& link = links_[id];
+    link.remote = remote;
+    event::LinkOpened opened{id, remote, dialled};
+    if (proves_links_) {
+        // Never oneself: no transport links a peer with itself.
+        link.proven = static_cast<std::uint8_t>(1 + (self_ + pick(kStrangers - 1)) % kStrangers);
+        opened.proven = key_pair(link.proven).public_key();
+    }
+    tell(opened);
 }
 
 PeerWorld::Link* PeerWorld::any_link(LinkId& id) {
@@ -297,7 +306,8 @@ void PeerWorld::sent(LinkId id, const Buffer& frame) {
     const auto it = links_.find(id);
     if (it == links_.end()) return;
     ++it->second.unwritten;
-    auto decoded = wire::decode_unsigned(std::span{frame}.subspan(wire::kSignatureBytes));
+    const auto kind = proves_links_ ? wire::LinkKind::kProven : wire::LinkKind::kUnproven;
+    auto decoded = wire::decode(frame, kind);
     DEDLOC_CHECK(decoded.has_value(), "what a peer sends can be read");
     wire::Message message = std::move(decoded).value();
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {

@@ -19,7 +19,7 @@ namespace dedloc::fuzz {
 
 class PeerWorld {
   public:
-    /// The first byte says which peer it is.
+    /// The first byte says which peer it is, and whether links prove who speaks.
     explicit PeerWorld(std::span<const std::byte> choices);
     ~PeerWorld();
 
@@ -34,6 +34,7 @@ class PeerWorld {
         std::size_t unwritten = 0;        ///< frames given to Send
         std::optional<Digest> challenge;  ///< the peer's nonce
         std::uint8_t stranger = 0;        ///< whose it is, once introduced; 0: nobody's
+        std::uint8_t proven = 0;          ///< who is at the other end, where links prove that
     };
     /// What the peer has said on a link that belongs to a stranger.
     struct Heard {
@@ -92,6 +93,8 @@ class PeerWorld {
     ByteReader choices_;
     bool is_over_ = false;
     std::uint8_t self_ = 1;
+    bool proves_links_ = false;
+    bool mixes_forms_ = false;  ///< strangers sign what need not be, and leave out what must
     std::optional<Peer> peer_;
     TimePoint now_{};
     std::size_t events_ = 0;

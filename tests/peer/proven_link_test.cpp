@@ -7,7 +7,8 @@
 
 #include "kernels/workers.hpp"
 #include "peer/peer.hpp"
-#include "peer/wire/message.hpp"
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
 #include "tests/peer/wire_samples.hpp"
 
 namespace dedloc {
@@ -46,8 +47,17 @@ Answer answer_of(const Actions& actions) {
     return answer;
 }
 
-/// What a peer answers to a challenge by test_key(speaker), on a link that proves `proven`.
-Answer challenged(const std::optional<PeerKey>& proven, std::uint8_t speaker) {
+wire::Message said_by(std::uint8_t speaker, wire::Body body) {
+    return {.run = {},
+            .generation = 0,
+            .step = {},
+            .sequence = 1,
+            .sender = test_key(speaker).public_key(),
+            .body = std::move(body)};
+}
+
+/// What a peer answers to a frame on a new link that proves `proven`.
+Answer told(const std::optional<PeerKey>& proven, const SharedBytes& frame) {
     Peer peer(config(), test_key(1), kAlone);
     Actions actions;
     peer.handle(kStart,
@@ -55,15 +65,14 @@ Answer challenged(const std::optional<PeerKey>& proven, std::uint8_t speaker) {
                     .link = kLink, .remote = {"192.0.2.1", 80}, .dialled = false, .proven = proven},
                 actions);
     actions.clear();
-    const SharedBytes frame = wire::encode({.run = {},
-                                            .generation = 0,
-                                            .step = {},
-                                            .sequence = 1,
-                                            .sender = test_key(speaker).public_key(),
-                                            .body = wire::Challenge{}},
-                                           test_key(speaker));
     peer.handle(kStart, event::FrameReceived{kLink, frame}, actions);
     return answer_of(actions);
+}
+
+/// … to a challenge by test_key(speaker), signed.
+Answer challenged(const std::optional<PeerKey>& proven, std::uint8_t speaker) {
+    const KeyPair key = test_key(speaker);
+    return told(proven, wire::frame_of(said_by(speaker, wire::Challenge{}), &key));
 }
 
 TEST_CASE("only who has proven a link speaks on it", "[membership]") {
@@ -77,6 +86,75 @@ TEST_CASE("only who has proven a link speaks on it", "[membership]") {
     const Answer unproven = challenged({}, 3);
     CHECK_FALSE(unproven.closes);
     CHECK(unproven.frames == 1);
+}
+
+TEST_CASE("frames need no signature where the link says who speaks", "[membership]") {
+    const SharedBytes challenge = wire::frame_of(said_by(2, wire::Challenge{}), nullptr);
+    const Answer proven = told(test_key(2).public_key(), challenge);
+    CHECK_FALSE(proven.closes);
+    CHECK(proven.frames == 1);
+    const Answer unproven = told({}, challenge);
+    CHECK(unproven.closes);
+    CHECK(unproven.frames == 0);
+    CHECK(unproven.notes.find("without a signature") != std::string::npos);
+    // The link says who sends it, not who has made it.
+    const Answer foreign = told(test_key(3).public_key(), challenge);
+    CHECK(foreign.closes);
+    CHECK(foreign.notes.find("another peer than it has proven to be") != std::string::npos);
+}
+
+TEST_CASE("what may be passed on is signed on every link", "[membership]") {
+    wire::Commit commit;
+    commit.certificate.votes.push_back({.voter = test_key(2).public_key(), .signature = {}});
+    const wire::Message message = said_by(2, commit);
+    for (const bool is_proven : {false, true}) {
+        std::optional<PeerKey> proven;
+        if (is_proven) proven = test_key(2).public_key();
+        const Answer bare = told(proven, wire::frame_of(message, nullptr));
+        CHECK(bare.closes);
+        CHECK(bare.notes.find("without a signature") != std::string::npos);
+        const KeyPair key = test_key(2);
+        const Answer whole = told(proven, wire::frame_of(message, &key));
+        CHECK(whole.notes.find("did not introduce itself") != std::string::npos);
+    }
+}
+
+TEST_CASE("what a peer says to several is signed for those whose links prove nothing",
+          "[membership]") {
+    Peer peer(config(), test_key(1), kAlone);
+    Actions actions;
+    peer.handle(kStart, event::Tick{}, actions);
+    const auto tell = [&](const Event& event) {
+        actions.clear();
+        peer.handle(kStart, event, actions);
+    };
+    // Test keys 2 and 3 introduce themselves, one on a link of each kind.
+    for (const std::uint8_t n : {std::uint8_t{2}, std::uint8_t{3}}) {
+        event::LinkOpened opened{.link = LinkId{n}, .remote = {"192.0.2.1", n}};
+        if (n == 3) opened.proven = test_key(n).public_key();
+        tell(opened);
+        REQUIRE(actions.size() == 1);
+        const auto& send = std::get<action::Send>(actions.front());
+        const auto challenge = wire::decode_unverified(*send.frame).value();
+        wire::Hello hello;
+        hello.oldest_protocol = hello.newest_protocol = wire::kNewestProtocol;
+        hello.nonce = std::get<wire::Challenge>(challenge.body).nonce;
+        const KeyPair key = test_key(n);
+        tell(event::FrameReceived{LinkId{n}, wire::frame_of(said_by(n, hello), &key)});
+    }
+    actions.clear();
+    peer.handle(kStart + std::chrono::seconds{1}, event::Tick{}, actions);
+    std::size_t heard = 0;
+    for (const Action& action : actions) {
+        const auto* send = std::get_if<action::Send>(&action);
+        if (send == nullptr) continue;
+        const bool is_unproven = send->link == LinkId{2};
+        const bool is_signed = wire::decode(*send->frame, wire::LinkKind::kUnproven).has_value();
+        CHECK(is_signed == is_unproven);
+        CHECK(wire::decode(*send->frame, wire::LinkKind::kProven).has_value());
+        ++heard;
+    }
+    CHECK(heard == 2);
 }
 
 TEST_CASE("why links fail is noted for each reason and not for each link", "[membership]") {

@@ -25,12 +25,14 @@ Message message_with(std::uint64_t seed, std::size_t body, std::size_t most = 12
     return samples.message(samples.body(body, most), test_key());
 }
 
-/// What a sender makes that asks no bound of itself.
-Buffer signed_frame(const Message& message, const KeyPair& key) {
-    Buffer frame = pack(message, kSignatureBytes);
-    const Signature signature = key.sign(std::span{frame}.subspan(kSignatureBytes));
-    std::copy(signature.begin(), signature.end(), frame.begin());
-    return frame;
+constexpr auto kKinds = {LinkKind::kUnproven, LinkKind::kProven};
+
+SharedBytes signed_frame(const Message& message) {
+    return encode(message, test_key(), LinkKind::kUnproven);
+}
+
+bool is_signed(const Buffer& frame) {
+    return frame.size() - payload_of(frame).size() == kFormBytes + kSignatureBytes;
 }
 
 }  // namespace
@@ -41,47 +43,102 @@ TEST_CASE("every message survives the wire", "[wire][property]") {
             const Message message = message_with(seed, body);
             INFO("body " << body << ", seed " << seed);
             REQUIRE(message.body.index() == body);
-            const SharedBytes frame = encode(message, test_key());
-            const auto decoded = decode(*frame);
-            REQUIRE(decoded.has_value());
-            REQUIRE(*decoded == message);
-            REQUIRE(*encode(*decoded, test_key()) == *frame);
-            REQUIRE(body_index(*frame) == body);
+            for (const LinkKind link : kKinds) {
+                const SharedBytes frame = encode(message, test_key(), link);
+                const auto decoded = decode(*frame, link);
+                REQUIRE(decoded.has_value());
+                REQUIRE(*decoded == message);
+                REQUIRE(*encode(*decoded, test_key(), link) == *frame);
+                REQUIRE(body_index(*frame) == body);
+                REQUIRE(*decode_unverified(*frame) == message);
+            }
         }
     }
 }
 
+TEST_CASE("only what may be relayed is signed where a link says who speaks", "[wire]") {
+    for (std::size_t body = 0; body < kBodies; ++body) {
+        const Message message = message_with(9, body);
+        const bool is_relayed = std::holds_alternative<Plan>(message.body) ||
+                                std::holds_alternative<Propose>(message.body) ||
+                                std::holds_alternative<Commit>(message.body);
+        INFO("body " << body);
+        REQUIRE(may_be_relayed(message.body) == is_relayed);
+        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kUnproven)));
+        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kProven)) == is_relayed);
+
+        const SharedBytes bare = frame_of(message, nullptr);
+        REQUIRE(decode(*bare, LinkKind::kUnproven).reason() == DecodeError::kUnsigned);
+        const auto taken = decode(*bare, LinkKind::kProven);
+        REQUIRE(taken.has_value() != is_relayed);
+        if (is_relayed) REQUIRE(taken.reason() == DecodeError::kUnsigned);
+        // A signature that is not needed must be good all the same.
+        REQUIRE(decode(*signed_frame(message), LinkKind::kProven).has_value());
+        const KeyPair other = test_key(2);
+        const SharedBytes forged = frame_of(message, &other);
+        REQUIRE(decode(*forged, LinkKind::kProven).reason() == DecodeError::kBadSignature);
+    }
+}
+
+TEST_CASE("a frame has one of two forms", "[wire]") {
+    const SharedBytes frame = encode(message_with(1, 0), test_key(), LinkKind::kProven);
+    for (std::size_t i = 0; i < kFormBytes; ++i) {
+        for (unsigned value = 0; value < 256; ++value) {
+            Buffer bad = *frame;
+            if (bad[i] == static_cast<std::byte>(value)) continue;
+            bad[i] = static_cast<std::byte>(value);
+            REQUIRE_FALSE(decode(bad, LinkKind::kProven).has_value());
+        }
+    }
+}
+
+TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
+    WireSamples samples{8};
+    Chunk chunk;
+    chunk.chunk_elements = kChunkElements;
+    chunk.elements.resize(kChunkElements);
+    const Message message = samples.message(chunk, test_key());
+    const std::size_t size = encode(message, test_key(), LinkKind::kProven)->size();
+    constexpr std::size_t kSealingBytes = 33 + 2 * 17;
+    const std::size_t around = size - kChunkElements * sizeof(float) + kSealingBytes;
+    REQUIRE(around <= kChunkOverheadBytes);
+    REQUIRE(around + 16 > kChunkOverheadBytes);
+}
+
 TEST_CASE("a frame is read wherever it lies in memory", "[wire]") {
-    const SharedBytes frame = encode(message_with(1, 10), test_key());
+    const SharedBytes frame = signed_frame(message_with(1, 10));
     for (std::size_t shift = 0; shift < 16; ++shift) {
         Buffer shifted(frame->size() + shift);
         std::copy(frame->begin(), frame->end(),
                   shifted.begin() + static_cast<std::ptrdiff_t>(shift));
-        REQUIRE(decode(std::span{shifted}.subspan(shift)).has_value());
+        const auto bytes = std::span{shifted}.subspan(shift);
+        REQUIRE(decode(bytes, LinkKind::kUnproven).has_value());
     }
 }
 
 TEST_CASE("any changed bit of a frame is refused", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
-        const SharedBytes frame = encode(message_with(2, body, 2), test_key());
+        const SharedBytes frame = signed_frame(message_with(2, body, 2));
         for (std::size_t i = 0; i < frame->size(); ++i) {
             Buffer bad = *frame;
             bad[i] ^= std::byte{1} << (i % 8);
-            REQUIRE_FALSE(decode(bad).has_value());
+            for (const LinkKind link : kKinds) REQUIRE_FALSE(decode(bad, link).has_value());
         }
     }
 }
 
 TEST_CASE("any cut-off frame is refused, whether or not it is signed", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
-        const SharedBytes frame = encode(message_with(3, body, 2), test_key());
-        const auto payload = std::span{*frame}.subspan(kSignatureBytes);
+        const SharedBytes frame = signed_frame(message_with(3, body, 2));
         for (std::size_t length = 0; length < frame->size(); ++length) {
-            REQUIRE_FALSE(decode(std::span{*frame}.first(length)).has_value());
+            const auto cut = std::span{*frame}.first(length);
+            for (const LinkKind link : kKinds) REQUIRE_FALSE(decode(cut, link).has_value());
         }
+        const SharedBytes bare = frame_of(message_with(3, body, 2), nullptr);
         std::size_t read = 0;
-        for (std::size_t length = 0; length < payload.size(); ++length) {
-            read += decode_unsigned(payload.first(length)).has_value() ? 1 : 0;
+        for (std::size_t length = 0; length < bare->size(); ++length) {
+            const auto cut = std::span{*bare}.first(length);
+            read += decode_unverified(cut).has_value() ? 1 : 0;
         }
         REQUIRE(read <= 8);  // a builder pads the end to its alignment
     }
@@ -89,8 +146,11 @@ TEST_CASE("any cut-off frame is refused, whether or not it is signed", "[wire]")
 
 TEST_CASE("a frame signed by another key than it names is refused", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
-        const Buffer forged = signed_frame(message_with(4, body), test_key(2));
-        REQUIRE(decode(forged).reason() == DecodeError::kBadSignature);
+        const KeyPair other = test_key(2);
+        const SharedBytes forged = frame_of(message_with(4, body), &other);
+        for (const LinkKind link : kKinds) {
+            REQUIRE(decode(*forged, link).reason() == DecodeError::kBadSignature);
+        }
     }
 }
 
@@ -98,16 +158,17 @@ TEST_CASE("changed bits behind a good signature give another message or a refusa
           "[wire][property]") {
     Random random{5};
     for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
-        Buffer payload = pack(message_with(seed, seed % kBodies, 3));
+        Buffer frame = *frame_of(message_with(seed, seed % kBodies, 3), nullptr);
         for (std::uint64_t flips = 1 + random.below(4); flips > 0; --flips) {
-            payload[random.below(payload.size())] ^= std::byte{1} << random.below(8);
+            const std::size_t place = kFormBytes + random.below(frame.size() - kFormBytes);
+            frame[place] ^= std::byte{1} << random.below(8);
         }
-        const auto decoded = decode_unsigned(payload);
+        const auto decoded = decode_unverified(frame);
         if (!decoded) continue;
-        const Buffer again = pack(*decoded);
-        const auto twice = decode_unsigned(again);
+        const SharedBytes again = frame_of(*decoded, nullptr);
+        const auto twice = decode_unverified(*again);
         REQUIRE(twice.has_value());
-        REQUIRE(pack(*twice) == again);
+        REQUIRE(*frame_of(*twice, nullptr) == *again);
     }
 }
 
@@ -116,12 +177,18 @@ TEST_CASE("random bytes never become a message", "[wire][property]") {
     for (int i = 0; i < 20'000; ++i) {
         Buffer bytes(random.below(300));
         for (std::byte& b : bytes) b = static_cast<std::byte>(random.below(256));
-        REQUIRE_FALSE(decode(bytes).has_value());
-        REQUIRE_FALSE(decode_unsigned(bytes).has_value());
+        if (!bytes.empty()) bytes.front() = static_cast<std::byte>(random.below(3));
+        for (std::size_t k = 1; k < std::min(bytes.size(), kFormBytes); ++k) bytes[k] = {};
+        for (const LinkKind link : kKinds) REQUIRE_FALSE(decode(bytes, link).has_value());
+        REQUIRE_FALSE(decode_unverified(bytes).has_value());
+        REQUIRE_FALSE(body_index(bytes).has_value());
     }
-    REQUIRE(decode(Buffer(kMaxFrameBytes + 1)).reason() == DecodeError::kTooLarge);
-    REQUIRE(decode(Buffer(kMaxFrameBytes)).reason() == DecodeError::kMalformed);
-    REQUIRE(decode(Buffer(kSignatureBytes)).reason() == DecodeError::kMalformed);
+    for (const LinkKind link : kKinds) {
+        REQUIRE(decode(Buffer(kMaxFrameBytes + 1), link).reason() == DecodeError::kTooLarge);
+        REQUIRE(decode(Buffer(kMaxFrameBytes), link).reason() == DecodeError::kMalformed);
+        REQUIRE(decode(Buffer(kSignatureBytes), link).reason() == DecodeError::kMalformed);
+        REQUIRE(decode(Buffer{}, link).reason() == DecodeError::kMalformed);
+    }
 }
 
 TEST_CASE("a plan of a thousand members takes sixty kilobytes", "[wire]") {
@@ -147,10 +214,10 @@ TEST_CASE("a plan of a thousand members takes sixty kilobytes", "[wire]") {
     }
     plan.relays.clear();
     for (std::uint32_t i = 0; i < 32; ++i) plan.relays.push_back(i * 7);
-    const SharedBytes frame = encode(samples.message(plan, test_key()), test_key());
+    const SharedBytes frame = signed_frame(samples.message(plan, test_key()));
     std::printf("a plan of 1,000 members and %u reducers: %zu bytes\n", reducers, frame->size());
     REQUIRE(frame->size() <= 60'200);
-    REQUIRE(decode(*frame).has_value());
+    REQUIRE(decode(*frame, LinkKind::kProven).has_value());
 }
 
 TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
@@ -192,7 +259,7 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
         plan, offer, state, chunk, leaf, commit, Relay{Buffer(kMaxRelayedBytes)}};
     for (const Body& body : largest) {
         const Message message = samples.message(body, test_key());
-        REQUIRE(decode(*encode(message, test_key())).value() == message);
+        REQUIRE(decode(*signed_frame(message), LinkKind::kUnproven).value() == message);
     }
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
-#include <span>
 
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
@@ -25,8 +24,8 @@ class RelayWatch final : public Observer {
         for (const Action& action : actions) {
             const auto* send = std::get_if<action::Send>(&action);
             if (send == nullptr) continue;
-            const auto payload = std::span{*send->frame}.subspan(wire::kSignatureBytes);
-            if (std::holds_alternative<wire::Relay>(wire::unpack(payload)->body)) ++passed_on[node];
+            const auto message = wire::decode_unverified(*send->frame);
+            if (std::holds_alternative<wire::Relay>(message->body)) ++passed_on[node];
         }
     }
     std::map<NodeId, std::size_t> passed_on;
