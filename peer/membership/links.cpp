@@ -208,7 +208,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     const auto it = links_.find(event.link);
     if (it == links_.end() || it->second.is_closing) return {};
     Link& link = it->second;
-    auto decoded = wire::decode(*event.frame, link.kind());
+    auto decoded = wire::decode(event.frame, link.kind());
     if (!decoded) {
         count_refusal(event.link, wire::describe(decoded.reason()), actions);
         return {};

@@ -188,7 +188,7 @@ wire::Chunk Reduction::body(const Due& due) const {
             .mix = is_scatter ? plan_->members[own_index_].freeze : mix_,
             .chunk = due.chunk,
             .chunk_elements = plan_->chunk_elements,
-            .elements = FloatVector(data.begin(), data.end())};
+            .elements = {is_scatter ? std::shared_ptr<const void>{own_.sum} : average_, data}};
 }
 
 bool Reduction::has_due_chunks() const {
@@ -230,8 +230,8 @@ bool Reduction::place_average(const wire::Chunk& chunk) {
     if (chunk.mix != mix_) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
     has_average_[chunk.chunk] = true;
-    std::copy(chunk.elements.begin(), chunk.elements.end(),
-              average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
+    std::ranges::copy(chunk.elements.values(),
+                      average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
     --missing_;
     return true;
 }
@@ -274,7 +274,7 @@ void Reduction::reduce(std::uint32_t chunk) {
     for (const std::uint32_t k : contributors_) {
         const bool is_own = k == own_index_;
         slices.push_back(is_own ? own_slice(chunk)
-                                : kept_.at(plan_->members[k].peer).chunks.at(chunk));
+                                : kept_.at(plan_->members[k].peer).chunks.at(chunk).values());
     }
     kernels::weighted_mean(slices, weights_,
                            std::span{*average_}.subspan(first_of(chunk), size_of(chunk)));

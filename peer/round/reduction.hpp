@@ -83,7 +83,7 @@ class Reduction {
   private:
     struct Kept {
         std::uint32_t freeze = 0;
-        std::unordered_map<std::uint32_t, FloatVector> chunks;
+        std::unordered_map<std::uint32_t, SharedSlice> chunks;
     };
 
     void count_slices();

@@ -21,6 +21,7 @@ struct Arguments {
     std::uint64_t target_batch = 64;
     std::uint64_t micro_batch = 1;
     std::uint64_t random_seed = 0;
+    std::string encryption = "on";
     std::vector<std::string> seeds;
 };
 
@@ -30,6 +31,7 @@ void create(const Arguments& arguments) {
                            .target_batch = arguments.target_batch,
                            .micro_batch = arguments.micro_batch,
                            .seed = arguments.random_seed,
+                           .encrypts = arguments.encryption == "on",
                            .dht_seeds = {}};
     for (const std::string& text : arguments.seeds) {
         const auto seed = net::split_host_and_port(text);
@@ -68,6 +70,11 @@ void add_create_command(CLI::App& app) {
     command->add_option("--micro-batch", arguments->micro_batch, "Samples computed at once")
         ->capture_default_str();
     command->add_option("--random-seed", arguments->random_seed, "Another one is another run")
+        ->capture_default_str();
+    command
+        ->add_option("--encryption", arguments->encryption,
+                     "off: of a network of one's own; with tickets, links prove who speaks even so")
+        ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
     command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");
     command->callback([arguments] { create(*arguments); });

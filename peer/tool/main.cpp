@@ -7,6 +7,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/net/allocation.hpp"
 #include "peer/tool/commands.hpp"
 
 namespace {
@@ -48,6 +49,7 @@ int run(int count, char** words, dedloc::tool::StopSignals& signals) {
 }  // namespace
 
 int main(int count, char** words) {
+    dedloc::net::keep_freed_memory();
     dedloc::tool::StopSignals signals;
     dedloc::start_log("dedloc-peer");
     try {

@@ -54,6 +54,7 @@ wire::RunFile make_run(const SyntheticRun& synthetic) {
     run.target_batch = synthetic.target_batch;
     run.steps = synthetic.steps;
     run.flops_per_sample = 1;
+    run.encrypts = synthetic.encrypts;
     run.dht_seeds = synthetic.dht_seeds;
     run.tensors = tensors_of(synthetic.bytes / sizeof(float));
     return run;

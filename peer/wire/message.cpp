@@ -112,14 +112,18 @@ SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link) {
     return frame;
 }
 
-Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link) {
+namespace {
+
+/// `owner` of the frame may be held by what it says; null: everything is copied.
+Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link,
+                                    const SharedBytes& owner) {
     if (frame.size() > kMaxFrameBytes) return Failure{DecodeError::kTooLarge};
     const auto form = form_of(frame);
     if (!form) return Failure{DecodeError::kMalformed};
     const bool is_signed = form == FrameForm::kSigned;
     if (!is_signed && link == LinkKind::kUnproven) return Failure{DecodeError::kUnsigned};
     const auto payload = payload_of(frame);
-    auto message = unpack(payload);
+    auto message = unpack(payload, owner);
     if (!message) return message;
     if (!is_signed && may_be_relayed(message->body)) return Failure{DecodeError::kUnsigned};
     if (is_signed && !verify(message->sender, payload, signature_of(frame))) {
@@ -127,6 +131,16 @@ Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind l
     }
     if (!is_within_bounds(*message)) return Failure{DecodeError::kOutOfBounds};
     return message;
+}
+
+}  // namespace
+
+Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link) {
+    return decode(frame, link, nullptr);
+}
+
+Result<Message, DecodeError> decode(const SharedBytes& frame, LinkKind link) {
+    return decode(*frame, link, frame);
 }
 
 Result<Message, DecodeError> decode_unverified(std::span<const std::byte> frame) {

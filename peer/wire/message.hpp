@@ -18,6 +18,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/result.hpp"
+#include "peer/base/shared_slice.hpp"
 #include "peer/base/units.hpp"
 #include "peer/wire/types.hpp"
 
@@ -168,7 +169,7 @@ struct Chunk {
     std::uint64_t mix = 0;  ///< gather: of which contributions (mix_of); scatter: freeze
     std::uint32_t chunk = 0;
     std::uint32_t chunk_elements = 0;
-    FloatVector elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
+    SharedSlice elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
     bool operator==(const Chunk&) const = default;
 };
 /// Reducer to coordinator: every chunk of mine is averaged, so every contribution has arrived.
@@ -312,6 +313,9 @@ SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link);
 /// Untrusted input, from a link of this kind. A signature that is not needed is checked as well.
 /// Errors: DecodeError. Cost: one copy of the body, and the check of the signature.
 Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link);
+/// The same; the elements of a chunk stay where they are and hold the frame, if that is not much
+/// larger than they are.
+Result<Message, DecodeError> decode(const SharedBytes& frame, LinkKind link);
 
 /// Which alternative of Body a frame claims to hold, by its form alone: no signature and no bound
 /// is checked, so nothing may be done on the strength of it but counting. Untrusted input; nothing

@@ -31,7 +31,9 @@ Buffer pack(const Decision& decision);
 /// Untrusted input. What the verifier accepts, as values; of lists only as much as fits their
 /// limits. Errors: kMalformed; kOutOfBounds for what cannot be a value at all (lists too long or
 /// that should be of one length, numbers of no enumeration).
-Result<Message, DecodeError> unpack(std::span<const std::byte> payload);
+/// A chunk's elements may stay where they are, if there is an `owner` of the payload to hold.
+Result<Message, DecodeError> unpack(std::span<const std::byte> payload,
+                                    const SharedBytes& owner = nullptr);
 /// body_index() of a frame's payload.
 std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload);
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> bytes);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,9 +62,27 @@ std::uint8_t as_byte(bool value) {
     return value ? 1 : 0;
 }
 
+/// The bulk of a body, and where it goes: so far from the end of what is built. Builders are given
+/// room for it and no bytes, so that it is copied once.
+struct Bulk {
+    std::span<const std::byte> bytes;
+    std::size_t from_end = 0;
+};
+
 /// Makes the body's table; each call leaves everything that the table points to in `out` first.
 struct Packer {
     FlatBufferBuilder& out;
+    Bulk& bulk;
+
+    /// Room for a list that comes last in what is built.
+    template <class Element>
+    Vector<Element> room_for(std::span<const std::byte> bytes) const {
+        std::uint8_t* unused = nullptr;
+        const Offset<flatbuffers::Vector<Element>> list{out.CreateUninitializedVector(
+            bytes.size() / sizeof(Element), sizeof(Element), &unused)};
+        bulk = {.bytes = bytes, .from_end = list.o - sizeof(flatbuffers::uoffset_t)};
+        return list;
+    }
 
     Vector<const fb::Bytes32*> digests(const std::vector<Digest>& values) const {
         return out.CreateVectorOfStructs(
@@ -181,7 +200,7 @@ struct Packer {
         return fb::CreateCancel(out, &term).Union();
     }
     Offset<void> operator()(const Chunk& m) const {
-        const auto elements = out.CreateVector(m.elements);
+        const auto elements = room_for<float>(std::as_bytes(m.elements.values()));
         return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.mix, m.chunk,
                                m.chunk_elements, elements)
             .Union();
@@ -246,21 +265,26 @@ struct Packer {
         return fb::CreateLeafRequest(out, &root, m.leaf).Union();
     }
     Offset<void> operator()(const Leaf& m) const {
-        const auto data =
-            out.CreateVector(reinterpret_cast<const std::uint8_t*>(m.data.data()), m.data.size());
+        const auto data = room_for<std::uint8_t>(m.data);
         const auto root = packed(m.root);
         return fb::CreateLeaf(out, &root, m.leaf, data).Union();
     }
     Offset<void> operator()(const Relay& m) const {
-        const auto frame =
-            out.CreateVector(reinterpret_cast<const std::uint8_t*>(m.frame.data()), m.frame.size());
+        const auto frame = room_for<std::uint8_t>(m.frame);
         return fb::CreateRelay(out, frame).Union();
     }
 };
 
-Buffer bytes_of(const FlatBufferBuilder& out, std::size_t room = 0) {
-    Buffer bytes(room + out.GetSize());
-    std::memcpy(bytes.data() + room, out.GetBufferPointer(), out.GetSize());
+Buffer bytes_of(const FlatBufferBuilder& out, const Bulk& bulk = {}, std::size_t room = 0) {
+    const auto built = std::as_bytes(std::span{out.GetBufferPointer(), out.GetSize()});
+    const auto before = built.first(built.size() - bulk.from_end);
+    const auto after = built.last(bulk.from_end - bulk.bytes.size());
+    Buffer bytes;
+    bytes.reserve(room + built.size());
+    bytes.resize(room);
+    for (const auto& part : {before, bulk.bytes, after}) {
+        bytes.insert(bytes.end(), part.begin(), part.end());
+    }
     return bytes;
 }
 
@@ -279,7 +303,8 @@ std::size_t size_hint(const Body& body) {
 
 Buffer pack(const Message& message, std::size_t room) {
     FlatBufferBuilder out(size_hint(message.body));
-    const auto body = std::visit(Packer{out}, message.body);
+    Bulk bulk;
+    const auto body = std::visit(Packer{out, bulk}, message.body);
     const auto run = packed(message.run);
     const auto sender = packed(message.sender);
     // The union's tags follow the order of the variant's alternatives, after NONE.
@@ -287,12 +312,13 @@ Buffer pack(const Message& message, std::size_t room) {
     const auto tag = static_cast<fb::Body>(message.body.index() + 1);
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
                                  message.sequence, &sender, tag, body));
-    return bytes_of(out, room);
+    return bytes_of(out, bulk, room);
 }
 
 Buffer pack(const VoterState& state) {
     FlatBufferBuilder out(1'024);
-    const auto accepted = Packer{out}.record(state.accepted);
+    Bulk none;
+    const auto accepted = Packer{out, none}.record(state.accepted);
     const auto promised = packed(state.promised);
     const auto accepted_in = packed(state.accepted_in);
     out.Finish(fb::CreateVoterState(out, state.generation, state.step.value(), state.may_vote,
@@ -310,8 +336,10 @@ Buffer pack(const SignedGeneration& generation) {
 
 Buffer pack(const Decision& decision) {
     FlatBufferBuilder out(1'024);
-    const auto record = Packer{out}.record(decision.record);
-    const auto certificate = Packer{out}.certificate(decision.certificate);
+    Bulk none;
+    const Packer packer{out, none};
+    const auto record = packer.record(decision.record);
+    const auto certificate = packer.certificate(decision.certificate);
     out.Finish(fb::CreateDecision(out, record, certificate), kDecisionIdentifier);
     return bytes_of(out);
 }

@@ -38,6 +38,9 @@ class Aligned {
         return flatbuffers::GetRoot<Table>(data);
     }
 
+    /// Not where they were.
+    bool is_copy() const { return !copy_.empty(); }
+
   private:
     std::span<const std::byte> bytes_;
     std::vector<std::uint64_t> copy_;
@@ -75,6 +78,9 @@ UpdateScalars scalars_of(std::uint32_t learning_rate, std::uint32_t bias_correct
 /// Turns tables into values. A list over its limit makes the whole fail, and is not copied.
 class Unpacker {
   public:
+    /// Chunks may hold the owner of their bytes instead of copying them. Null: they copy.
+    explicit Unpacker(const SharedBytes& owner = nullptr) : owner_(owner) {}
+
     bool has_failed() const { return has_failed_; }
 
     void require(bool is_good) { has_failed_ = has_failed_ || !is_good; }
@@ -101,6 +107,14 @@ class Unpacker {
         require(packed.size() <= limit);
         if (has_failed_) return {};
         return {packed.data(), packed.data() + packed.size()};
+    }
+    /// Numbers where they are, unless that kept much else alive with them.
+    SharedSlice slice(const flatbuffers::Vector<float>& packed, std::size_t limit) {
+        const std::size_t bytes = packed.size() * sizeof(float);
+        require(packed.size() <= limit);
+        if (has_failed_) return {};
+        if (owner_ == nullptr || owner_->size() > 2 * bytes) return list(packed, limit);
+        return {owner_, std::span{packed.data(), packed.size()}};
     }
     std::string text(const flatbuffers::String& packed, std::size_t limit) {
         require(packed.size() <= limit);
@@ -205,7 +219,7 @@ class Unpacker {
                      .mix = t.mix(),
                      .chunk = t.chunk(),
                      .chunk_elements = t.chunk_elements(),
-                     .elements = list(*t.elements(), kChunkElements)};
+                     .elements = slice(*t.elements(), kChunkElements)};
     }
     Body body(const fb::Reduced& t) {
         return Reduced{.term = unpacked(*t.term()), .attempt = t.attempt()};
@@ -270,6 +284,7 @@ class Unpacker {
     }
 
   private:
+    SharedBytes owner_;
     bool has_failed_ = false;
 };
 
@@ -331,7 +346,7 @@ bool with_body(const fb::Message& m, Use use) {
 
 }  // namespace
 
-Result<Message, DecodeError> unpack(std::span<const std::byte> payload) {
+Result<Message, DecodeError> unpack(std::span<const std::byte> payload, const SharedBytes& owner) {
     const Aligned bytes(payload);
     const auto* table = bytes.root<fb::Message>(nullptr);
     if (table == nullptr) return Failure{DecodeError::kMalformed};
@@ -341,7 +356,7 @@ Result<Message, DecodeError> unpack(std::span<const std::byte> payload) {
                     .sequence = table->sequence(),
                     .sender = unpacked<PeerKey>(*table->sender()),
                     .body = {}};
-    Unpacker unpacker;
+    Unpacker unpacker(bytes.is_copy() ? nullptr : owner);
     const bool is_known =
         with_body(*table, [&](const auto& body) { message.body = unpacker.body(body); });
     if (!is_known) return Failure{DecodeError::kMalformed};

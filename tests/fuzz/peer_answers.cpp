@@ -143,10 +143,10 @@ void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
         for (chunk.chunk = range.first_chunk; chunk.chunk < range.last_chunk; ++chunk.chunk) {
             const std::uint64_t at = std::uint64_t{chunk.chunk} * plan.chunk_elements;
             if (at >= kElements) return;
-            chunk.elements.assign(std::min<std::uint64_t>(plan.chunk_elements, kElements - at),
-                                  0.25f);
+            chunk.elements =
+                FloatVector(std::min<std::uint64_t>(plan.chunk_elements, kElements - at), 0.25f);
             say(heard.link, m.generation, m.step, chunk);
-            if (is_own) average_[chunk.chunk] = chunk.elements;
+            if (is_own) average_[chunk.chunk] = chunk.elements.copy();
         }
     }
     say(heard.link, m.generation, m.step, wire::Reduced{plan.term, plan.attempt});
@@ -163,7 +163,7 @@ void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
         back.mix = wire::mix_of(*plan_);
         say(heard.link, m.generation, m.step, back);
     }
-    average_[chunk.chunk] = chunk.elements;
+    average_[chunk.chunk] = chunk.elements.copy();
     be_ready(m);
 }
 

@@ -257,7 +257,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     give([](auto& c) { c.mix ^= 1; });
     give([](auto& c) { c.chunk_elements /= 2; });
     give([](auto& c) { c.chunk = 1u << 20; });
-    give([](auto& c) { c.elements.resize(1); });
+    give([](auto& c) { c.elements = FloatVector(1); });
     give([](auto& c) { c.phase = wire::Phase::kScatter; });
     // Its own contribution, sent back.
     for (std::uint32_t c = 0; c * plan.chunk_elements < 3'000; ++c) {
@@ -265,8 +265,8 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
         own.phase = wire::Phase::kScatter;
         own.mix = plan.members[wire::index_of(plan, key_of(0))].freeze;
         own.chunk = c;
-        own.elements.resize(std::min<std::size_t>(plan.chunk_elements,
-                                                  3'000 - std::size_t{c} * plan.chunk_elements));
+        own.elements = FloatVector(std::min<std::size_t>(
+            plan.chunk_elements, 3'000 - std::size_t{c} * plan.chunk_elements));
         member.take(key_of(0), std::move(own));
     }
     exchange.finish();

@@ -238,7 +238,7 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     const auto chunk_of = [](std::uint32_t capacity, std::size_t count) {
         Chunk chunk;
         chunk.chunk_elements = capacity;
-        chunk.elements.resize(count);
+        chunk.elements = FloatVector(count);
         return is_accepted(chunk);
     };
     REQUIRE(chunk_of(7, 7));

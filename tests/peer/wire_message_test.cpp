@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -92,11 +93,33 @@ TEST_CASE("a frame has one of two forms", "[wire]") {
     }
 }
 
+TEST_CASE("a chunk's elements stay in their frame unless that holds much else", "[wire]") {
+    WireSamples samples{8};
+    for (const std::size_t count : {std::size_t{1}, std::size_t{16}, kChunkElements}) {
+        FloatVector elements(count);
+        for (std::size_t i = 0; i < count; ++i) elements[i] = static_cast<float>(i);
+        Chunk chunk;
+        chunk.chunk_elements = kChunkElements;
+        chunk.elements = elements;
+        SharedBytes frame =
+            encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven);
+        const auto* begin = reinterpret_cast<const float*>(frame->data());
+        const auto* end = reinterpret_cast<const float*>(frame->data() + frame->size());
+        const auto message = decode(frame, LinkKind::kProven).value();
+        frame.reset();  // whoever wants the bytes holds them
+        const SharedSlice& read = std::get<Chunk>(message.body).elements;
+        REQUIRE(read.copy() == elements);
+        const float* first = read.values().data();
+        const bool is_inside = std::greater_equal<>{}(first, begin) && std::less<>{}(first, end);
+        REQUIRE(is_inside == (count == kChunkElements));
+    }
+}
+
 TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
     WireSamples samples{8};
     Chunk chunk;
     chunk.chunk_elements = kChunkElements;
-    chunk.elements.resize(kChunkElements);
+    chunk.elements = FloatVector(kChunkElements);
     const Message message = samples.message(chunk, test_key());
     const std::size_t size = encode(message, test_key(), LinkKind::kProven)->size();
     constexpr std::size_t kSealingBytes = 33 + 2 * 17;
@@ -249,7 +272,7 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
         .bytes = kMaxLeaves * kLeafBytes, .leaves = offer.leaves, .record = offer.record};
     Chunk chunk;
     chunk.chunk_elements = kChunkElements;
-    chunk.elements.resize(kChunkElements);
+    chunk.elements = FloatVector(kChunkElements);
     Leaf leaf;
     leaf.data.resize(kLeafBytes);
     Commit commit;

@@ -168,9 +168,9 @@ class WireSamples {
         m.phase = static_cast<wire::Phase>(random_.below(2));
         m.mix = random_.next();
         m.chunk = static_cast<std::uint32_t>(random_.below(wire::kMaxChunks));
-        for (std::size_t i = 0, count = some(); i < count; ++i) {
-            m.elements.push_back(static_cast<float>(random_.near_normal()));
-        }
+        FloatVector elements(some());
+        for (float& x : elements) x = static_cast<float>(random_.near_normal());
+        m.elements = std::move(elements);
         m.chunk_elements = static_cast<std::uint32_t>(m.elements.size());
     }
     void make(wire::Reduced& m) { m = {term(), word()}; }
