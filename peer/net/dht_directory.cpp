@@ -56,6 +56,7 @@ class DhtDirectory::Impl {
   public:
     Impl(const DhtDirectoryOptions& options, EventSink sink);
     ~Impl();
+    bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
     void join(std::uint16_t port);
     void leave();
 
@@ -74,6 +75,7 @@ class DhtDirectory::Impl {
     Search begin_search(std::uint16_t port) const;
     Clock::time_point act(Clock::time_point now);
     void read_alerts();
+    void take_mapping(const lt::portmap_alert& alert);
     void take_reply(const lt::dht_get_peers_reply_alert& reply);
     bool is_own(const Endpoint& endpoint) const;
 
@@ -81,12 +83,14 @@ class DhtDirectory::Impl {
     const std::vector<Endpoint> seeds_;
     const EventSink sink_;
 
-    std::mutex mutex_;  ///< guards the four that follow
+    std::mutex mutex_;  ///< guards the six that follow
     std::condition_variable woken_;
     bool is_stopping_ = false;
     bool has_alerts_ = false;
     std::optional<std::uint16_t> wanted_;  ///< port to announce; nothing: has left
     bool is_wish_new_ = false;
+    std::set<int> mapped_;  ///< TCP ports that a router lets through
+    std::condition_variable port_mapped_;
 
     std::optional<Search> search_;  ///< the thread's own, as all that follows
     bool is_bootstrapped_ = false;
@@ -141,6 +145,26 @@ DhtDirectory::Impl::~Impl() {
     woken_.notify_one();
     thread_.join();
     dht_.session.set_alert_notify({});
+}
+
+bool DhtDirectory::Impl::map_port(std::uint16_t port, std::chrono::milliseconds patience) {
+    lt::settings_pack mappers;
+    mappers.set_bool(lt::settings_pack::enable_upnp, true);
+    mappers.set_bool(lt::settings_pack::enable_natpmp, true);
+    dht_.session.apply_settings(std::move(mappers));
+    dht_.session.add_port_mapping(lt::portmap_protocol::tcp, port, port);
+    std::unique_lock lock(mutex_);
+    return port_mapped_.wait_for(lock, patience, [&] { return mapped_.contains(port); });
+}
+
+/// A router may give another port than it was asked for; others would not know it.
+void DhtDirectory::Impl::take_mapping(const lt::portmap_alert& alert) {
+    if (alert.map_protocol != lt::portmap_protocol::tcp) return;
+    {
+        const std::lock_guard lock(mutex_);
+        mapped_.insert(alert.external_port);
+    }
+    port_mapped_.notify_all();
 }
 
 void DhtDirectory::Impl::join(std::uint16_t port) {
@@ -226,6 +250,7 @@ void DhtDirectory::Impl::read_alerts() {
         if (const auto* listening = lt::alert_cast<lt::listen_succeeded_alert>(alert)) {
             own_addresses_.insert(listening->address.to_string());
         }
+        if (const auto* mapping = lt::alert_cast<lt::portmap_alert>(alert)) take_mapping(*mapping);
         const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(alert);
         if (reply && search_ && reply->info_hash == hash_) take_reply(*reply);
     }
@@ -254,6 +279,10 @@ DhtDirectory::DhtDirectory(const DhtDirectoryOptions& options, EventSink sink)
     : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
 
 DhtDirectory::~DhtDirectory() = default;
+
+bool DhtDirectory::map_port(std::uint16_t port, std::chrono::milliseconds patience) {
+    return impl_->map_port(port, patience);
+}
 
 void DhtDirectory::join(std::uint16_t port) {
     impl_->join(port);

@@ -3,6 +3,8 @@
 // what is found is worth a dial, no more.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +30,12 @@ class DhtDirectory final : public Directory {
     /// in use).
     DhtDirectory(const DhtDirectoryOptions& options, EventSink sink);
     ~DhtDirectory() override;
+
+    /// (most say nothing at all; a few seconds are enough). It may lie: only a dial from outside
+    /// this object lives. True once a router has agreed; false if none does so within `patience`
+    /// (most say nothing at all; a few seconds are enough). It may lie: only a dial from outside
+    /// shows that it works. Thread: any; waits.
+    bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
 
     /// Thread: any.
     void join(std::uint16_t port) override;

@@ -56,7 +56,8 @@ lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     }
     pack.set_int(Pack::max_retry_port_bind, 0);
     const auto wanted = lt::alert_category::dht | lt::alert_category::dht_operation |
-                        lt::alert_category::error | lt::alert_category::status;
+                        lt::alert_category::error | lt::alert_category::status |
+                        lt::alert_category::port_mapping;
     pack.set_int(Pack::alert_mask, static_cast<int>(static_cast<std::uint32_t>(wanted)));
     // By default, peers behind one address are banned for 5 minutes after 5 queries a second, and a
     // busy seed drops answers over 8 kB/s. Zero would divide by zero.

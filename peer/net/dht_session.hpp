@@ -1,7 +1,7 @@
 // What the seed and the directory have in common: a libtorrent session used as a node of the
 // project's own DHT and as nothing else. It talks to the seeds it is given and to nodes learnt from
 // them; every other way of libtorrent to find somebody (public routers, local discovery, port
-// mapping) is off. Nothing outside dht_*.cpp includes this.
+// mapping) is off until it is asked for. Nothing outside dht_*.cpp includes this.
 #pragma once
 
 #include <libtorrent/session.hpp>

@@ -93,6 +93,8 @@ class NngTransport::Impl {
     struct Entry {
         std::unique_ptr<NngLink> link;
         std::optional<wire::Ticket> ticket;  ///< of the other end
+        bool is_dialled = false;
+        bool is_over = false;  ///< has ended, or is about to
     };
 
     void listen(const Endpoint& endpoint);
@@ -100,6 +102,7 @@ class NngTransport::Impl {
     void dial_ended(Dialling& dialling);
     void greeted(NngStrangers::Outcome outcome);
     void adopt(NngStream stream, const Endpoint& remote, bool is_dialled, const Proven* proven);
+    void make_room_for(const PeerKey& peer, const Endpoint& remote);
     void link_over(LinkId id);
     std::shared_ptr<const wire::Revocations> revoked();
     bool is_full();
@@ -300,7 +303,8 @@ void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is
         link = owned.get();
         // Revoked while it was proving itself.
         is_revoked = ticket && revoked_->covers(*ticket);
-        links_.emplace(opened.link, Entry{std::move(owned), ticket});
+        if (ticket && !is_dialled) make_room_for(ticket->peer, remote);
+        links_.emplace(opened.link, Entry{std::move(owned), ticket, is_dialled});
         ++living_;
     }
     sink_(opened);
@@ -308,8 +312,28 @@ void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is
     link->start();
 }
 
+/// With the lock held: cuts the oldest link that this peer has opened if it has its share of them.
+/// One that has restarted, or lost its way to us, may still have dead ones.
+void NngTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remote) {
+    std::size_t count = 0;
+    auto oldest = links_.end();
+    for (auto at = links_.begin(); at != links_.end(); ++at) {
+        const Entry& entry = at->second;
+        if (entry.is_over || entry.is_dialled || !entry.ticket || entry.ticket->peer != peer) {
+            continue;
+        }
+        ++count;
+        if (oldest == links_.end() || at->first < oldest->first) oldest = at;
+    }
+    if (count < options_.most_links_of_one) return;
+    oldest->second.is_over = true;
+    oldest->second.link->cut();
+    refusals_.refused(remote, "it opens more and more links");
+}
+
 void NngTransport::Impl::link_over(LinkId id) {
     const std::lock_guard lock(mutex_);
+    links_.at(id).is_over = true;
     over_.push_back(id);
     if (--living_ == 0) all_over_.notify_all();
 }

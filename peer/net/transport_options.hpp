@@ -7,13 +7,14 @@
 
 #include "peer/events.hpp"
 #include "peer/net/handshake.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::net {
 
 /// Bounds of one link. Memory a peer can make us hold ≤ queue + untaken + 2 frames, and two sealed
 /// pieces.
 struct LinkLimits {
-    std::size_t frame_bytes = std::size_t{8} << 20;  ///< largest frame, sent or received
+    std::size_t frame_bytes = wire::kMaxFrameBytes;  ///< largest frame, sent or received
     std::size_t queue_bytes = std::size_t{256}
                               << 20;  ///< waiting to be written; over it, the link is cut
     std::size_t untaken_bytes =
@@ -41,6 +42,8 @@ struct TransportOptions {
     std::optional<Endpoint> listen;  ///< numeric host, port 0 for any; nothing: outbound-only
     LinkLimits limits;
     std::size_t most_links = 1024;  ///< more incoming ones are hung up on
+    /// That one peer has opened and proven; one more, and its oldest is cut.
+    std::size_t most_links_of_one = 4;
     std::chrono::milliseconds dial_deadline{5000};
     /// What links prove; nothing: they prove nothing and are not encrypted.
     std::optional<SessionOptions> session{};

@@ -9,6 +9,22 @@
 #include "peer/base/check.hpp"
 
 namespace dedloc::round {
+namespace {
+
+/// What it costs to keep a chunk beside its elements, in elements: a forger's may have only one.
+constexpr std::uint64_t kChunkOverhead = 64;
+/// More than a plan has of a vector that is so short that this counts (planning/request.hpp).
+constexpr std::uint64_t kMostChunks = 16'384;
+
+std::uint64_t cost_of(const wire::Chunk& chunk) {
+    return chunk.elements.size() + kChunkOverhead;
+}
+
+std::uint64_t most_early(std::uint64_t elements) {
+    return 2 * (elements + kMostChunks * kChunkOverhead);
+}
+
+}  // namespace
 
 // --- plans -------------------------------------------------------------------
 
@@ -207,7 +223,7 @@ void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
                       chunk.elements.size() == size_of(chunk.chunk) &&
                       wire::index_of(*plan_, from) < plan_->members.size();
     if (fits && chunk.phase == wire::Phase::kScatter && place_slice(from, chunk)) return;
-    if (fits && chunk.phase == wire::Phase::kGather && place_average(chunk)) return;
+    if (fits && chunk.phase == wire::Phase::kGather && place_average(from, chunk)) return;
     keep_early(from, std::move(chunk));
 }
 
@@ -226,8 +242,9 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     return true;
 }
 
-bool Reduction::place_average(const wire::Chunk& chunk) {
-    if (chunk.mix != mix_) return false;
+/// Likewise. An average is taken from its chunk's reducer only.
+bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
+    if (chunk.mix != mix_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
     has_average_[chunk.chunk] = true;
     std::ranges::copy(chunk.elements.values(),
@@ -239,15 +256,12 @@ bool Reduction::place_average(const wire::Chunk& chunk) {
 /// Its sender may have a plan that we are about to get.
 void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
     Early& early = early_[from];
-    const auto is_same = [&](const wire::Chunk& other) {
-        return other.phase == chunk.phase && other.mix == chunk.mix && other.chunk == chunk.chunk &&
-               other.chunk_elements == chunk.chunk_elements;
-    };
-    if (std::any_of(early.chunks.begin(), early.chunks.end(), is_same)) return;
-    early.elements += chunk.elements.size();
+    if (!early.names.insert(name_of(chunk)).second) return;
+    early.cost += cost_of(chunk);
     early.chunks.push_back(std::move(chunk));
-    while (early.elements > 2 * elements_) {
-        early.elements -= early.chunks.front().elements.size();
+    while (early.cost > most_early(elements_)) {
+        early.cost -= cost_of(early.chunks.front());
+        early.names.erase(name_of(early.chunks.front()));
         early.chunks.pop_front();
     }
 }
@@ -264,6 +278,10 @@ void Reduction::link_lost(const PeerKey& peer) {
     if (!plan_ || scattered_to_.empty()) return;
     std::replace(scattered_to_.begin(), scattered_to_.end(), peer, PeerKey{});
     schedule_scatter();
+}
+
+Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
+    return {chunk.phase, chunk.mix, chunk.chunk, chunk.chunk_elements};
 }
 
 /// Averages the chunk if all of its slices are here.
@@ -340,8 +358,8 @@ void Reduction::check_invariants() const {
                  kept_slices);
     DEDLOC_CHECK(unreduced_ <= missing_, "what is reduced here is part of the average", missing_);
     for (const auto& [from, early] : early_) {
-        DEDLOC_CHECK(early.elements <= 2 * elements_, "chunks ahead of their plan are bounded",
-                     early.elements);
+        DEDLOC_CHECK(early.cost <= most_early(elements_), "chunks ahead of their plan are bounded",
+                     early.cost);
     }
 }
 

@@ -12,8 +12,9 @@
 //           Chunks become whole in the same order everywhere, so averages come while it is still
 //           scattered.
 // Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
-//           the chunks reduced here, and chunks ahead of their plan (at most
-//           2 N elements a sender, the newest)
+//           the chunks reduced here, and chunks ahead of their plan (of each sender at most 2 N
+//           elements and 8 MiB for keeping books, the newest)
+// Trust     a slice counts for its sender only, an average only from the reducer of its chunk
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -95,7 +97,7 @@ class Reduction {
     std::uint64_t release_of(const Scatter& scatter) const;
     void replay_early();
     bool place_slice(const PeerKey& from, wire::Chunk& chunk);
-    bool place_average(const wire::Chunk& chunk);
+    bool place_average(const PeerKey& from, const wire::Chunk& chunk);
     void keep_early(const PeerKey& from, wire::Chunk chunk);
     void reduce(std::uint32_t chunk);
     void offer(std::uint32_t chunk);
@@ -140,9 +142,13 @@ class Reduction {
     std::shared_ptr<FloatVector> average_;
     std::uint32_t missing_ = 0;    ///< chunks of the average
     std::uint32_t unreduced_ = 0;  ///< own chunks not averaged
+    /// What a chunk is a piece of, and which.
+    using Name = std::tuple<wire::Phase, std::uint64_t, std::uint32_t, std::uint32_t>;
+    static Name name_of(const wire::Chunk& chunk);
     struct Early {
         std::deque<wire::Chunk> chunks;  ///< oldest first
-        std::uint64_t elements = 0;
+        std::set<Name> names;            ///< of these
+        std::uint64_t cost = 0;          ///< of keeping them, in elements
     };
     std::map<PeerKey, Early> early_;
 };

@@ -42,8 +42,11 @@ void add_join_command(CLI::App& app, StopSignals& signals) {
                         "HOST:PORT of a DHT seed, once for each (default: the run file's)");
     auto* listen = command->add_option("--listen", member.listen,
                                        "[HOST:]PORT where others dial (default: any port)");
+    auto* maps = command->add_flag("--map-port", member.maps_port,
+                                   "Ask the router (UPnP, NAT-PMP) to let others dial this port");
     command->add_flag("--outbound-only", member.is_outbound_only, "Cannot be dialled")
-        ->excludes(listen);
+        ->excludes(listen)
+        ->excludes(maps);
     auto* backbone = command->add_flag("--backbone", arguments->is_backbone,
                                        "The member of the run that coordinates; wants --key");
     command->add_flag("--aggregator", arguments->is_aggregator, "Reduces only, holds no state")

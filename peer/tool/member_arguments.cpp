@@ -85,6 +85,7 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const wire
                         .key = arguments.key.empty() ? KeyPair::generate() : key_in(arguments.key),
                         .seeds = arguments.seeds,
                         .listen = {},
+                        .maps_port = arguments.maps_port,
                         .samples_per_second = arguments.samples_per_second,
                         .upload_bytes_per_second = bytes_per_second(arguments.upload_mbit),
                         .download_bytes_per_second = bytes_per_second(arguments.download_mbit),

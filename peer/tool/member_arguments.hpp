@@ -17,6 +17,7 @@ struct MemberArguments {
     std::filesystem::path ticket;
     std::string listen;
     bool is_outbound_only = false;
+    bool maps_port = false;
     double samples_per_second = 0;
     double upload_mbit = 0;
     double download_mbit = 0;

@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 #include "peer/state/run_state.hpp"
 
 namespace dedloc::tool {
 namespace {
+
+constexpr std::chrono::seconds kMappingPatience{5};
 
 std::uint64_t unpredictable() {
     std::uint64_t value = 0;
@@ -142,8 +145,19 @@ EventSink Stay::reporting_sink() {
     };
 }
 
+void Stay::map_port() {
+    const std::uint16_t port = transport_.listening_port();
+    if (directory_.map_port(port, kMappingPatience)) {
+        log_info("the router lets others dial port {}", port);
+    } else {
+        log_info("no router here opens port {}: it has to be opened by hand, or others cannot dial",
+                 port);
+    }
+}
+
 void Stay::sit(const Pause& pause) {
     log_.print_start(options_.key.public_key(), transport_.listening_port());
+    if (options_.maps_port) map_port();
     reactor_.start();
     const bool is_backbone = options_.role == Role::kBackbone;
     StayEnd end;

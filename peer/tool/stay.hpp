@@ -26,6 +26,7 @@ struct StayOptions {
     KeyPair key;
     std::vector<std::string> seeds;  ///< HOST:PORT each; nothing: those of the run file
     std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
+    bool maps_port = false;          ///< asks the router to let others dial it
     double samples_per_second = 0;
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
@@ -61,6 +62,7 @@ class Stay final {
     StepLogOptions log_options();
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
+    void map_port();
 
     const wire::RunFile& run_;
     const StayOptions options_;

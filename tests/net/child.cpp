@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
 
 #include "peer/base/check.hpp"
 
@@ -86,6 +87,15 @@ std::vector<std::string> Child::take_lines() {
         partial_.erase(0, end + 1);
     }
     return lines;
+}
+
+std::size_t Child::peak_resident_bytes() const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    std::string word;
+    while (status >> word && word != "VmHWM:") continue;
+    std::size_t kilobytes = 0;
+    DEDLOC_CHECK(static_cast<bool>(status >> kilobytes), "a process that runs has a peak");
+    return kilobytes * 1'024;
 }
 
 }  // namespace dedloc::test

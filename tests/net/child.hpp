@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ class Child final {
     std::optional<int> status();
     /// Whole lines that it has printed since the last call. Never waits.
     std::vector<std::string> take_lines();
+    /// The most memory that it has held so far. Requires that it runs.
+    std::size_t peak_resident_bytes() const;
     /// Readable when there may be lines, for poll(). −1: it has closed its output.
     int output() const { return output_; }
 

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "peer/tool/files.hpp"
+
 namespace dedloc::test {
 namespace {
 
@@ -69,6 +71,10 @@ void ProcessSwarm::start_seed() {
 void ProcessSwarm::start(const std::string& name, const std::vector<std::string>& words) {
     std::vector<std::string> all{options_.program, "join",  run_file(),    "--seed",
                                  seed_address_,    "--key", key_file(name)};
+    if (options_.has_tickets) {
+        make_ticket(name);
+        all.insert(all.end(), {"--ticket", ticket_file(name)});
+    }
     all.insert(all.end(), words.begin(), words.end());
     words_[name] = words;
     Sighting& sighting = sightings_[name];
@@ -77,6 +83,36 @@ void ProcessSwarm::start(const std::string& name, const std::vector<std::string>
     next.lives = sighting.lives + 1;
     sighting = next;
     members_[name] = std::make_unique<Child>(all, folder_.path() / (name + ".log"));
+}
+
+void ProcessSwarm::make_ticket(const std::string& name) {
+    if (std::filesystem::exists(ticket_file(name))) return;
+    const wire::RunFile run = tool::read_run(run_file());
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const wire::Ticket ticket{.run = wire::run_id(run),
+                              .peer = tool::key_in(key_file(name)).public_key(),
+                              .seat = {},
+                              .issued = now,
+                              .expires = now + std::chrono::hours{1}};
+    tool::write_ticket(ticket_file(name), wire::sign(ticket, tool::key_in(key_file("backbone"))));
+}
+
+net::SessionOptions ProcessSwarm::session(const std::string& name) {
+    make_ticket(name);
+    const wire::RunFile run = tool::read_run(run_file());
+    return {.project = run.project_key,
+            .run = wire::run_id(run),
+            .key = tool::key_in(key_file(name)),
+            .ticket = tool::read_ticket(ticket_file(name)),
+            .encrypts = run.encrypts};
+}
+
+std::size_t ProcessSwarm::log_lines(const std::string& name, const std::string& words) const {
+    std::ifstream log(folder_.path() / (name + ".log"));
+    std::size_t count = 0;
+    for (std::string line; std::getline(log, line);)
+        count += line.find(words) != std::string::npos ? 1U : 0U;
+    return count;
 }
 
 void ProcessSwarm::kill(const std::string& name) {
@@ -143,6 +179,7 @@ void ProcessSwarm::take_line(const std::string& name, const std::string& line) {
     const std::string event = text_in(json, "event");
     if (event == "start") {
         sighting.peer = text_in(json, "peer");
+        sighting.port = static_cast<std::uint16_t>(number_in(json, "port"));
     } else if (event == "step") {
         if (number_in(json, "generation") != 0) fail(name + " is in another generation: " + line);
         const std::string coordinator = text_in(json, "coordinator");

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer/net/handshake.hpp"
 #include "tests/net/child.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -23,11 +24,13 @@ struct ProcessSwarmOptions {
     std::uint64_t bytes = 1'000'000;
     std::uint64_t steps = 100;
     std::uint64_t target_batch = 60;
+    bool has_tickets = false;  ///< links are proven and encrypted
 };
 
 /// What a member has printed so far.
 struct Sighting {
     std::string peer;           ///< key
+    std::uint16_t port = 0;     ///< where it listens; 0: outbound-only
     std::uint64_t step = 0;     ///< of the newest state
     std::uint64_t lives = 0;    ///< how often it has been started
     std::uint64_t rounds = 0;   ///< that it has been in in this life
@@ -62,6 +65,13 @@ class ProcessSwarm final {
     void watch(Seconds time);
 
     const Sighting& of(const std::string& name) const { return sightings_.at(name); }
+    std::size_t peak_resident_bytes(const std::string& name) const {
+        return members_.at(name)->peak_resident_bytes();
+    }
+    /// Lines of what a member has logged that hold these words.
+    std::size_t log_lines(const std::string& name, const std::string& words) const;
+    /// Its key and a ticket of the project's, made if there are none.
+    net::SessionOptions session(const std::string& name);
     bool is_running(const std::string& name) const { return members_.contains(name); }
     std::vector<std::string> running() const;
     /// The highest step that anybody has reached.
@@ -80,6 +90,10 @@ class ProcessSwarm final {
     void take_step(const std::string& name, std::uint64_t step, const std::string& digest);
     [[noreturn]] void fail(const std::string& sentence);
     std::string run_file() const { return (folder_.path() / "run.json").string(); }
+    std::string ticket_file(const std::string& name) const {
+        return (folder_.path() / (name + ".ticket")).string();
+    }
+    void make_ticket(const std::string& name);
     std::string key_file(const std::string& name) const {
         return (folder_.path() / (name + ".key")).string();
     }

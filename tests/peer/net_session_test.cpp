@@ -78,7 +78,7 @@ TEST_CASE("a link opens with the keys that both ends have proven, and carries fr
     listening.session->encrypts = encrypts;
     dialling.session->encrypts = encrypts;
     ProvenPair pair(listening, dialling);
-    const std::vector<std::size_t> sizes{0, 1, 100, 256U << 10, (256U << 10) + 1, 3'000'000, 7};
+    const std::vector<std::size_t> sizes{0, 1, 100, 256U << 10, (256U << 10) + 1, 1'000'000, 7};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         pair.here.transport.send(pair.here_link, frame_of(sizes[i], i));
         pair.there.transport.send(pair.there_link, frame_of(sizes[i], 100 + i));

@@ -269,6 +269,19 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
             plan.chunk_elements, 3'000 - std::size_t{c} * plan.chunk_elements));
         member.take(key_of(0), std::move(own));
     }
+    // Averages from who does not reduce them.
+    for (const wire::ChunkRange& range : plan.ranges) {
+        for (std::size_t k = 1; k < plan.members.size(); ++k) {
+            if (plan.members[k].peer == plan.members[range.member.value()].peer) continue;
+            for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
+                wire::Chunk forged = good;
+                forged.chunk = c;
+                forged.elements.resize(std::min<std::size_t>(
+                    plan.chunk_elements, 3'000 - std::size_t{c} * plan.chunk_elements));
+                member.take(plan.members[k].peer, std::move(forged));
+            }
+        }
+    }
     exchange.finish();
     exchange.require_reference();
 }
