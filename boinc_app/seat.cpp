@@ -75,6 +75,7 @@ net::DhtDirectoryOptions Seat::directory_options() const {
     net::DhtDirectoryOptions options;
     options.run = wire::run_id(run_);
     for (const Endpoint& seed : run_.dht_seeds) options.seeds.push_back(seed.text());
+    options.project = run_.project_key;
     return options;
 }
 

@@ -178,6 +178,7 @@ struct GenerationWanted {
 };
 /// Backbone only: how many of the commit's members have reported the state that follows it.
 struct Settled {
+    std::uint64_t generation = 0;
     StepIndex step;  ///< of the state reached, so commit.step + 1
     Digest digest;   ///< the backbone's own
     std::uint32_t reported =

@@ -1,9 +1,13 @@
 #include "peer/net/dht_directory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
+#include <iterator>
 #include <libtorrent/alert_types.hpp>
+#include <libtorrent/bencode.hpp>
 #include <libtorrent/session.hpp>
 #include <mutex>
 #include <optional>
@@ -39,6 +43,8 @@ constexpr Rhythm kAnnounce{3s, 5s, 15s, 2min};
 /// A node that got no answer at its start asks no seed again by itself, and a seed may have lost
 /// its state.
 constexpr Rhythm kAskSeed{2s, 5s, 1min, 1min};
+/// The swarm's head, which whoever stores it forgets after two hours.
+constexpr Rhythm kPublish{2s, 5s, 5s, 20s};
 constexpr std::size_t kMostEndpoints = 512;  // of one answer
 
 Clock::duration pick(const Rhythm& rhythm, bool is_alone, bool is_young) {
@@ -50,6 +56,20 @@ lt::sha1_hash info_hash_of(const RunId& run) {
     return lt::sha1_hash(reinterpret_cast<const char*>(run.bytes.data()));
 }
 
+std::array<char, 32> key_of(const PeerKey& peer) {
+    std::array<char, 32> key{};
+    std::memcpy(key.data(), peer.bytes.data(), key.size());
+    return key;
+}
+
+/// The bytes that BEP 44 has signed for an item of this value.
+std::string what_is_signed(const std::string& salt, std::int64_t sequence, const lt::entry& value) {
+    std::string text = "4:salt" + std::to_string(salt.size()) + ":" + salt + "3:seqi" +
+                       std::to_string(sequence) + "e1:v";
+    lt::bencode(std::back_inserter(text), value);
+    return text;
+}
+
 }  // namespace
 
 class DhtDirectory::Impl {
@@ -57,10 +77,17 @@ class DhtDirectory::Impl {
     Impl(const DhtDirectoryOptions& options, EventSink sink);
     ~Impl();
     bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
+    void publish(const wire::SwarmHead& head, const KeyPair& project);
+    std::optional<wire::SwarmHead> head() const;
     void join(std::uint16_t port);
     void leave();
 
   private:
+    /// What is published, and for whom it is signed.
+    struct Word {
+        wire::SwarmHead head;
+        KeyPair project;
+    };
     struct Search {
         std::uint16_t port = 0;
         Clock::time_point since;
@@ -68,6 +95,7 @@ class DhtDirectory::Impl {
         Clock::time_point next_look;
         Clock::time_point next_announce;
         Clock::time_point next_seed;
+        Clock::time_point next_put;
         std::set<Endpoint> answer;  ///< union of the replies to the latest look
     };
 
@@ -75,15 +103,23 @@ class DhtDirectory::Impl {
     Search begin_search(std::uint16_t port) const;
     Clock::time_point act(Clock::time_point now);
     void read_alerts();
+    std::optional<Word> current_word() const {
+        const std::lock_guard lock(mutex_);
+        return word_;
+    }
+    void put(const Word& word);
+    void take_head(const lt::dht_mutable_item_alert& alert);
     void take_mapping(const lt::portmap_alert& alert);
     void take_reply(const lt::dht_get_peers_reply_alert& reply);
     bool is_own(const Endpoint& endpoint) const;
 
+    const RunId run_;
+    const std::optional<PeerKey> project_;
     const lt::sha1_hash hash_;
     const std::vector<Endpoint> seeds_;
     const EventSink sink_;
 
-    std::mutex mutex_;  ///< guards the six that follow
+    mutable std::mutex mutex_;  ///< guards what follows, up to the search
     std::condition_variable woken_;
     bool is_stopping_ = false;
     bool has_alerts_ = false;
@@ -91,6 +127,9 @@ class DhtDirectory::Impl {
     bool is_wish_new_ = false;
     std::set<int> mapped_;  ///< TCP ports that a router lets through
     std::condition_variable port_mapped_;
+    std::optional<Word> word_;
+    bool is_word_new_ = false;
+    std::optional<wire::SwarmHead> head_;  ///< the newest that was found
 
     std::optional<Search> search_;  ///< the thread's own, as all that follows
     bool is_bootstrapped_ = false;
@@ -121,7 +160,9 @@ DhtSessionOptions session_options(const DhtDirectoryOptions& options) {
 }  // namespace
 
 DhtDirectory::Impl::Impl(const DhtDirectoryOptions& options, EventSink sink)
-    : hash_(info_hash_of(options.run)),
+    : run_(options.run),
+      project_(options.project),
+      hash_(info_hash_of(options.run)),
       seeds_(parse_seeds(options.seeds)),
       sink_(std::move(sink)),
       dht_(open_dht_session(session_options(options))) {
@@ -167,6 +208,46 @@ void DhtDirectory::Impl::take_mapping(const lt::portmap_alert& alert) {
     port_mapped_.notify_all();
 }
 
+void DhtDirectory::Impl::publish(const wire::SwarmHead& head, const KeyPair& project) {
+    {
+        const std::lock_guard lock(mutex_);
+        word_ = Word{head, project};
+        is_word_new_ = true;
+    }
+    woken_.notify_one();
+}
+
+std::optional<wire::SwarmHead> DhtDirectory::Impl::head() const {
+    const std::lock_guard lock(mutex_);
+    return head_;
+}
+
+/// Signed when libtorrent has found where to store it, on its thread.
+void DhtDirectory::Impl::put(const Word& word) {
+    const auto sign = [word](lt::entry& value, std::array<char, 64>& signature,
+                             std::int64_t& sequence, const std::string& salt) {
+        const Buffer bytes = wire::encode(word.head);
+        value = std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+        sequence = wire::sequence_of(word.head);
+        const Signature ours = word.project.sign(bytes_of(what_is_signed(salt, sequence, value)));
+        std::memcpy(signature.data(), ours.data(), signature.size());
+    };
+    dht_.session.dht_put_item(key_of(word.project.public_key()), sign, wire::salt_of(run_));
+}
+
+/// libtorrent has verified that the key's owner has signed it.
+void DhtDirectory::Impl::take_head(const lt::dht_mutable_item_alert& alert) {
+    if (!project_ || alert.key != key_of(*project_)) return;
+    if (alert.item.type() != lt::entry::string_t) return;
+    const auto head = wire::decode_swarm_head(bytes_of(alert.item.string()));
+    if (!head || head->run != run_) return;
+    for (const Endpoint& endpoint : head->backbones) {
+        if (search_ && !is_own(endpoint)) search_->answer.insert(endpoint);
+    }
+    const std::lock_guard lock(mutex_);
+    if (!head_ || wire::sequence_of(*head_) < wire::sequence_of(*head)) head_ = head;
+}
+
 void DhtDirectory::Impl::join(std::uint16_t port) {
     {
         const std::lock_guard lock(mutex_);
@@ -190,10 +271,11 @@ void DhtDirectory::Impl::run() {
         const Clock::time_point next = act(Clock::now());
         {
             std::unique_lock lock(mutex_);
-            woken_.wait_until(lock, next,
-                              [&] { return is_stopping_ || has_alerts_ || is_wish_new_; });
+            woken_.wait_until(lock, next, [&] {
+                return is_stopping_ || has_alerts_ || is_wish_new_ || is_word_new_;
+            });
             if (is_stopping_) return;
-            has_alerts_ = false;
+            has_alerts_ = is_word_new_ = false;
             if (std::exchange(is_wish_new_, false)) {
                 search_.reset();
                 if (wanted_) search_ = begin_search(*wanted_);
@@ -221,6 +303,7 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
     if (now >= search_->next_look) {
         search_->answer.clear();
         dht_.session.dht_get_peers(hash_);
+        if (project_) dht_.session.dht_get_item(key_of(*project_), wire::salt_of(run_));
         search_->next_look = now + pick(kLook, is_alone, is_young);
     }
     if (search_->port != 0 && now >= search_->next_announce) {
@@ -231,7 +314,14 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
         for (const Endpoint& seed : seeds_) dht_.session.add_dht_node({seed.host, seed.port});
         search_->next_seed = now + pick(kAskSeed, is_alone, is_young);
     }
-    const auto next = std::min(search_->next_look, search_->next_seed);
+    auto next = std::min(search_->next_look, search_->next_seed);
+    if (const auto word = current_word()) {
+        if (now >= search_->next_put) {
+            put(*word);
+            search_->next_put = now + pick(kPublish, is_alone, is_young);
+        }
+        next = std::min(next, search_->next_put);
+    }
     return search_->port != 0 ? std::min(next, search_->next_announce) : next;
 }
 
@@ -250,6 +340,7 @@ void DhtDirectory::Impl::read_alerts() {
         if (const auto* listening = lt::alert_cast<lt::listen_succeeded_alert>(alert)) {
             own_addresses_.insert(listening->address.to_string());
         }
+        if (const auto* item = lt::alert_cast<lt::dht_mutable_item_alert>(alert)) take_head(*item);
         if (const auto* mapping = lt::alert_cast<lt::portmap_alert>(alert)) take_mapping(*mapping);
         const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(alert);
         if (reply && search_ && reply->info_hash == hash_) take_reply(*reply);
@@ -275,6 +366,16 @@ bool DhtDirectory::Impl::is_own(const Endpoint& endpoint) const {
     return endpoint.port == search_->port && own_addresses_.contains(endpoint.host);
 }
 
+wire::SwarmHead head_of(const RunId& run, const action::Settled& settled, const Endpoint& here) {
+    wire::SwarmHead head{.run = run,
+                         .generation = settled.generation,
+                         .step = settled.step,
+                         .state = settled.digest,
+                         .backbones = {}};
+    if (is_dialable_host(here.host) && here.port != 0) head.backbones.push_back(here);
+    return head;
+}
+
 DhtDirectory::DhtDirectory(const DhtDirectoryOptions& options, EventSink sink)
     : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
 
@@ -282,6 +383,14 @@ DhtDirectory::~DhtDirectory() = default;
 
 bool DhtDirectory::map_port(std::uint16_t port, std::chrono::milliseconds patience) {
     return impl_->map_port(port, patience);
+}
+
+void DhtDirectory::publish(const wire::SwarmHead& head, const KeyPair& project) {
+    impl_->publish(head, project);
+}
+
+std::optional<wire::SwarmHead> DhtDirectory::head() const {
+    return impl_->head();
 }
 
 void DhtDirectory::join(std::uint16_t port) {

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "peer/base/digest.hpp"
 #include "peer/net/directory.hpp"
 #include "peer/trainer.hpp"
+#include "peer/wire/swarm_head.hpp"
 
 namespace dedloc::net {
 
@@ -20,7 +22,13 @@ struct DhtDirectoryOptions {
     std::vector<std::string> seeds;  ///< "host:port" each, as in the run file
     /// UDP, numeric host. Without a host: loopback if all seeds are, else every interface.
     Endpoint listen;
+    /// Whose word on the swarm's head is looked for; nothing: nobody's.
+    std::optional<PeerKey> project{};
 };
+
+/// What a backbone that listens `here` may publish of a state that its members hold. Without an
+/// address that others can dial, the head has none.
+wire::SwarmHead head_of(const RunId& run, const action::Settled& settled, const Endpoint& here);
 
 class DhtDirectory final : public Directory {
   public:
@@ -36,6 +44,12 @@ class DhtDirectory final : public Directory {
     /// (most say nothing at all; a few seconds are enough). It may lie: only a dial from outside
     /// shows that it works. Thread: any; waits.
     bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
+
+    /// Puts the swarm's head into the DHT, and again every so often until there is a newer one: for
+    /// a backbone that holds the project's key. Thread: any.
+    void publish(const wire::SwarmHead& head, const KeyPair& project);
+    /// The newest that the project has published, as far as it has been found. Thread: any.
+    std::optional<wire::SwarmHead> head() const;
 
     /// Thread: any.
     void join(std::uint16_t port) override;

@@ -37,6 +37,10 @@ bool is_numeric_host(const std::string& host) {
     return ipv4_of(host).has_value() || ipv6_of(host).has_value();
 }
 
+bool is_dialable_host(const std::string& host) {
+    return is_numeric_host(host) && host != "0.0.0.0" && host != "::";
+}
+
 bool is_loopback_host(const std::string& host) {
     if (const auto v4 = ipv4_of(host)) return (*v4 >> 24) == 127;
     return ipv6_of(host) == kLoopback6;

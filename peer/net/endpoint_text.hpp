@@ -11,6 +11,8 @@ namespace dedloc::net {
 
 /// A literal IPv4 or IPv6 address, without brackets.
 bool is_numeric_host(const std::string& host);
+/// Numeric, and not the address that means every interface.
+bool is_dialable_host(const std::string& host);
 /// 127.0.0.0/8 or ::1.
 bool is_loopback_host(const std::string& host);
 /// Loopback, link-local or private (RFC 1918, fc00::/7): an address of this machine or house, not

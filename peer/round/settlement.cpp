@@ -6,6 +6,7 @@ namespace dedloc::round {
 
 void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out) {
     if (step_) settle(out);
+    generation_ = record.generation;
     step_ = record.step.next();
     states_.clear();
     waiting_.clear();
@@ -33,7 +34,7 @@ void Settlement::advance(TimePoint now, Outbox& out) {
 void Settlement::settle(Outbox& out) {
     const auto own = states_.find(self_);
     if (own != states_.end()) {
-        action::Settled settled{.step = *step_, .digest = own->second};
+        action::Settled settled{.generation = generation_, .step = *step_, .digest = own->second};
         for (const auto& [peer, state] : states_) {
             ++settled.reported;
             if (state == own->second) {

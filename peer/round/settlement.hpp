@@ -30,6 +30,7 @@ class Settlement {
 
     const PeerConfig& config_;
     const PeerKey self_;
+    std::uint64_t generation_ = 0;
     std::optional<StepIndex> step_;  ///< of the state that is waited for
     std::set<PeerKey> waiting_;
     std::map<PeerKey, Digest> states_;

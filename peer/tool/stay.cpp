@@ -105,7 +105,10 @@ net::TransportOptions Stay::transport_options() const {
 }
 
 net::DhtDirectoryOptions Stay::directory_options() const {
-    return {.run = wire::run_id(run_), .seeds = options_.seeds, .listen = {}};
+    return {.run = wire::run_id(run_),
+            .seeds = options_.seeds,
+            .listen = {},
+            .project = run_.project_key};
 }
 
 StepLogOptions Stay::log_options() {
@@ -115,6 +118,7 @@ StepLogOptions Stay::log_options() {
             .elements = wire::element_count(run_),
             .project = std::move(project),
             .events = queue_.sink(),
+            .publish = [this](const action::Settled& settled) { publish(settled); },
             .memory = memory_ ? &*memory_ : nullptr,
             .is_quiet = options_.is_quiet};
 }
@@ -143,6 +147,11 @@ EventSink Stay::reporting_sink() {
         }
         queue_.post(std::move(event));
     };
+}
+
+void Stay::publish(const action::Settled& settled) {
+    const Endpoint here{options_.listen ? options_.listen->host : "", transport_.listening_port()};
+    directory_.publish(net::head_of(wire::run_id(run_), settled, here), options_.key);
 }
 
 void Stay::map_port() {

@@ -63,6 +63,7 @@ class Stay final {
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
     void map_port();
+    void publish(const action::Settled& settled);
 
     const wire::RunFile& run_;
     const StayOptions options_;

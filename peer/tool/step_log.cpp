@@ -65,6 +65,10 @@ void StepLog::finished(const action::Finished&) {
 void StepLog::refused(const action::Refused& refused) {
     failed("the swarm refuses us: " + refused.reason);
 }
+void StepLog::settled(const action::Settled& settled) {
+    if (options_.project) options_.publish(settled);
+}
+
 void StepLog::note(const action::Note& note) {
     log_info("{}", note.line);
 }

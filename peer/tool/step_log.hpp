@@ -22,6 +22,7 @@ struct StepLogOptions {
     /// Of a backbone that may sign generations, and where their events go.
     std::optional<KeyPair> project;
     EventSink events;
+    std::function<void(const action::Settled&)> publish;  ///< what such a backbone lets all know
     const BackboneMemory* memory = nullptr;  ///< of a backbone that wants to remember; borrowed
     bool is_quiet = false;                   ///< no lines for steps, only the last one
 };
@@ -42,7 +43,7 @@ class StepLog final : public net::Host {
     void committed(const action::Committed& commit) override;
     void generation_begun(const action::GenerationBegun& begun) override;
     void generation_wanted(const action::GenerationWanted& wanted) override;
-    void settled(const action::Settled&) override {}
+    void settled(const action::Settled& settled) override;
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;

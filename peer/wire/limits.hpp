@@ -52,6 +52,11 @@ inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 
 /// A signed ticket: format, run, key, seat, times, signature.
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 2 * 8 + kSignatureBytes;
+/// The swarm's head in the DHT, of which BEP 44 stores less than 1,000 bytes.
+inline constexpr std::size_t kMaxHeadEndpoints = 8;
+inline constexpr std::size_t kMaxHeadBytes =
+    1 + 32 + 2 * 8 + 32 + 1 + kMaxHeadEndpoints * (1 + kMaxHostBytes + 2);
+static_assert(kMaxHeadBytes < 990, "bencoded, it has less than 1,000");
 /// Of a database's rows.
 inline constexpr std::uint64_t kMaxSeatId = std::uint64_t{1} << 62;
 /// Seconds since 1970; sums with a lifetime or a clock's error keep their bits.

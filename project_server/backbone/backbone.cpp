@@ -14,6 +14,7 @@
 #include "peer/base/log.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/dht_seed.hpp"
+#include "peer/net/endpoint_text.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
@@ -142,8 +143,9 @@ class Backbone::Impl {
           workers_(kernels::threads_within_reach(options_.threads)),
           seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
           transport_({.listen = options_.listen, .limits = {}}, queue_.sink()),
-          directory_({.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}},
-                     queue_.sink()),
+          directory_(
+              {.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}, .project = {}},
+              queue_.sink()),
           keeper_(starting_state(run_, store_, ledger_.head()), store_, workers_, keeper_options()),
           host_(ledger_, store_, recorder_.get(), log_options()),
           reactor_(peer_config(run_, ledger_, last_), run_.key,
@@ -189,7 +191,14 @@ class Backbone::Impl {
                 .last_decision = run_.last_decision(),
                 .project_key = run_.project_key,
                 .events = queue_.sink(),
+                .publish = [this](const action::Settled& settled) { publish(settled); },
                 .on_failure = options_.on_failure};
+    }
+    /// The seed of the DHT is this process: where it is found, so are we.
+    void publish(const action::Settled& settled) {
+        Endpoint here{options_.listen.host, transport_.listening_port()};
+        if (!net::is_dialable_host(here.host)) here.host = run_.run.dht_seeds.front().host;
+        directory_.publish(net::head_of(run_.id, settled, here), *run_.project_key);
     }
     KeeperOptions keeper_options() {
         return {.checkpoint_every = options_.checkpoint_every,

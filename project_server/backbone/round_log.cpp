@@ -87,6 +87,7 @@ void RoundLog::settled(const action::Settled& settled) {
         .step = settled.step, .reported = settled.reported, .equal = settled.equal, .digest = {}};
     if (settled.step == options_.last_step) record.digest = settled.digest;
     ledger_.append(record);
+    if (options_.project_key) options_.publish(settled);
     if (pending_ && pending_->reached == settled.step) {
         log_info("{}, digest {} at {} of {}", pending_->line, settled.digest.brief(), settled.equal,
                  settled.reported);

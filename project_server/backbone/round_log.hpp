@@ -23,6 +23,8 @@ struct RoundLogOptions {
     std::filesystem::path last_decision;  ///< file of the last commit with its certificate
     std::optional<KeyPair> project_key;   ///< absent: the peer asks for no generations
     EventSink events;                     ///< takes event::GenerationSigned
+    /// Where the project's key lies: lets all know, whoever they are.
+    std::function<void(const action::Settled&)> publish;
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
 };
 

@@ -1,8 +1,10 @@
-// The records that a backbone keeps: a voter's state, generations, decisions; and tickets.
+// The records that a backbone keeps: a voter's state, generations, decisions; tickets; and heads in
+// the DHT.
 #include <span>
 
 #include "peer/base/check.hpp"
 #include "peer/wire/history.hpp"
+#include "peer/wire/swarm_head.hpp"
 #include "peer/wire/ticket.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
@@ -24,6 +26,7 @@ void run(std::span<const std::byte> input) {
     check_round_trip(input, wire::decode_generation);
     check_round_trip(input, wire::decode_decision);
     check_round_trip(input, wire::decode_ticket);
+    check_round_trip(input, wire::decode_swarm_head);
 }
 
 }  // namespace dedloc::fuzz

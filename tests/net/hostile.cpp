@@ -152,7 +152,7 @@ void InsiderLink::send(SharedBytes frame, std::size_t at_most) {
     codec_.encoder->add({.header = {.magic = net::kFrameMagic,
                                     .kind = net::FrameKind::kData,
                                     .length = size,
-                                    .reason = 0},
+                                    .detail = 0},
                          .body = std::move(frame)});
     while (is_open_ && at_most > 0 && !codec_.encoder->is_empty()) {
         std::size_t written = 0;

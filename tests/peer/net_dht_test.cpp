@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,8 +31,9 @@ RunId run_named(std::string_view name) {
 /// A directory with the events it posted. The TCP ports it announces are only numbers here: nobody
 /// dials them.
 struct Searcher {
-    Searcher(const DhtSeed& seed, const RunId& run)
-        : directory({run, {Endpoint{"127.0.0.1", seed.port()}.text()}, {}}, inbox.sink()) {}
+    Searcher(const DhtSeed& seed, const RunId& run, std::optional<PeerKey> project = {})
+        : directory({run, {Endpoint{"127.0.0.1", seed.port()}.text()}, {}, project}, inbox.sink()) {
+    }
     /// Waits until all these ports have been reported.
     bool finds(std::set<std::uint16_t> ports) {
         const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -93,6 +95,48 @@ TEST_CASE("a seed that listens on every interface is reached over loopback too",
     other.directory.join(2101);
     CHECK(one.finds({2101}));
     CHECK(other.finds({2100}));
+}
+
+TEST_CASE("the project's word on a swarm's head reaches who looks for it, and nobody else's does",
+          "[net][dht]") {
+    const DhtSeed seed({kAnyLoopback, "", ""});
+    const std::vector<std::string> seeds{Endpoint{"127.0.0.1", seed.port()}.text()};
+    const KeyPair project = KeyPair::generate();
+    const KeyPair liar = KeyPair::generate();
+    const RunId run = run_named("head");
+    wire::SwarmHead head{.run = run,
+                         .generation = 1,
+                         .step = StepIndex{7},
+                         .state = blake2b(bytes_of("state")),
+                         .backbones = {{"127.0.0.1", 5001}}};
+    Searcher backbone(seed, run);
+    backbone.directory.join(0);
+    backbone.directory.publish(head, project);
+    Searcher other(seed, run);
+    other.directory.join(0);
+    wire::SwarmHead lie = head;
+    lie.step = StepIndex{9};
+    other.directory.publish(lie, liar);
+    Searcher newcomer(seed, run, project.public_key());
+    newcomer.directory.join(0);
+    CHECK(newcomer.finds({5001}));
+    CHECK(newcomer.directory.head() == head);
+    head.step = StepIndex{8};
+    backbone.directory.publish(head, project);
+    Searcher later(seed, run, project.public_key());
+    later.directory.join(0);
+    CHECK(later.finds({5001}));
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (later.directory.head() != head && std::chrono::steady_clock::now() < deadline) {
+        later.inbox.next<event::EndpointsFound>(100ms);
+    }
+    CHECK(later.directory.head() == head);
+}
+
+TEST_CASE("a port is not mapped where no router answers", "[net][dht]") {
+    const DhtSeed seed({kAnyLoopback, "", ""});
+    Searcher peer(seed, run_named("house"));
+    CHECK_FALSE(peer.directory.map_port(5002, 200ms));
 }
 
 TEST_CASE("who has left looks no more and may come back", "[net][dht]") {
