@@ -143,7 +143,7 @@ SharedBytes InsiderLink::frame_of(const KeyPair& sender, wire::Body body) {
                          .sequence = ++sequence_,
                          .sender = sender.public_key(),
                          .body = std::move(body)},
-                        sender);
+                        sender, wire::LinkKind::kProven);
 }
 
 void InsiderLink::send(SharedBytes frame, std::size_t at_most) {
@@ -179,7 +179,7 @@ void InsiderLink::pump() {
 }
 
 void InsiderLink::take(const SharedBytes& frame) {
-    const auto message = wire::decode(*frame);
+    const auto message = wire::decode(frame, wire::LinkKind::kProven);
     if (!message) return;
     if (std::holds_alternative<wire::Heartbeat>(message->body)) step_ = message->step;
     const auto* challenge = std::get_if<wire::Challenge>(&message->body);

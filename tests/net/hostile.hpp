@@ -44,7 +44,7 @@ class InsiderLink final {
     InsiderLink(const net::SessionOptions& session, std::uint16_t port);
 
     bool is_open() const { return is_open_; }
-    /// Signed by us, or by whom `sender` says: of the step that was heard of last, with the next
+    /// In our name, or in that of `sender`: of the step that was heard of last, with the next
     /// sequence number.
     SharedBytes frame(wire::Body body);
     SharedBytes frame_of(const KeyPair& sender, wire::Body body);

@@ -248,6 +248,10 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
                            .chunk = 0,
                            .chunk_elements = plan.chunk_elements,
                            .elements = FloatVector(plan.chunk_elements, 1e9f)};
+    const auto numbers_of = [&](std::uint32_t chunk) {
+        const std::size_t rest = 3'000 - std::size_t{chunk} * plan.chunk_elements;
+        return FloatVector(std::min<std::size_t>(plan.chunk_elements, rest), 1e9f);
+    };
     const auto give = [&](auto change) {
         wire::Chunk chunk = good;
         change(chunk);
@@ -265,8 +269,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
         own.phase = wire::Phase::kScatter;
         own.mix = plan.members[wire::index_of(plan, key_of(0))].freeze;
         own.chunk = c;
-        own.elements = FloatVector(std::min<std::size_t>(
-            plan.chunk_elements, 3'000 - std::size_t{c} * plan.chunk_elements));
+        own.elements = numbers_of(c);
         member.take(key_of(0), std::move(own));
     }
     // Averages from who does not reduce them.
@@ -276,8 +279,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
             for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
                 wire::Chunk forged = good;
                 forged.chunk = c;
-                forged.elements.resize(std::min<std::size_t>(
-                    plan.chunk_elements, 3'000 - std::size_t{c} * plan.chunk_elements));
+                forged.elements = numbers_of(c);
                 member.take(plan.members[k].peer, std::move(forged));
             }
         }
