@@ -18,10 +18,11 @@ static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
 
 NngHandshake::NngHandshake(NngStream stream, const Terms& terms, Revoked revoked,
                            std::function<void(NngHandshake&)> on_over)
-    : patience_(terms.deadline),
+    : session_(terms.session),
+      patience_(terms.deadline),
       revoked_(std::move(revoked)),
       on_over_(std::move(on_over)),
-      handshake_(terms.session, terms.side, terms.expected),
+      handshake_(*session_, terms.side, terms.expected),
       stream_(std::move(stream)),
       aio_([](void* self) { static_cast<NngHandshake*>(self)->ended(); }, this) {}
 

@@ -21,7 +21,7 @@ class NngHandshake final {
     /// What both handshakes and their transport know of revoked tickets at this moment.
     using Revoked = std::function<std::shared_ptr<const wire::Revocations>()>;
     struct Terms {
-        const SessionOptions& session;
+        std::shared_ptr<const SessionOptions> session;
         Side side = Side::kListener;
         std::optional<PeerKey> expected;
         std::chrono::milliseconds deadline;  ///< from start() on, for everything together
@@ -60,6 +60,7 @@ class NngHandshake final {
     void ended();
     void take_in(std::size_t count);
 
+    const std::shared_ptr<const SessionOptions> session_;
     const std::chrono::milliseconds patience_;
     const Revoked revoked_;
     const std::function<void(NngHandshake&)> on_over_;

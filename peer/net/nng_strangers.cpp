@@ -16,15 +16,22 @@ std::string neighbourhood_of(const std::string& numeric_host) {
 
 NngStrangers::NngStrangers(const SessionOptions& session, const HandshakeLimits& limits,
                            NngHandshake::Revoked revoked, std::function<void(Outcome)> on_over)
-    : session_(session),
-      limits_(limits),
+    : limits_(limits),
       revoked_(std::move(revoked)),
-      on_over_(std::move(on_over)) {}
+      on_over_(std::move(on_over)),
+      session_(std::make_shared<const SessionOptions>(session)) {}
 
 NngStrangers::~NngStrangers() {
     stop();
     std::unique_lock lock(mutex_);
     all_over_.wait(lock, [&] { return living_ == 0; });
+}
+
+void NngStrangers::present(const wire::SignedTicket& ticket) {
+    const std::lock_guard lock(mutex_);
+    SessionOptions session = *session_;
+    session.ticket = ticket;
+    session_ = std::make_shared<const SessionOptions>(std::move(session));
 }
 
 void NngStrangers::stop() {

@@ -46,6 +46,8 @@ class NngStrangers final {
     /// Begins a handshake; its outcome comes once. Not from on_over.
     void greet(NngStream stream, const Endpoint& remote, Side side,
                const std::optional<PeerKey>& expected);
+    /// What handshakes that begin from now on prove with.
+    void present(const wire::SignedTicket& ticket);
     /// Hangs up on all; who comes later is hung up on at once.
     void stop();
 
@@ -63,14 +65,14 @@ class NngStrangers final {
     void over(Stranger& stranger);
     void bury();
 
-    const SessionOptions& session_;
     const HandshakeLimits limits_;
     const NngHandshake::Revoked revoked_;
     const std::function<void(Outcome)> on_over_;
 
     std::mutex mutex_;  ///< guards what follows
     std::condition_variable all_over_;
-    std::list<Stranger> strangers_;  ///< the oldest first, also those that are over
+    std::shared_ptr<const SessionOptions> session_;  ///< never changed, but replaced
+    std::list<Stranger> strangers_;                  ///< the oldest first, also those that are over
     std::vector<const Stranger*> over_;
     std::size_t living_ = 0;
     bool is_stopping_ = false;

@@ -69,10 +69,13 @@ class NngTransport::Impl {
     ~Impl();
 
     void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
+    void present(const wire::SignedTicket& ticket);
     void revoke(const wire::Revocations& more);
     NngLink* find(LinkId id);
     void bury();
+    void end_expired();
     std::uint16_t port() const { return port_; }
+    void set_outbound_only() { port_ = 0; }
 
   private:
     struct Dialling {
@@ -110,6 +113,7 @@ class NngTransport::Impl {
     const TransportOptions options_;
     const EventSink sink_;
     std::uint16_t port_ = 0;
+    wire::UtcSeconds looked_{};  ///< for expired tickets; the owner's
 
     std::mutex mutex_;  ///< guards what follows, up to the listener
     std::condition_variable all_over_;
@@ -264,15 +268,33 @@ bool NngTransport::Impl::is_full() {
     return living_ >= options_.most_links;
 }
 
+void NngTransport::Impl::present(const wire::SignedTicket& ticket) {
+    if (strangers_) strangers_->present(ticket);
+}
+
 void NngTransport::Impl::revoke(const wire::Revocations& more) {
     if (!options_.session) return;
     const std::lock_guard lock(mutex_);
     auto all = std::make_shared<wire::Revocations>(*revoked_);
     all->add(more);
+    if (*all == *revoked_) return;
     revoked_ = std::move(all);
     for (const auto& [id, entry] : links_) {
         if (entry.ticket && revoked_->covers(*entry.ticket)) {
             entry.link->refuse(LinkRefusal::kRevoked);
+        }
+    }
+}
+
+/// Looks once a second at most. Who got a new ticket dials again with it.
+void NngTransport::Impl::end_expired() {
+    if (!options_.session) return;
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    if (now == std::exchange(looked_, now)) return;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, entry] : links_) {
+        if (entry.ticket && now >= entry.ticket->expires) {
+            entry.link->refuse(LinkRefusal::kExpired);
         }
     }
 }
@@ -377,8 +399,16 @@ void NngTransport::dial(const Endpoint& remote, const PeerKey& expected) {
     impl_->dial(remote, expected);
 }
 
+void NngTransport::present(const wire::SignedTicket& ticket) {
+    impl_->present(ticket);
+}
+
 void NngTransport::revoke(const wire::Revocations& revoked) {
     impl_->revoke(revoked);
+}
+
+void NngTransport::set_outbound_only() {
+    impl_->set_outbound_only();
 }
 
 void NngTransport::send(LinkId link, SharedBytes frame) {
@@ -392,6 +422,7 @@ void NngTransport::close(LinkId link) {
 void NngTransport::taken(LinkId link) {
     if (NngLink* found = impl_->find(link)) found->taken();
     impl_->bury();
+    impl_->end_expired();
 }
 
 std::uint16_t NngTransport::listening_port() const {

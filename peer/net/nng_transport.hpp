@@ -25,9 +25,14 @@ class NngTransport final : public Transport {
     void dial(const Endpoint& remote) override;
     /// Links with nobody but `expected`. Without TransportOptions::session this is not checked.
     void dial(const Endpoint& remote, const PeerKey& expected);
+    /// The ticket that links from now on are proven with, in place of the session's own; those that
+    /// are open stay. Does nothing without TransportOptions::session. Thread: any.
+    void present(const wire::SignedTicket& ticket);
     /// Refuses these from now on, and ends their links: both ends hear why by event::LinkClosed.
-    /// Does nothing without TransportOptions::session.
+    /// Does nothing without TransportOptions::session. Thread: any.
     void revoke(const wire::Revocations& revoked);
+    /// It has turned out that nobody can dial our port: listening_port() is 0 from now on.
+    void set_outbound_only();
     /// Requires a frame of at most options.limits.frame_bytes.
     void send(LinkId link, SharedBytes frame) override;
     void close(LinkId link) override;

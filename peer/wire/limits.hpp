@@ -37,6 +37,7 @@ inline constexpr std::size_t kMaxMembers = 1'024;
 inline constexpr std::size_t kMaxVoters = 65;
 inline constexpr std::size_t kMaxResultNameBytes = 254;  // BOINC's result.name
 inline constexpr std::size_t kMaxHostBytes = 64;
+inline constexpr std::size_t kMaxUrlBytes = 1024;
 inline constexpr std::size_t kMaxReasonBytes = 512;
 /// Elements of the largest model and samples of the largest round that sums cannot overflow with.
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 34;
@@ -52,6 +53,10 @@ inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 
 /// A signed ticket: format, run, key, seat, times, signature.
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 2 * 8 + kSignatureBytes;
+/// What is told at once of users, hosts and keys together: more than a project revokes in a day.
+inline constexpr std::size_t kMaxRevocations = 1'000;
+/// Format, three counts, entries, signature.
+inline constexpr std::size_t kMaxRevocationsBytes = 4 * 4 + kMaxRevocations * 32 + kSignatureBytes;
 /// The swarm's head in the DHT, of which BEP 44 stores less than 1,000 bytes.
 inline constexpr std::size_t kMaxHeadEndpoints = 8;
 inline constexpr std::size_t kMaxHeadBytes =

@@ -113,6 +113,16 @@ bool read_encryption(JsonFields& fields) {
     return encryption == "on";
 }
 
+std::string read_gateway(JsonFields& fields) {
+    if (!fields.has("gateway")) return {};
+    std::string gateway = fields.text("gateway", kMaxUrlBytes);
+    const bool is_url = gateway.starts_with("https://") || gateway.starts_with("http://");
+    if (!is_url || !gateway.ends_with('/')) {
+        fields.refuse("gateway", "must be an http or https URL with a slash at its end");
+    }
+    return gateway;
+}
+
 ShardReference read_shard_reference(JsonFields fields) {
     ShardReference shard;
     shard.name = fields.text("name", kMaxNameBytes);
@@ -284,6 +294,7 @@ std::string serialise(const RunFile& run) {
     put(out, "flops_per_sample", run.flops_per_sample);
     put(out, "project_key", run.project_key.hex());
     put(out, "backbone_key", run.backbone_key.hex());
+    if (!run.gateway.empty()) put(out, "gateway", run.gateway);
     put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
     put_lists(out, run);
     out.EndObject();
@@ -307,6 +318,7 @@ RunFile parse_run_file(std::string_view json) {
     run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);
     fields.hex("project_key", run.project_key.bytes);
     fields.hex("backbone_key", run.backbone_key.bytes);
+    run.gateway = read_gateway(fields);
     run.encrypts = read_encryption(fields);
     run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
     read_lists(fields, run);

@@ -91,6 +91,8 @@ struct RunFile {
     double flops_per_sample = 0;
     PeerKey project_key;
     PeerKey backbone_key;
+    std::string gateway;   ///< URL with a slash at its end, where peers get tickets; empty: links
+                           ///< of this run prove nothing and are not encrypted
     bool encrypts = true;  ///< "encryption": "on" (as if it were not there) or "off"; links are
                            ///< proven in any case, so "off" is for a network of one's own
     std::vector<Endpoint> dht_seeds;

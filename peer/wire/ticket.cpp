@@ -1,6 +1,8 @@
 #include "peer/wire/ticket.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "peer/base/check.hpp"
 #include "peer/wire/limits.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 /// Of the fields and their order; another layout gets another number.
 constexpr std::uint32_t kTicketFormat = 1;
+constexpr std::uint32_t kRevocationsFormat = 1;
 
 std::int64_t count(UtcSeconds time) {
     return std::int64_t{time.time_since_epoch().count()};
@@ -36,6 +39,28 @@ void write_fields(ByteWriter& out, const Ticket& ticket) {
 template <std::size_t N>
 void read_bytes(ByteReader& in, std::array<std::byte, N>& bytes) {
     if (const auto taken = in.take(N)) std::copy(taken->begin(), taken->end(), bytes.begin());
+}
+
+void write_fields(ByteWriter& out, const Revocations& revocations) {
+    for (const std::size_t size :
+         {revocations.users.size(), revocations.hosts.size(), revocations.peers.size()}) {
+        out.write(static_cast<std::uint32_t>(size));
+    }
+    for (const auto* ids : {&revocations.users, &revocations.hosts}) {
+        for (const std::uint64_t id : *ids) out.write(id);
+    }
+    for (const PeerKey& peer : revocations.peers) out.append(peer.bytes);
+}
+
+/// `count` entries in the one order that a set has; false for any other.
+template <class Entry, class Read>
+bool read_set(std::set<Entry>& entries, std::size_t count, const Read& read) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const Entry entry = read();
+        if (!entries.empty() && !(*entries.rbegin() < entry)) return false;
+        entries.insert(entries.end(), entry);
+    }
+    return true;
 }
 
 }  // namespace
@@ -97,6 +122,60 @@ void Revocations::add(const Revocations& more) {
     users.insert(more.users.begin(), more.users.end());
     hosts.insert(more.hosts.begin(), more.hosts.end());
     peers.insert(more.peers.begin(), more.peers.end());
+}
+
+Digest digest_of(const Revocations& revocations) {
+    ByteWriter out;
+    out.append(bytes_of("DeDLOC@home revocations 1\n"));
+    write_fields(out, revocations);
+    return blake2b(std::move(out).finish());
+}
+
+SignedRevocations sign(Revocations revocations, const KeyPair& project) {
+    DEDLOC_CHECK(revocations.size() <= kMaxRevocations, "revocations keep their bound",
+                 revocations.size());
+    const Signature signature = project.sign(digest_of(revocations).bytes);
+    return {.revocations = std::move(revocations), .signature = signature};
+}
+
+bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations) {
+    return verify(project, digest_of(revocations.revocations).bytes, revocations.signature);
+}
+
+Buffer encode(const SignedRevocations& revocations) {
+    DEDLOC_CHECK(revocations.revocations.size() <= kMaxRevocations, "revocations keep their bound",
+                 revocations.revocations.size());
+    ByteWriter out;
+    out.write(kRevocationsFormat);
+    write_fields(out, revocations.revocations);
+    out.append(revocations.signature);
+    return std::move(out).finish();
+}
+
+std::optional<SignedRevocations> decode_revocations(std::span<const std::byte> bytes) {
+    if (bytes.size() > kMaxRevocationsBytes) return {};
+    ByteReader in(bytes);
+    if (in.read<std::uint32_t>() != kRevocationsFormat) return {};
+    std::array<std::uint64_t, 3> counts{};
+    for (std::uint64_t& count : counts) count = in.read<std::uint32_t>().value_or(0);
+    const auto [users, hosts, peers] = counts;
+    if (users + hosts + peers > kMaxRevocations) return {};
+    if (in.remaining() != 8 * (users + hosts) + 32 * peers + kSignatureBytes) return {};
+    SignedRevocations all;
+    Revocations& revocations = all.revocations;
+    const auto read_id = [&] { return in.read<std::uint64_t>().value_or(0); };
+    const auto read_key = [&] {
+        PeerKey key;
+        read_bytes(in, key.bytes);
+        return key;
+    };
+    if (!read_set(revocations.users, users, read_id) ||
+        !read_set(revocations.hosts, hosts, read_id) ||
+        !read_set(revocations.peers, peers, read_key)) {
+        return {};
+    }
+    read_bytes(in, all.signature);
+    return all;
 }
 
 }  // namespace dedloc::wire

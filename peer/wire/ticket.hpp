@@ -59,7 +59,25 @@ struct Revocations {
     std::set<PeerKey> peers;
     bool covers(const Ticket& ticket) const;
     void add(const Revocations& more);
+    std::size_t size() const { return users.size() + hosts.size() + peers.size(); }
     bool operator==(const Revocations&) const = default;
 };
+/// What the project signs: every entry, in order, after a text of its own.
+Digest digest_of(const Revocations& revocations);
+
+struct SignedRevocations {
+    Revocations revocations;
+    Signature signature{};  ///< of digest_of(revocations) by the project
+    bool operator==(const SignedRevocations&) const = default;
+};
+
+/// Requires at most kMaxRevocations (DEDLOC_CHECK).
+SignedRevocations sign(Revocations revocations, const KeyPair& project);
+[[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations);
+
+/// At most kMaxRevocationsBytes. Requires at most kMaxRevocations (DEDLOC_CHECK).
+Buffer encode(const SignedRevocations& revocations);
+/// Untrusted input: nothing for anything that encode() does not make. Does not ask who signed.
+std::optional<SignedRevocations> decode_revocations(std::span<const std::byte> bytes);
 
 }  // namespace dedloc::wire

@@ -1,5 +1,5 @@
-// The records that a backbone keeps: a voter's state, generations, decisions; tickets; and heads in
-// the DHT.
+// The records that a backbone keeps: a voter's state, generations, decisions; heads in the DHT; and
+// what the project signs: tickets and revocations.
 #include <span>
 
 #include "peer/base/check.hpp"
@@ -26,6 +26,7 @@ void run(std::span<const std::byte> input) {
     check_round_trip(input, wire::decode_generation);
     check_round_trip(input, wire::decode_decision);
     check_round_trip(input, wire::decode_ticket);
+    check_round_trip(input, wire::decode_revocations);
     check_round_trip(input, wire::decode_swarm_head);
 }
 

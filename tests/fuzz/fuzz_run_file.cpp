@@ -1,30 +1,47 @@
-// Run files: JSON from outside.
+// Run files, and what peers and gateways say to each other: JSON from outside.
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/wire/enrolment.hpp"
 #include "peer/wire/run_file.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
 namespace {
 
-std::optional<wire::RunFile> parsed(std::string_view json) {
+template <class Value>
+std::optional<Value> parsed(std::string_view json, Value (*parse)(std::string_view)) {
     try {
-        return wire::parse_run_file(json);
+        return parse(json);
     } catch (const InputError&) {
         return std::nullopt;
     }
 }
 
+template <class Value>
+std::optional<Value> checked(std::string_view json, Value (*parse)(std::string_view),
+                             std::string (*write)(const Value&)) {
+    const auto value = parsed(json, parse);
+    if (value) {
+        DEDLOC_CHECK(parsed(write(*value), parse) == value, "a value survives its JSON");
+    }
+    return value;
+}
+
 }  // namespace
 
 void run(std::span<const std::byte> input) {
-    const auto run_file = parsed({reinterpret_cast<const char*>(input.data()), input.size()});
+    const std::string_view json{reinterpret_cast<const char*>(input.data()), input.size()};
+    checked(json, wire::parse_enrolment_request, wire::write_enrolment_request);
+    checked(json, wire::parse_enrolment_reply, wire::write_enrolment_reply);
+    checked(json, wire::parse_gateway_report, wire::write_gateway_report);
+    (void)wire::parse_enrolment_error(json);
+    const auto run_file = checked(json, wire::parse_run_file, wire::write_run_file);
     if (!run_file) return;
-    const auto again = parsed(wire::write_run_file(*run_file));
-    DEDLOC_CHECK(again == run_file, "a run file survives its canonical form");
     DEDLOC_CHECK(wire::element_count(*run_file) > 0, "a run has something to train");
     (void)wire::credit_per_sample(*run_file);
 }

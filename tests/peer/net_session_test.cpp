@@ -199,6 +199,41 @@ TEST_CASE("who is revoked loses its links, hears why, and gets no new one", "[ne
     CHECK(bystander.inbox.waiting<event::LinkClosed>() == 0);
 }
 
+TEST_CASE("a link ends when the ticket that opened it expires, and a new ticket opens the next",
+          "[net][timing]") {
+    TransportOptions options = options_of(2, false);
+    wire::Ticket ticket = ticket_of_today(2);
+    ticket.expires = std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now()) + 1s;
+    options.session->ticket = wire::sign(ticket, test_key(kProject));
+    ProvenPair pair(options_of(1, true), options);
+    std::optional<event::LinkClosed> there;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!there && std::chrono::steady_clock::now() < deadline) {
+        pair.there.transport.taken(pair.there_link);  // as for each frame that comes
+        there = pair.there.inbox.next<event::LinkClosed>(100ms);
+    }
+    REQUIRE(there);
+    CHECK(there->why == describe(LinkRefusal::kExpired));
+    const auto here = pair.here.inbox.next<event::LinkClosed>();
+    REQUIRE(here);
+    CHECK(here->why == describe_told(LinkRefusal::kExpired));
+    pair.here.transport.dial(pair.there.endpoint());
+    const auto failed = pair.here.inbox.next<event::DialFailed>();
+    REQUIRE(failed);
+    CHECK(failed->why == describe_told(LinkRefusal::kExpired));
+    pair.here.transport.present(wire::sign(ticket_of_today(2), test_key(kProject)));
+    pair.here.transport.dial(pair.there.endpoint());
+    CHECK(pair.here.inbox.next<event::LinkOpened>());
+    CHECK(pair.there.inbox.next<event::LinkOpened>());
+}
+
+TEST_CASE("who turns out not to be reachable says so by its port", "[net]") {
+    End listener(options_of(1, true));
+    CHECK(listener.transport.listening_port() != 0);
+    listener.transport.set_outbound_only();
+    CHECK(listener.transport.listening_port() == 0);
+}
+
 TEST_CASE("garbage at every stage of the handshake is hung up on", "[net]") {
     End listener(options_of(1, true));
     const SessionOptions session = *options_of(2, false).session;

@@ -82,5 +82,48 @@ TEST_CASE("tickets are revoked by user, host or key, and seats of zeros by key o
     CHECK(all.users == std::set<std::uint64_t>{0, 7});
 }
 
+Revocations some_revocations() {
+    return {.users = {1, 300},
+            .hosts = {7},
+            .peers = {test_key(1).public_key(), test_key(2).public_key()}};
+}
+
+TEST_CASE("revocations read back equal and are signed by their project alone", "[wire]") {
+    for (const Revocations& revocations : {Revocations{}, some_revocations()}) {
+        const SignedRevocations all = sign(revocations, test_key(kProject));
+        CHECK(decode_revocations(encode(all)) == all);
+        CHECK(is_signed_by(test_key(kProject).public_key(), all));
+        CHECK_FALSE(is_signed_by(test_key(1).public_key(), all));
+    }
+}
+
+TEST_CASE("revocations with any bit changed, cut or longer are not what the project signed",
+          "[wire]") {
+    Buffer bytes = encode(sign(some_revocations(), test_key(kProject)));
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+        Buffer changed = bytes;
+        changed[bit / 8] ^= std::byte{1} << (bit % 8);
+        const auto all = decode_revocations(changed);
+        REQUIRE_FALSE((all && is_signed_by(test_key(kProject).public_key(), *all)));
+    }
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+        REQUIRE_FALSE(decode_revocations(std::span{bytes}.first(size)));
+    }
+    bytes.push_back(std::byte{});
+    CHECK_FALSE(decode_revocations(bytes));
+    CHECK_FALSE(decode_revocations(Buffer(kMaxRevocationsBytes + 1)));
+}
+
+TEST_CASE("as many revocations as may be told fit, and no more are read", "[wire]") {
+    Revocations most;
+    for (std::uint64_t id = 0; id < kMaxRevocations; ++id) most.hosts.insert(id);
+    Buffer bytes = encode(sign(most, test_key(kProject)));
+    CHECK(decode_revocations(bytes));
+    // The count of hosts lies behind the format and the count of users.
+    bytes[2 * sizeof(std::uint32_t)] = std::byte{(kMaxRevocations + 1) & 0xff};
+    bytes.insert(bytes.begin() + 4 * sizeof(std::uint32_t), sizeof(std::uint64_t), std::byte{});
+    CHECK_FALSE(decode_revocations(bytes));
+}
+
 }  // namespace
 }  // namespace dedloc::wire

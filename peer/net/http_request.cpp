@@ -1,0 +1,92 @@
+#include "peer/net/http_request.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::net {
+namespace {
+
+constexpr long kConnectMilliseconds = 10'000;
+constexpr long kRequestMilliseconds = 30'000;  // a gateway dials us back meanwhile
+
+struct CurlLibrary {
+    CurlLibrary() { curl_global_init(CURL_GLOBAL_DEFAULT); }
+};
+
+struct Free {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+struct Body {
+    std::string text;
+    const std::size_t most_bytes;
+};
+
+std::size_t collect(char* data, std::size_t size, std::size_t count, void* into) {
+    auto& body = *static_cast<Body*>(into);
+    if (size * count > body.most_bytes - body.text.size()) return 0;
+    body.text.append(data, size * count);
+    return size * count;
+}
+
+int should_abort(void* is_unwanted, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return (*static_cast<const std::function<bool()>*>(is_unwanted))() ? 1 : 0;
+}
+
+template <class Value>
+void set(CURL* handle, CURLoption option, Value value) {
+    if (curl_easy_setopt(handle, option, value) != CURLE_OK) {
+        throw IoError("libcurl refuses an option");
+    }
+}
+
+void set_up(CURL* handle, const HttpRequest& request) {
+    set(handle, CURLOPT_URL, request.url.c_str());
+    set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    set(handle, CURLOPT_USERAGENT, "dedloc");
+    set(handle, CURLOPT_NOSIGNAL, 1L);
+    set(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
+    set(handle, CURLOPT_TIMEOUT_MS, kRequestMilliseconds);
+    if (!request.proxy.empty()) set(handle, CURLOPT_PROXY, request.proxy.c_str());
+    if (!request.certificates.empty()) set(handle, CURLOPT_CAINFO, request.certificates.c_str());
+    if (request.json.empty()) return;
+    set(handle, CURLOPT_POSTFIELDS, request.json.c_str());
+    set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.json.size()));
+}
+
+}  // namespace
+
+HttpAnswer ask(const HttpRequest& request, const std::function<bool()>& is_unwanted) {
+    static const CurlLibrary library;
+    const std::unique_ptr<CURL, Free> handle{curl_easy_init()};
+    const std::unique_ptr<curl_slist, Free> headers{
+        curl_slist_append(nullptr, "Content-Type: application/json")};
+    if (!handle || !headers) throw IoError("libcurl cannot start");
+    set_up(handle.get(), request);
+    if (!request.json.empty()) set(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+    Body body{.text = {}, .most_bytes = request.most_bytes};
+    set(handle.get(), CURLOPT_WRITEFUNCTION, &collect);
+    set(handle.get(), CURLOPT_WRITEDATA, &body);
+    set(handle.get(), CURLOPT_XFERINFOFUNCTION, &should_abort);
+    set(handle.get(), CURLOPT_XFERINFODATA, &is_unwanted);
+    set(handle.get(), CURLOPT_NOPROGRESS, 0L);
+    const CURLcode code = curl_easy_perform(handle.get());
+    if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT) {
+        throw InputError(fmt::format("{} is no http or https URL", request.url));
+    }
+    HttpAnswer answer;
+    if (code != CURLE_OK) {
+        answer.failure = curl_easy_strerror(code);
+        return answer;
+    }
+    curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &answer.status);
+    answer.body = std::move(body.text);
+    return answer;
+}
+
+}  // namespace dedloc::net
