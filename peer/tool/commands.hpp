@@ -8,6 +8,7 @@
 namespace dedloc::tool {
 
 /// `signals` outlives the app. Errors of running: InputError (arguments that do not fit), Error.
+void add_check_command(CLI::App& app);
 void add_create_command(CLI::App& app);
 void add_join_command(CLI::App& app, StopSignals& signals);
 void add_seed_command(CLI::App& app, StopSignals& signals);

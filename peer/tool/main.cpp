@@ -30,6 +30,7 @@ int run(int count, char** words, dedloc::tool::StopSignals& signals) {
         "Prints a line of JSON for each step, and one at the end. Exit status: 1 if something\n"
         "fails, 2 for wrong arguments, 130 after Ctrl-C.\n");
     app.require_subcommand(1);
+    dedloc::tool::add_check_command(app);
     dedloc::tool::add_create_command(app);
     dedloc::tool::add_seed_command(app, signals);
     dedloc::tool::add_join_command(app, signals);

@@ -42,7 +42,10 @@ head -c 32 /dev/zero | od -An -v -tx1 | tr -d ' \n' >other.key
 says 2 "not the project's key" "$peer" ticket run.json --project-key other.key --key one.key \
     --ticket one
 says 2 'holds no ticket' "$peer" join run.json --seed 127.0.0.1:9 --ticket other.key
-for subcommand in create seed join ticket; do
+says 2 'URL is required' "$peer" check
+says 2 'no http or https URL' "$peer" check gopher://127.0.0.1/
+says 1 'no gateway answers at http://127.0.0.1:9/' "$peer" check http://127.0.0.1:9/
+for subcommand in check create seed join ticket; do
     "$peer" $subcommand --help | grep -q -- --help || fail_test "no help of $subcommand"
 done
 
@@ -94,6 +97,10 @@ done
 says 2 'for another key' "$peer" join run.json --seed 127.0.0.1:9 --key one --ticket two.ticket
 "$peer" create other.json --key key --bytes 8
 says 2 'for another run' "$peer" join other.json --seed 127.0.0.1:9 --key one --ticket one.ticket
+"$peer" create foreign.json --key foreign --bytes 8
+"$peer" ticket foreign.json --project-key foreign --key one --ticket foreign.ticket
+says 2 "not signed by its run's project" "$peer" join run.json --seed 127.0.0.1:9 --key one \
+    --ticket foreign.ticket
 "$peer" ticket run.json --project-key key --key one --ticket short.ticket --seconds 1
 sleep 2
 says 2 'our ticket has expired' "$peer" join run.json --seed 127.0.0.1:9 --key one \

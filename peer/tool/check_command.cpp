@@ -1,0 +1,44 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "peer/tool/checkup.hpp"
+#include "peer/tool/commands.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+void check(const CheckupOptions& options) {
+    const std::vector<Finding> findings = check_up(options);
+    for (const Finding& finding : findings) {
+        const char* const verdict = finding.works ? "ok" : finding.is_needed ? "NO" : "no";
+        fmt::print("{:<9} {:<3} {}\n", finding.what, verdict, finding.sentence);
+    }
+    std::fflush(stdout);
+    const auto is_in_the_way = [](const Finding& finding) {
+        return finding.is_needed && !finding.works;
+    };
+    const auto count = std::ranges::count_if(findings, is_in_the_way);
+    if (count > 0) throw Error("from here nobody can take part: see what says NO");
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app) {
+    const auto options = std::make_shared<CheckupOptions>();
+    CLI::App* command =
+        app.add_subcommand("check", "Say what works from here, and what to do about the rest");
+    command->add_option("URL", options->url, "The project's, as volunteers attach to it")
+        ->required();
+    command->add_option("--port", options->port, "TCP port to listen on; 0: any")
+        ->capture_default_str();
+    command->add_option("--proxy", options->proxy,
+                        "URL of an HTTP or SOCKS proxy; else as the environment says");
+    command->add_option("--certificates", options->certificates,
+                        "File with trusted certificates; else the system's");
+    command->callback([options] { check(*options); });
+}
+
+}  // namespace dedloc::tool

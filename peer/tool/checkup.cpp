@@ -1,0 +1,131 @@
+#include "peer/tool/checkup.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+
+#include "peer/base/error.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/net/http_request.hpp"
+#include "peer/net/nng_transport.hpp"
+#include "peer/tool/dht_ping.hpp"
+#include "peer/wire/enrolment.hpp"
+
+namespace dedloc::tool {
+namespace {
+
+constexpr long kOk = 200;
+constexpr std::chrono::milliseconds kSeedPatience{3'000};
+
+/// Listens, or the finding that says why not.
+std::optional<Finding> listen(std::optional<net::NngTransport>& transport, std::uint16_t port) {
+    net::TransportOptions options;
+    options.listen = Endpoint{"0.0.0.0", port};
+    try {
+        transport.emplace(options, [](const Event&) {});
+        return std::nullopt;
+    } catch (const IoError& error) {
+        return Finding{.what = "port",
+                       .works = false,
+                       .is_needed = true,
+                       .sentence = fmt::format("{}: choose another with --port", error.what())};
+    }
+}
+
+wire::GatewayReport ask_gateway(const CheckupOptions& options, const std::string& url,
+                                std::uint16_t port) {
+    const net::HttpAnswer answer =
+        net::ask({.url = fmt::format("{}dedloc/report?port={}", url, port),
+                  .proxy = options.proxy,
+                  .certificates = options.certificates,
+                  .most_bytes = wire::kMaxEnrolmentBytes},
+                 [] { return false; });
+    if (!answer.failure.empty()) {
+        throw Error(
+            fmt::format("no gateway answers at {} ({}): is that the project's URL, and does "
+                        "this computer reach the web without a proxy?",
+                        url, answer.failure));
+    }
+    if (answer.status != kOk) {
+        const std::string said = wire::parse_enrolment_error(answer.body);
+        throw Error(
+            fmt::format("no gateway answers at {} (HTTP status {}{}{}): is that the URL of "
+                        "a DeDLOC project, and does it run?",
+                        url, answer.status, said.empty() ? "" : ", ", said));
+    }
+    try {
+        return wire::parse_gateway_report(answer.body);
+    } catch (const InputError& error) {
+        throw Error(fmt::format("what answers at {} is no gateway: {}", url, error.what()));
+    }
+}
+
+Finding judge_clock(wire::UtcSeconds theirs) {
+    const auto ours = std::chrono::system_clock::now();
+    const auto ahead = std::chrono::duration_cast<std::chrono::seconds>(ours - theirs);
+    const bool works = std::chrono::abs(ahead).count() < wire::kClockErrorSeconds;
+    return {.what = "clock",
+            .works = works,
+            .is_needed = true,
+            .sentence = fmt::format("this computer's is {} s {} the project's{}",
+                                    std::chrono::abs(ahead).count(),
+                                    ahead.count() < 0 ? "behind" : "ahead of",
+                                    works ? "" : ", which makes tickets void: set it")};
+}
+
+Finding judge_seed(const std::string& seed) {
+    Finding finding{.what = "DHT seed", .works = false, .is_needed = true, .sentence = {}};
+    try {
+        finding.works = answers_ping(net::resolve_endpoint(seed), kSeedPatience);
+    } catch (const Error& error) {
+        finding.sentence = error.what();
+        return finding;
+    }
+    finding.sentence = finding.works
+                           ? fmt::format("{} answers", seed)
+                           : fmt::format(
+                                 "{} does not answer: let UDP to it through this network's "
+                                 "firewall, or ask the project whether it runs",
+                                 seed);
+    return finding;
+}
+
+Finding judge_port(const wire::GatewayReport& report, std::uint16_t port) {
+    const std::string where = fmt::format("TCP port {} at {}", port, report.address);
+    return {.what = "port",
+            .works = report.is_reachable,
+            .is_needed = false,
+            .sentence = report.is_reachable
+                            ? fmt::format("the project can dial {}", where)
+                            : fmt::format("the project cannot dial {}: open or forward it, or do "
+                                          "nothing; a peer that nobody can dial takes part too",
+                                          where)};
+}
+
+}  // namespace
+
+std::vector<Finding> check_up(const CheckupOptions& options) {
+    const std::string url = options.url.ends_with('/') ? options.url : options.url + '/';
+    std::optional<net::NngTransport> transport;
+    const auto no_port = listen(transport, options.port);
+    const std::uint16_t port = transport ? transport->listening_port() : std::uint16_t{0};
+    const wire::GatewayReport report = ask_gateway(options, url, port);
+    std::vector<Finding> findings;
+    findings.push_back({.what = "gateway",
+                        .works = true,
+                        .is_needed = true,
+                        .sentence = fmt::format("of \"{}\" answers at {}", report.project, url)});
+    findings.push_back(judge_clock(report.now));
+    for (const std::string& seed : report.dht_seeds) findings.push_back(judge_seed(seed));
+    if (report.dht_seeds.empty()) {
+        findings.push_back({.what = "DHT seed",
+                            .works = false,
+                            .is_needed = true,
+                            .sentence = "the project runs nothing now: come back later"});
+    }
+    findings.push_back(no_port ? *no_port : judge_port(report, port));
+    return findings;
+}
+
+}  // namespace dedloc::tool
