@@ -43,6 +43,31 @@ void block_signals(std::initializer_list<int> signals) {
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
+/// What the volunteer told the client, as a URL; the hosts that need no proxy are left to the
+/// environment.
+std::string proxy_of(const PROXY_INFO& info) {
+    if (info.use_http_proxy) {
+        return fmt::format("http://{}:{}", info.http_server_name, info.http_server_port);
+    }
+    if (info.use_socks_proxy) {
+        return fmt::format("{}://{}:{}", info.socks5_remote_dns ? "socks5h" : "socks5",
+                           info.socks_server_name, info.socks_server_port);
+    }
+    return {};
+}
+
+/// The client's own file, where it has one; else the first that this kind of system keeps.
+std::string certificates_in(const std::filesystem::path& boinc_folder) {
+    for (const std::filesystem::path& file :
+         {boinc_folder / "ca-bundle.crt",
+          std::filesystem::path{"/etc/ssl/certs/ca-certificates.crt"},
+          std::filesystem::path{"/etc/pki/tls/certs/ca-bundle.crt"}}) {
+        std::error_code absent;
+        if (std::filesystem::exists(file, absent)) return file.string();
+    }
+    return {};
+}
+
 class BoincRuntime final : public VolunteerRuntime {
   public:
     BoincRuntime() {
@@ -72,6 +97,12 @@ class BoincRuntime final : public VolunteerRuntime {
         return path;
     }
     std::string result_name() const override { return init_data_.result_name; }
+    std::optional<Account> account() const override {
+        return Account{.authenticator = init_data_.authenticator,
+                       .host = static_cast<std::uint64_t>(std::max(0, init_data_.hostid)),
+                       .proxy = proxy_of(init_data_.proxy_info),
+                       .certificates = certificates_in(init_data_.boinc_dir)};
+    }
     unsigned granted_cpus() const override {
         return static_cast<unsigned>(std::max(1.0, std::floor(init_data_.ncpus)));
     }
@@ -118,6 +149,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return {}; }
+    std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return threads_; }
     void report_progress(double) override {}
     void begin_writing() override {}

@@ -29,6 +29,7 @@ struct Options {
     std::vector<std::string> shards;  ///< nothing: shard_0, shard_1 … as many as the run has
     std::string receipt = "receipt";
     std::string listen;
+    std::string ticket;
     unsigned threads = 0;
     double hours = 0;
     SeatOptions seat;
@@ -37,6 +38,17 @@ struct Options {
 wire::RunFile read_run_file(const std::filesystem::path& path) {
     const Buffer bytes = read_file(path, wire::kMaxRunFileBytes);
     return wire::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// Hex digits, as `dedloc-peer ticket` writes them.
+wire::SignedTicket read_ticket(const std::filesystem::path& path) {
+    const Buffer text = read_file(path, 4 * wire::kTicketBytes);
+    std::string_view digits{reinterpret_cast<const char*>(text.data()), text.size()};
+    while (digits.ends_with('\n')) digits.remove_suffix(1);
+    Buffer bytes(wire::kTicketBytes);
+    const auto ticket = from_hex(digits, bytes) ? wire::decode_ticket(bytes) : std::nullopt;
+    if (!ticket) throw InputError{fmt::format("{} holds no ticket", path.string())};
+    return *ticket;
 }
 
 /// A shard is what the run file says it is, by digest, or it is refused.
@@ -88,7 +100,9 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
     try {
         const wire::RunFile run = read_run_file(runtime.resolve(options.run));
         const std::vector<wire::Shard> shards = read_shards(options, run, runtime);
-        Seat seat{run, shards, options.seat, runtime};
+        SeatOptions seat_options = options.seat;
+        if (!options.ticket.empty()) seat_options.ticket = read_ticket(options.ticket);
+        Seat seat{run, shards, seat_options, runtime};
         const SeatEnd end = seat.sit();
         if (end == SeatEnd::kDone) write_receipt(seat, options.receipt, runtime);
         return {.end = end, .status = 0};
@@ -122,6 +136,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--key", options.seat.key, "key file, made when there is none");
     app.add_option("--journal", options.seat.journal, "journal of contributions");
     app.add_option("--listen", options.listen, "numeric HOST:PORT where peers can dial us");
+    app.add_option("--ticket", options.ticket,
+                   "ticket file, where no BOINC client gets one for us");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
     app.add_option("--hours", options.hours, "give the seat up after so long; 0: never")
         ->check(CLI::Range(0.0, 100'000.0));

@@ -38,11 +38,10 @@ Seat::Seat(const wire::RunFile& run, std::span<const wire::Shard> shards,
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
       trainer_(run, shards, workers_, trainer_options(), queue_.sink()),
-      reactor_(peer_config(), key_, {queue_, transport_, directory_, trainer_, events_, workers_}) {
-}
+      tickets_(ticket_keeper()) {}
 
 Seat::~Seat() {
-    reactor_.stop();
+    if (reactor_) reactor_->stop();
 }
 
 PeerConfig Seat::peer_config() const {
@@ -68,7 +67,41 @@ net::TransportOptions Seat::transport_options() const {
         std::all_of(run_.dht_seeds.begin(), run_.dht_seeds.end(),
                     [](const Endpoint& seed) { return net::is_loopback_host(seed.host); });
     options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "0.0.0.0", 0});
+    if (!run_.gateway.empty()) {
+        options.session = net::SessionOptions{.project = run_.project_key,
+                                              .run = wire::run_id(run_),
+                                              .key = key_,
+                                              .ticket = options_.ticket,
+                                              .encrypts = run_.encrypts};
+    }
     return options;
+}
+
+std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
+    if (run_.gateway.empty() || options_.ticket) return nullptr;
+    const std::optional<Account> account = runtime_.account();
+    if (!account) {
+        throw InputError{
+            fmt::format("run {} wants a ticket, and there is no BOINC client to get "
+                        "one through: give it with --ticket",
+                        run_.name)};
+    }
+    net::EnrolmentOptions options{.gateway = run_.gateway,
+                                  .request = {.authenticator = account->authenticator,
+                                              .host = account->host,
+                                              .result = runtime_.result_name(),
+                                              .key = key_.public_key(),
+                                              .port = transport_.listening_port()},
+                                  .project = run_.project_key,
+                                  .run = wire::run_id(run_),
+                                  .proxy = account->proxy,
+                                  .certificates = account->certificates,
+                                  .patience = options_.silence};
+    return std::make_unique<TicketKeeper>(std::move(options),
+                                          [this](const wire::EnrolmentReply& reply) {
+                                              transport_.present(reply.ticket);
+                                              transport_.revoke(reply.revoked.revocations);
+                                          });
 }
 
 net::DhtDirectoryOptions Seat::directory_options() const {
@@ -92,16 +125,48 @@ training::SwarmTrainerOptions Seat::trainer_options() {
             .failed = [this](const std::string& sentence) { events_.failed(sentence); }};
 }
 
+std::optional<SeatEnd> Seat::enrol() {
+    while (tickets_) {
+        const TicketNews news = tickets_->news();
+        if (news.refusal) throw Error{fmt::format("no ticket: {}", *news.refusal)};
+        if (news.failure) {
+            log_warning("no ticket: {}", *news.failure);
+            return SeatEnd::kUnreachable;
+        }
+        if (news.first) {
+            settle_in(*news.first);
+            return std::nullopt;
+        }
+        const HostWish wish = runtime_.wish();
+        if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
+        tickets_->pause(wish.is_suspended);
+        events_.wait(kPollInterval);
+    }
+    return std::nullopt;
+}
+
+void Seat::settle_in(const wire::EnrolmentReply& reply) {
+    const wire::Ticket& ticket = reply.ticket.ticket;
+    log_info("ticket for {} h, as {}",
+             std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
+             reply.address);
+    if (reply.is_reachable) return;
+    log_info("port {} cannot be dialled at {} from outside: this peer dials, and is not dialled",
+             transport_.listening_port(), reply.address);
+    transport_.set_outbound_only();
+}
+
 void Seat::obey(const HostWish& wish) {
     if (wish.is_suspended == is_away_) return;
     is_away_ = wish.is_suspended;
+    if (tickets_) tickets_->pause(is_away_);
     if (is_away_) {
         log_info("suspended: leaving the swarm, within a second");
-        reactor_.post(event::LeaveRequested{});
+        reactor_->post(event::LeaveRequested{});
     } else {
         log_info("resumed: joining the swarm again");
         events_.heard();
-        reactor_.post(event::ReturnRequested{});
+        reactor_->post(event::ReturnRequested{});
     }
 }
 
@@ -114,25 +179,38 @@ void Seat::report(const SeatNews& news) {
     reported_ = news.samples;
 }
 
+/// How the stay ends now, if it does.
+std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& wish) const {
+    if (news.is_finished) return SeatEnd::kDone;
+    if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
+    if (options_.lease.count() > 0 && Clock::now() - begin_ > options_.lease) return SeatEnd::kDone;
+    if (tickets_ && tickets_->news().refusal) {
+        log_warning("no further ticket, so the seat is given up: {}", *tickets_->news().refusal);
+        return SeatEnd::kDone;
+    }
+    const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.silence;
+    return is_silent ? std::optional{SeatEnd::kUnreachable} : std::nullopt;
+}
+
 SeatEnd Seat::sit() {
-    const auto begin = Clock::now();
+    begin_ = Clock::now();
     log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
              wire::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
-    reactor_.start();
+    if (const auto end = enrol()) return *end;
+    reactor_.emplace(
+        peer_config(), key_,
+        net::ReactorParts{queue_, transport_, directory_, trainer_, events_, workers_});
+    events_.heard();
+    reactor_->start();
     for (;;) {
         const SeatNews news = events_.wait(kPollInterval);
         const HostWish wish = runtime_.wish();
         if (news.failure) throw Error{*news.failure};
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         report(news);
-        const bool is_lease_over =
-            options_.lease.count() > 0 && Clock::now() - begin > options_.lease;
-        const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.silence;
-        if (wish.must_quit || wish.is_aborted || news.is_finished || is_lease_over || is_silent) {
-            reactor_.stop();
-            if (news.is_finished) return SeatEnd::kDone;
-            if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
-            return is_lease_over ? SeatEnd::kDone : SeatEnd::kUnreachable;
+        if (const auto end = end_of_stay(news, wish)) {
+            reactor_->stop();
+            return *end;
         }
         obey(wish);
     }

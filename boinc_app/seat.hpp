@@ -9,6 +9,7 @@
 
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/slot_files.hpp"
+#include "boinc_app/ticket_keeper.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "boinc_app/volunteer_runtime.hpp"
 #include "kernels/thread_workers.hpp"
@@ -28,6 +29,8 @@ struct SeatOptions {
     std::optional<Endpoint> listen;
     /// The seat is given up after this time; 0: never.
     std::chrono::seconds lease{0};
+    /// Of the project, where no BOINC client speaks for us. A run without a gateway wants none.
+    std::optional<wire::SignedTicket> ticket{};
     /// Nobody heard for so long: the swarm cannot be reached.
     std::chrono::seconds silence{600};
 };
@@ -60,6 +63,12 @@ class Seat {
 
   private:
     PeerConfig peer_config() const;
+    /// Nothing where the run has no gateway, or the ticket is in our hands already.
+    std::unique_ptr<TicketKeeper> ticket_keeper();
+    /// Waits for the first ticket. How the stay ends if there will be none.
+    std::optional<SeatEnd> enrol();
+    void settle_in(const wire::EnrolmentReply& reply);
+    std::optional<SeatEnd> end_of_stay(const SeatNews& news, const HostWish& wish) const;
     net::TransportOptions transport_options() const;
     net::DhtDirectoryOptions directory_options() const;
     EventSink listening_sink();
@@ -79,7 +88,9 @@ class Seat {
     net::NngTransport transport_;
     net::DhtDirectory directory_;
     training::SwarmTrainer trainer_;
-    net::Reactor reactor_;
+    std::optional<net::Reactor> reactor_;  ///< once there is a ticket
+    const std::unique_ptr<TicketKeeper> tickets_;
+    std::chrono::steady_clock::time_point begin_;  ///< of sit()
     bool is_away_ = false;
     Samples reported_;
     StepIndex furthest_;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace dedloc {
@@ -14,6 +16,14 @@ struct HostWish {
     bool must_quit = false;     ///< stop within seconds; we may be started again later
     bool is_aborted = false;    ///< stop within seconds; the job is over and failed
     bool operator==(const HostWish&) const = default;
+};
+
+/// Whose computer it is, as the project knows it, and how to reach the project from here.
+struct Account {
+    std::string authenticator;
+    std::uint64_t host = 0;
+    std::string proxy{};         ///< URL; empty: as the environment says
+    std::string certificates{};  ///< file of trusted certificates; empty: the system's
 };
 
 /// Not copyable: there is one per process. Thread: main only.
@@ -27,6 +37,8 @@ class VolunteerRuntime {
     virtual std::filesystem::path resolve(const std::string& open_name) = 0;
     /// The job's name; empty outside a project.
     virtual std::string result_name() const = 0;
+    /// Nothing outside a project.
+    virtual std::optional<Account> account() const = 0;
     /// CPUs we may keep busy, at least 1.
     virtual unsigned granted_cpus() const = 0;
     /// Between 0 and 1, never falling.

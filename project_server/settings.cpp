@@ -78,6 +78,7 @@ Settings read_settings(const std::filesystem::path& project) {
             .host = text_field(document, "host", file),
             .port = port_field(document, "port", file),
             .server_port = port_field(document, "server_port", file),
+            .gateway_port = port_field(document, "gateway_port", file),
             .database_port = port_field(document, "database_port", file)};
 }
 
@@ -93,6 +94,8 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
     writer.Uint(settings.port);
     writer.Key("server_port");
     writer.Uint(settings.server_port);
+    writer.Key("gateway_port");
+    writer.Uint(settings.gateway_port);
     writer.Key("database_port");
     writer.Uint(settings.database_port);
     writer.EndObject();

@@ -13,6 +13,7 @@ struct Settings {
     std::string host = "127.0.0.1";   ///< address that nginx listens on
     std::uint16_t port = 0;           ///< nginx, the public one
     std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
+    std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
     bool operator==(const Settings&) const = default;
 };

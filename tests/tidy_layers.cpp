@@ -107,7 +107,8 @@ Layers project_layers() {
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "kernels/", "peer/wire/", "peer/base/", "CLI/",
-                       "project_server/database/", "project_server/settings.hpp", "mysql.h"},
+                       "project_server/daemon.hpp", "project_server/database/",
+                       "project_server/settings.hpp", "mysql.h"},
                  kBoincServer, kSystem, kText}),
          {"random"},
          kNoChance},

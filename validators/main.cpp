@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "peer/base/log.hpp"
+#include "project_server/daemon.hpp"
 #include "validators/boinc_connection.hpp"
 #include "validators/validator.hpp"
 
@@ -22,15 +23,6 @@ struct Arguments {
     bool once = false;
 };
 
-/// Blocks the stop signals in this and later threads; they are then waited for.
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    return signals;
-}
-
 /// True when a stop signal came within that time.
 bool is_stopped_within(const sigset_t& signals, std::chrono::duration<double> time) {
     const auto whole = std::chrono::floor<std::chrono::seconds>(time);
@@ -43,7 +35,7 @@ bool is_stopped_within(const sigset_t& signals, std::chrono::duration<double> ti
 }
 
 void serve(const Arguments& arguments) {
-    const auto signals = block_stop_signals();
+    const auto signals = server::block_stop_signals();
     std::unique_ptr<validation::BoincConnection> connection;
     std::unique_ptr<validation::Validator> validator;
     bool is_down = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -29,6 +30,9 @@
 
 namespace dedloc::backbone {
 namespace {
+
+/// Of the backbone's own ticket, which is renewed every few minutes.
+constexpr std::chrono::hours kOwnTicketLife{24};
 
 using StateDigests = std::map<StepIndex, Digest>;
 
@@ -122,6 +126,35 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger,
     return config;
 }
 
+/// The project's own member needs no gateway.
+wire::SignedTicket own_ticket(const RunFolder& run) {
+    if (!run.project_key) {
+        throw InputError(
+            fmt::format("the members of {} prove tickets, and the project's key that "
+                        "signs this backbone's is not here.",
+                        run.run.name));
+    }
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const wire::Ticket ticket{.run = run.id,
+                              .peer = run.key.public_key(),
+                              .seat = {},
+                              .issued = now,
+                              .expires = now + kOwnTicketLife};
+    return wire::sign(ticket, *run.project_key);
+}
+
+net::TransportOptions transport_options(const RunFolder& run, const BackboneOptions& options) {
+    net::TransportOptions transport;
+    transport.listen = options.listen;
+    if (run.run.gateway.empty()) return transport;
+    transport.session = net::SessionOptions{.project = run.run.project_key,
+                                            .run = run.id,
+                                            .key = run.key,
+                                            .ticket = own_ticket(run),
+                                            .encrypts = run.run.encrypts};
+    return transport;
+}
+
 std::vector<std::string> texts_of(const std::vector<Endpoint>& endpoints) {
     std::vector<std::string> texts;
     for (const auto& endpoint : endpoints) texts.push_back(endpoint.text());
@@ -142,7 +175,7 @@ class Backbone::Impl {
           recorder_(make_recorder()),
           workers_(kernels::threads_within_reach(options_.threads)),
           seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
-          transport_({.listen = options_.listen, .limits = {}}, queue_.sink()),
+          transport_(transport_options(run_, options_), queue_.sink()),
           directory_(
               {.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}, .project = {}},
               queue_.sink()),
@@ -157,7 +190,13 @@ class Backbone::Impl {
     }
     ~Impl() { stop(); }
 
-    void save_dht() { seed_.save(); }
+    void tend() {
+        seed_.save();
+        if (!run_.run.gateway.empty()) transport_.present(own_ticket(run_));
+    }
+    void revoke(const wire::Revocations& revocations) {
+        if (revocations.size() > 0) transport_.revoke(revocations);
+    }
     std::uint16_t port() const { return transport_.listening_port(); }
 
     void stop() {
@@ -230,8 +269,11 @@ class Backbone::Impl {
 Backbone::Backbone(RunFolder run, BackboneOptions options)
     : impl_(std::make_unique<Impl>(std::move(run), std::move(options))) {}
 Backbone::~Backbone() = default;
-void Backbone::save_dht() {
-    impl_->save_dht();
+void Backbone::tend() {
+    impl_->tend();
+}
+void Backbone::revoke(const wire::Revocations& revocations) {
+    impl_->revoke(revocations);
 }
 void Backbone::stop() {
     impl_->stop();

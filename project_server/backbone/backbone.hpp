@@ -9,6 +9,7 @@
 #include <string>
 
 #include "peer/events.hpp"
+#include "peer/wire/ticket.hpp"
 #include "project_server/backbone/run_folder.hpp"
 #include "project_server/database/database.hpp"
 
@@ -28,15 +29,19 @@ struct BackboneOptions {
 class Backbone {
   public:
     /// Restores the newest checkpoint (or makes the first state), opens the ledger, listens and
-    /// joins the swarm. Throws IoError (port in use, disk) or InputError.
+    /// joins the swarm. Throws IoError (port in use, disk) or InputError (a run with a gateway
+    /// wants the project's key, which signs the backbone's own ticket).
     Backbone(RunFolder run, BackboneOptions options);
     /// As stop().
     ~Backbone();
     Backbone(const Backbone&) = delete;
     Backbone& operator=(const Backbone&) = delete;
 
-    /// Keeps what a restart wants to know of the DHT. To be called every few minutes.
-    void save_dht();
+    /// Keeps what a restart wants to know of the DHT, and its own ticket good. To be called every
+    /// few minutes.
+    void tend();
+    /// Ends the links of those and lets them in no more. Repeating it costs nothing.
+    void revoke(const wire::Revocations& revocations);
     /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
     void stop();
 

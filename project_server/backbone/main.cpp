@@ -7,12 +7,15 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "project_server/backbone/backbone.hpp"
+#include "project_server/backbone/revocation_watch.hpp"
+#include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 
 namespace {
@@ -29,15 +32,6 @@ struct Arguments {
     std::size_t keep_checkpoints = 3;
     std::size_t threads = 0;
 };
-
-/// Blocks the stop signals in this and later threads; they are then waited for.
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    return signals;
-}
 
 /// The first sentence that says why the backbone cannot go on.
 class FirstFailure {
@@ -68,10 +62,31 @@ Endpoint seed_endpoint(const backbone::RunFolder& run) {
     return net::resolve_endpoint(run.run.dht_seeds.front().text());
 }
 
-void serve(const Arguments& arguments) {
-    constexpr std::chrono::minutes kSaveDhtEvery{5};
+/// Calls tend() and passes revocations on until a stop signal or a failure.
+void tend_until_the_end(backbone::Backbone& member,
+                        std::optional<backbone::RevocationWatch> revocations,
+                        const sigset_t& signals, FirstFailure& failure) {
+    constexpr std::chrono::minutes kTendEvery{5};
+    constexpr std::chrono::seconds kLookEvery{2};
     constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 200'000'000};
-    const auto signals = block_stop_signals();
+    auto next_tend = std::chrono::steady_clock::now() + kTendEvery;
+    auto next_look = std::chrono::steady_clock::now();
+    while (sigtimedwait(&signals, nullptr, &kTick) < 0 && failure.get().empty()) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= next_tend) {
+            member.tend();
+            next_tend = now + kTendEvery;
+        }
+        if (revocations && now >= next_look) {
+            const auto utc = std::chrono::system_clock::now();
+            member.revoke(revocations->look(std::chrono::floor<std::chrono::seconds>(utc)));
+            next_look = now + kLookEvery;
+        }
+    }
+}
+
+void serve(const Arguments& arguments) {
+    const auto signals = server::block_stop_signals();
     FirstFailure failure;
     auto run = backbone::read_run_folder(arguments.project, arguments.run);
     const Endpoint seed = seed_endpoint(run);
@@ -89,13 +104,10 @@ void serve(const Arguments& arguments) {
     if (!arguments.no_database) {
         options.database = server::load_project_config(arguments.project).database;
     }
+    std::optional<backbone::RevocationWatch> revocations;
+    if (options.database) revocations.emplace(*options.database);
     backbone::Backbone member{std::move(run), std::move(options)};
-    auto next_save = std::chrono::steady_clock::now() + kSaveDhtEvery;
-    while (sigtimedwait(&signals, nullptr, &kTick) < 0 && failure.get().empty()) {
-        if (std::chrono::steady_clock::now() < next_save) continue;
-        member.save_dht();
-        next_save += kSaveDhtEvery;
-    }
+    tend_until_the_end(member, std::move(revocations), signals, failure);
     member.stop();
     if (!failure.get().empty()) throw Error(failure.get());
     log_info("stopped");

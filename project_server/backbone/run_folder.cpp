@@ -3,30 +3,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/key_file.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
-KeyPair read_key(const std::filesystem::path& file) {
-    std::string text = server::read_text(file);
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    std::array<std::byte, 32> seed{};
-    if (!from_hex(text, seed)) {
-        throw InputError(fmt::format("{} holds no key.", file.string()));
-    }
-    return KeyPair::from_seed(seed);
-}
-
 /// A backbone may well run where the project's key does not lie.
 std::optional<KeyPair> find_project_key(const std::filesystem::path& file,
                                         const PeerKey& expected) {
     if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
-    KeyPair key = read_key(file);
+    KeyPair key = server::read_key(file);
     if (key.public_key() == expected) return key;
     log_warning("{} is not the project's key that run.json names: not used", file.string());
     return std::nullopt;
@@ -41,7 +30,7 @@ RunFolder read_run_folder(const std::filesystem::path& project, const std::strin
             fmt::format("The project {} has no run \"{}\".", project.string(), run_name));
     }
     wire::RunFile run = wire::parse_run_file(server::read_text(folder / "run.json"));
-    const KeyPair key = read_key(folder / "backbone.key");
+    const KeyPair key = server::read_key(folder / "backbone.key");
     if (key.public_key() != run.backbone_key) {
         throw InputError(fmt::format("{} is not the key that run.json names.",
                                      (folder / "backbone.key").string()));

@@ -28,6 +28,7 @@ int run(int count, char** words) {
     dedloc::cli::add_corpus_commands(dedloc);
     dedloc::cli::add_app_commands(dedloc);
     dedloc::cli::add_run_commands(dedloc);
+    dedloc::cli::add_revocation_commands(dedloc);
     try {
         dedloc.parse(count, words);
         return 0;

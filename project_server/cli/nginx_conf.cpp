@@ -27,6 +27,8 @@ http {{
     sendfile on;
     tcp_nopush on;
     server_tokens off;
+    limit_req_zone $binary_remote_addr zone=enrolments:1m rate=2r/s;
+    limit_req_status 429;
     server {{
         listen {1}:{2};
         root "{0}/html";
@@ -41,6 +43,11 @@ http {{
         location /static/ {{
             alias "{0}/html/";
         }}
+        location /dedloc/ {{
+            limit_req zone=enrolments burst=50 nodelay;
+            proxy_pass http://127.0.0.1:{4};
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
         location / {{
             proxy_pass http://127.0.0.1:{3};
             proxy_http_version 1.1;
@@ -52,7 +59,8 @@ http {{
     }}
 }}
 )",
-                       project.string(), settings.host, settings.port, settings.server_port);
+                       project.string(), settings.host, settings.port, settings.server_port,
+                       settings.gateway_port);
 }
 
 Command nginx_command(const std::filesystem::path& project) {

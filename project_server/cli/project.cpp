@@ -6,15 +6,16 @@
 
 #include <array>
 #include <optional>
+#include <set>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/key_file.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/ports.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/stop_signals.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/key_file.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::cli {
@@ -101,11 +102,12 @@ server::Settings choose_ports(const ProjectOptions& options) {
     if (options.port != 0) require_free_port(options.host, options.port);
     server::Settings settings{.name = options.name, .host = options.host, .port = options.port};
     if (settings.port == 0) settings.port = free_port(options.host);
-    do settings.server_port = free_port("127.0.0.1");
-    while (settings.server_port == settings.port);
-    do settings.database_port = free_port("127.0.0.1");
-    while (settings.database_port == settings.port ||
-           settings.database_port == settings.server_port);
+    std::set<std::uint16_t> taken{settings.port};
+    for (std::uint16_t* port :
+         {&settings.server_port, &settings.gateway_port, &settings.database_port}) {
+        do *port = free_port("127.0.0.1");
+        while (!taken.insert(*port).second);
+    }
     return settings;
 }
 
@@ -113,7 +115,7 @@ server::Settings choose_ports(const ProjectOptions& options) {
 void make_keys(const fs::path& folder) {
     server::make_key_pair(folder, "code_sign");
     server::make_key_pair(folder, "upload");
-    write_key(folder / "project.key", KeyPair::generate());
+    server::write_key(folder / "project.key", KeyPair::generate());
 }
 
 void make_database(const fs::path& project, const server::Settings& settings,

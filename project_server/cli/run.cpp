@@ -9,10 +9,10 @@
 #include "peer/base/error.hpp"
 #include "peer/wire/albert_layout.hpp"
 #include "project_server/cli/corpus.hpp"
-#include "project_server/cli/key_file.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/ports.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/key_file.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -46,6 +46,7 @@ wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.flops_per_sample = wire::albert_flops_per_sample(run.model, run.sequence_length);
     run.project_key = project_key;
     run.backbone_key = backbone_key;
+    run.gateway = server::master_url(settings) + "dedloc/";
     run.dht_seeds = {{.host = settings.host, .port = free_port(settings.host)}};
     run.shards = corpus.shards;
     run.tensors = wire::albert_tensors(run.model);
@@ -55,7 +56,7 @@ wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
 void fill_folder(const fs::path& folder, const RunOptions& options, const Corpus& corpus,
                  const std::string& json, const KeyPair& backbone) {
     server::write_text(folder / "run.json", json);
-    write_key(folder / "backbone.key", backbone);
+    server::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
@@ -93,9 +94,9 @@ wire::RunFile create_run(const RunOptions& options) {
         throw InputError(fmt::format("the project has a run {} already", options.name));
     }
     const auto backbone = KeyPair::generate();
-    const auto run =
-        make_run_file(options, corpus, server::read_settings(project),
-                      read_key(project / "keys/project.key").public_key(), backbone.public_key());
+    const auto run = make_run_file(options, corpus, server::read_settings(project),
+                                   server::read_key(project / "keys/project.key").public_key(),
+                                   backbone.public_key());
     const auto json = wire::write_run_file(run);
     const auto target = project / "runs" / options.name;
     UnfinishedFolder folder{target};

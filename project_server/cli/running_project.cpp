@@ -30,6 +30,7 @@ RunningProject::RunningProject(std::filesystem::path project, const StopSignals&
     require_disk_space(project_, kNeededBytes);
     require_free_port(settings_.host, settings_.port);
     require_free_port("127.0.0.1", settings_.server_port);
+    require_free_port("127.0.0.1", settings_.gateway_port);
     require_free_port("127.0.0.1", settings_.database_port);
 }
 
@@ -77,6 +78,12 @@ bool RunningProject::start() {
         return [=] { return is_accepting(host, port); };
     };
     if (!await("dedloc-server", accepts("127.0.0.1", settings_.server_port))) return false;
+
+    auto gateway = program("dedloc-gateway");
+    gateway.insert(gateway.end(),
+                   {"--listen", fmt::format("127.0.0.1:{}", settings_.gateway_port)});
+    launch("dedloc-gateway", gateway);
+    if (!await("dedloc-gateway", accepts("127.0.0.1", settings_.gateway_port))) return false;
 
     server::write_text(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
     launch("nginx", nginx_command(project_));

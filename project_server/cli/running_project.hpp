@@ -23,9 +23,10 @@ class RunningProject final {
     RunningProject(const RunningProject&) = delete;
     RunningProject& operator=(const RunningProject&) = delete;
 
-    /// Starts mariadbd, dedloc-server, nginx, dedloc-work, dedloc-validator and a backbone for each
-    /// running run, each when the one before it answers. False when a stop signal came meanwhile.
-    /// Errors: IoError with the last line of the log of a daemon that ended at once.
+    /// Starts mariadbd, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator and a
+    /// backbone for each running run, each when the one before it answers. False when a stop signal
+    /// came meanwhile. Errors: IoError with the last line of the log of a daemon that ended at
+    /// once.
     bool start();
     /// Keeps all running until a stop signal. What the project runs is stopped by the destructor.
     void serve();

@@ -520,6 +520,27 @@ create table if not exists dedloc_seat (
     key dedloc_seat_result (result_name)
 ) engine=InnoDB;
 
+-- Whom the gateway gave a ticket: the last one of each key, times in UTC seconds.
+create table if not exists dedloc_ticket (
+    runid               integer not null,
+    peer_key            char(64) not null,
+    resultid            bigint not null,
+    issued              bigint not null,
+    expires             bigint not null,
+    primary key (runid, peer_key),
+    key dedloc_ticket_result (resultid)
+) engine=InnoDB;
+
+-- Whose tickets are void before they expire. kind: user, host (ids of BOINC's rows), key (of a
+-- peer, in hex). since: UTC seconds.
+create table if not exists dedloc_revocation (
+    kind                varchar(8) not null,
+    subject             varchar(64) not null,
+    since               bigint not null,
+    primary key (kind, subject),
+    key dedloc_revocation_since (since)
+) engine=InnoDB;
+
 create table if not exists dedloc_checkpoint (
     runid               integer not null,
     step                bigint not null,

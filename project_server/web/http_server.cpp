@@ -13,6 +13,7 @@
 #include "project_server/transfer/upload.hpp"
 #include "project_server/web/api.hpp"
 #include "project_server/web/database_pool.hpp"
+#include "project_server/web/http_setup.hpp"
 #include "project_server/web/pages.hpp"
 
 namespace dedloc::server {
@@ -26,28 +27,8 @@ constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMaxRequest = 8 << 20;        // bytes of a scheduler request
 constexpr std::size_t kMaxUpload = 1ULL << 32;      // bytes of an upload; certificates say less
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
-constexpr int kIdleSeconds = 2;
 constexpr int kDownSeconds = 10;  // until clients come back while the database is away
 constexpr const char* kChartScript = "/usr/share/javascript/chart.js/chart.min.js";
-
-/// The path of a URL, without a slash at the end.
-std::string path_of(const std::string& url) {
-    const auto scheme = url.find("://");
-    const auto path = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
-    std::string text = path == std::string::npos ? std::string{} : url.substr(path);
-    while (text.ends_with('/')) text.pop_back();
-    return text;
-}
-
-/// `path` as a pattern that matches only itself.
-std::string literal(const std::string& path) {
-    std::string pattern;
-    for (const char c : path) {
-        if (std::string_view{".+*?()[]{}^$|\\"}.find(c) != std::string_view::npos) pattern += '\\';
-        pattern += c;
-    }
-    return pattern;
-}
 
 std::string fill_in(std::string page, std::string_view field, const std::string& value) {
     const std::string mark = "{{" + std::string{field} + "}}";
@@ -96,12 +77,6 @@ std::string project_down_reply(const ProjectConfig& config) {
         escape_markup(config.master_url), kDownSeconds);
 }
 
-/// The client as nginx saw it, or as we do without nginx.
-std::string address_of(const Request& request) {
-    const bool from_nginx = request.remote_addr == "127.0.0.1" && request.has_header("X-Real-IP");
-    return clean_text(from_nginx ? request.get_header_value("X-Real-IP") : request.remote_addr, 64);
-}
-
 AccountRequest account_request(const Request& request) {
     return {.email = request.get_param_value("email_addr"),
             .password_hash = request.get_param_value("passwd_hash"),
@@ -138,25 +113,7 @@ struct HttpServer::Routes {
           scheduler(its_config),
           uploads(its_config),
           prefix(path_of(its_config.master_url)) {
-        server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-        server.set_tcp_nodelay(true);
-        server.set_payload_max_length(kMaxUpload);
-        // stop() waits for idle connections this long.
-        server.set_keep_alive_timeout(kIdleSeconds);
-        // Not httplib's own: it lets two servers share a port.
-        server.set_socket_options([](socket_t socket) {
-            const int yes = 1;
-            setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-        });
-        server.set_exception_handler(
-            [](const Request& request, Response& response, std::exception_ptr failure) {
-                response.status = 503;
-                try {
-                    std::rethrow_exception(failure);
-                } catch (const std::exception& error) {
-                    log_error("{}: {}", request.path, error.what());
-                }
-            });
+        set_up(server, kThreads, kMaxUpload);
         add_pages();
         add_api();
         add_rpcs();
@@ -294,12 +251,7 @@ struct HttpServer::Routes {
 
 HttpServer::HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port)
     : routes_(std::make_unique<Routes>(config)) {
-    const int bound = port == 0 ? routes_->server.bind_to_any_port(host)
-                                : (routes_->server.bind_to_port(host, port) ? port : -1);
-    if (bound < 0) {
-        throw IoError(fmt::format("Cannot listen on {}:{}: it is in use or not ours.", host, port));
-    }
-    routes_->port = static_cast<std::uint16_t>(bound);
+    routes_->port = bind(routes_->server, host, port);
 }
 
 HttpServer::~HttpServer() = default;

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -14,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/transitioner/transitioner.hpp"
 #include "project_server/web/http_server.hpp"
@@ -22,33 +22,6 @@ namespace dedloc::server {
 namespace {
 
 constexpr auto kPassInterval = std::chrono::milliseconds{500};
-
-struct Address {
-    std::string host;
-    std::uint16_t port = 0;
-};
-
-Address parse_address(const std::string& text) {
-    const auto colon = text.rfind(':');
-    Address address{.host = text.substr(0, colon)};
-    const char* const end = text.data() + text.size();
-    const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
-    const auto [stop, failure] = std::from_chars(digits, end, address.port);
-    if (failure != std::errc{} || stop != end || address.host.empty()) {
-        throw InputError(fmt::format("--listen wants HOST:PORT, not \"{}\".", text));
-    }
-    return address;
-}
-
-/// Blocks the signals that end us in every thread made from now on; the main thread waits for them.
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-    return signals;
-}
 
 /// Passes of the transitioner on a thread of their own, until destruction.
 class TransitionerThread {
@@ -90,7 +63,7 @@ class TransitionerThread {
     std::thread thread_;
 };
 
-void serve(const std::string& project, const Address& address) {
+void serve(const std::string& project, const ListenAddress& address) {
     const sigset_t signals = block_stop_signals();
     const ProjectConfig config = load_project_config(project);
     {
@@ -127,7 +100,7 @@ int main(int count, char** arguments) {
     }
     dedloc::start_log("dedloc-server");
     try {
-        const auto address = dedloc::server::parse_address(listen);
+        const auto address = dedloc::server::parse_listen_address(listen);
         if (sodium_init() < 0) throw dedloc::Error("libsodium cannot start.");
         dedloc::server::serve(project, address);
         return 0;

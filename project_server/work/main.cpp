@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "peer/base/log.hpp"
+#include "project_server/daemon.hpp"
 #include "project_server/work/work_generator.hpp"
 
 namespace {
@@ -22,15 +23,6 @@ struct Arguments {
     int seats_ready = 2;
     bool once = false;
 };
-
-/// Blocks the stop signals in this and later threads; they are then waited for.
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    return signals;
-}
 
 timespec timespec_of(std::chrono::duration<double> time) {
     const auto all = std::chrono::duration_cast<std::chrono::nanoseconds>(time);
@@ -48,7 +40,7 @@ struct Shift {
 };
 
 void serve(const Arguments& arguments) {
-    const auto signals = block_stop_signals();
+    const auto signals = server::block_stop_signals();
     const auto config = server::load_project_config(arguments.project);
     const auto interval = timespec_of(std::chrono::duration<double>{arguments.interval_seconds});
     std::unique_ptr<Shift> shift;

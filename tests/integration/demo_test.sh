@@ -4,7 +4,7 @@
 # Usage: demo_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-programs=$1
+programs=$(realpath "$1")
 demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
 output=$folder/output
 
@@ -26,6 +26,18 @@ for number in 1 2 3 4; do
     awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
         "$output" || fail_test "volunteer-$number has no credit"
 done
+
+tickets=$(grep -c 'ticket for .*, reachable' "$folder/demo/project/log/dedloc-gateway.log" || true)
+[[ $tickets -ge 4 ]] || fail_test "the gateway gave $tickets tickets to four volunteers"
+
+echo "a seat without a ticket is one sentence"
+run=$(echo "$folder"/demo/project/runs/*)
+shards=("$run"/shards/*)
+status=0
+(cd "$folder" && "$programs/dedloc_train" --run "$run/run.json" --shard "${shards[0]}") \
+    >"$output" 2>&1 </dev/null || status=$?
+[[ $status == 1 ]] || fail_test "who has no ticket ended with $status, not 1"
+contains 'wants a ticket, and there is no BOINC client to get one through'
 
 echo "Ctrl-C in the middle stops everything"
 env --default-signal=INT "$demo" --programs "$programs" --steps 1000 --volunteers 1 \

@@ -40,6 +40,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return name_; }
+    std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return 1; }
     void report_progress(double) override {}
     void begin_writing() override {}

@@ -49,12 +49,16 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
 
 TEST_CASE("settings survive a round trip and their errors name the field", "[server]") {
     const TemporaryDirectory folder;
-    const server::Settings settings{
-        .name = "A \"quoted\" name", .port = 8080, .server_port = 8081, .database_port = 3307};
+    const server::Settings settings{.name = "A \"quoted\" name",
+                                    .port = 8080,
+                                    .server_port = 8081,
+                                    .gateway_port = 8082,
+                                    .database_port = 3307};
     server::write_settings(folder.path(), settings);
     CHECK(server::read_settings(folder.path()) == settings);
     server::write_text(folder.path() / "dedloc.json",
-                       R"({"name":"x","host":"h","port":70000,"server_port":1,"database_port":2})");
+                       R"({"name":"x","host":"h","port":70000,"server_port":1,)"
+                       R"("gateway_port":3,"database_port":2})");
     CHECK_THROWS_WITH(server::read_settings(folder.path()),
                       Catch::Matchers::EndsWith("field port is no port"));
     CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
@@ -66,8 +70,11 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
     for (const char* name : {"nginx", "log", "html", "download"}) {
         std::filesystem::create_directories(project / name);
     }
-    const server::Settings settings{
-        .name = "x", .port = 18080, .server_port = 18081, .database_port = 3307};
+    const server::Settings settings{.name = "x",
+                                    .port = 18080,
+                                    .server_port = 18081,
+                                    .gateway_port = 18082,
+                                    .database_port = 3307};
     server::write_text(project / "nginx/nginx.conf", nginx_configuration(project, settings));
     auto command = nginx_command(project);
     command.emplace_back("-t");

@@ -6,11 +6,11 @@
 
 #include "peer/base/digest.hpp"
 
-namespace dedloc::cli {
+namespace dedloc::server {
 
 /// Errors: IoError.
 void write_key(const std::filesystem::path& file, const KeyPair& key);
 /// Errors: IoError when the file cannot be read, InputError when it holds no key.
 KeyPair read_key(const std::filesystem::path& file);
 
-}  // namespace dedloc::cli
+}  // namespace dedloc::server

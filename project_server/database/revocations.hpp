@@ -1,0 +1,27 @@
+// Whom the project wants no more: the table dedloc_revocation.
+#pragma once
+
+#include <string>
+
+#include "peer/wire/ticket.hpp"
+#include "project_server/database/database.hpp"
+
+namespace dedloc::server {
+
+/// How long a ticket is good, and so how long a revocation has to be told.
+inline constexpr std::chrono::hours kTicketLife{24};
+
+/// The revocations that tickets of before may be good in spite of: of the last kTicketLife, the
+/// newest kMaxRevocations of them. Errors: DatabaseError.
+wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now);
+
+/// Whether the project wants whom the ticket names. Errors: DatabaseError.
+bool is_revoked(Database& database, const wire::Ticket& ticket);
+
+/// Adds, as of now. Errors: DatabaseError.
+void revoke(Database& database, const wire::Revocations& revocations, wire::UtcSeconds now);
+/// Takes back: there are new tickets for them. Running peers that have been told believe it until
+/// they start again. Errors: DatabaseError.
+void forgive(Database& database, const wire::Revocations& revocations);
+
+}  // namespace dedloc::server

@@ -1,0 +1,155 @@
+#include "project_server/gateway/gateway_server.hpp"
+
+#include <httplib.h>
+
+#include <charconv>
+#include <chrono>
+#include <future>
+#include <vector>
+
+#include "peer/base/log.hpp"
+#include "peer/wire/enrolment.hpp"
+#include "peer/wire/run_file.hpp"
+#include "project_server/gateway/dial_back.hpp"
+#include "project_server/gateway/tickets.hpp"
+#include "project_server/web/database_pool.hpp"
+#include "project_server/web/http_setup.hpp"
+
+namespace dedloc::gateway {
+namespace {
+
+using httplib::Request;
+using httplib::Response;
+
+constexpr std::size_t kThreads = 64;  // most wait for a dial
+constexpr std::chrono::milliseconds kDialPatience{3'000};
+
+constexpr int kOk = 200;
+constexpr int kBadRequest = 400;
+constexpr int kForbidden = 403;
+constexpr int kUnavailable = 503;
+
+void reply(Response& response, int status, const std::string& json) {
+    response.status = status;
+    response.set_header("Cache-Control", "no-store");
+    response.set_content(json, "application/json");
+}
+
+void refuse(Response& response, int status, std::string_view sentence) {
+    reply(response, status, wire::write_enrolment_error(sentence));
+}
+
+void unavailable(Response& response, const server::DatabaseError& error) {
+    log_error("{}", error.what());
+    refuse(response, kUnavailable, "the project's database is not available now");
+}
+
+wire::UtcSeconds now() {
+    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+/// Where the runs that run have their DHT seeds.
+std::vector<std::string> running_seeds(server::Database& database) {
+    std::vector<std::string> seeds;
+    for (const server::Row& row : database.query(
+             "select spec from dedloc_run where state = 'running' limit ?", {wire::kMaxSeeds})) {
+        const wire::RunFile run = wire::parse_run_file(row.text("spec"));
+        if (!run.dht_seeds.empty()) seeds.push_back(run.dht_seeds.front().text());
+    }
+    return seeds;
+}
+
+}  // namespace
+
+struct GatewayServer::Routes {
+    Routes(const server::ProjectConfig& config, const KeyPair& its_key)
+        : pool(config.database), key(its_key), project(config.name) {
+        server::set_up(http, kThreads, wire::kMaxEnrolmentBytes);
+        const std::string prefix = server::path_of(config.master_url) + "/dedloc";
+        http.Post(server::literal(prefix + "/enrol"),
+                  [this](const Request& request, Response& response) { enrol(request, response); });
+        http.Get(server::literal(prefix + "/report"),
+                 [this](const Request& request, Response& response) { report(request, response); });
+    }
+
+    /// Anybody may ask, and is dialled at no address but the one that they ask from.
+    void report(const Request& request, Response& response) {
+        wire::GatewayReport answer;
+        answer.project = project;
+        answer.now = now();
+        answer.address = server::address_of(request);
+        const std::string port_text = request.get_param_value("port");
+        std::uint16_t dialled = 0;
+        std::from_chars(port_text.data(), port_text.data() + port_text.size(), dialled);
+        answer.is_reachable = answers(answer.address, dialled, kDialPatience);
+        try {
+            answer.dht_seeds = pool.with(running_seeds);
+        } catch (const server::DatabaseError& error) {
+            return unavailable(response, error);
+        }
+        reply(response, kOk, wire::write_gateway_report(answer));
+    }
+
+    void enrol(const Request& request, Response& response) {
+        const std::string address = server::address_of(request);
+        try {
+            const auto wanted = wire::parse_enrolment_request(request.body);
+            const wire::UtcSeconds utc = now();
+            wire::EnrolmentReply answer;
+            pool.with([&](server::Database& database) {
+                answer.ticket = issue_ticket(database, key, wanted, utc);
+                answer.revoked = wire::sign(server::recent_revocations(database, utc), key);
+                return true;
+            });
+            answer.address = address;
+            answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialPatience);
+            log_info("ticket for {} at {}, {}", wanted.result, address,
+                     answer.is_reachable ? "reachable" : "outbound-only");
+            reply(response, kOk, wire::write_enrolment_reply(answer));
+        } catch (const InputError& error) {
+            refuse(response, kBadRequest, error.what());
+        } catch (const Refused& error) {
+            log_info("no ticket for {}: {}", address, error.what());
+            refuse(response, kForbidden, error.what());
+        } catch (const NotNow& error) {
+            refuse(response, kUnavailable, error.what());
+        } catch (const server::DatabaseError& error) {
+            unavailable(response, error);
+        }
+    }
+
+    server::DatabasePool pool;
+    const KeyPair key;
+    const std::string project;
+    httplib::Server http;
+    std::promise<void> has_ended;
+    std::uint16_t port = 0;
+};
+
+GatewayServer::GatewayServer(const server::ProjectConfig& config, const KeyPair& key,
+                             const std::string& host, std::uint16_t port)
+    : routes_(std::make_unique<Routes>(config, key)) {
+    routes_->port = server::bind(routes_->http, host, port);
+}
+
+GatewayServer::~GatewayServer() = default;
+
+void GatewayServer::run() {
+    routes_->http.listen_after_bind();
+    routes_->has_ended.set_value();
+}
+
+void GatewayServer::stop() {
+    using namespace std::chrono_literals;
+    // A stop that comes before the server runs would be lost.
+    const std::future<void> end = routes_->has_ended.get_future();
+    while (!routes_->http.is_running() && end.wait_for(1ms) != std::future_status::ready) {
+    }
+    routes_->http.stop();
+}
+
+std::uint16_t GatewayServer::port() const {
+    return routes_->port;
+}
+
+}  // namespace dedloc::gateway

@@ -1,0 +1,84 @@
+#include "project_server/gateway/tickets.hpp"
+
+#include <boinc_db_types.h>
+#include <fmt/format.h>
+
+namespace dedloc::gateway {
+namespace {
+
+using server::Database;
+using server::Row;
+
+constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
+
+/// The job that the request speaks of, with its run.
+Row find_job(Database& database, const wire::EnrolmentRequest& request) {
+    const auto row = database.query_one(
+        "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
+        "d.id as run, d.run_id, d.name, d.state from result r "
+        "join user u on u.id = r.userid join host h on h.id = r.hostid "
+        "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
+        "where r.name = ? and r.hostid = ? and u.authenticator = ?",
+        {request.result, request.host, request.authenticator});
+    if (!row) {
+        throw Refused(
+            fmt::format("this account and computer have no job named {} here", request.result));
+    }
+    return *row;
+}
+
+void require_seat(const Row& job, const wire::EnrolmentRequest& request) {
+    if (job.integer("max_results_day") == kBanned) {
+        throw Refused("the project has banned this computer");
+    }
+    if (job.integer("server_state") != RESULT_SERVER_STATE_IN_PROGRESS) {
+        throw Refused(fmt::format("the job {} is over", request.result));
+    }
+    if (job.text("state") == "paused") {
+        throw NotNow(fmt::format("the run {} is paused", job.text("name")));
+    }
+}
+
+void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
+    const auto row = database.query_one(
+        "select count(*) as keys_ from dedloc_ticket where resultid = ? and peer_key <> ?",
+        {job.integer("result"), key.hex()});
+    if (row->integer("keys_") >= kKeysOfAResult) {
+        throw Refused(fmt::format("this job has used {} keys already", kKeysOfAResult));
+    }
+}
+
+RunId run_id_of(const Row& job) {
+    RunId run;
+    if (!from_hex(job.text("run_id"), run.bytes)) {
+        throw Error(fmt::format("the run {} has no id in the database", job.text("name")));
+    }
+    return run;
+}
+
+}  // namespace
+
+wire::SignedTicket issue_ticket(Database& database, const KeyPair& project,
+                                const wire::EnrolmentRequest& request, wire::UtcSeconds now) {
+    const Row job = find_job(database, request);
+    require_seat(job, request);
+    require_few_keys(database, job, request.key);
+    const wire::Ticket ticket{.run = run_id_of(job),
+                              .peer = request.key,
+                              .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
+                                       .host = static_cast<std::uint64_t>(job.integer("hostid")),
+                                       .result = static_cast<std::uint64_t>(job.integer("result"))},
+                              .issued = now,
+                              .expires = now + server::kTicketLife};
+    if (server::is_revoked(database, ticket)) {
+        throw Refused("the project has revoked this account, computer or key");
+    }
+    database.execute(
+        "replace into dedloc_ticket (runid, peer_key, resultid, issued, expires) "
+        "values (?, ?, ?, ?, ?)",
+        {job.integer("run"), request.key.hex(), job.integer("result"),
+         now.time_since_epoch().count(), ticket.expires.time_since_epoch().count()});
+    return wire::sign(ticket, project);
+}
+
+}  // namespace dedloc::gateway

@@ -1,0 +1,36 @@
+// Who gets a ticket: whoever works on a job of a run, for the key that they name.
+#pragma once
+
+#include "peer/base/digest.hpp"
+#include "peer/base/error.hpp"
+#include "peer/wire/enrolment.hpp"
+#include "project_server/database/revocations.hpp"
+
+namespace dedloc::gateway {
+
+/// No ticket, for a reason that the volunteer reads.
+class Refused : public Error {
+  public:
+    using Error::Error;
+};
+
+/// No ticket now; asking again makes sense.
+class NotNow : public Error {
+  public:
+    using Error::Error;
+};
+
+/// A result that was started again keeps its key; one that wants many is not one computer. Those
+/// who ask in the same moment may get a few more.
+inline constexpr int kKeysOfAResult = 8;
+
+/// Asks the database whether the request is true, and signs. What was issued is kept in
+/// dedloc_ticket.
+///
+/// Errors   Refused, NotNow, DatabaseError
+/// Thread   any, each with its own `database`
+/// Cost     three statements, one signature
+wire::SignedTicket issue_ticket(server::Database& database, const KeyPair& project,
+                                const wire::EnrolmentRequest& request, wire::UtcSeconds now);
+
+}  // namespace dedloc::gateway

@@ -1,0 +1,74 @@
+#include "project_server/web/http_setup.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <string_view>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kIdleSeconds = 2;
+constexpr std::size_t kMostAddressBytes = 64;
+
+}  // namespace
+
+void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
+    server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+    server.set_tcp_nodelay(true);
+    server.set_payload_max_length(largest);
+    // stop() waits for idle connections this long.
+    server.set_keep_alive_timeout(kIdleSeconds);
+    // Not httplib's own: it lets two servers share a port.
+    server.set_socket_options([](socket_t socket) {
+        const int yes = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
+    server.set_exception_handler([](const httplib::Request& request, httplib::Response& response,
+                                    std::exception_ptr failure) {
+        response.status = 503;
+        try {
+            std::rethrow_exception(failure);
+        } catch (const std::exception& error) {
+            log_error("{}: {}", request.path, error.what());
+        }
+    });
+}
+
+std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port) {
+    const int bound =
+        port == 0 ? server.bind_to_any_port(host) : (server.bind_to_port(host, port) ? port : -1);
+    if (bound < 0) {
+        throw IoError(fmt::format("Cannot listen on {}:{}: it is in use or not ours.", host, port));
+    }
+    return static_cast<std::uint16_t>(bound);
+}
+
+std::string path_of(const std::string& url) {
+    const auto scheme = url.find("://");
+    const auto path = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
+    std::string text = path == std::string::npos ? std::string{} : url.substr(path);
+    while (text.ends_with('/')) text.pop_back();
+    return text;
+}
+
+std::string literal(const std::string& path) {
+    std::string pattern;
+    for (const char c : path) {
+        if (std::string_view{".+*?()[]{}^$|\\"}.find(c) != std::string_view::npos) pattern += '\\';
+        pattern += c;
+    }
+    return pattern;
+}
+
+std::string address_of(const httplib::Request& request) {
+    const bool from_nginx = request.remote_addr == "127.0.0.1" && request.has_header("X-Real-IP");
+    return clean_text(from_nginx ? request.get_header_value("X-Real-IP") : request.remote_addr,
+                      kMostAddressBytes);
+}
+
+}  // namespace dedloc::server
