@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "peer/base/log.hpp"
@@ -10,13 +11,10 @@
 namespace dedloc {
 namespace {
 
-/// The next ticket is asked for after 20 to 30 minutes: of a day's ticket so much is left that the
-/// gateway may well be away for hours.
-constexpr std::uint32_t kShortestSeconds = 20 * 60;
-constexpr std::uint32_t kMoreSeconds = 10 * 60;
 constexpr std::chrono::minutes kAfterFailure{1};
 /// No wait is longer: a machine that slept counts its tickets by UTC, its waits by another clock.
 constexpr std::chrono::minutes kLook{1};
+using Duration = std::chrono::system_clock::duration;
 
 wire::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -25,8 +23,9 @@ wire::UtcSeconds now() {
 }  // namespace
 
 TicketKeeper::TicketKeeper(net::EnrolmentOptions options,
-                           std::function<void(const wire::EnrolmentReply&)> has_ticket)
-    : options_(std::move(options)), has_ticket_(std::move(has_ticket)) {
+                           std::function<void(const wire::EnrolmentReply&)> has_ticket,
+                           TicketPace pace)
+    : options_(std::move(options)), has_ticket_(std::move(has_ticket)), pace_(pace) {
     const net::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
 }
@@ -58,10 +57,18 @@ bool TicketKeeper::is_due() const {
     return !is_paused_ && now() >= next_;
 }
 
+wire::UtcSeconds TicketKeeper::time_of_next() const {
+    const auto more = static_cast<std::uint32_t>((pace_.longest - pace_.shortest).count());
+    return now() + pace_.shortest + std::chrono::seconds{randombytes_uniform(more + 1)};
+}
+
 void TicketKeeper::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        while (!is_stopping_ && !is_due()) changed_.wait_for(lock, kLook);
+        while (!is_stopping_ && !is_due()) {
+            const auto rest = next_ - std::chrono::system_clock::now();
+            changed_.wait_for(lock, is_paused_ ? Duration{kLook} : std::min<Duration>(kLook, rest));
+        }
         if (is_stopping_) return;
         lock.unlock();
         const bool goes_on = ask();
@@ -80,7 +87,7 @@ bool TicketKeeper::ask() {
         if (!reply) return true;
         has_ticket_(*reply);
         const std::lock_guard lock(mutex_);
-        next_ = now() + std::chrono::seconds{kShortestSeconds + randombytes_uniform(kMoreSeconds)};
+        next_ = time_of_next();
         if (!news_.first) news_.first = reply;
         return true;
     } catch (const net::EnrolmentRefused& error) {

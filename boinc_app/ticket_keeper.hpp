@@ -20,12 +20,19 @@ struct TicketNews {
     std::optional<std::string> failure;  ///< nobody gave the first for too long: asking is over
 };
 
+/// The next ticket is asked for after a time between these, by chance. Of a day's ticket so much is
+/// left then that the gateway may well be away for hours.
+struct TicketPace {
+    std::chrono::seconds shortest{20 * 60};
+    std::chrono::seconds longest{30 * 60};
+};
+
 /// Not copyable. Thread: any.
 class TicketKeeper {
   public:
     /// Begins to ask, on a thread of its own, which also calls `has_ticket` with each answer.
     TicketKeeper(net::EnrolmentOptions options,
-                 std::function<void(const wire::EnrolmentReply&)> has_ticket);
+                 std::function<void(const wire::EnrolmentReply&)> has_ticket, TicketPace pace = {});
     /// Stops asking, within a second.
     ~TicketKeeper();
     TicketKeeper(const TicketKeeper&) = delete;
@@ -39,9 +46,11 @@ class TicketKeeper {
     void run();
     bool ask();
     bool is_due() const;
+    wire::UtcSeconds time_of_next() const;
 
     const net::EnrolmentOptions options_;
     const std::function<void(const wire::EnrolmentReply&)> has_ticket_;
+    const TicketPace pace_;
 
     mutable std::mutex mutex_;  ///< guards what follows, up to the thread
     std::condition_variable changed_;

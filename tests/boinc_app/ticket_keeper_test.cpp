@@ -1,0 +1,163 @@
+// A ticket is asked for, and the next one before it expires, over HTTP from a gateway that the test
+// plays.
+#include <httplib.h>
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "boinc_app/ticket_keeper.hpp"
+
+namespace dedloc {
+namespace {
+
+using namespace std::chrono_literals;
+
+wire::UtcSeconds now() {
+    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+/// Answers every request with a new ticket, or with the refusal that it was told.
+class PlayedGateway {
+  public:
+    PlayedGateway() : port_(server_.bind_to_any_port("127.0.0.1")) {
+        server_.Post(
+            "/dedloc/enrol", [this](const httplib::Request& request, httplib::Response& response) {
+                const std::lock_guard lock(mutex_);
+                ++asked_;
+                changed_.notify_all();
+                if (!refusal_.empty()) {
+                    response.status = 403;
+                    response.set_content(wire::write_enrolment_error(refusal_), "application/json");
+                    return;
+                }
+                response.set_content(answer(wire::parse_enrolment_request(request.body)),
+                                     "application/json");
+            });
+        thread_ = std::thread([this] { server_.listen_after_bind(); });
+    }
+    ~PlayedGateway() {
+        while (!server_.is_running()) std::this_thread::yield();
+        server_.stop();
+        thread_.join();
+    }
+    PlayedGateway(const PlayedGateway&) = delete;
+    PlayedGateway& operator=(const PlayedGateway&) = delete;
+
+    net::EnrolmentOptions options() const {
+        return {.gateway = "http://127.0.0.1:" + std::to_string(port_) + "/dedloc/",
+                .request = {.authenticator = "secret",
+                            .host = 1,
+                            .result = "first_1_0",
+                            .key = peer_.public_key(),
+                            .port = 0},
+                .project = project_.public_key(),
+                .run = {},
+                .first_pause = 20ms,
+                .patience = 5s};
+    }
+    void refuse(const std::string& sentence) {
+        const std::lock_guard lock(mutex_);
+        refusal_ = sentence;
+    }
+    bool await_questions(int count) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, 20s, [&] { return asked_ >= count; });
+    }
+    int asked() {
+        const std::lock_guard lock(mutex_);
+        return asked_;
+    }
+
+  private:
+    std::string answer(const wire::EnrolmentRequest& request) const {
+        const wire::Ticket ticket{.run = {},
+                                  .peer = request.key,
+                                  .seat = {.user = 1, .host = 1, .result = 1},
+                                  .issued = now(),
+                                  .expires = now() + 1h};
+        return wire::write_enrolment_reply({.ticket = wire::sign(ticket, project_),
+                                            .address = "127.0.0.1",
+                                            .is_reachable = false,
+                                            .revoked = wire::sign(wire::Revocations{}, project_)});
+    }
+
+    const KeyPair project_ = KeyPair::generate();
+    const KeyPair peer_ = KeyPair::generate();
+    httplib::Server server_;
+    const int port_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int asked_ = 0;
+    std::string refusal_;
+    std::thread thread_;
+};
+
+/// What a keeper has handed over.
+class Tickets {
+  public:
+    std::function<void(const wire::EnrolmentReply&)> sink() {
+        return [this](const wire::EnrolmentReply& reply) {
+            const std::lock_guard lock(mutex_);
+            tickets_.push_back(reply.ticket);
+            changed_.notify_all();
+        };
+    }
+    bool await(std::size_t count) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, 20s, [&] { return tickets_.size() >= count; });
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<wire::SignedTicket> tickets_;
+};
+
+TEST_CASE("a ticket is followed by the next until the gateway says no", "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 1s});
+    REQUIRE(tickets.await(3));
+    CHECK(keeper.news().first);
+    CHECK_FALSE(keeper.news().refusal);
+    gateway.refuse("the job first_1_0 is over");
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!keeper.news().refusal && std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(10ms);
+    }
+    CHECK(keeper.news().refusal == "the job first_1_0 is over");
+    const int asked = gateway.asked();
+    std::this_thread::sleep_for(1500ms);
+    CHECK(gateway.asked() == asked);
+}
+
+TEST_CASE("a keeper that is paused asks nothing, and afterwards what is due", "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 2s});
+    REQUIRE(tickets.await(1));
+    keeper.pause(true);
+    const int asked = gateway.asked();
+    std::this_thread::sleep_for(2500ms);
+    CHECK(gateway.asked() == asked);
+    keeper.pause(false);
+    CHECK(gateway.await_questions(asked + 1));
+}
+
+TEST_CASE("a keeper by its own pace asks once, and stops at once", "[boinc]") {
+    PlayedGateway gateway;
+    Tickets tickets;
+    const auto begin = std::chrono::steady_clock::now();
+    {
+        TicketKeeper keeper(gateway.options(), tickets.sink());
+        REQUIRE(tickets.await(1));
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < 10s);
+    CHECK(gateway.asked() == 1);
+}
+
+}  // namespace
+}  // namespace dedloc
