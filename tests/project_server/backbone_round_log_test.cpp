@@ -36,6 +36,7 @@ struct World {
     LedgerWriter ledger{folder.path() / "ledger", {history.run, history.trust().backbone}};
     CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
     std::vector<Event> events;
+    std::vector<StepIndex> published;
     RoundLog host{ledger,
                   store,
                   nullptr,
@@ -45,6 +46,7 @@ struct World {
                    .last_decision = folder.path() / "last_decision",
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
+                   .publish = [this](const action::Settled& s) { published.push_back(s.step); },
                    .on_failure = {}}};
 };
 
@@ -94,7 +96,9 @@ TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoin
     }
     world.history.head = world.ledger.head();
     world.host.committed(world.commit());
-    world.host.settled({.step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
+    world.host.settled(
+        {.generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
+    CHECK(world.published == std::vector{StepIndex{5}});
     world.ledger.seal();
     const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
     CHECK(proven.head() == world.ledger.head());
