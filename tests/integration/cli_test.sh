@@ -88,6 +88,10 @@ says 2 'is no corpus' \
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
 says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
 says 0 'running' "$dedloc" run resume --project "$folder/p" --name r
+says 2 'name a --user' "$dedloc" revoke --project "$folder/p"
+says 2 '64 hex digits' "$dedloc" revoke --project "$folder/p" --key nobody
+says 0 'revoked' "$dedloc" revoke --project "$folder/p" --user 7 --host 8
+says 0 'forgiven' "$dedloc" forgive --project "$folder/p" --user 7
 [[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed run left something"
 none_left "commands that start the database for a moment"
 
