@@ -24,7 +24,7 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
       voter_(config_, key),
       election_(config_, self_, links_, voter_, Random{config_.random_seed}.split(2)),
       renewal_(config_, self_, links_, voter_),
-      member_(config_, self_, voter_, workers),
+      member_(config_, self_, voter_),
       coordinator_(config_, self_, links_, voter_, election_, member_),
       settlement_(config_, self_),
       donor_(config_.rules, workers),

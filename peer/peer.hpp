@@ -92,7 +92,8 @@ struct PeerConfig {
 
 class Peer final {
   public:
-    /// `workers` digest whole averages; they change no bit of anything, and outlive the peer.
+    /// `workers` digest averages that others ask for; they change no bit of anything, and outlive
+    /// the peer.
     /// Requires rules without a fault and scalars_of (DEDLOC_CHECK).
     Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
     ~Peer();

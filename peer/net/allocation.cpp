@@ -2,16 +2,18 @@
 
 #ifdef __GLIBC__
 #include <malloc.h>
+
+#include <limits>
 #endif
 
 namespace dedloc::net {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-    // The largest that glibc takes; what is larger is mapped on its own, whole vectors most likely.
-    constexpr int kLargestOfAHeap = 32 << 20;
-    mallopt(M_MMAP_THRESHOLD, kLargestOfAHeap);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    // One heap, for other threads' cannot hold a whole vector; nothing is mapped beside it.
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
     mallopt(M_TOP_PAD, 16 << 20);
 #endif
 }

@@ -11,8 +11,9 @@ namespace dedloc::net {
 /// is given.
 inline constexpr std::size_t kLargestFrameLimit = std::size_t{64} << 20;
 /// A frame is sealed, and room is made for it, in pieces of this size: a forged length costs
-/// address space, not memory, and what is written is still in cache when it is used.
-inline constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+/// address space, not memory, and what is written is still in cache when it is used. The frame of a
+/// chunk (wire::kChunkElements) fits.
+inline constexpr std::size_t kPieceBytes = std::size_t{264} << 10;
 
 enum class FrameKind : std::uint32_t {
     kData = 0,     ///< a frame of the protocol, `length` bytes follow

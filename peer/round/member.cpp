@@ -5,7 +5,6 @@
 #include <string>
 
 #include "peer/base/check.hpp"
-#include "peer/state/average_tree.hpp"
 
 namespace dedloc::round {
 namespace {
@@ -143,7 +142,8 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     const std::uint32_t index = wire::index_of(plan, self_);
     if (!is_expected || index == plan.members.size()) return;
     const wire::PlanMember& own = plan.members[index];
-    const bool is_ours = own.samples == frozen_.samples && own.freeze == freeze_;
+    const bool is_ours =
+        own.samples == frozen_.samples && own.freeze == freeze_ && own.receives == config_.receives;
     const bool has_samples =
         std::any_of(plan.members.begin(), plan.members.end(),
                     [](const wire::PlanMember& m) { return m.samples > Samples{0}; });
@@ -191,10 +191,9 @@ void Member::check_progress(Outbox& out) {
     if (config_.receives && (!average_.values || average_.mix != reduction_->mix())) {
         if (average_.values && average_.term != plan_.term) former_ = std::move(average_);
         average_ = {.values = reduction_->average(),
-                    .digest = {},
+                    .digest = reduction_->digest(),
                     .mix = reduction_->mix(),
                     .term = plan_.term};
-        average_.digest = state::average_digest(*average_.values, workers_);
     }
     out.send(term_.coordinator, step_,
              wire::Ready{.term = plan_.term,

@@ -40,12 +40,10 @@ class Member {
         kApplying
     };
 
-    Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter,
-           const kernels::Workers& workers)
+    Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter)
         : config_(config),
           self_(self),
           voter_(voter),
-          workers_(workers),
           freeze_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())) {}
 
     void state_reached(const event::StateReached& event, Outbox& out);
@@ -160,7 +158,6 @@ class Member {
     const PeerConfig& config_;
     const PeerKey self_;
     membership::Voter& voter_;
-    const kernels::Workers& workers_;
     Phase phase_ = Phase::kIdle;
     bool is_finished_ = false;
     bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not

@@ -111,6 +111,7 @@ void Reduction::forget_sums() {
     reduced_.clear();
     gathered_.clear();
     average_ = std::make_shared<FloatVector>(elements_);
+    tree_ = state::GrowingTree(elements_);
 }
 
 void Reduction::schedule_scatter() {
@@ -246,10 +247,9 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
 bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
     if (chunk.mix != mix_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
-    has_average_[chunk.chunk] = true;
     std::ranges::copy(chunk.elements.values(),
                       average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
-    --missing_;
+    has_become_known(chunk.chunk);
     return true;
 }
 
@@ -296,10 +296,16 @@ void Reduction::reduce(std::uint32_t chunk) {
     }
     kernels::weighted_mean(slices, weights_,
                            std::span{*average_}.subspan(first_of(chunk), size_of(chunk)));
-    has_average_[chunk] = true;
     --unreduced_;
-    --missing_;
+    has_become_known(chunk);
     offer(chunk);
+}
+
+/// A chunk of the average is here.
+void Reduction::has_become_known(std::uint32_t chunk) {
+    has_average_[chunk] = true;
+    --missing_;
+    if (receives_) tree_.add(*average_, first_of(chunk), size_of(chunk));
 }
 
 void Reduction::offer(std::uint32_t chunk) {
@@ -313,6 +319,11 @@ void Reduction::offer(std::uint32_t chunk) {
 SharedFloats Reduction::average() const {
     DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
     return average_;
+}
+
+Digest Reduction::digest() const {
+    DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
+    return tree_.root();
 }
 
 std::vector<std::uint32_t> Reduction::missing_senders() const {

@@ -31,6 +31,7 @@
 
 #include "peer/base/units.hpp"
 #include "peer/events.hpp"
+#include "peer/state/average_tree.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {
@@ -71,8 +72,10 @@ class Reduction {
     bool is_reduced() const { return unreduced_ == 0; }
     /// The whole average is here (nothing of it is wanted by a member that does not receive).
     bool is_complete() const { return missing_ == 0; }
-    /// Requires is_complete(), of a member that receives. N elements.
+    /// Requires is_complete(), of a member that receives. N elements, and state::average_digest()
+    /// of them.
     SharedFloats average() const;
+    Digest digest() const;
     /// Members of the plan whose contribution, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
@@ -100,6 +103,7 @@ class Reduction {
     bool place_average(const PeerKey& from, const wire::Chunk& chunk);
     void keep_early(const PeerKey& from, wire::Chunk chunk);
     void reduce(std::uint32_t chunk);
+    void has_become_known(std::uint32_t chunk);
     void offer(std::uint32_t chunk);
     std::span<const float> own_slice(std::uint32_t chunk) const;
     std::uint64_t size_of(std::uint32_t chunk) const;
@@ -140,6 +144,7 @@ class Reduction {
     std::vector<bool> is_offered_;             ///< by chunk: in `reduced_`
     std::map<PeerKey, std::size_t> gathered_;  ///< by receiver: how many of `reduced_` it was given
     std::shared_ptr<FloatVector> average_;
+    state::GrowingTree tree_;      ///< of the average, where it is received
     std::uint32_t missing_ = 0;    ///< chunks of the average
     std::uint32_t unreduced_ = 0;  ///< own chunks not averaged
     /// What a chunk is a piece of, and which.

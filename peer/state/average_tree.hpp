@@ -23,4 +23,24 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
+/// average_digest() of a vector that becomes whole piece by piece: each leaf is digested as soon as
+/// all of it is there, so that little is left to do at the end.
+class GrowingTree {
+  public:
+    GrowingTree() = default;
+    explicit GrowingTree(std::uint64_t elements);
+
+    /// Elements [first, first + count) of the vector are there, for the first time.
+    /// Requires  `all` is the vector (its missing elements may be anything)
+    /// Cost      the leaves that become whole with it
+    void add(std::span<const float> all, std::uint64_t first, std::uint64_t count);
+    /// Requires that every element has been added (DEDLOC_CHECK).
+    Digest root() const;
+
+  private:
+    std::uint64_t elements_ = 0;
+    std::vector<std::uint64_t> missing_;  ///< by leaf: elements
+    std::vector<Digest> leaves_;
+};
+
 }  // namespace dedloc::state

@@ -16,7 +16,7 @@ constexpr std::uint32_t kElements = 16;
 
 /// A backbone alone in its view, as a member that computes. The other contributor only sends.
 struct Bench {
-    Bench() : voter(config, key), member(config, key.public_key(), voter, workers) {
+    Bench() : voter(config, key), member(config, key.public_key(), voter) {
         const StepIndex start{0};
         member.state_reached({.step = start, .digest = {}}, out);
         member.called(start, {.term = term(1)}, out);
@@ -107,7 +107,6 @@ struct Bench {
     const KeyPair key = KeyPair::generate();
     const PeerKey other = KeyPair::generate().public_key();
     const PeerConfig config = config_for(key);
-    const kernels::ThisThread workers{};
     Outbox out;
     membership::Voter voter;
     Member member;
@@ -147,4 +146,14 @@ TEST_CASE("a member keeps what it was ready with when a later coordinator averag
         REQUIRE(bench.decide(first, Digest{}) == nullptr);
         REQUIRE_FALSE(bench.voter.may_vote());
     }
+}
+
+TEST_CASE("a plan that says otherwise of what we receive is not ours", "[averaging]") {
+    Bench bench;
+    wire::Plan plan = bench.plan(1, false);
+    plan.members.front().receives = false;
+    bench.follow(plan);
+    REQUIRE_FALSE(bench.ready());
+    bench.follow(bench.plan(2, false));
+    REQUIRE(bench.ready());
 }

@@ -10,6 +10,7 @@
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/reduction.hpp"
 #include "peer/round/relays.hpp"
+#include "peer/state/average_tree.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -90,7 +91,9 @@ class Exchange {
             REQUIRE(reduction.is_complete());
             REQUIRE(reduction.missing_senders().empty());
             REQUIRE(reduction.missing_reducers().empty());
-            if (member.receives) REQUIRE(*reduction.average() == mean);
+            if (!member.receives) continue;
+            REQUIRE(*reduction.average() == mean);
+            REQUIRE(reduction.digest() == state::average_digest(mean));
         }
     }
 
@@ -286,6 +289,27 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     }
     exchange.finish();
     exchange.require_reference();
+}
+
+TEST_CASE("a vector that becomes whole piece by piece has the digest of the whole", "[averaging]") {
+    Random random{3};
+    for (const std::uint64_t elements : {1u, 65'535u, 65'536u, 65'537u, 200'000u, 262'144u}) {
+        FloatVector all(elements);
+        for (float& x : all) x = static_cast<float>(random.near_normal());
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
+        for (std::uint64_t first = 0; first < elements;) {
+            const std::uint64_t count = std::min(1 + random.below(100'000), elements - first);
+            pieces.emplace_back(first, count);
+            first += count;
+        }
+        for (std::size_t i = pieces.size(); i > 1; --i) {
+            std::swap(pieces[i - 1], pieces[random.below(i)]);
+        }
+        state::GrowingTree tree(elements);
+        for (const auto& [first, count] : pieces) tree.add(all, first, count);
+        INFO(elements);
+        REQUIRE(tree.root() == state::average_digest(all));
+    }
 }
 
 TEST_CASE("a contribution goes to all its reducers in proportion to their parts", "[averaging]") {
