@@ -168,22 +168,23 @@ bool Reduction::has_next(const PeerKey& to) const {
 
 std::optional<Due> Reduction::next(const PeerKey& to) {
     if (!has_next(to)) return {};
-    const std::uint32_t index = wire::index_of(*plan_, to);
-    if (index < plan_->members.size() && plan_->members[index].receives) {
-        std::size_t& given = gathered_[to];
-        if (given < reduced_.size()) return Due{wire::Phase::kGather, reduced_[given++]};
-    }
-    Scatter& scatter = scatter_.at(to);
-    const std::uint64_t release = release_of(scatter);
-    if (is_paced_ && release > scattered_) {
+    const auto scatter = scatter_.find(to);
+    if (scatter != scatter_.end() && !scatter->second.due.empty()) {
+        const std::uint64_t release = release_of(scatter->second);
+        if (!is_paced_ || release <= scattered_) {
+            const std::uint32_t chunk = scatter->second.due.front();
+            scatter->second.due.pop_front();
+            scattered_to_[chunk] = to;
+            ++scattered_;
+            return Due{wire::Phase::kScatter, chunk};
+        }
         held_.emplace(release, to);
-        return {};
     }
-    const std::uint32_t chunk = scatter.due.front();
-    scatter.due.pop_front();
-    scattered_to_[chunk] = to;
-    ++scattered_;
-    return Due{wire::Phase::kScatter, chunk};
+    const std::uint32_t index = wire::index_of(*plan_, to);
+    if (index == plan_->members.size() || !plan_->members[index].receives) return {};
+    std::size_t& given = gathered_[to];
+    if (given == reduced_.size()) return {};
+    return Due{wire::Phase::kGather, reduced_[given++]};
 }
 
 std::vector<PeerKey> Reduction::take_released() {

@@ -54,8 +54,10 @@ class Reduction {
     /// What was under way to this peer is lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
 
-    /// The next chunk that `to` should get: averages before contributions. Nothing also while its
-    /// part of the contribution is so far ahead of the others' that it is held back.
+    /// The next chunk that `to` should get: contributions before averages, for nobody averages
+    /// without them, and whoever has many averages to give would keep the others waiting. Averages
+    /// also while its part of the contribution is so far ahead of the others' that it is held back;
+    /// nothing if there are none.
     std::optional<Due> next(const PeerKey& to);
     /// Who is held back no more, once each.
     std::vector<PeerKey> take_released();
