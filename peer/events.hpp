@@ -65,7 +65,7 @@ struct DialFailed {
     std::string why{};     ///< one of a few sentences without a full stop, or nothing
     bool is_self = false;  ///< it is this peer that listens there, which has been proven
 };
-/// A frame given to Send has left this machine's queue for the link, in the order of the Sends.
+/// A frame given to Send has left this machine, a large one has arrived, in the order of the Sends.
 struct FrameWritten {
     LinkId link;
 };

@@ -72,6 +72,8 @@ class FrameDecoder {
     virtual bool is_in_frame() const = 0;
     /// What the last ping has said of the next one; 0: there has been none.
     virtual std::chrono::milliseconds next_ping() const = 0;
+    /// Large frames that the other end has confirmed since the last call.
+    virtual std::size_t take_receipts() = 0;
 };
 
 struct FrameCodec {

@@ -19,14 +19,21 @@ enum class FrameKind : std::uint32_t {
     kData = 0,     ///< a frame of the protocol, `length` bytes follow
     kPing = 1,     ///< "still here, and again in so long", length 0
     kGoodbye = 2,  ///< the last thing sent on this link, length 0
+    kReceipt = 3,  ///< "so many more of your large frames are here", length 0
 };
+
+/// A frame of the protocol whose receiver says that it has it.
+constexpr bool is_large(std::size_t body_bytes) {
+    return body_bytes >= std::size_t{32} << 10;
+}
 
 /// Little-endian on the wire.
 struct FrameHeader {
     std::uint32_t magic = 0;
     FrameKind kind = FrameKind::kData;
     std::uint32_t length = 0;
-    /// Of a goodbye: a LinkRefusal; of a ping: milliseconds until the next, at most; else 0.
+    /// Of a goodbye: a LinkRefusal; of a ping: milliseconds until the next, at most; of a receipt:
+    /// how many; else 0.
     std::uint32_t detail = 0;
 };
 static_assert(sizeof(FrameHeader) == 16 && std::endian::native == std::endian::little);
@@ -43,6 +50,8 @@ constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
             return header.length == 0;
         case FrameKind::kGoodbye:
             return header.length == 0 && header.detail <= 0xff;
+        case FrameKind::kReceipt:
+            return header.length == 0 && header.detail > 0;
     }
     return false;
 }

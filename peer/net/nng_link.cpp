@@ -59,6 +59,8 @@ void NngLink::send(SharedBytes frame) {
         const std::lock_guard lock(mutex_);
         if (is_cut_ || is_closing_) return;
         if (queue_.empty() || queue_bytes_ + frame->size() <= limits_.queue_bytes) {
+            untold_.push_back(is_large(frame->size()));
+            if (untold_.back()) ++untold_large_;
             enqueue(FrameKind::kData, std::move(frame));
             liven();
             return;
@@ -157,9 +159,7 @@ void NngLink::written() {
     const bool is_good = write_.result() == 0;
     if (!is_good) cut();
     // Told before the next write begins: nothing of this link may follow its LinkClosed.
-    for (std::size_t frames = is_good ? take_written() : 0; frames > 0; --frames) {
-        sink_(event::FrameWritten{id_});
-    }
+    if (is_good) count_written();
     if (!is_good || !write_on()) operation_ended();
 }
 
@@ -178,12 +178,30 @@ bool NngLink::write_on() {
     return true;
 }
 
-/// How many frames of the protocol have left with the last write.
-std::size_t NngLink::take_written() {
+/// What has left with the last write.
+void NngLink::count_written() {
     const FrameEncoder::Written written = encoder_->written(write_.count());
-    const std::lock_guard lock(mutex_);
-    queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
-    return written.data_frames;
+    {
+        const std::lock_guard lock(mutex_);
+        queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
+        taken_by_stream_ += written.data_frames;
+    }
+    tell_written();
+}
+
+/// Frames that the stream has taken, up to a large one without a receipt.
+void NngLink::tell_written() {
+    std::size_t frames = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        while (taken_by_stream_ > 0 && (!untold_.front() || receipts_ > 0)) {
+            if (untold_.front()) --receipts_, --untold_large_;
+            untold_.pop_front();
+            --taken_by_stream_;
+            ++frames;
+        }
+    }
+    for (; frames > 0; --frames) sink_(event::FrameWritten{id_});
 }
 
 void NngLink::read_more() {
@@ -221,6 +239,14 @@ void NngLink::received() {
 /// Accounts for `count` bytes just read. False: the link must end.
 bool NngLink::consume(std::size_t count) {
     const FrameDecoder::Outcome outcome = decoder_->read(count, deliver_);
+    if (const std::size_t receipts = decoder_->take_receipts(); receipts > 0) {
+        {
+            const std::lock_guard lock(mutex_);
+            receipts_ += receipts;
+            if (receipts_ > untold_large_) return false;  // for what it was never sent
+        }
+        tell_written();
+    }
     if (outcome == FrameDecoder::Outcome::kGoOn) return true;
     if (outcome == FrameDecoder::Outcome::kBroken) return false;
     const std::uint8_t reason = decoder_->reason();
@@ -236,6 +262,7 @@ void NngLink::deliver(SharedBytes frame) {
         untaken_.push_back(frame->size());
         untaken_bytes_ += frame->size();
         liven();
+        if (is_large(frame->size())) confirm();
     }
     sink_(event::FrameReceived{id_, std::move(frame)});
 }
@@ -248,6 +275,15 @@ void NngLink::liven() {
     pause_ = limits_.ping_interval;
     silent_at_ = std::min(silent_at_, now + limits_.silence_limit);
     tick_.cancel();  // it may have been going to sleep for long
+}
+
+/// A large frame has come. Who sends many and reads nothing is owed one receipt for all.
+void NngLink::confirm() {
+    if (!queue_.empty() && queue_.back().header.kind == FrameKind::kReceipt) {
+        ++queue_.back().header.detail;
+    } else {
+        enqueue(FrameKind::kReceipt, nullptr, 1);
+    }
 }
 
 void NngLink::ping() {

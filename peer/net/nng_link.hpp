@@ -45,7 +45,8 @@ class NngLink final {
     /// Begins to read and to ping. Once, after LinkOpened has been posted. `this` may be over when
     /// it returns.
     void start();
-    /// Queues a frame, and posts event::FrameWritten once the stream has taken it; cuts the link
+    /// Queues a frame, and posts event::FrameWritten once the stream has taken it, of a large one
+    /// once the peer says that it has read it; cuts the link
     /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
     /// frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
@@ -72,13 +73,15 @@ class NngLink final {
     void read_on();
     bool holds_back() const;
     void liven();
+    void confirm();
     void ping();
     void tick_again();
 
     // On a thread of nng, without the lock.
     void written();
     bool write_on();
-    std::size_t take_written();
+    void count_written();
+    void tell_written();
     void received();
     void ticked();
     bool consume(std::size_t count);
@@ -99,6 +102,10 @@ class NngLink final {
     std::mutex mutex_;                 ///< guards what follows
     std::deque<OutgoingFrame> queue_;  ///< what the encoder has no room for yet
     std::size_t queue_bytes_ = 0;      ///< with what is in the encoder
+    std::deque<bool> untold_;          ///< frames whose FrameWritten is due; whether large
+    std::size_t untold_large_ = 0;     ///< of these
+    std::size_t taken_by_stream_ = 0;  ///< of these, at the front
+    std::size_t receipts_ = 0;         ///< for large ones of these
     bool is_writing_ = false;
     bool is_closing_ = false;
     bool is_cut_ = false;

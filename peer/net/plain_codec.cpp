@@ -88,6 +88,10 @@ class PlainDecoder final : public FrameDecoder {
             next_ping_ = std::chrono::milliseconds{header_.detail};
             return Outcome::kGoOn;
         }
+        if (header_.kind == FrameKind::kReceipt) {
+            receipts_ += header_.detail;
+            return Outcome::kGoOn;
+        }
         body_ = std::make_shared<Buffer>();
         body_length_ = header_.length;
         body_got_ = 0;
@@ -99,12 +103,14 @@ class PlainDecoder final : public FrameDecoder {
     std::uint8_t reason() const override { return static_cast<std::uint8_t>(header_.detail); }
     bool is_in_frame() const override { return body_ != nullptr; }
     std::chrono::milliseconds next_ping() const override { return next_ping_; }
+    std::size_t take_receipts() override { return std::exchange(receipts_, 0); }
 
   private:
     const std::size_t limit_;
     FrameHeader header_{};
     std::size_t header_got_ = 0;
     std::chrono::milliseconds next_ping_{0};
+    std::size_t receipts_ = 0;
     std::shared_ptr<Buffer> body_;
     std::size_t body_got_ = 0;
     std::size_t body_length_ = 0;

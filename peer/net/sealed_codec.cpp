@@ -178,6 +178,7 @@ class SealedDecoder final : public FrameDecoder {
     std::uint8_t reason() const override { return static_cast<std::uint8_t>(frame_.detail); }
     bool is_in_frame() const override { return body_ != nullptr; }
     std::chrono::milliseconds next_ping() const override { return next_ping_; }
+    std::size_t take_receipts() override { return std::exchange(receipts_, 0); }
 
   private:
     bool is_last_piece() const { return !body_ || body_length_ - body_->size() <= kPieceBytes; }
@@ -226,6 +227,10 @@ class SealedDecoder final : public FrameDecoder {
             next_ping_ = std::chrono::milliseconds{frame_.detail};
             return Outcome::kGoOn;
         }
+        if (frame_.kind == FrameKind::kReceipt) {
+            receipts_ += frame_.detail;
+            return Outcome::kGoOn;
+        }
         body_ = std::make_shared<Buffer>();
         body_length_ = frame_.length;
         body_->reserve(body_length_);
@@ -240,6 +245,7 @@ class SealedDecoder final : public FrameDecoder {
     bool has_started_ = false;
     FrameHeader frame_{};  ///< the last one, authenticated
     std::chrono::milliseconds next_ping_{0};
+    std::size_t receipts_ = 0;
     std::array<std::byte, kSealedHeader> header_{};
     std::size_t header_got_ = 0;
     Buffer piece_;  ///< sealed

@@ -7,7 +7,7 @@ namespace {
 
 /// Long and large enough that one frame more or less, or one that a socket's buffer swallows, makes
 /// no difference.
-constexpr Duration kWindow = std::chrono::milliseconds{250};
+constexpr Duration kWindow = std::chrono::seconds{1};
 constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
 /// What takes less may have gone into a buffer rather than over the link.
 constexpr Duration kShortest = std::chrono::milliseconds{50};

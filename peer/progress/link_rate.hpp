@@ -2,7 +2,7 @@
 // Only time in which something was waiting to be carried counts: an idle link says nothing. The
 // peak of a round is the closest to what the link can do, because in between it may have waited for
 // the other end; old peaks fade, so a link that has become slower is noticed within a few rounds.
-// The first quarter of a second of a round counts only if there is no more: buffers fill then.
+// The first second of a round counts only if there is no more: buffers fill then.
 //
 // One object each for upload and download.
 #pragma once

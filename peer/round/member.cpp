@@ -10,10 +10,11 @@ namespace dedloc::round {
 namespace {
 
 constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
-/// In the queue of a link: so few that what is more urgent is soon on its way, and the link always
-/// has the next one.
+/// Queued at a link or on their way: so few that what is more urgent is soon on its way, and the
+/// link always has the next one. The least is what 20 Mbit/s carry in the 100 ms that it takes to
+/// hear that something has arrived.
 constexpr std::uint64_t kQueuedChunks = 4;
-constexpr std::uint64_t kLeastWindow = 64 * 1024;
+constexpr std::uint64_t kLeastWindow = 256 * 1024;
 
 bool stays_in(const CommitRecord& record, const PeerKey& peer) {
     return std::any_of(record.members.begin(), record.members.end(),

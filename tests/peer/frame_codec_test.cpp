@@ -109,7 +109,10 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
         for (const std::size_t size : sizes) {
             frames.push_back(data(body_of(size, seed + size)));
             if (chance.below(3) == 0) frames.push_back(bare(FrameKind::kPing));
+            if (chance.below(3) == 0) frames.push_back(bare(FrameKind::kReceipt, 1));
         }
+        frames.push_back(bare(FrameKind::kReceipt, 2));
+        frames.push_back(bare(FrameKind::kPing, 1'500));
         frames.push_back(bare(FrameKind::kGoodbye, 9));
         const FrameCodec here = codec(is_sealed, true);
         const FrameCodec there = codec(is_sealed, false);
@@ -117,6 +120,9 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
         const Heard all = heard(*there.decoder, stream, seed % 2 == 0 ? &chance : nullptr);
         REQUIRE(all.outcome == FrameDecoder::Outcome::kGoodbye);
         CHECK(there.decoder->reason() == 9);
+        CHECK(there.decoder->next_ping() == std::chrono::milliseconds{1'500});
+        CHECK(there.decoder->take_receipts() >= 2);
+        CHECK(there.decoder->take_receipts() == 0);
         CHECK(all.read == stream.size());
         REQUIRE(all.frames.size() == sizes.size());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -210,6 +216,7 @@ TEST_CASE("a sealed frame over the limit, or of no known kind, ends the link", "
     for (const FrameHeader& header : {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
                                       FrameHeader{kFrameMagic, static_cast<FrameKind>(7), 0, 0},
                                       FrameHeader{kFrameMagic, FrameKind::kPing, 1, 0},
+                                      FrameHeader{kFrameMagic, FrameKind::kReceipt, 0, 0},
                                       FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
         const FrameCodec here = codec(true, true);
         const FrameCodec there = codec(true, false);

@@ -108,6 +108,25 @@ TEST_CASE("every frame that has been written is told, and no ping is", "[net]") 
     CHECK(pair.there_inbox.waiting<event::FrameWritten>() == 0);
 }
 
+TEST_CASE("a large frame is written when its receiver says so, and no other receipt is taken",
+          "[net]") {
+    Inbox inbox;
+    NngTransport transport(on_loopback(), inbox.sink());
+    const BareSocket socket(transport.listening_port());
+    const auto opened = inbox.next<event::LinkOpened>();
+    REQUIRE(opened);
+    transport.send(opened->link, frame_of(100'000, 1));
+    transport.send(opened->link, frame_of(10, 2));
+    REQUIRE(socket.read(2 * sizeof(FrameHeader) + 100'010));
+    CHECK_FALSE(inbox.next<event::FrameWritten>(std::chrono::milliseconds{100}));
+    const FrameHeader receipt{kFrameMagic, FrameKind::kReceipt, 0, 1};
+    socket.write(&receipt, sizeof receipt);
+    CHECK(inbox.next<event::FrameWritten>());
+    CHECK(inbox.next<event::FrameWritten>());
+    socket.write(&receipt, sizeof receipt);
+    CHECK(inbox.next<event::LinkClosed>());
+}
+
 TEST_CASE("a frame over the receiver's limit ends the link", "[net]") {
     auto options = on_loopback();
     options.limits.frame_bytes = 1000;
