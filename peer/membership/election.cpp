@@ -40,6 +40,10 @@ bool Election::may_coordinate(const PeerKey& peer) const {
     return is_here && (votes || (is_backbone && known->heartbeat.has_state));
 }
 
+bool Election::is_eligible(const PeerKey& peer) const {
+    return peer == config_.backbone || voter_.is_in_view(peer);
+}
+
 /// As far as its last heartbeat says.
 bool Election::leads(const PeerKey& peer) const {
     if (peer == self_) return phase_ == Phase::kLeading;
@@ -71,6 +75,7 @@ void Election::answer(const PeerKey& to, StepIndex step, const Term& term, round
 void Election::asked(TimePoint now, const PeerKey& from, StepIndex step, const wire::Elect& elect,
                      round::Outbox& out) {
     if (elect.term.coordinator != from || step != voter_.head().step || !voter_.may_vote()) return;
+    if (!is_eligible(from)) return;
     const PeerKey& current = term_.coordinator;
     const bool has_better =
         current != from && current != PeerKey{} && leads(current) && outranks(current, from);
@@ -187,8 +192,13 @@ void Election::round_changed() {
 
 // --- who leads ---------------------------------------------------------------
 
+/// Whoever has a link may say that it coordinates: only who could have been elected is believed.
+bool Election::could_lead(const Term& term) const {
+    return (is_eligible(term.coordinator) && voter_.is_near(term)) || term == voter_.promised();
+}
+
 void Election::heard(const Term& term, round::Outbox& out) {
-    if (term == term_ || term.coordinator == self_) return;
+    if (term == term_ || term.coordinator == self_ || !could_lead(term)) return;
     if (term < term_ && has_live_leader()) return;
     if (term.number != kLastTerm) highest_ = std::max(highest_, term.number);
     if (phase_ == Phase::kLeading) step_down(out, "a higher term coordinates");

@@ -36,8 +36,8 @@ class Election {
                   round::Outbox& out);
     /// Its Propose waits for our vote: it is told when we have promised more meanwhile.
     void proposed(const PeerKey& from, StepIndex step, const Term& term, round::Outbox& out);
-    /// Somebody coordinates in this term. A lower one than that of a coordinator who lives is
-    /// ignored.
+    /// Somebody coordinates in this term. Ignored if it cannot have been elected, or if the term is
+    /// a lower one than that of a coordinator who lives.
     void heard(const Term& term, round::Outbox& out);
     /// Somebody has come or gone.
     void look_again() { look_at_ = TimePoint::min(); }
@@ -79,6 +79,8 @@ class Election {
     std::vector<PeerKey> voters_here() const;
     bool has_quorum_promised() const;
     bool outranks(const PeerKey& a, const PeerKey& b) const;
+    bool is_eligible(const PeerKey& peer) const;
+    bool could_lead(const Term& term) const;
     bool leads(const PeerKey& peer) const;
     bool may_coordinate(const PeerKey& peer) const;
     void stand(TimePoint now, round::Outbox& out);

@@ -43,12 +43,14 @@ bool Voter::is_in_view(const PeerKey& peer) const {
     return std::binary_search(head_.view.begin(), head_.view.end(), peer);
 }
 
+bool Voter::is_near(const Term& term) const {
+    if (term.number == kLastTerm) return term.coordinator == config_.backbone;
+    const std::uint64_t promised = state_.promised.number;
+    return term.number - std::min(term.number, promised) <= wire::kMaxTermLead;
+}
+
 wire::Promise Voter::promise(const Term& term) {
-    const bool is_last = term.number == kLastTerm && term.coordinator == config_.backbone;
-    const bool is_near = is_last || (term.number != kLastTerm &&
-                                     term.number - std::min(term.number, state_.promised.number) <=
-                                         wire::kMaxTermLead);
-    const bool is_granted = state_.may_vote && is_near && term >= state_.promised;
+    const bool is_granted = state_.may_vote && is_near(term) && term >= state_.promised;
     if (is_granted && term != state_.promised) {
         state_.promised = term;
         has_changed_ = true;

@@ -41,6 +41,9 @@ class Voter {
     /// A backbone's sign of life.
     void heard_backbone(TimePoint now) { heard_backbone_ = now; }
 
+    /// Its number is no more than kMaxTermLead above what is promised. The last one is for a
+    /// backbone that begins a generation.
+    bool is_near(const Term& term) const;
     /// Promises `term` in the round of the head, or says what stands against it.
     wire::Promise promise(const Term& term);
     /// Votes for the record, which the caller has checked against its own state: the signature of

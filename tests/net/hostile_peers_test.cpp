@@ -193,13 +193,19 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
                                              .elements = FloatVector(1, 1.0f)}));
         }
     });
-    siege.go_on_under("an insider wants to coordinate", [&] {
+    const auto claim = [&](std::uint64_t number) {
         InsiderLink& link = grip.link();
-        const Term term{~std::uint64_t{0}, siege.session().key.public_key()};
+        const Term term{number, siege.session().key.public_key()};
         link.send(link.frame(wire::Elect{term}));
+        wire::Heartbeat heartbeat;
+        heartbeat.term = term;
+        link.send(link.frame(heartbeat));
         link.send(link.frame(wire::Call{term}));
         link.send(link.frame(wire::Cancel{term}));
-    });
+    };
+    siege.go_on_under("an insider claims the last term", [&] { claim(~std::uint64_t{0}); });
+    std::uint64_t likely = 1;
+    siege.go_on_under("an insider claims the next term", [&] { claim(++likely); });
     siege.check_memory();
 }
 
