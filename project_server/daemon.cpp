@@ -1,10 +1,14 @@
 #include "project_server/daemon.hpp"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
+#include <iostream>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 
 namespace dedloc::server {
 
@@ -27,6 +31,34 @@ sigset_t block_stop_signals() {
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     return signals;
+}
+
+int run_http_daemon(
+    int count, char** arguments, const std::string& name, const std::string& purpose,
+    const std::function<void(const std::string& project, const ListenAddress& address)>& serve) {
+    CLI::App app{purpose};
+    std::string project;
+    std::string listen;
+    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
+    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
+    try {
+        app.parse(count, arguments);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    start_log(name);
+    try {
+        const ListenAddress address = parse_listen_address(listen);
+        if (sodium_init() < 0) throw Error("libsodium cannot start.");
+        serve(project, address);
+        return 0;
+    } catch (const InputError& error) {
+        std::cerr << name << ": " << error.what() << '\n';
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << name << ": " << error.what() << '\n';
+        return 1;
+    }
 }
 
 }  // namespace dedloc::server

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace dedloc::server {
@@ -19,5 +20,12 @@ ListenAddress parse_listen_address(const std::string& text);
 /// Blocks SIGTERM, SIGINT and SIGHUP in every thread made from now on, for the main thread to wait
 /// for; ignores SIGPIPE.
 sigset_t block_stop_signals();
+
+/// main() of a daemon that serves a project over HTTP: `name` --project FOLDER --listen HOST:PORT.
+/// `serve` returns when it is time to stop. Exit status: 0, 2 (arguments and files that do not
+/// fit), 1 (anything else), each failure with one sentence.
+int run_http_daemon(
+    int count, char** arguments, const std::string& name, const std::string& purpose,
+    const std::function<void(const std::string& project, const ListenAddress& address)>& serve);
 
 }  // namespace dedloc::server

@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <future>
 #include <vector>
 
 #include "peer/base/log.hpp"
@@ -122,7 +121,7 @@ struct GatewayServer::Routes {
     const KeyPair key;
     const std::string project;
     httplib::Server http;
-    std::promise<void> has_ended;
+    server::HttpRun running{http};
     std::uint16_t port = 0;
 };
 
@@ -135,17 +134,11 @@ GatewayServer::GatewayServer(const server::ProjectConfig& config, const KeyPair&
 GatewayServer::~GatewayServer() = default;
 
 void GatewayServer::run() {
-    routes_->http.listen_after_bind();
-    routes_->has_ended.set_value();
+    routes_->running.run();
 }
 
 void GatewayServer::stop() {
-    using namespace std::chrono_literals;
-    // A stop that comes before the server runs would be lost.
-    const std::future<void> end = routes_->has_ended.get_future();
-    while (!routes_->http.is_running() && end.wait_for(1ms) != std::future_status::ready) {
-    }
-    routes_->http.stop();
+    routes_->running.stop();
 }
 
 std::uint16_t GatewayServer::port() const {

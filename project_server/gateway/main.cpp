@@ -1,13 +1,7 @@
 // dedloc-gateway: gives tickets to the peers of a project's volunteers.
-#include <fmt/format.h>
-#include <sodium.h>
-
-#include <CLI/CLI.hpp>
 #include <csignal>
-#include <iostream>
 #include <thread>
 
-#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
@@ -39,27 +33,8 @@ void serve(const std::string& project, const server::ListenAddress& address) {
 }  // namespace dedloc::gateway
 
 int main(int count, char** arguments) {
-    CLI::App app{"Gives tickets to the peers of a DeDLOC@home project's volunteers."};
-    std::string project;
-    std::string listen;
-    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
-    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
-    try {
-        app.parse(count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
-    }
-    dedloc::start_log("dedloc-gateway");
-    try {
-        const auto address = dedloc::server::parse_listen_address(listen);
-        if (sodium_init() < 0) throw dedloc::Error("libsodium cannot start.");
-        dedloc::gateway::serve(project, address);
-        return 0;
-    } catch (const dedloc::InputError& error) {
-        std::cerr << "dedloc-gateway: " << error.what() << '\n';
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "dedloc-gateway: " << error.what() << '\n';
-        return 1;
-    }
+    return dedloc::server::run_http_daemon(
+        count, arguments, "dedloc-gateway",
+        "Gives tickets to the peers of a DeDLOC@home project's volunteers.",
+        dedloc::gateway::serve);
 }

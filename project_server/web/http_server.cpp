@@ -246,6 +246,7 @@ struct HttpServer::Routes {
     const UploadStore uploads;
     const std::string prefix;
     httplib::Server server;
+    HttpRun running{server};
     std::uint16_t port = 0;
 };
 
@@ -257,11 +258,11 @@ HttpServer::HttpServer(const ProjectConfig& config, const std::string& host, std
 HttpServer::~HttpServer() = default;
 
 void HttpServer::run() {
-    routes_->server.listen_after_bind();
+    routes_->running.run();
 }
 
 void HttpServer::stop() {
-    routes_->server.stop();
+    routes_->running.stop();
 }
 
 std::uint16_t HttpServer::port() const {

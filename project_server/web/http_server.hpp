@@ -22,7 +22,7 @@ class HttpServer {
 
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Requests under way are finished. Thread: any.
+    /// Once, whether run() has begun or is about to. Requests under way are finished. Thread: any.
     void stop();
     std::uint16_t port() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <chrono>
 #include <string_view>
 
 #include "peer/base/error.hpp"
@@ -46,6 +47,20 @@ std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16
         throw IoError(fmt::format("Cannot listen on {}:{}: it is in use or not ours.", host, port));
     }
     return static_cast<std::uint16_t>(bound);
+}
+
+void HttpRun::run() {
+    server_.listen_after_bind();
+    has_ended_.set_value();
+}
+
+void HttpRun::stop() {
+    using namespace std::chrono_literals;
+    // A stop that comes before the server runs would be lost.
+    const std::future<void> end = has_ended_.get_future();
+    while (!server_.is_running() && end.wait_for(1ms) != std::future_status::ready) {
+    }
+    server_.stop();
 }
 
 std::string path_of(const std::string& url) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <string>
 
 namespace httplib {
@@ -18,6 +19,21 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest);
 
 /// Binds to a port, 0 for any. Returns the port. Errors: IoError when it is taken.
 std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port);
+
+/// Serves what is bound until it is told to stop.
+class HttpRun {
+  public:
+    /// `server` must outlive it.
+    explicit HttpRun(httplib::Server& server) : server_(server) {}
+    /// Until stop(). Thread: one, not the one that calls stop().
+    void run();
+    /// Once, whether run() has begun or is about to. Requests under way are finished. Thread: any.
+    void stop();
+
+  private:
+    httplib::Server& server_;
+    std::promise<void> has_ended_;
+};
 
 /// The path of a URL, without a slash at the end.
 std::string path_of(const std::string& url);

@@ -1,17 +1,11 @@
 // dedloc-server: serves a project's volunteers and its web page, and moves its jobs along.
-#include <fmt/format.h>
-#include <sodium.h>
-
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <iostream>
 #include <mutex>
 #include <thread>
 
-#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
@@ -88,27 +82,7 @@ void serve(const std::string& project, const ListenAddress& address) {
 }  // namespace dedloc::server
 
 int main(int count, char** arguments) {
-    CLI::App app{"Serves a DeDLOC@home project to BOINC clients and browsers."};
-    std::string project;
-    std::string listen;
-    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
-    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
-    try {
-        app.parse(count, arguments);
-    } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
-    }
-    dedloc::start_log("dedloc-server");
-    try {
-        const auto address = dedloc::server::parse_listen_address(listen);
-        if (sodium_init() < 0) throw dedloc::Error("libsodium cannot start.");
-        dedloc::server::serve(project, address);
-        return 0;
-    } catch (const dedloc::InputError& error) {
-        std::cerr << "dedloc-server: " << error.what() << '\n';
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "dedloc-server: " << error.what() << '\n';
-        return 1;
-    }
+    return dedloc::server::run_http_daemon(
+        count, arguments, "dedloc-server",
+        "Serves a DeDLOC@home project to BOINC clients and browsers.", dedloc::server::serve);
 }
