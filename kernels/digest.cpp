@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kernels/check.hpp"
+#include "kernels/digest_lanes.hpp"
 
 namespace dedloc::kernels {
 namespace {
@@ -31,6 +32,29 @@ void initialise_sodium() {
     DEDLOC_KERNEL_REQUIRE(sodium_init() >= 0, "libsodium could not find a source of randomness");
 }
 
+/// Of at most kLeavesTogether leaves: full ones side by side, where that is faster.
+void digest_group(std::span<const std::span<const std::byte>> leaves,
+                  std::span<DigestBytes> digests, InstructionSet set) {
+    std::array<const std::byte*, kLeavesTogether> full;
+    std::array<std::size_t, kLeavesTogether> places;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        if (leaves[i].size() != kLeafBytes) {
+            digests[i] = leaf_digest(leaves[i]);
+            continue;
+        }
+        full[count] = leaves[i].data();
+        places[count++] = i;
+    }
+    std::array<DigestBytes, kLeavesTogether> made;
+    if (set == InstructionSet::kBaseline || count == 1) {
+        for (std::size_t i = 0; i < count; ++i) made[i] = leaf_digest({full[i], kLeafBytes});
+    } else if (count > 1) {
+        full_leaf_digests(std::span{full}.first(count), std::span{made}.first(count), set);
+    }
+    for (std::size_t i = 0; i < count; ++i) digests[places[i]] = made[i];
+}
+
 }  // namespace
 
 DigestBytes leaf_digest(std::span<const std::byte> leaf) {
@@ -44,14 +68,29 @@ DigestBytes leaf_digest(std::span<const std::byte> leaf) {
     return digest;
 }
 
-std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes, const Workers& workers) {
-    std::vector<DigestBytes> leaves(static_cast<std::size_t>(leaf_count(bytes.size())));
-    workers.run(leaves.size(), [&](std::size_t leaf) {
-        const std::size_t first = leaf * kLeafBytes;
-        leaves[leaf] =
-            leaf_digest(bytes.subspan(first, std::min(kLeafBytes, bytes.size() - first)));
+void leaf_digests(std::span<const std::span<const std::byte>> leaves,
+                  std::span<DigestBytes> digests, const Workers& workers) {
+    DEDLOC_KERNEL_REQUIRE(leaves.size() == digests.size(), "as many digests as leaves are wanted",
+                          static_cast<double>(leaves.size()), static_cast<double>(digests.size()));
+    const std::size_t groups = (leaves.size() + kLeavesTogether - 1) / kLeavesTogether;
+    workers.run(groups, [&](std::size_t group) {
+        const std::size_t first = group * kLeavesTogether;
+        const std::size_t count = std::min(kLeavesTogether, leaves.size() - first);
+        digest_group(leaves.subspan(first, count), digests.subspan(first, count),
+                     workers.instruction_set());
     });
-    return leaves;
+}
+
+std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes, const Workers& workers) {
+    std::vector<std::span<const std::byte>> leaves(
+        static_cast<std::size_t>(leaf_count(bytes.size())));
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+        const std::size_t first = i * kLeafBytes;
+        leaves[i] = bytes.subspan(first, std::min(kLeafBytes, bytes.size() - first));
+    }
+    std::vector<DigestBytes> digests(leaves.size());
+    leaf_digests(leaves, digests, workers);
+    return digests;
 }
 
 DigestBytes root_digest(std::span<const DigestBytes> leaves, std::uint64_t total_bytes) {

@@ -20,6 +20,8 @@ namespace dedloc::kernels {
 
 using DigestBytes = std::array<std::byte, 32>;
 inline constexpr std::size_t kLeafBytes = 256 * 1024;
+/// What several leaves at a time means: of more, give leaf_digests a multiple.
+inline constexpr std::size_t kLeavesTogether = 8;
 
 constexpr std::uint64_t leaf_count(std::uint64_t total_bytes) {
     return total_bytes / kLeafBytes + (total_bytes % kLeafBytes != 0 ? 1 : 0);
@@ -28,6 +30,12 @@ constexpr std::uint64_t leaf_count(std::uint64_t total_bytes) {
 /// Requires  1 to 256 KiB of bytes      (aborts)      Thread  any      Cost  1 byte read a byte
 DigestBytes leaf_digest(std::span<const std::byte> leaf);
 
+/// Digests of leaves that lie anywhere: with AVX2 or AVX-512 four or eight full ones at a time.
+///
+/// Shapes    digests[i] is that of leaves[i]
+/// Requires  as many digests as leaves; each 1 to 256 KiB      (aborts)
+void leaf_digests(std::span<const std::span<const std::byte>> leaves,
+                  std::span<DigestBytes> digests, const Workers& workers = ThisThread{});
 /// The digests of all leaves of an array, in order.
 std::vector<DigestBytes> leaf_digests(std::span<const std::byte> bytes,
                                       const Workers& workers = ThisThread{});

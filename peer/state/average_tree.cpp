@@ -1,6 +1,7 @@
 #include "peer/state/average_tree.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/digest.hpp"
 #include "peer/base/check.hpp"
@@ -40,8 +41,10 @@ Digest leaf_digest(std::span<const std::byte> leaf) {
 GrowingTree::GrowingTree(std::uint64_t elements)
     : elements_(elements),
       missing_((elements + kLeafElements - 1) / kLeafElements, kLeafElements),
-      leaves_(missing_.size()) {
+      not_whole_(missing_.size()),
+      digests_(missing_.size()) {
     if (elements % kLeafElements != 0) missing_.back() = elements % kLeafElements;
+    whole_.reserve(kernels::kLeavesTogether);
 }
 
 void GrowingTree::add(std::span<const float> all, std::uint64_t first, std::uint64_t count) {
@@ -53,14 +56,29 @@ void GrowingTree::add(std::span<const float> all, std::uint64_t first, std::uint
         const std::uint64_t end = std::min(begin + kLeafElements, elements_);
         missing_[leaf] -= std::min(last, end) - std::max(first, begin);
         if (missing_[leaf] > 0) continue;
-        leaves_[leaf] = leaf_digest(std::as_bytes(all.subspan(begin, end - begin)));
+        whole_.push_back(leaf);
+        --not_whole_;
+        if (not_whole_ == 0 || whole_.size() == kernels::kLeavesTogether) digest_whole(all);
     }
 }
 
+void GrowingTree::digest_whole(std::span<const float> all) {
+    std::array<std::span<const std::byte>, kernels::kLeavesTogether> leaves;
+    std::array<kernels::DigestBytes, kernels::kLeavesTogether> made;
+    for (std::size_t i = 0; i < whole_.size(); ++i) {
+        const std::uint64_t begin = whole_[i] * kLeafElements;
+        const std::uint64_t count = std::min(kLeafElements, elements_ - begin);
+        leaves[i] = std::as_bytes(all.subspan(begin, count));
+    }
+    kernels::leaf_digests(std::span{leaves}.first(whole_.size()),
+                          std::span{made}.first(whole_.size()));
+    for (std::size_t i = 0; i < whole_.size(); ++i) digests_[whole_[i]] = made[i];
+    whole_.clear();
+}
+
 Digest GrowingTree::root() const {
-    const auto is_whole = [](std::uint64_t missing) { return missing == 0; };
-    DEDLOC_CHECK(std::ranges::all_of(missing_, is_whole), "the vector is whole", elements_);
-    return tree_root(leaves_, elements_ * sizeof(float));
+    DEDLOC_CHECK(not_whole_ == 0, "the vector is whole", elements_);
+    return Digest{kernels::root_digest(digests_, elements_ * sizeof(float))};
 }
 
 }  // namespace dedloc::state

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/digest.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/digest.hpp"
 
@@ -23,8 +24,8 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
-/// average_digest() of a vector that becomes whole piece by piece: each leaf is digested as soon as
-/// all of it is there, so that little is left to do at the end.
+/// average_digest() of a vector that becomes whole piece by piece: leaves are digested when eight of
+/// them have become whole, which costs little more than one, so that little is left for the end.
 class GrowingTree {
   public:
     GrowingTree() = default;
@@ -32,15 +33,19 @@ class GrowingTree {
 
     /// Elements [first, first + count) of the vector are there, for the first time.
     /// Requires  `all` is the vector (its missing elements may be anything)
-    /// Cost      the leaves that become whole with it
+    /// Cost      now and then eight leaves, at the end what is left of them
     void add(std::span<const float> all, std::uint64_t first, std::uint64_t count);
     /// Requires that every element has been added (DEDLOC_CHECK).
     Digest root() const;
 
   private:
+    void digest_whole(std::span<const float> all);
+
     std::uint64_t elements_ = 0;
     std::vector<std::uint64_t> missing_;  ///< by leaf: elements
-    std::vector<Digest> leaves_;
+    std::uint64_t not_whole_ = 0;         ///< leaves
+    std::vector<std::uint64_t> whole_;    ///< leaves that wait to be digested
+    std::vector<kernels::DigestBytes> digests_;
 };
 
 }  // namespace dedloc::state

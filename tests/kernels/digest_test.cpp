@@ -1,10 +1,13 @@
 #include "kernels/digest.hpp"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "peer/base/bytes.hpp"
 #include "tests/kernels/aborts.hpp"
+#include "tests/kernels/every_worker.hpp"
 
 using namespace dedloc;
 using namespace dedloc::kernels;
@@ -44,6 +47,27 @@ TEST_CASE("a root follows from its leaves alone", "[kernels]") {
     CHECK(root_digest(leaves, bytes.size() - 1) != tree_digest(bytes));
 }
 
+TEST_CASE("leaves side by side have the digests that they have alone", "[kernels]") {
+    // Different bytes in every leaf, from an odd address; 1 to 19 leaves, full ones and others.
+    auto bytes = pattern(19 * kLeafBytes + 1);
+    for (std::size_t i = 0; i < bytes.size(); i += 4099) bytes[i] = static_cast<std::byte>(i >> 17);
+    std::vector<DigestBytes> alone;
+    std::vector<std::span<const std::byte>> leaves;
+    for (std::size_t i = 0; i < 19; ++i) {
+        const std::size_t count = i % 6 == 4 ? 4096 + i : kLeafBytes;
+        leaves.push_back(std::span{bytes}.subspan(1 + i * kLeafBytes, count));
+        alone.push_back(leaf_digest(leaves.back()));
+    }
+    tests::with_every_worker({1, 3}, [&](const Workers& workers) {
+        INFO(name_of(workers.instruction_set()));
+        for (std::size_t count = 0; count <= leaves.size(); ++count) {
+            std::vector<DigestBytes> digests(count);
+            leaf_digests(std::span{leaves}.first(count), digests, workers);
+            CHECK(std::equal(digests.begin(), digests.end(), alone.begin()));
+        }
+    });
+}
+
 TEST_CASE("any flipped bit changes the tree digest", "[kernels]") {
     auto bytes = pattern(kLeafBytes + 300);
     const auto before = tree_digest(bytes);
@@ -61,6 +85,11 @@ TEST_CASE("a digest refuses misuse in one sentence", "[kernels]") {
     CHECK(tests::abort_message([] { leaf_digest({}); }).find("a leaf holds") != std::string::npos);
     CHECK(tests::abort_message([] { leaf_digest(pattern(kLeafBytes + 1)); }).find("a leaf holds") !=
           std::string::npos);
+    CHECK(tests::abort_message([] {
+              const std::array<std::span<const std::byte>, 2> leaves{};
+              DigestBytes one;
+              leaf_digests(leaves, {&one, 1});
+          }).find("as many digests as leaves") != std::string::npos);
     CHECK(tests::abort_message([] { root_digest({}, 5); }).find("number of leaves") !=
           std::string::npos);
 }

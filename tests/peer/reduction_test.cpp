@@ -293,7 +293,8 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
 
 TEST_CASE("a vector that becomes whole piece by piece has the digest of the whole", "[averaging]") {
     Random random{3};
-    for (const std::uint64_t elements : {1u, 65'535u, 65'536u, 65'537u, 200'000u, 262'144u}) {
+    for (const std::uint64_t elements :
+         {1u, 65'535u, 65'536u, 65'537u, 200'000u, 262'144u, 1'500'000u}) {
         FloatVector all(elements);
         for (float& x : all) x = static_cast<float>(random.near_normal());
         std::vector<std::pair<std::uint64_t, std::uint64_t>> pieces;
