@@ -13,7 +13,8 @@ namespace dedloc::kernels {
 /// Digests of 1 to 8 leaves of 256 KiB each, the same bytes as `leaf_digest` makes one by one.
 ///
 /// Shapes    leaves[i] points to 262,144 bytes; digests[i] is written
-/// Requires  as many digests as leaves, 1 to kLeavesTogether; AVX2 or AVX-512      (aborts)      Thread  any
+/// Requires  as many digests as leaves, 1 to kLeavesTogether; AVX2 or AVX-512      (aborts)
+/// Thread    any
 /// Cost      AVX-512: 8 leaves take about as long as 2 one by one, AVX2: 4 as long as 2
 /// Source    RFC 7693 (BLAKE2)
 void full_leaf_digests(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests,

@@ -24,8 +24,8 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
-/// average_digest() of a vector that becomes whole piece by piece: leaves are digested when eight of
-/// them have become whole, which costs little more than one, so that little is left for the end.
+/// average_digest() of a vector that becomes whole piece by piece: leaves are digested when eight
+/// of them are whole, which costs little more than one, so that little is left for the end.
 class GrowingTree {
   public:
     GrowingTree() = default;
