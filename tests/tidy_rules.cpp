@@ -250,6 +250,13 @@ std::string without_directives(std::string code) {
     return code;
 }
 
+/// What the first #include of a text names, with its quotes or brackets.
+std::string first_include(const std::string& text) {
+    std::smatch match;
+    static const std::regex include{"#include\\s+(\\S+)"};
+    return std::regex_search(text, match, include) ? match[1].str() : "";
+}
+
 }  // namespace
 
 Findings check_limits(const SourceFile& file) {
@@ -331,6 +338,11 @@ Findings check_tree(const std::vector<SourceFile>& files) {
     for (const SourceFile& file : files) {
         if (file.path.ends_with("_test.cpp") && !is_named(file)) {
             findings.push_back({file.path, 0, "is in no CMakeLists.txt: it never runs"});
+        }
+        if (!file.path.ends_with(".cpp")) continue;
+        const std::string own = file.path.substr(0, file.path.size() - 4) + ".hpp";
+        if (paths.contains(own) && first_include(file.text) != '"' + own + '"') {
+            findings.push_back({file.path, 0, "includes something before its own header"});
         }
     }
     return findings;

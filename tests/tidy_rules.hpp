@@ -45,7 +45,8 @@ Findings check_limits(const SourceFile& file);
 Findings check_habits(const SourceFile& file);
 
 /// Every *_test.cpp is named in a CMakeLists.txt at or above its folder; every folder with sources
-/// has a README.md.
+/// has a README.md; every source includes the header of its name first, which therefore compiles
+/// alone.
 Findings check_tree(const std::vector<SourceFile>& files);
 
 /// "path:line: sentence" a line each; empty when all is well.

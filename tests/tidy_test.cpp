@@ -185,6 +185,18 @@ TEST_CASE("a test that nobody builds and a folder that nobody explains are found
     CHECK(check_tree({readme, list}).size() == 1);
 }
 
+TEST_CASE("a source that hides what its header lacks is found", "[tidy]") {
+    const SourceFile readme{"peer/README.md", ""};
+    const SourceFile header{"peer/x.hpp", ""};
+    const auto objects = [&](const std::string& text) {
+        return check_tree({readme, header, {"peer/x.cpp", text}}).size();
+    };
+    CHECK(objects("// x\n#include \"peer/x.hpp\"\n#include <vector>\n") == 0);
+    CHECK(objects("#include <vector>\n#include \"peer/x.hpp\"\n") == 1);
+    CHECK(objects("int x;\n") == 1);
+    CHECK(check_tree({readme, {"peer/y.cpp", "#include <vector>\n"}}).empty());
+}
+
 TEST_CASE("comments and literals are blanked, their lines kept", "[tidy]") {
     CHECK(code_only("a // b\nc") == "a     \nc");
     CHECK(code_only("a /* b\nc */ d") == "a     \n     d");
