@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <chrono>
+#include <ctime>
 #include <iostream>
 
 #include "peer/base/error.hpp"
@@ -33,14 +35,11 @@ sigset_t block_stop_signals() {
     return signals;
 }
 
-int run_http_daemon(
-    int count, char** arguments, const std::string& name, const std::string& purpose,
-    const std::function<void(const std::string& project, const ListenAddress& address)>& serve) {
-    CLI::App app{purpose};
-    std::string project;
-    std::string listen;
-    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
-    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
+namespace {
+
+/// Parses, runs, and makes an exit status and a sentence of what goes wrong.
+int run_main(CLI::App& app, int count, char** arguments, const std::string& name,
+             const std::function<void()>& serve) {
     try {
         app.parse(count, arguments);
     } catch (const CLI::ParseError& error) {
@@ -48,9 +47,7 @@ int run_http_daemon(
     }
     start_log(name);
     try {
-        const ListenAddress address = parse_listen_address(listen);
-        if (sodium_init() < 0) throw Error("libsodium cannot start.");
-        serve(project, address);
+        serve();
         return 0;
     } catch (const InputError& error) {
         std::cerr << name << ": " << error.what() << '\n';
@@ -59,6 +56,70 @@ int run_http_daemon(
         std::cerr << name << ": " << error.what() << '\n';
         return 1;
     }
+}
+
+/// True when a stop signal came within that time.
+bool is_stopped_within(const sigset_t& signals, std::chrono::duration<double> time) {
+    const auto all = std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+    const auto whole = std::chrono::floor<std::chrono::seconds>(all);
+    const timespec limit{.tv_sec = whole.count(), .tv_nsec = (all - whole).count()};
+    return sigtimedwait(&signals, nullptr, &limit) > 0;
+}
+
+void look_again_and_again(const LoopDaemon& daemon, const std::filesystem::path& project,
+                          std::chrono::duration<double> interval, bool is_once) {
+    const auto signals = block_stop_signals();
+    LoopDaemon::Look look;
+    bool is_down = false;
+    do {
+        try {
+            if (!look) look = daemon.connect(project);
+            look();
+            is_down = false;
+        } catch (const Error& error) {
+            const bool is_project_wrong =
+                !look && dynamic_cast<const InputError*>(&error) != nullptr;
+            if (is_once || is_project_wrong) throw;
+            if (!is_down) log_warning("{} Trying again.", error.what());
+            is_down = true;
+            look = nullptr;
+        }
+    } while (!is_once && !is_stopped_within(signals, interval));
+    if (!is_once) log_info("Stopped");
+}
+
+}  // namespace
+
+int run_http_daemon(
+    int count, char** arguments, const std::string& name, const std::string& purpose,
+    const std::function<void(const std::string& project, const ListenAddress& address)>& serve) {
+    CLI::App app{purpose};
+    std::string project;
+    std::string listen;
+    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
+    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
+    return run_main(app, count, arguments, name, [&] {
+        const ListenAddress address = parse_listen_address(listen);
+        if (sodium_init() < 0) throw Error("libsodium cannot start.");
+        serve(project, address);
+    });
+}
+
+int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon) {
+    CLI::App app{daemon.purpose};
+    std::filesystem::path project;
+    double interval_seconds = 2;
+    bool is_once = false;
+    app.add_option("--project", project, "Folder of the project")->required();
+    app.add_option("--interval", interval_seconds, "Seconds between two looks")
+        ->check(CLI::Range(0.05, 3600.0))
+        ->capture_default_str();
+    daemon.add_options(app);
+    app.add_flag("--once", is_once, daemon.once);
+    return run_main(app, count, arguments, daemon.name, [&] {
+        look_again_and_again(daemon, project, std::chrono::duration<double>{interval_seconds},
+                             is_once);
+    });
 }
 
 }  // namespace dedloc::server
