@@ -58,7 +58,15 @@ PeerConfig Seat::peer_config() const {
     config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
         return state::lamb_scalars(settings, step);
     };
+    if (tickets_) take_first_guess(config);
     return config;
+}
+
+void Seat::take_first_guess(PeerConfig& config) const {
+    const auto reply = tickets_->news().first;
+    if (!reply) return;
+    config.upload_bytes_per_second = reply->upload_bytes_per_second;
+    config.download_bytes_per_second = reply->download_bytes_per_second;
 }
 
 net::TransportOptions Seat::transport_options() const {

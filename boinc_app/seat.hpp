@@ -63,6 +63,8 @@ class Seat {
 
   private:
     PeerConfig peer_config() const;
+    /// What BOINC has measured here, until real rounds say better.
+    void take_first_guess(PeerConfig& config) const;
     /// Nothing where the run has no gateway, or the ticket is in our hands already.
     std::unique_ptr<TicketKeeper> ticket_keeper();
     /// Waits for the first ticket. How the stay ends if there will be none.

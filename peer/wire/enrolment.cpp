@@ -14,6 +14,8 @@ namespace dedloc::wire {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 254;  // BOINC's columns
+constexpr const char* kUpload = "upload_bytes_per_second";
+constexpr const char* kDownload = "download_bytes_per_second";
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
@@ -39,6 +41,16 @@ SignedRevocations read_revocations(JsonFields& fields) {
     const auto revocations = from_hex(text, bytes) ? decode_revocations(bytes) : std::nullopt;
     if (!revocations) fields.refuse("revoked", "is no list of revocations");
     return *revocations;
+}
+
+std::uint64_t read_rate(JsonFields& fields, const char* name) {
+    return fields.has(name) ? fields.integer(name, 0, kMaxBytesPerSecond) : 0;
+}
+
+void put_rate(JsonWriter& out, const char* name, std::uint64_t bytes_per_second) {
+    if (bytes_per_second == 0) return;
+    out.Key(name);
+    out.Uint64(bytes_per_second);
 }
 
 }  // namespace
@@ -70,7 +82,8 @@ EnrolmentReply parse_enrolment_reply(std::string_view json) {
     reply.revoked = read_revocations(fields);
     reply.address = fields.text("address", kMaxHostBytes);
     reply.is_reachable = fields.boolean("reachable");
-    fields.finish();
+    reply.upload_bytes_per_second = read_rate(fields, kUpload);
+    reply.download_bytes_per_second = read_rate(fields, kDownload);
     return reply;
 }
 
@@ -88,7 +101,6 @@ GatewayReport parse_gateway_report(std::string_view json) {
         if (!seed.IsString()) fields.refuse("dht_seeds", "must be texts");
         report.dht_seeds.emplace_back(seed.GetString(), seed.GetStringLength());
     }
-    fields.finish();
     return report;
 }
 
@@ -111,6 +123,8 @@ std::string write_enrolment_reply(const EnrolmentReply& reply) {
         put(out, "address", reply.address);
         out.Key("reachable");
         out.Bool(reply.is_reachable);
+        put_rate(out, kUpload, reply.upload_bytes_per_second);
+        put_rate(out, kDownload, reply.download_bytes_per_second);
     });
 }
 

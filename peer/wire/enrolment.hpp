@@ -32,6 +32,10 @@ struct EnrolmentReply {
     std::string address{};        ///< numeric; where the request came from, seen from the gateway
     bool is_reachable = false;    ///< the gateway could dial the peer's port at that address
     SignedRevocations revoked{};  ///< of tickets that would still be good
+    // What the BOINC client has measured on this computer, as a first guess; at most
+    // kMaxBytesPerSecond, and 0, which is not written: not known.
+    std::uint64_t upload_bytes_per_second = 0;
+    std::uint64_t download_bytes_per_second = 0;
     bool operator==(const EnrolmentReply&) const = default;
 };
 
@@ -46,7 +50,8 @@ struct GatewayReport {
 };
 inline constexpr std::size_t kMaxSeeds = 16;
 
-/// Untrusted input. Errors: InputError, one sentence that names the field.
+/// Untrusted input. Errors: InputError, one sentence that names the field. A gateway may say more
+/// than we know of: other fields of what it says are ignored.
 EnrolmentRequest parse_enrolment_request(std::string_view json);
 EnrolmentReply parse_enrolment_reply(std::string_view json);
 GatewayReport parse_gateway_report(std::string_view json);

@@ -96,7 +96,10 @@ struct GatewayServer::Routes {
             const wire::UtcSeconds utc = now();
             wire::EnrolmentReply answer;
             pool.with([&](server::Database& database) {
-                answer.ticket = issue_ticket(database, key, wanted, utc);
+                const Issued issued = issue_ticket(database, key, wanted, utc);
+                answer.ticket = issued.ticket;
+                answer.upload_bytes_per_second = issued.upload_bytes_per_second;
+                answer.download_bytes_per_second = issued.download_bytes_per_second;
                 answer.revoked = wire::sign(server::recent_revocations(database, utc), key);
                 return true;
             });

@@ -15,6 +15,7 @@ constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's sch
 Row find_job(Database& database, const wire::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
+        "h.n_bwup, h.n_bwdown, "
         "d.id as run, d.run_id, d.name, d.state from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
@@ -56,10 +57,17 @@ RunId run_id_of(const Row& job) {
     return run;
 }
 
+/// 0, as in the column of a new computer: not known.
+std::uint64_t believable(double bytes_per_second) {
+    const bool is_believed =
+        bytes_per_second >= kSlowestBytesPerSecond && bytes_per_second <= kFastestBytesPerSecond;
+    return is_believed ? static_cast<std::uint64_t>(bytes_per_second) : 0;
+}
+
 }  // namespace
 
-wire::SignedTicket issue_ticket(Database& database, const KeyPair& project,
-                                const wire::EnrolmentRequest& request, wire::UtcSeconds now) {
+Issued issue_ticket(Database& database, const KeyPair& project,
+                    const wire::EnrolmentRequest& request, wire::UtcSeconds now) {
     const Row job = find_job(database, request);
     require_seat(job, request);
     require_few_keys(database, job, request.key);
@@ -78,7 +86,9 @@ wire::SignedTicket issue_ticket(Database& database, const KeyPair& project,
         "values (?, ?, ?, ?, ?)",
         {job.integer("run"), request.key.hex(), job.integer("result"),
          now.time_since_epoch().count(), ticket.expires.time_since_epoch().count()});
-    return wire::sign(ticket, project);
+    return {.ticket = wire::sign(ticket, project),
+            .upload_bytes_per_second = believable(job.real("n_bwup")),
+            .download_bytes_per_second = believable(job.real("n_bwdown"))};
 }
 
 }  // namespace dedloc::gateway

@@ -24,13 +24,26 @@ class NotNow : public Error {
 /// who ask in the same moment may get a few more.
 inline constexpr int kKeysOfAResult = 8;
 
+/// What the BOINC client says of a computer's connection is believed from a slow modem's to a
+/// gigabit's. It averages over the files that it has transferred: of a small one that came with the
+/// headers it makes many gigabits, and a peer lowers a guess only by a quarter a round.
+inline constexpr double kSlowestBytesPerSecond = 1e3;
+inline constexpr double kFastestBytesPerSecond = 125e6;
+
+struct Issued {
+    wire::SignedTicket ticket;
+    // As in wire::EnrolmentReply.
+    std::uint64_t upload_bytes_per_second = 0;
+    std::uint64_t download_bytes_per_second = 0;
+};
+
 /// Asks the database whether the request is true, and signs. What was issued is kept in
 /// dedloc_ticket.
 ///
 /// Errors   Refused, NotNow, DatabaseError
 /// Thread   any, each with its own `database`
 /// Cost     three statements, one signature
-wire::SignedTicket issue_ticket(server::Database& database, const KeyPair& project,
-                                const wire::EnrolmentRequest& request, wire::UtcSeconds now);
+Issued issue_ticket(server::Database& database, const KeyPair& project,
+                    const wire::EnrolmentRequest& request, wire::UtcSeconds now);
 
 }  // namespace dedloc::gateway

@@ -10,6 +10,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/ledger/ledger.hpp"
 #include "peer/net/link_frame.hpp"
+#include "peer/wire/enrolment.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
@@ -235,6 +236,13 @@ void write_run_files(const std::filesystem::path& root) {
     run.tensors = {{.name = "x", .shape = {3, 5}, .initial = wire::Initial::kZero}};
     corpus.add("tiny", bytes_of(wire::write_run_file(run)));
     corpus.add("empty_object", bytes_of("{}"));
+    wire::EnrolmentReply reply;
+    reply.ticket = wire::sign(tests::test_ticket(2), tests::test_key());
+    reply.revoked = wire::sign(wire::Revocations{}, tests::test_key());
+    reply.address = "192.0.2.7";
+    reply.upload_bytes_per_second = 1'250'000;
+    reply.download_bytes_per_second = 12'500'000;
+    corpus.add("enrolment_reply", bytes_of(wire::write_enrolment_reply(reply)));
 }
 
 }  // namespace

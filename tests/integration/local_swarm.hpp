@@ -31,7 +31,8 @@ namespace dedloc::test {
 /// A volunteer's machine that the test plays.
 class PlayedRuntime final : public VolunteerRuntime {
   public:
-    explicit PlayedRuntime(std::string name) : name_(std::move(name)) {}
+    explicit PlayedRuntime(std::string name, std::optional<Account> account = {})
+        : name_(std::move(name)), account_(std::move(account)) {}
     void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
     void ask_to_quit() { must_quit_ = true; }
 
@@ -40,7 +41,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     }
     std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
     std::string result_name() const override { return name_; }
-    std::optional<Account> account() const override { return std::nullopt; }
+    std::optional<Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
     void report_progress(double) override {}
     void begin_writing() override {}
@@ -54,6 +55,7 @@ class PlayedRuntime final : public VolunteerRuntime {
 
   private:
     const std::string name_;
+    const std::optional<Account> account_;
     std::atomic<bool> is_suspended_ = false;
     std::atomic<bool> must_quit_ = false;
 };
@@ -119,15 +121,34 @@ class Witness final : public net::Host {
     std::size_t seats_ = 0;
 };
 
+/// What a project with a gateway has besides.
+struct TicketedProject {
+    const KeyPair& key;
+    /// Gets all that the backbone's transport says. Thread: the transport's.
+    EventSink overhear;
+
+    /// For a day.
+    wire::SignedTicket ticket_for(const PeerKey& peer, const RunId& run) const {
+        const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+        return wire::sign({.run = run,
+                           .peer = peer,
+                           .seat = {.user = 1, .host = 1, .result = 1},
+                           .issued = now,
+                           .expires = now + std::chrono::hours{24}},
+                          key);
+    }
+};
+
 /// The project's side: DHT seed and backbone.
 class LocalBackbone {
   public:
-    /// Completes the run file with its keys and addresses.
-    LocalBackbone(wire::RunFile& run, Witness& witness)
-        : seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
+    /// Completes the run file with its keys and addresses. With a `project` all links want tickets.
+    LocalBackbone(wire::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
+        : project_(project),
+          seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
           run_(complete(run)),
           store_(folder_.path() / "checkpoints", wire::run_id(run_), 1),
-          transport_(transport_options(), queue_.sink()),
+          transport_(transport_options(), transport_sink()),
           directory_(directory_options(), queue_.sink()),
           keeper_(initial_state(), store_, workers_, keeper_options(witness)),
           reactor_(config(), key_, {queue_, transport_, directory_, keeper_, witness, workers_}) {
@@ -139,14 +160,30 @@ class LocalBackbone {
 
   private:
     const wire::RunFile& complete(wire::RunFile& run) {
+        if (project_ != nullptr) run.project_key = project_->key.public_key();
         run.backbone_key = key_.public_key();
         run.dht_seeds = {{"127.0.0.1", seed_.port()}};
         return run;
     }
-    static net::TransportOptions transport_options() {
+    net::TransportOptions transport_options() const {
         net::TransportOptions options;
         options.listen = Endpoint{"127.0.0.1", 0};
+        if (project_ == nullptr) return options;
+        const RunId run = wire::run_id(run_);
+        options.session =
+            net::SessionOptions{.project = run_.project_key,
+                                .run = run,
+                                .key = key_,
+                                .ticket = project_->ticket_for(key_.public_key(), run),
+                                .encrypts = run_.encrypts};
         return options;
+    }
+    EventSink transport_sink() {
+        if (project_ == nullptr) return queue_.sink();
+        return [this](Event event) {
+            project_->overhear(event);
+            queue_.post(std::move(event));
+        };
     }
     net::DhtDirectoryOptions directory_options() const {
         net::DhtDirectoryOptions options;
@@ -184,6 +221,7 @@ class LocalBackbone {
         return config;
     }
 
+    const TicketedProject* const project_;
     const KeyPair key_ = KeyPair::generate();
     TemporaryDirectory folder_;
     net::DhtSeed seed_;
@@ -201,8 +239,8 @@ class LocalBackbone {
 class LocalSeat {
   public:
     LocalSeat(const wire::RunFile& run, std::span<const wire::Shard> shards,
-              const std::string& name)
-        : runtime_(name),
+              const std::string& name, const std::optional<Account>& account = {})
+        : runtime_(name, account),
           seat_(run, shards,
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",

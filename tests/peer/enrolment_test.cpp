@@ -28,6 +28,8 @@ EnrolmentReply some_reply() {
     reply.revoked = sign({.users = {5}, .hosts = {6, 7}, .peers = {}}, project);
     reply.address = "192.0.2.7";
     reply.is_reachable = true;
+    reply.upload_bytes_per_second = 1'250'000;
+    reply.download_bytes_per_second = kMaxBytesPerSecond;
     return reply;
 }
 
@@ -45,6 +47,25 @@ TEST_CASE("what is said at an enrolment reads back equal", "[wire]") {
     CHECK_THROWS_AS(parse_gateway_report(write_enrolment_reply(reply)), InputError);
     CHECK(parse_enrolment_error(write_enrolment_error("the job \"x\" is over")) ==
           "the job \"x\" is over");
+}
+
+TEST_CASE("a gateway may know no bandwidths, and more than we do", "[wire]") {
+    EnrolmentReply reply = some_reply();
+    reply.upload_bytes_per_second = 0;
+    reply.download_bytes_per_second = 0;
+    const std::string json = write_enrolment_reply(reply);
+    CHECK(json.find("bytes_per_second") == std::string::npos);
+    CHECK(parse_enrolment_reply(json) == reply);
+    const auto with = [&](const std::string& field) {
+        return json.substr(0, json.size() - 1) + "," + field + "}";
+    };
+    CHECK(parse_enrolment_reply(with(R"("from_tomorrow": {"a": [1]})")) == reply);
+    reply.upload_bytes_per_second = 7;
+    CHECK(parse_enrolment_reply(with(R"("upload_bytes_per_second": 7)")) == reply);
+    for (const std::string wrong : {"-1", "1.5", "\"fast\"", "null", "1125899906842625"}) {
+        CHECK_THROWS_AS(parse_enrolment_reply(with("\"download_bytes_per_second\": " + wrong)),
+                        InputError);
+    }
 }
 
 TEST_CASE("an enrolment that is cut or says something else is refused", "[wire]") {

@@ -207,6 +207,25 @@ TEST_CASE("a request that is not true gets one sentence and no ticket", "[gatewa
     }
 }
 
+TEST_CASE("who enrols hears what BOINC has measured on that computer", "[gateway]") {
+    Gateway gateway;
+    const auto told = [&](double up, double down) {
+        gateway.database().execute("update host set n_bwup = ?, n_bwdown = ?", {up, down});
+        const auto reply = net::enrol(gateway.options(), kWanted);
+        REQUIRE(reply);
+        return std::pair{reply->upload_bytes_per_second, reply->download_bytes_per_second};
+    };
+    using Rates = std::pair<std::uint64_t, std::uint64_t>;
+    CHECK(told(1'250'000.5, 12'500'000) == Rates{1'250'000, 12'500'000});
+    CHECK(told(kSlowestBytesPerSecond, kFastestBytesPerSecond) == Rates{1'000, 125'000'000});
+    // A new computer; then what no line can do, one way at a time.
+    CHECK(told(0, 0) == Rates{0, 0});
+    CHECK(told(999, 5e6) == Rates{0, 5'000'000});
+    CHECK(told(-5e6, 5e6) == Rates{0, 5'000'000});
+    CHECK(told(5e6, 1.3e8) == Rates{5'000'000, 0});
+    CHECK(told(5e6, 1e300) == Rates{5'000'000, 0});
+}
+
 TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]") {
     Gateway gateway;
     auto wanted = gateway.options();
