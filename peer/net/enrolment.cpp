@@ -82,7 +82,7 @@ bool wait(milliseconds pause, const std::function<bool()>& is_unwanted) {
 std::optional<wire::EnrolmentReply> enrol(const EnrolmentOptions& options,
                                           const std::function<bool()>& is_unwanted) {
     const HttpRequest request{.url = options.gateway + "enrol",
-                              .json = wire::write_enrolment_request(options.request),
+                              .body = wire::write_enrolment_request(options.request),
                               .proxy = options.proxy,
                               .certificates = options.certificates,
                               .most_bytes = wire::kMaxEnrolmentReplyBytes};

@@ -28,8 +28,10 @@ void check(const CheckupOptions& options) {
 
 void add_check_command(CLI::App& app) {
     const auto options = std::make_shared<CheckupOptions>();
-    CLI::App* command =
-        app.add_subcommand("check", "Say what works from here, and what to do about the rest");
+    CLI::App* command = app.add_subcommand(
+        "check",
+        "Say what works from here, and what to do about the rest: gateway, clock, "
+        "DHT, port, and bandwidth, for which a few megabytes are transferred");
     command->add_option("URL", options->url, "The project's, as volunteers attach to it")
         ->required();
     command->add_option("--port", options->port, "TCP port to listen on; 0: any")

@@ -10,6 +10,7 @@
 #include "peer/net/http_request.hpp"
 #include "peer/net/nng_transport.hpp"
 #include "peer/tool/dht_ping.hpp"
+#include "peer/tool/gateway_link.hpp"
 #include "peer/wire/enrolment.hpp"
 
 namespace dedloc::tool {
@@ -103,6 +104,22 @@ Finding judge_port(const wire::GatewayReport& report, std::uint16_t port) {
                                           where)};
 }
 
+Finding judge_bandwidth(const CheckupOptions& options, const std::string& url) {
+    Finding finding{.what = "bandwidth", .works = false, .is_needed = false, .sentence = {}};
+    constexpr double kMegabit = 1e6 / 8;
+    try {
+        const GatewayLink link = measure_gateway_link(
+            {.url = url, .proxy = options.proxy, .certificates = options.certificates});
+        finding.works = true;
+        finding.sentence = fmt::format(
+            "between here and the project {:.1f} Mbit/s up, {:.1f} Mbit/s down",
+            link.upload_bytes_per_second / kMegabit, link.download_bytes_per_second / kMegabit);
+    } catch (const NotMeasured& error) {
+        finding.sentence = error.what();
+    }
+    return finding;
+}
+
 }  // namespace
 
 std::vector<Finding> check_up(const CheckupOptions& options) {
@@ -125,6 +142,7 @@ std::vector<Finding> check_up(const CheckupOptions& options) {
                             .sentence = "the project runs nothing now: come back later"});
     }
     findings.push_back(no_port ? *no_port : judge_port(report, port));
+    findings.push_back(judge_bandwidth(options, url));
     return findings;
 }
 

@@ -22,11 +22,11 @@ struct CheckupOptions {
     std::string certificates{};  ///< likewise
 };
 
-/// Gateway, clock, DHT seeds and the port, in this order.
+/// Gateway, clock, DHT seeds, the port and the bandwidth, in this order.
 ///
 /// Errors    Error, one sentence: the gateway does not answer, so nothing else is known.
 ///           InputError: no http or https URL
-/// Deadline  half a minute, and three seconds for each seed
+/// Deadline  half a minute, three seconds for each seed, and what measure_gateway_link says
 std::vector<Finding> check_up(const CheckupOptions& options);
 
 }  // namespace dedloc::tool

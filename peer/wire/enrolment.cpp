@@ -104,6 +104,12 @@ GatewayReport parse_gateway_report(std::string_view json) {
     return report;
 }
 
+std::uint64_t parse_arrival(std::string_view json) {
+    const std::string what = "the gateway's answer to a transfer";
+    const rapidjson::Document document = parse_json(what, json, kMaxEnrolmentBytes);
+    return JsonFields{document, "", what}.integer("bytes", 0, kMaxMeasuredBytes);
+}
+
 std::string write_enrolment_request(const EnrolmentRequest& request) {
     return object([&](JsonWriter& out) {
         put(out, "authenticator", request.authenticator);
@@ -142,6 +148,13 @@ std::string write_gateway_report(const GatewayReport& report) {
             out.String(seed.data(), static_cast<rapidjson::SizeType>(seed.size()));
         }
         out.EndArray();
+    });
+}
+
+std::string write_arrival(std::uint64_t bytes) {
+    return object([&](JsonWriter& out) {
+        out.Key("bytes");
+        out.Uint64(bytes);
     });
 }
 

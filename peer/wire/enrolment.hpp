@@ -50,15 +50,21 @@ struct GatewayReport {
 };
 inline constexpr std::size_t kMaxSeeds = 16;
 
+/// Of one transfer that measures the link to a gateway, either way.
+inline constexpr std::uint64_t kMaxMeasuredBytes = std::uint64_t{8} << 20;
+
 /// Untrusted input. Errors: InputError, one sentence that names the field. A gateway may say more
 /// than we know of: other fields of what it says are ignored.
 EnrolmentRequest parse_enrolment_request(std::string_view json);
 EnrolmentReply parse_enrolment_reply(std::string_view json);
 GatewayReport parse_gateway_report(std::string_view json);
+std::uint64_t parse_arrival(std::string_view json);
 
 std::string write_enrolment_request(const EnrolmentRequest& request);
 std::string write_enrolment_reply(const EnrolmentReply& reply);
 std::string write_gateway_report(const GatewayReport& report);
+/// {"bytes": arrived}: the answer to a transfer to the gateway, after its last byte.
+std::string write_arrival(std::uint64_t bytes);
 
 /// {"error": sentence}: the reply instead, when there is no ticket.
 std::string write_enrolment_error(std::string_view sentence);

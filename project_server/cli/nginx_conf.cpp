@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "peer/wire/enrolment.hpp"
+
 namespace dedloc::cli {
 
 std::string nginx_configuration(const std::filesystem::path& project,
@@ -28,6 +30,7 @@ http {{
     tcp_nopush on;
     server_tokens off;
     limit_req_zone $binary_remote_addr zone=enrolments:1m rate=2r/s;
+    limit_req_zone $binary_remote_addr zone=measurements:1m rate=10r/m;
     limit_req_status 429;
     server {{
         listen {1}:{2};
@@ -43,8 +46,20 @@ http {{
         location /static/ {{
             alias "{0}/html/";
         }}
+        # Passed on as it comes: else it is this machine's disk that is measured.
+        location = /dedloc/bandwidth {{
+            limit_req zone=measurements burst=40 nodelay;
+            client_max_body_size {5};
+            client_body_buffer_size 64k;
+            proxy_buffering off;
+            proxy_request_buffering off;
+            proxy_http_version 1.1;
+            proxy_pass http://127.0.0.1:{4};
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
         location /dedloc/ {{
             limit_req zone=enrolments burst=50 nodelay;
+            client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{4};
             proxy_set_header X-Real-IP $remote_addr;
         }}
@@ -60,7 +75,7 @@ http {{
 }}
 )",
                        project.string(), settings.host, settings.port, settings.server_port,
-                       settings.gateway_port);
+                       settings.gateway_port, wire::kMaxMeasuredBytes);
 }
 
 Command nginx_command(const std::filesystem::path& project) {

@@ -2,14 +2,18 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "peer/base/log.hpp"
 #include "peer/wire/enrolment.hpp"
 #include "peer/wire/run_file.hpp"
 #include "project_server/gateway/dial_back.hpp"
+#include "project_server/gateway/link_transfers.hpp"
+#include "project_server/gateway/replies.hpp"
 #include "project_server/gateway/tickets.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -17,26 +21,12 @@
 namespace dedloc::gateway {
 namespace {
 
+using httplib::ContentReader;
 using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kThreads = 64;  // most wait for a dial
 constexpr std::chrono::milliseconds kDialPatience{3'000};
-
-constexpr int kOk = 200;
-constexpr int kBadRequest = 400;
-constexpr int kForbidden = 403;
-constexpr int kUnavailable = 503;
-
-void reply(Response& response, int status, const std::string& json) {
-    response.status = status;
-    response.set_header("Cache-Control", "no-store");
-    response.set_content(json, "application/json");
-}
-
-void refuse(Response& response, int status, std::string_view sentence) {
-    reply(response, status, wire::write_enrolment_error(sentence));
-}
 
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
@@ -58,17 +48,60 @@ std::vector<std::string> running_seeds(server::Database& database) {
     return seeds;
 }
 
+using Handled = httplib::Server::HandlerResponse;
+
+/// Where nothing is posted, nobody makes us read.
+Handled judge(const Request& request, Response& response,
+              std::initializer_list<std::string> posts) {
+    if (request.method == "GET" || request.method == "HEAD") return Handled::Unhandled;
+    const bool is_post = request.method == "POST";
+    if (is_post && std::ranges::find(posts, request.path) != posts.end()) return Handled::Unhandled;
+    refuse(response, kNotFound, "nothing is posted here");
+    return Handled::Handled;
+}
+
+/// A request's body; nothing: it was refused. What is too long is read and not kept.
+std::optional<std::string> read(Response& response, const ContentReader& content) {
+    std::string body;
+    bool is_too_long = false;
+    const bool is_whole = content([&](const char* data, std::size_t bytes) {
+        is_too_long = is_too_long || bytes > wire::kMaxEnrolmentBytes - body.size();
+        if (!is_too_long) body.append(data, bytes);
+        return true;
+    });
+    if (is_whole && !is_too_long) return body;
+    refuse(response, is_too_long ? kTooLong : kBadRequest, "the request is cut or too long");
+    return std::nullopt;
+}
+
 }  // namespace
 
 struct GatewayServer::Routes {
     Routes(const server::ProjectConfig& config, const KeyPair& its_key)
         : pool(config.database), key(its_key), project(config.name) {
-        server::set_up(http, kThreads, wire::kMaxEnrolmentBytes);
+        server::set_up(http, kThreads, wire::kMaxMeasuredBytes);
+        // What is left of a body that was too long is not taken for the next request.
+        http.set_keep_alive_max_count(1);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
-        http.Post(server::literal(prefix + "/enrol"),
-                  [this](const Request& request, Response& response) { enrol(request, response); });
+        const std::string enrolment = prefix + "/enrol";
+        const std::string bandwidth = prefix + "/bandwidth";
+        http.set_pre_routing_handler([=](const Request& request, Response& response) {
+            return judge(request, response, {enrolment, bandwidth});
+        });
+        http.Post(server::literal(enrolment),
+                  [this](const Request& request, Response& response, const ContentReader& content) {
+                      if (const auto body = read(response, content))
+                          enrol(request, *body, response);
+                  });
         http.Get(server::literal(prefix + "/report"),
                  [this](const Request& request, Response& response) { report(request, response); });
+        http.Get(server::literal(bandwidth), [this](const Request& request, Response& response) {
+            transfers.send(request, response);
+        });
+        http.Post(server::literal(bandwidth),
+                  [this](const Request& request, Response& response, const ContentReader& content) {
+                      transfers.receive(request, response, content);
+                  });
     }
 
     /// Anybody may ask, and is dialled at no address but the one that they ask from.
@@ -89,10 +122,10 @@ struct GatewayServer::Routes {
         reply(response, kOk, wire::write_gateway_report(answer));
     }
 
-    void enrol(const Request& request, Response& response) {
+    void enrol(const Request& request, const std::string& body, Response& response) {
         const std::string address = server::address_of(request);
         try {
-            const auto wanted = wire::parse_enrolment_request(request.body);
+            const auto wanted = wire::parse_enrolment_request(body);
             const wire::UtcSeconds utc = now();
             wire::EnrolmentReply answer;
             pool.with([&](server::Database& database) {
@@ -123,6 +156,7 @@ struct GatewayServer::Routes {
     server::DatabasePool pool;
     const KeyPair key;
     const std::string project;
+    LinkTransfers transfers;
     httplib::Server http;
     server::HttpRun running{http};
     std::uint16_t port = 0;

@@ -45,6 +45,22 @@ says 2 'already in use' "$dedloc" project create "$folder/q" --name x --port "$p
 says 1 'already in use' "$demo" --port "$port"
 curl -fsS "${url}get_project_config.php" | grep -q 'Test &amp; &lt;project&gt;' \
     || fail_test "the project's page does not know its name"
+# Nobody takes part in a project that runs nothing; what is between is measured all the same.
+"$programs/dedloc-peer" check "$url" >"$folder/check" 2>"$folder/check.err" && fail_test "no NO"
+grep -Eq '^bandwidth ok  between here and the project [0-9.]+ Mbit/s up, [0-9.]+ Mbit/s down$' \
+    "$folder/check" || fail_test "no bandwidth: $(<"$folder/check") $(<"$folder/check.err")"
+# posted BYTES PATH: the status of the answer.
+posted() {
+    head -c "$1" /dev/zero | curl -s -o /dev/null -w '%{http_code}' --data-binary @- "$url$2"
+}
+[[ $(posted 8388608 dedloc/bandwidth) == 200 ]] || fail_test "8 MiB are not taken"
+[[ $(posted 8388609 dedloc/bandwidth) == 413 ]] || fail_test "more than 8 MiB are taken"
+[[ $(posted 20000 dedloc/enrol) == 413 ]] || fail_test "an enrolment may be long"
+! grep 'buffered to a temporary file' "$folder/p/log/nginx.log" || fail_test "nginx's disk measured"
+for _ in {1..45}; do
+    curl -s -o /dev/null -w '%{http_code}\n' "${url}dedloc/bandwidth?bytes=1"
+done >"$folder/often"
+grep -q 429 "$folder/often" || fail_test "an address may transfer without end"
 first=$(<"$folder/p/pids/nginx.pid")
 kill -9 "$first"
 came_back() { [[ -s $folder/p/pids/nginx.pid && $(<"$folder/p/pids/nginx.pid") != "$first" ]]; }

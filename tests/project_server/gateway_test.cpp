@@ -204,6 +204,9 @@ TEST_CASE("a request that is not true gets one sentence and no ticket", "[gatewa
             client.Post("/dedloc/enrol", std::string(100'000, ' '), "application/json");
         REQUIRE(huge);
         CHECK(huge->status == 413);
+        const auto elsewhere = client.Post("/dedloc/report", "x", "text/plain");
+        REQUIRE(elsewhere);
+        CHECK(elsewhere->status == 404);
     }
 }
 
@@ -255,7 +258,7 @@ TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]")
 TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
     Gateway gateway;
     const auto findings = tool::check_up({.url = gateway.url()});
-    REQUIRE(findings.size() == 4);
+    REQUIRE(findings.size() == 5);
     for (const tool::Finding& finding : findings) {
         INFO(finding.what << ": " << finding.sentence);
         CHECK(finding.works);
@@ -263,10 +266,14 @@ TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
     CHECK(findings[0].sentence == "of \"Test project\" answers at " + gateway.url() + "/");
     CHECK(findings[2].what == "DHT seed");
     CHECK_THAT(findings[3].sentence, Catch::StartsWith("the project can dial TCP port "));
+    CHECK(findings[4].what == "bandwidth");
+    CHECK_THAT(findings[4].sentence,
+               Catch::Matches("between here and the project [0-9.]+ Mbit/s up, [0-9.]+ Mbit/s "
+                              "down"));
 
     const OpenPort taken;
     const auto busy = tool::check_up({.url = gateway.url() + "/", .port = taken.port()});
-    REQUIRE(busy.size() == 4);
+    REQUIRE(busy.size() == 5);
     CHECK(busy[1].works);
     CHECK_FALSE(busy[3].works);
     CHECK(busy[3].is_needed);
@@ -274,7 +281,7 @@ TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
 
     gateway.database().execute("update dedloc_run set state = 'paused'");
     const auto idle = tool::check_up({.url = gateway.url()});
-    REQUIRE(idle.size() == 4);
+    REQUIRE(idle.size() == 5);
     CHECK(idle[2].sentence == "the project runs nothing now: come back later");
 
     CHECK_THROWS_WITH(tool::check_up({.url = gateway.url() + "/elsewhere"}),

@@ -1,0 +1,104 @@
+#include "project_server/gateway/link_transfers.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include "peer/wire/enrolment.hpp"
+#include "project_server/gateway/replies.hpp"
+#include "project_server/web/http_setup.hpp"
+
+namespace dedloc::gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kBlockBytes = 64 * 1024;
+/// Who is refused is read for so long, so that they hear why before the connection ends.
+constexpr std::chrono::milliseconds kPatienceWithRefused{1'000};
+constexpr const char* kNotNow = "other links are measured now: try again in a minute";
+
+std::string random_block() {
+    std::string block(kBlockBytes, '\0');
+    randombytes_buf(block.data(), block.size());
+    return block;
+}
+
+std::optional<std::uint64_t> wanted_bytes(const httplib::Request& request) {
+    const std::string text = request.get_param_value("bytes");
+    const char* const end = text.data() + text.size();
+    std::uint64_t bytes = 0;
+    const auto [rest, error] = std::from_chars(text.data(), end, bytes);
+    if (error != std::errc{} || rest != end || bytes > wire::kMaxMeasuredBytes) return {};
+    return bytes;
+}
+
+}  // namespace
+
+TransferSlots::Slot::Slot(TransferSlots& slots, std::string address)
+    : slots_(&slots), address_(std::move(address)) {}
+
+void TransferSlots::Slot::leave() {
+    if (slots_ == nullptr) return;
+    const std::lock_guard lock(slots_->mutex_);
+    slots_->addresses_.erase(address_);
+    slots_ = nullptr;
+}
+
+std::shared_ptr<TransferSlots::Slot> TransferSlots::take(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    if (addresses_.size() >= most_ || !addresses_.insert(address).second) return nullptr;
+    return std::make_shared<Slot>(*this, address);
+}
+
+LinkTransfers::LinkTransfers(const TransferLimits& limits)
+    : limits_(limits), slots_(limits.at_once), block_(random_block()) {}
+
+void LinkTransfers::send(const httplib::Request& request, httplib::Response& response) {
+    const auto bytes = wanted_bytes(request);
+    if (!bytes) {
+        return refuse(response, kBadRequest,
+                      fmt::format("bytes must be a number up to {}", wire::kMaxMeasuredBytes));
+    }
+    const auto slot = slots_.take(server::address_of(request));
+    if (!slot) return refuse(response, kUnavailable, kNotNow);
+    response.set_header("Cache-Control", "no-store, no-transform");
+    response.status = kOk;
+    constexpr const char* kType = "application/octet-stream";
+    if (*bytes == 0) return response.set_content("", kType);
+    response.set_content_provider(
+        *bytes, kType,
+        [this, slot, whole = *bytes, end = Clock::now() + limits_.longest](
+            std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+            if (Clock::now() > end) return false;
+            const std::size_t next = std::min(length, block_.size());
+            // Who has the last byte may ask again at once.
+            if (offset + next == whole) slot->leave();
+            return sink.write(block_.data(), next);
+        });
+}
+
+void LinkTransfers::receive(const httplib::Request& request, httplib::Response& response,
+                            const httplib::ContentReader& content) {
+    const auto slot = slots_.take(server::address_of(request));
+    const auto end = Clock::now() + (slot ? limits_.longest : kPatienceWithRefused);
+    std::uint64_t arrived = 0;
+    const bool is_whole = content([&](const char*, std::size_t bytes) {
+        arrived += bytes;
+        return arrived <= wire::kMaxMeasuredBytes && Clock::now() <= end;
+    });
+    if (!slot) return refuse(response, kUnavailable, kNotNow);
+    if (!is_whole) {
+        return refuse(response, kTooLong,
+                      fmt::format("a transfer has {} bytes and {} ms at most",
+                                  wire::kMaxMeasuredBytes, limits_.longest.count()));
+    }
+    reply(response, kOk, wire::write_arrival(arrived));
+}
+
+}  // namespace dedloc::gateway

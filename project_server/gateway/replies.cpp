@@ -1,0 +1,19 @@
+#include "project_server/gateway/replies.hpp"
+
+#include <httplib.h>
+
+#include "peer/wire/enrolment.hpp"
+
+namespace dedloc::gateway {
+
+void reply(httplib::Response& response, int status, const std::string& json) {
+    response.status = status;
+    response.set_header("Cache-Control", "no-store");
+    response.set_content(json, "application/json");
+}
+
+void refuse(httplib::Response& response, int status, std::string_view sentence) {
+    reply(response, status, wire::write_enrolment_error(sentence));
+}
+
+}  // namespace dedloc::gateway
