@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +16,7 @@ namespace dedloc::net {
 
 struct OutgoingFrame {
     FrameHeader header;
-    SharedBytes body;  ///< null for pings and goodbyes
+    SharedBytes body;  ///< null where !has_body(header.kind)
     std::size_t size() const { return sizeof(FrameHeader) + (body ? body->size() : 0); }
 };
 
@@ -56,24 +55,19 @@ class FrameEncoder {
 class FrameDecoder {
   public:
     using Places = std::array<std::span<std::byte>, 2>;
-    using Deliver = std::function<void(SharedBytes)>;
-    enum class Outcome : std::uint8_t { kGoOn, kGoodbye, kBroken };
+    /// A whole frame; its body is null where !has_body(header.kind).
+    using Deliver = std::function<void(const FrameHeader& header, SharedBytes body)>;
 
     virtual ~FrameDecoder() = default;
 
     /// Where the next bytes go, the first place first; the second may be empty.
     virtual Places next() = 0;
-    /// So many bytes have been read to next(): delivers the frames that are complete with them.
-    /// Errors: std::bad_alloc.
-    virtual Outcome read(std::size_t count, const Deliver& deliver) = 0;
-    /// Of a goodbye.
-    virtual std::uint8_t reason() const = 0;
+    /// So many bytes have been read to next(): delivers the frames that are complete with them, a
+    /// goodbye as the last. False: they are not what an encoder writes, and the link must end.
+    /// Nothing is read after either. Errors: std::bad_alloc.
+    virtual bool read(std::size_t count, const Deliver& deliver) = 0;
     /// Part of a frame of the protocol has been read.
     virtual bool is_in_frame() const = 0;
-    /// What the last ping has said of the next one; 0: there has been none.
-    virtual std::chrono::milliseconds next_ping() const = 0;
-    /// Large frames that the other end has confirmed since the last call.
-    virtual std::size_t take_receipts() = 0;
 };
 
 struct FrameCodec {

@@ -191,6 +191,7 @@ Buffer Handshake::take_hello(std::span<const std::byte> message) {
         refused(LinkRefusal::kChanged, false);
     }
     if (is_refused()) return answer;
+    if (options_.ticket) proven_.expires = options_.ticket->ticket.expires;
     proven_.version = std::min(*newest, versions_.newest);
     proven_.encrypts = options_.encrypts;
     state_ = State::kAwaitsProof;

@@ -42,9 +42,12 @@ struct SessionOptions {
     wire::Revocations revocations{};           ///< known at the start
 };
 
+/// Of what is said in a handshake and on the link after it: a new kind of frame is a new version.
+/// Frames of version 1 had no receipts and no tickets, and their pings did not say when the next
+/// one comes.
 struct LinkVersions {
-    std::uint16_t oldest = 1;
-    std::uint16_t newest = 1;
+    std::uint16_t oldest = 2;
+    std::uint16_t newest = 2;
 };
 
 /// Whether a ticket is good in this run, now; kNone if so. It may be anybody's: the key is not
@@ -66,6 +69,7 @@ struct SecretKey {
 /// What a handshake has come to.
 struct Proven {
     wire::Ticket peer;          ///< of the other end, which holds its key
+    wire::UtcSeconds expires;   ///< the ticket that this end has shown
     std::uint16_t version = 0;  ///< the highest that both speak
     bool encrypts = true;
     SecretKey send;  ///< for what this end sends from now on

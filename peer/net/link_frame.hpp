@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "peer/wire/limits.hpp"
+
 namespace dedloc::net {
 
 /// No peer can make another one allocate more than this for one frame, whatever limit a transport
@@ -20,7 +22,13 @@ enum class FrameKind : std::uint32_t {
     kPing = 1,     ///< "still here, and again in so long", length 0
     kGoodbye = 2,  ///< the last thing sent on this link, length 0
     kReceipt = 3,  ///< "so many more of your large frames are here", length 0
+    kTicket = 4,   ///< "this is my ticket now", wire::kTicketBytes follow
 };
+
+/// Others are a header and nothing else.
+constexpr bool has_body(FrameKind kind) {
+    return kind == FrameKind::kData || kind == FrameKind::kTicket;
+}
 
 /// A frame of the protocol whose receiver says that it has it.
 constexpr bool is_large(std::size_t body_bytes) {
@@ -52,6 +60,8 @@ constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
             return header.length == 0 && header.detail <= 0xff;
         case FrameKind::kReceipt:
             return header.length == 0 && header.detail > 0;
+        case FrameKind::kTicket:
+            return header.length == wire::kTicketBytes && header.detail == 0;
     }
     return false;
 }

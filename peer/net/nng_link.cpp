@@ -19,13 +19,15 @@ constexpr int kLively = 3;
 }  // namespace
 
 NngLink::NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
-                 const EventSink& sink, std::function<void(LinkId)> on_over)
+                 const EventSink& sink, Owner owner)
     : id_(id),
       limits_(limits),
       sink_(sink),
-      on_over_(std::move(on_over)),
+      owner_(std::move(owner)),
       decoder_(std::move(codec.decoder)),
-      deliver_([this](SharedBytes frame) { deliver(std::move(frame)); }),
+      deliver_([this](const FrameHeader& header, SharedBytes body) {
+          deliver(header, std::move(body));
+      }),
       encoder_(std::move(codec.encoder)),
       pause_(limits.ping_interval),
       promised_(limits.ping_interval),
@@ -67,6 +69,11 @@ void NngLink::send(SharedBytes frame) {
         }
     }
     cut();
+}
+
+void NngLink::show(SharedBytes ticket) {
+    const std::lock_guard lock(mutex_);
+    if (!is_cut_ && !is_closing_) enqueue(FrameKind::kTicket, std::move(ticket));
 }
 
 void NngLink::close() {
@@ -220,15 +227,13 @@ void NngLink::read_more() {
 void NngLink::received() {
     bool is_good = read_.result() == 0;
     try {
-        is_good = is_good && consume(read_.count());
+        is_good = is_good && decoder_->read(read_.count(), deliver_) && !is_read_to_end_;
     } catch (const std::bad_alloc&) {
         is_good = false;
     }
     if (!is_good) cut();
     {
         const std::lock_guard lock(mutex_);
-        promised_ =
-            std::clamp(decoder_->next_ping(), limits_.ping_interval, limits_.longest_ping_interval);
         if (is_good && decoder_->is_in_frame()) liven();
         is_held_back_ = !is_cut_ && !is_closing_ && holds_back();
         if (!is_cut_ && !is_held_back_) return read_more();
@@ -236,26 +241,50 @@ void NngLink::received() {
     operation_ended();
 }
 
-/// Accounts for `count` bytes just read. False: the link must end.
-bool NngLink::consume(std::size_t count) {
-    const FrameDecoder::Outcome outcome = decoder_->read(count, deliver_);
-    if (const std::size_t receipts = decoder_->take_receipts(); receipts > 0) {
-        {
+void NngLink::deliver(const FrameHeader& header, SharedBytes body) {
+    switch (header.kind) {
+        case FrameKind::kData:
+            return take_frame(std::move(body));
+        case FrameKind::kPing: {
             const std::lock_guard lock(mutex_);
-            receipts_ += receipts;
-            if (receipts_ > untold_large_) return false;  // for what it was never sent
+            promised_ = std::clamp(std::chrono::milliseconds{header.detail}, limits_.ping_interval,
+                                   limits_.longest_ping_interval);
+            return;
         }
-        tell_written();
+        case FrameKind::kReceipt:
+            return take_receipts(header.detail);
+        case FrameKind::kGoodbye:
+            return take_goodbye(static_cast<std::uint8_t>(header.detail));
+        case FrameKind::kTicket:
+            return take_ticket(*body);
     }
-    if (outcome == FrameDecoder::Outcome::kGoOn) return true;
-    if (outcome == FrameDecoder::Outcome::kBroken) return false;
-    const std::uint8_t reason = decoder_->reason();
-    const std::lock_guard lock(mutex_);
-    if (reason != 0 && why_.empty()) why_ = describe_told(refusal_of(reason));
-    return false;
 }
 
-void NngLink::deliver(SharedBytes frame) {
+void NngLink::take_receipts(std::size_t count) {
+    {
+        const std::lock_guard lock(mutex_);
+        receipts_ += count;
+        is_read_to_end_ = receipts_ > untold_large_;  // for what it was never sent
+    }
+    if (!is_read_to_end_) tell_written();
+}
+
+void NngLink::take_goodbye(std::uint8_t reason) {
+    is_read_to_end_ = true;
+    const std::lock_guard lock(mutex_);
+    if (reason != 0 && why_.empty()) why_ = describe_told(refusal_of(reason));
+}
+
+void NngLink::take_ticket(const Buffer& ticket) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_cut_ || is_closing_) return;
+    }
+    const LinkRefusal refusal = owner_.on_ticket(id_, ticket);
+    if (refusal != LinkRefusal::kNone) refuse(refusal);
+}
+
+void NngLink::take_frame(SharedBytes frame) {
     {
         const std::lock_guard lock(mutex_);
         if (is_cut_ || is_closing_) return;
@@ -330,7 +359,7 @@ void NngLink::operation_ended() {
         why = std::move(why_);
     }
     sink_(event::LinkClosed{id_, std::move(why)});
-    on_over_(id_);
+    owner_.on_over(id_);
 }
 
 }  // namespace dedloc::net

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "peer/net/frame_codec.hpp"
@@ -33,10 +34,17 @@ namespace dedloc::net {
 /// only.
 class NngLink final {
   public:
-    /// `sink` and `on_over` are called on nng's threads; on_over comes last, after LinkClosed, and
-    /// must not destroy this link. Both must outlive it.
+    /// What the link tells its transport, on nng's threads.
+    struct Owner {
+        /// Judges a ticket that the other end shows: kNone, or why the link ends.
+        std::function<LinkRefusal(LinkId, std::span<const std::byte>)> on_ticket;
+        /// Comes last, after LinkClosed; must not destroy this link.
+        std::function<void(LinkId)> on_over;
+    };
+
+    /// `sink` is called on nng's threads and must outlive this link.
     NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
-            const EventSink& sink, std::function<void(LinkId)> on_over);
+            const EventSink& sink, Owner owner);
     /// Requires that on_over has been called (it may still be returning).
     ~NngLink() = default;
     NngLink(const NngLink&) = delete;
@@ -50,6 +58,8 @@ class NngLink final {
     /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
     /// frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
+    /// Shows the other end an encoded ticket, after what is queued. Nothing after close or cut.
+    void show(SharedBytes ticket);
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
     /// up or after limits.farewell.
     void close();
@@ -84,18 +94,22 @@ class NngLink final {
     void tell_written();
     void received();
     void ticked();
-    bool consume(std::size_t count);
-    void deliver(SharedBytes frame);
+    void deliver(const FrameHeader& header, SharedBytes body);
+    void take_frame(SharedBytes frame);
+    void take_receipts(std::size_t count);
+    void take_goodbye(std::uint8_t reason);
+    void take_ticket(const Buffer& ticket);
     void operation_ended();
 
     const LinkId id_;
     const LinkLimits limits_;
     const EventSink& sink_;
-    const std::function<void(LinkId)> on_over_;
+    const Owner owner_;
 
     /// Used by the one read under way (or by whoever starts the next).
     const std::unique_ptr<FrameDecoder> decoder_;
     const FrameDecoder::Deliver deliver_;
+    bool is_read_to_end_ = false;  ///< by a goodbye, or by what no honest end sends
     /// Used by the one write under way (or by whoever starts the next).
     const std::unique_ptr<FrameEncoder> encoder_;
 

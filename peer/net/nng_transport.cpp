@@ -14,6 +14,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/net/link_ticket.hpp"
 #include "peer/net/nng_handles.hpp"
 #include "peer/net/nng_link.hpp"
 #include "peer/net/nng_strangers.hpp"
@@ -95,7 +96,7 @@ class NngTransport::Impl {
 
     struct Entry {
         std::unique_ptr<NngLink> link;
-        std::optional<wire::Ticket> ticket;  ///< of the other end
+        std::optional<LinkTicket> ticket;  ///< of the other end
         bool is_dialled = false;
         bool is_over = false;  ///< has ended, or is about to
     };
@@ -106,6 +107,7 @@ class NngTransport::Impl {
     void greeted(NngStrangers::Outcome outcome);
     void adopt(NngStream stream, const Endpoint& remote, bool is_dialled, const Proven* proven);
     void make_room_for(const PeerKey& peer, const Endpoint& remote);
+    LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void link_over(LinkId id);
     std::shared_ptr<const wire::Revocations> revoked();
     bool is_full();
@@ -119,6 +121,7 @@ class NngTransport::Impl {
     std::condition_variable all_over_;
     std::unordered_map<LinkId, Entry> links_;
     std::shared_ptr<const wire::Revocations> revoked_;  ///< never changed, but replaced
+    std::optional<wire::SignedTicket> presented_;       ///< our last, once it has been renewed
     std::vector<LinkId> over_;
     std::vector<std::unique_ptr<Dialling>> diallings_;
     std::vector<const Dialling*> dialled_;
@@ -269,7 +272,21 @@ bool NngTransport::Impl::is_full() {
 }
 
 void NngTransport::Impl::present(const wire::SignedTicket& ticket) {
-    if (strangers_) strangers_->present(ticket);
+    if (!strangers_) return;
+    strangers_->present(ticket);
+    const auto shown = std::make_shared<const Buffer>(wire::encode(ticket));
+    const std::lock_guard lock(mutex_);
+    presented_ = ticket;
+    for (const auto& [id, entry] : links_) entry.link->show(shown);
+}
+
+/// A link's other end shows a ticket. On a thread of nng.
+LinkRefusal NngTransport::Impl::renewed(LinkId id, std::span<const std::byte> ticket) {
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const std::lock_guard lock(mutex_);
+    auto& known = links_.at(id).ticket;
+    if (!known) return LinkRefusal::kNotALink;  // this link proves nothing
+    return known->renew(ticket, *options_.session, now, *revoked_);
 }
 
 void NngTransport::Impl::revoke(const wire::Revocations& more) {
@@ -280,20 +297,20 @@ void NngTransport::Impl::revoke(const wire::Revocations& more) {
     if (*all == *revoked_) return;
     revoked_ = std::move(all);
     for (const auto& [id, entry] : links_) {
-        if (entry.ticket && revoked_->covers(*entry.ticket)) {
+        if (entry.ticket && revoked_->covers(entry.ticket->last())) {
             entry.link->refuse(LinkRefusal::kRevoked);
         }
     }
 }
 
-/// Looks once a second at most. Who got a new ticket dials again with it.
+/// Looks once a second at most.
 void NngTransport::Impl::end_expired() {
     if (!options_.session) return;
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     if (now == std::exchange(looked_, now)) return;
     const std::lock_guard lock(mutex_);
     for (const auto& [id, entry] : links_) {
-        if (entry.ticket && now >= entry.ticket->expires) {
+        if (entry.ticket && now >= entry.ticket->last().expires) {
             entry.link->refuse(LinkRefusal::kExpired);
         }
     }
@@ -307,30 +324,37 @@ void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is
                                                      options_.limits.frame_bytes)
                                  : make_plain_codec(options_.limits.frame_bytes);
     event::LinkOpened opened{.link = {}, .remote = remote, .dialled = is_dialled};
-    std::optional<wire::Ticket> ticket;
+    std::optional<LinkTicket> ticket;
     if (proven != nullptr) {
-        ticket = proven->peer;
+        ticket.emplace(proven->peer);
         opened.proven = proven->peer.peer;
     }
     NngLink* link = nullptr;
     bool is_revoked = false;
+    SharedBytes renewed;
     {
         const std::lock_guard lock(mutex_);
         if (is_stopping_) return;
         if (!is_dialled && living_ >= options_.most_links) return;
         opened.link = LinkId{++last_id_};
-        auto owned = std::make_unique<NngLink>(opened.link, std::move(stream), std::move(codec),
-                                               options_.limits, sink_,
-                                               [this](LinkId over) { link_over(over); });
+        auto owned = std::make_unique<NngLink>(
+            opened.link, std::move(stream), std::move(codec), options_.limits, sink_,
+            NngLink::Owner{.on_ticket = [this](LinkId shown,
+                                               auto bytes) { return this->renewed(shown, bytes); },
+                           .on_over = [this](LinkId over) { link_over(over); }});
         link = owned.get();
-        // Revoked while it was proving itself.
-        is_revoked = ticket && revoked_->covers(*ticket);
-        if (ticket && !is_dialled) make_room_for(ticket->peer, remote);
+        // Revoked, or renewed here, while it was proving itself.
+        is_revoked = ticket && revoked_->covers(ticket->last());
+        if (ticket && presented_ && presented_->ticket.expires > proven->expires) {
+            renewed = std::make_shared<const Buffer>(wire::encode(*presented_));
+        }
+        if (ticket && !is_dialled) make_room_for(ticket->last().peer, remote);
         links_.emplace(opened.link, Entry{std::move(owned), ticket, is_dialled});
         ++living_;
     }
     sink_(opened);
     if (is_revoked) link->refuse(LinkRefusal::kRevoked);
+    if (renewed) link->show(renewed);
     link->start();
 }
 
@@ -341,7 +365,8 @@ void NngTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remo
     auto oldest = links_.end();
     for (auto at = links_.begin(); at != links_.end(); ++at) {
         const Entry& entry = at->second;
-        if (entry.is_over || entry.is_dialled || !entry.ticket || entry.ticket->peer != peer) {
+        if (entry.is_over || entry.is_dialled || !entry.ticket ||
+            entry.ticket->last().peer != peer) {
             continue;
         }
         ++count;

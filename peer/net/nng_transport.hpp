@@ -25,8 +25,9 @@ class NngTransport final : public Transport {
     void dial(const Endpoint& remote) override;
     /// Links with nobody but `expected`. Without TransportOptions::session this is not checked.
     void dial(const Endpoint& remote, const PeerKey& expected);
-    /// The ticket that links from now on are proven with, in place of the session's own; those that
-    /// are open stay. Does nothing without TransportOptions::session. Thread: any.
+    /// The ticket that links from now on are proven with, in place of the session's own, and that
+    /// those which are open are renewed with: each ends when the last ticket that it has been shown
+    /// expires. Does nothing without TransportOptions::session. Thread: any.
     void present(const wire::SignedTicket& ticket);
     /// Refuses these from now on, and ends their links: both ends hear why by event::LinkClosed.
     /// Does nothing without TransportOptions::session. Thread: any.

@@ -72,45 +72,35 @@ class PlainDecoder final : public FrameDecoder {
         return {body, header};
     }
 
-    Outcome read(std::size_t count, const Deliver& deliver) override {
+    bool read(std::size_t count, const Deliver& deliver) override {
         if (body_) {
             const std::size_t part = std::min(count, body_->size() - body_got_);
             body_got_ += part;
             count -= part;
-            if (body_got_ == body_length_) deliver(std::exchange(body_, nullptr));
+            if (body_got_ == body_length_) deliver(frame_, std::exchange(body_, nullptr));
         }
         header_got_ += count;
-        if (header_got_ < sizeof(header_)) return Outcome::kGoOn;
+        if (header_got_ < sizeof(header_)) return true;
         header_got_ = 0;
-        if (!is_valid(header_, limit_)) return Outcome::kBroken;
-        if (header_.kind == FrameKind::kGoodbye) return Outcome::kGoodbye;
-        if (header_.kind == FrameKind::kPing) {
-            next_ping_ = std::chrono::milliseconds{header_.detail};
-            return Outcome::kGoOn;
-        }
-        if (header_.kind == FrameKind::kReceipt) {
-            receipts_ += header_.detail;
-            return Outcome::kGoOn;
-        }
-        body_ = std::make_shared<Buffer>();
-        body_length_ = header_.length;
+        if (!is_valid(header_, limit_)) return false;
+        frame_ = header_;
+        body_length_ = frame_.length;
         body_got_ = 0;
-        body_->reserve(body_length_);
-        if (body_length_ == 0) deliver(std::exchange(body_, nullptr));
-        return Outcome::kGoOn;
+        if (has_body(frame_.kind)) {
+            body_ = std::make_shared<Buffer>();
+            body_->reserve(body_length_);
+        }
+        if (body_length_ == 0) deliver(frame_, std::exchange(body_, nullptr));
+        return true;
     }
 
-    std::uint8_t reason() const override { return static_cast<std::uint8_t>(header_.detail); }
-    bool is_in_frame() const override { return body_ != nullptr; }
-    std::chrono::milliseconds next_ping() const override { return next_ping_; }
-    std::size_t take_receipts() override { return std::exchange(receipts_, 0); }
+    bool is_in_frame() const override { return body_ && frame_.kind == FrameKind::kData; }
 
   private:
     const std::size_t limit_;
-    FrameHeader header_{};
+    FrameHeader header_{};  ///< as far as it has been read
     std::size_t header_got_ = 0;
-    std::chrono::milliseconds next_ping_{0};
-    std::size_t receipts_ = 0;
+    FrameHeader frame_{};  ///< whose body is read
     std::shared_ptr<Buffer> body_;
     std::size_t body_got_ = 0;
     std::size_t body_length_ = 0;

@@ -163,22 +163,17 @@ class SealedDecoder final : public FrameDecoder {
         return {piece, {}};
     }
 
-    Outcome read(std::size_t count, const Deliver& deliver) override {
+    bool read(std::size_t count, const Deliver& deliver) override {
         const std::size_t part = std::min(count, piece_.size() - piece_got_);
         piece_got_ += part;
         header_got_ += count - part;
-        if (part > 0 && piece_got_ == piece_.size() && !end_piece(deliver)) {
-            return Outcome::kBroken;
-        }
-        if (header_got_ < header_.size()) return Outcome::kGoOn;
+        if (part > 0 && piece_got_ == piece_.size() && !end_piece(deliver)) return false;
+        if (header_got_ < header_.size()) return true;
         header_got_ = 0;
         return begin_frame(deliver);
     }
 
-    std::uint8_t reason() const override { return static_cast<std::uint8_t>(frame_.detail); }
-    bool is_in_frame() const override { return body_ != nullptr; }
-    std::chrono::milliseconds next_ping() const override { return next_ping_; }
-    std::size_t take_receipts() override { return std::exchange(receipts_, 0); }
+    bool is_in_frame() const override { return body_ && frame_.kind == FrameKind::kData; }
 
   private:
     bool is_last_piece() const { return !body_ || body_length_ - body_->size() <= kPieceBytes; }
@@ -206,7 +201,7 @@ class SealedDecoder final : public FrameDecoder {
                              tag == crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
         if (!is_good) return false;
         await_piece(body_length_ - body_->size());
-        if (piece_.empty()) deliver(std::exchange(body_, nullptr));
+        if (piece_.empty()) deliver(frame_, std::exchange(body_, nullptr));
         return true;
     }
 
@@ -217,26 +212,19 @@ class SealedDecoder final : public FrameDecoder {
         if (rest == 0 && piece_.capacity() > kKeptBytes) piece_ = {};
     }
 
-    Outcome begin_frame(const Deliver& deliver) {
+    bool begin_frame(const Deliver& deliver) {
         unsigned char tag = 0;
         const auto plain = std::as_writable_bytes(std::span{&frame_, 1});
-        if (!open(header_, plain, tag)) return Outcome::kBroken;
-        if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return Outcome::kBroken;
-        if (frame_.kind == FrameKind::kGoodbye) return Outcome::kGoodbye;
-        if (frame_.kind == FrameKind::kPing) {
-            next_ping_ = std::chrono::milliseconds{frame_.detail};
-            return Outcome::kGoOn;
-        }
-        if (frame_.kind == FrameKind::kReceipt) {
-            receipts_ += frame_.detail;
-            return Outcome::kGoOn;
-        }
-        body_ = std::make_shared<Buffer>();
+        if (!open(header_, plain, tag)) return false;
+        if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return false;
         body_length_ = frame_.length;
-        body_->reserve(body_length_);
         await_piece(body_length_);
-        if (body_length_ == 0) deliver(std::exchange(body_, nullptr));
-        return Outcome::kGoOn;
+        if (has_body(frame_.kind)) {
+            body_ = std::make_shared<Buffer>();
+            body_->reserve(body_length_);
+        }
+        if (body_length_ == 0) deliver(frame_, std::exchange(body_, nullptr));
+        return true;
     }
 
     const std::size_t limit_;
@@ -244,8 +232,6 @@ class SealedDecoder final : public FrameDecoder {
     Stream stream_{};
     bool has_started_ = false;
     FrameHeader frame_{};  ///< the last one, authenticated
-    std::chrono::milliseconds next_ping_{0};
-    std::size_t receipts_ = 0;
     std::array<std::byte, kSealedHeader> header_{};
     std::size_t header_got_ = 0;
     Buffer piece_;  ///< sealed

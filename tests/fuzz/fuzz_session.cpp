@@ -7,6 +7,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
 #include "peer/net/frame_codec.hpp"
+#include "peer/net/link_ticket.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 #include "tests/peer/session_ends.hpp"
@@ -78,6 +79,26 @@ void show_ticket(std::span<const std::byte> bytes) {
     }
 }
 
+/// A link's other end shows a ticket: as it is, and as the project would have signed it.
+void renew(std::span<const std::byte> bytes) {
+    const net::SessionOptions& session = options_of(1);
+    const wire::Ticket proven = tests::test_ticket(2);
+    auto ticket = wire::decode_ticket(bytes);
+    for (const bool is_signed : {false, true}) {
+        if (ticket && is_signed)
+            ticket = wire::sign(ticket->ticket, tests::test_key(net::kProject));
+        const Buffer shown = ticket ? wire::encode(*ticket) : Buffer(bytes.begin(), bytes.end());
+        net::LinkTicket known(proven);
+        const net::LinkRefusal refusal = known.renew(shown, session, net::kNow, {});
+        const wire::Ticket& last = known.last();
+        DEDLOC_CHECK(last.peer == proven.peer && last.run == session.run, "it is of the same peer");
+        if (last == proven) continue;
+        DEDLOC_CHECK(refusal == net::LinkRefusal::kNone, "who is refused is not renewed");
+        DEDLOC_CHECK(last.expires > proven.expires, "only a later ticket renews");
+        DEDLOC_CHECK(wire::is_signed_by(session.project, *ticket), "and one of the project");
+    }
+}
+
 /// Reads of all sizes, as the bytes themselves say.
 void read_stream(FrameDecoder& decoder, std::span<const std::byte> stream) {
     std::size_t number = 0;
@@ -91,10 +112,18 @@ void read_stream(FrameDecoder& decoder, std::span<const std::byte> stream) {
         std::memcpy(places[0].data(), stream.data(), first);
         if (count > first) std::memcpy(places[1].data(), stream.data() + first, count - first);
         stream = stream.subspan(count);
-        const auto outcome = decoder.read(count, [](const SharedBytes& frame) {
-            DEDLOC_CHECK(frame->size() <= kLimit, "frames keep the limit", frame->size());
-        });
-        if (outcome != FrameDecoder::Outcome::kGoOn) return;
+        bool is_over = false;
+        const auto deliver = [&](const net::FrameHeader& header, const SharedBytes& body) {
+            DEDLOC_CHECK(!is_over, "nothing follows a goodbye");
+            is_over = header.kind == net::FrameKind::kGoodbye;
+            DEDLOC_CHECK((body != nullptr) == net::has_body(header.kind),
+                         "bodies come with frames");
+            if (!body) return;
+            DEDLOC_CHECK(body->size() == header.length && body->size() <= kLimit,
+                         "frames keep their length and the limit", body->size());
+            if (header.kind == net::FrameKind::kTicket) renew(*body);
+        };
+        if (!decoder.read(count, deliver) || is_over) return;
     }
 }
 

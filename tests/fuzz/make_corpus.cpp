@@ -96,6 +96,11 @@ void write_link_frames(const std::filesystem::path& root) {
     empty.write(header(net::FrameKind::kData, 0));
     empty.write(header(net::FrameKind::kPing, 0));
     corpus.add("empty_frame", std::move(empty).finish());
+    ByteWriter renewal;
+    renewal.write(header(net::FrameKind::kTicket, wire::kTicketBytes));
+    renewal.append(wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
+    renewal.write(header(net::FrameKind::kData, 0));
+    corpus.add("renewal", std::move(renewal).finish());
 }
 
 /// As fuzz_session.cpp reads them: what is fed, then the bytes.
@@ -140,6 +145,14 @@ void write_sessions(const std::filesystem::path& root) {
     const Buffer sealed = std::move(frames).finish();
     add("sealed_frames", 6, {sealed});
     add("plain_ping", 4, {std::span{sealed}.first(sizeof(net::FrameHeader))});
+    wire::Ticket later = two.ticket->ticket;
+    later.expires += std::chrono::hours{1};
+    ByteWriter renewal;
+    renewal.write(net::FrameHeader{
+        .magic = net::kFrameMagic, .kind = net::FrameKind::kTicket, .length = wire::kTicketBytes});
+    const Buffer header = std::move(renewal).finish();
+    const Buffer shown = wire::encode(wire::sign(later, tests::test_key(net::kProject)));
+    add("plain_renewal", 4, {header, shown});
 }
 
 void write_ledgers(const std::filesystem::path& root) {

@@ -147,13 +147,20 @@ SharedBytes InsiderLink::frame_of(const KeyPair& sender, wire::Body body) {
 }
 
 void InsiderLink::send(SharedBytes frame, std::size_t at_most) {
+    write_frame(net::FrameKind::kData, std::move(frame), at_most);
+}
+
+void InsiderLink::show(const wire::SignedTicket& ticket) {
+    auto bytes = std::make_shared<const Buffer>(wire::encode(ticket));
+    write_frame(net::FrameKind::kTicket, std::move(bytes), wire::kMaxFrameBytes);
+}
+
+void InsiderLink::write_frame(net::FrameKind kind, SharedBytes body, std::size_t at_most) {
     if (!is_open_) return;
-    const auto size = static_cast<std::uint32_t>(frame->size());
-    codec_.encoder->add({.header = {.magic = net::kFrameMagic,
-                                    .kind = net::FrameKind::kData,
-                                    .length = size,
-                                    .detail = 0},
-                         .body = std::move(frame)});
+    const auto size = static_cast<std::uint32_t>(body->size());
+    codec_.encoder->add(
+        {.header = {.magic = net::kFrameMagic, .kind = kind, .length = size, .detail = 0},
+         .body = std::move(body)});
     while (is_open_ && at_most > 0 && !codec_.encoder->is_empty()) {
         std::size_t written = 0;
         for (const auto piece : codec_.encoder->next()) {
@@ -172,9 +179,11 @@ void InsiderLink::pump() {
         const auto count = socket_.read(places[0]);
         if (!count) is_open_ = false;
         if (!count || *count == 0) return;
-        const auto outcome =
-            codec_.decoder->read(*count, [&](const SharedBytes& frame) { take(frame); });
-        if (outcome != net::FrameDecoder::Outcome::kGoOn) is_open_ = false;
+        const auto deliver = [&](const net::FrameHeader& header, const SharedBytes& body) {
+            if (header.kind == net::FrameKind::kData) take(body);
+            if (header.kind == net::FrameKind::kGoodbye) is_open_ = false;
+        };
+        if (!codec_.decoder->read(*count, deliver)) is_open_ = false;
     }
 }
 

@@ -51,6 +51,8 @@ class InsiderLink final {
     /// Waits for room in the socket's buffer, at most ten seconds. If not all of what the frame is
     /// on the wire is sent, nothing can be sent after it.
     void send(SharedBytes frame, std::size_t at_most = std::numeric_limits<std::size_t>::max());
+    /// As a link frame of its own.
+    void show(const wire::SignedTicket& ticket);
     /// Takes what has arrived. Who never calls it does not read.
     void pump();
 
@@ -59,6 +61,7 @@ class InsiderLink final {
     void introduce_ourselves();
     bool read_exactly(std::span<std::byte> place);
     void write_all(std::span<const std::byte> bytes);
+    void write_frame(net::FrameKind kind, SharedBytes body, std::size_t at_most);
     void take(const SharedBytes& frame);
 
     const net::SessionOptions& session_;

@@ -177,6 +177,14 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
         InsiderLink& link = grip.link();
         for (int i = 0; i < 2'000; ++i) link.send(link.frame(wire::Heartbeat{}));
     });
+    siege.go_on_under("an insider floods with its ticket", [&] {
+        InsiderLink& link = grip.link();
+        for (int i = 0; i < 2'000; ++i) link.show(*siege.session().ticket);
+    });
+    const net::SessionOptions other = siege.swarm().session("eve");
+    siege.go_on_under("an insider shows another's ticket",
+                      [&] { grip.link().show(*other.ticket); });
+    siege.check_log("it did not prove that it holds its ticket's key");
     siege.go_on_under("an insider asks for leaves without end", [&] {
         InsiderLink& link = grip.link();
         for (std::uint32_t i = 0; i < 2'000; ++i) {

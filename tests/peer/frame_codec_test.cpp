@@ -2,11 +2,13 @@
 // somebody meddles with.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "peer/base/random.hpp"
 #include "peer/net/frame_codec.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::net {
 namespace {
@@ -36,6 +38,9 @@ SharedBytes body_of(std::size_t size, std::uint64_t seed) {
 OutgoingFrame data(SharedBytes body) {
     const auto length = static_cast<std::uint32_t>(body->size());
     return {{kFrameMagic, FrameKind::kData, length, 0}, std::move(body)};
+}
+OutgoingFrame ticket(SharedBytes body) {
+    return {{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 0}, std::move(body)};
 }
 OutgoingFrame bare(FrameKind kind, std::uint32_t reason = 0) {
     return {{kFrameMagic, kind, 0, reason}, nullptr};
@@ -72,15 +77,28 @@ Buffer written(FrameEncoder& encoder, const std::vector<OutgoingFrame>& frames, 
 }
 
 struct Heard {
-    std::vector<SharedBytes> frames;
-    FrameDecoder::Outcome outcome = FrameDecoder::Outcome::kGoOn;
+    std::vector<SharedBytes> frames;  ///< bodies of data frames
+    std::vector<Buffer> tickets;
+    std::size_t receipts = 0;
+    std::uint32_t next_ping = 0;
+    std::optional<std::uint32_t> goodbye;
+    bool is_broken = false;
     std::size_t read = 0;  ///< bytes
+
+    void take(const FrameHeader& header, SharedBytes body) {
+        REQUIRE_FALSE(goodbye);
+        if (header.kind == FrameKind::kData) frames.push_back(std::move(body));
+        if (header.kind == FrameKind::kTicket) tickets.push_back(*body);
+        if (header.kind == FrameKind::kReceipt) receipts += header.detail;
+        if (header.kind == FrameKind::kPing) next_ping = header.detail;
+        if (header.kind == FrameKind::kGoodbye) goodbye = header.detail;
+    }
 };
 
 /// What is heard of a stream; reads are as long as `chance` says, or as long as they can be.
 Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* chance = nullptr) {
     Heard heard;
-    while (heard.read < stream.size() && heard.outcome == FrameDecoder::Outcome::kGoOn) {
+    while (heard.read < stream.size() && !heard.goodbye && !heard.is_broken) {
         const auto places = decoder.next();
         std::size_t count = std::min(places[0].size() + places[1].size(),  //
                                      stream.size() - heard.read);
@@ -92,8 +110,9 @@ Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* ch
             std::memcpy(places[1].data(), stream.data() + heard.read + first, count - first);
         }
         heard.read += count;
-        heard.outcome = decoder.read(
-            count, [&](SharedBytes frame) { heard.frames.push_back(std::move(frame)); });
+        heard.is_broken = !decoder.read(count, [&](const FrameHeader& header, SharedBytes body) {
+            heard.take(header, std::move(body));
+        });
     }
     return heard;
 }
@@ -106,10 +125,18 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         Random chance(seed);
         std::vector<OutgoingFrame> frames;
+        std::size_t tickets = 0;
+        std::size_t receipts = 2;
         for (const std::size_t size : sizes) {
             frames.push_back(data(body_of(size, seed + size)));
+            if (chance.below(3) == 0) {
+                frames.push_back(ticket(body_of(wire::kTicketBytes, ++tickets)));
+            }
             if (chance.below(3) == 0) frames.push_back(bare(FrameKind::kPing));
-            if (chance.below(3) == 0) frames.push_back(bare(FrameKind::kReceipt, 1));
+            if (chance.below(3) == 0) {
+                frames.push_back(bare(FrameKind::kReceipt, 1));
+                ++receipts;
+            }
         }
         frames.push_back(bare(FrameKind::kReceipt, 2));
         frames.push_back(bare(FrameKind::kPing, 1'500));
@@ -118,12 +145,15 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
         const FrameCodec there = codec(is_sealed, false);
         const Buffer stream = written(*here.encoder, frames, chance);
         const Heard all = heard(*there.decoder, stream, seed % 2 == 0 ? &chance : nullptr);
-        REQUIRE(all.outcome == FrameDecoder::Outcome::kGoodbye);
-        CHECK(there.decoder->reason() == 9);
-        CHECK(there.decoder->next_ping() == std::chrono::milliseconds{1'500});
-        CHECK(there.decoder->take_receipts() >= 2);
-        CHECK(there.decoder->take_receipts() == 0);
+        REQUIRE(all.goodbye == 9U);
+        CHECK_FALSE(all.is_broken);
+        CHECK(all.next_ping == 1'500);
+        CHECK(all.receipts == receipts);
         CHECK(all.read == stream.size());
+        REQUIRE(all.tickets.size() == tickets);
+        for (std::size_t i = 0; i < tickets; ++i) {
+            CHECK(all.tickets[i] == *body_of(wire::kTicketBytes, i + 1));
+        }
         REQUIRE(all.frames.size() == sizes.size());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             REQUIRE(*all.frames[i] == *body_of(sizes[i], seed + sizes[i]));
@@ -161,7 +191,7 @@ TEST_CASE("a sealed stream with any byte flipped ends there and delivers no fram
         const FrameCodec there = codec(true, false);
         const Heard all = heard(*there.decoder, changed);
         CAPTURE(at);
-        REQUIRE(all.outcome == FrameDecoder::Outcome::kBroken);
+        REQUIRE(all.is_broken);
         REQUIRE(all.frames.size() == (at < kFirstEnd ? 0 : at < stream.size() - 33 ? 1 : 2));
     }
 }
@@ -176,7 +206,8 @@ TEST_CASE("a sealed stream that is cut short delivers whole frames only and has 
     for (std::size_t size = 0; size < stream.size(); ++size) {
         const FrameCodec there = codec(true, false);
         const Heard all = heard(*there.decoder, std::span{stream}.first(size));
-        REQUIRE(all.outcome == FrameDecoder::Outcome::kGoOn);
+        REQUIRE_FALSE(all.is_broken);
+        REQUIRE_FALSE(all.goodbye);
         for (const SharedBytes& frame : all.frames) {
             REQUIRE((frame->size() == 40 || frame->size() == 30));
         }
@@ -203,25 +234,29 @@ TEST_CASE("sealed frames that are repeated, left out, swapped or sent back end t
     CHECK(outcome({0, 1, 2}).frames.size() == 3);
     for (const auto& order : {std::vector<std::size_t>{0, 0, 1}, {1, 0, 2}, {0, 2}, {1, 2}}) {
         const Heard all = outcome(order);
-        CHECK(all.outcome == FrameDecoder::Outcome::kBroken);
+        CHECK(all.is_broken);
         CHECK(all.frames.size() <= 1);
     }
     const Heard back = outcome({0, 1, 2}, true);
-    CHECK(back.outcome == FrameDecoder::Outcome::kBroken);
+    CHECK(back.is_broken);
     CHECK(back.frames.empty());
 }
 
 TEST_CASE("a sealed frame over the limit, or of no known kind, ends the link", "[net]") {
     Random chance(5);
-    for (const FrameHeader& header : {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
-                                      FrameHeader{kFrameMagic, static_cast<FrameKind>(7), 0, 0},
-                                      FrameHeader{kFrameMagic, FrameKind::kPing, 1, 0},
-                                      FrameHeader{kFrameMagic, FrameKind::kReceipt, 0, 0},
-                                      FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
+    for (const FrameHeader& header :
+         {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
+          FrameHeader{kFrameMagic, static_cast<FrameKind>(7), 0, 0},
+          FrameHeader{kFrameMagic, FrameKind::kPing, 1, 0},
+          FrameHeader{kFrameMagic, FrameKind::kReceipt, 0, 0},
+          FrameHeader{kFrameMagic, FrameKind::kTicket, 0, 0},
+          FrameHeader{kFrameMagic, FrameKind::kTicket, kLimit, 0},
+          FrameHeader{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 1},
+          FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
         const FrameCodec here = codec(true, true);
         const FrameCodec there = codec(true, false);
         const Buffer stream = written(*here.encoder, {{header, nullptr}}, chance);
-        CHECK(heard(*there.decoder, stream).outcome == FrameDecoder::Outcome::kBroken);
+        CHECK(heard(*there.decoder, stream).is_broken);
     }
 }
 

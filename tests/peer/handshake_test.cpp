@@ -46,7 +46,7 @@ TEST_CASE("two honest ends learn each other's tickets and share keys that nobody
         const Proven& here = talk.listener.proven();
         CHECK(there.peer == test_ticket(2));
         CHECK(here.peer == test_ticket(1));
-        CHECK(there.version == 1);
+        CHECK(there.version == 2);
         CHECK(there.send.bytes == here.receive.bytes);
         CHECK(there.receive.bytes == here.send.bytes);
         keys.insert({there.send.bytes, there.receive.bytes});
@@ -152,6 +152,10 @@ TEST_CASE("the highest version that both speak is spoken, else both say why not"
     REQUIRE(talk.listener.is_proven());
     CHECK(talk.listener.proven().version == 3);
     CHECK(talk.dialler.proven().version == 3);
+    Conversation current(one, two, {}, {.oldest = 1, .newest = 1});
+    current.play();
+    CHECK(current.dialler.sentence() == "it speaks other versions of links");
+    CHECK(current.listener.sentence() == "it speaks other versions of links");
     Conversation apart(one, two, {}, {.oldest = 1, .newest = 2}, {.oldest = 3, .newest = 4});
     apart.play();
     CHECK(apart.dialler.refusal() == LinkRefusal::kOtherVersion);

@@ -7,69 +7,14 @@
 #include "peer/base/random.hpp"
 #include "peer/net/frame_codec.hpp"
 #include "peer/net/nng_strangers.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "tests/peer/bare_socket.hpp"
-#include "tests/peer/net_inbox.hpp"
-#include "tests/peer/session_ends.hpp"
+#include "tests/peer/proven_ends.hpp"
 
 namespace dedloc::net {
 namespace {
 
 using namespace std::chrono_literals;
 using tests::test_key;
-using tests::test_ticket;
-
-/// Tickets that are good today: transports go by the machine's clock.
-wire::Ticket ticket_of_today(std::uint8_t n) {
-    wire::Ticket ticket = test_ticket(n);
-    ticket.issued =
-        std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) - 60s;
-    ticket.expires = ticket.issued + 1h;
-    return ticket;
-}
-
-TransportOptions options_of(std::uint8_t n, bool listens) {
-    TransportOptions options;
-    if (listens) options.listen = Endpoint{"127.0.0.1", 0};
-    options.session = session_of(n);
-    options.session->ticket = wire::sign(ticket_of_today(n), test_key(kProject));
-    return options;
-}
-
-struct End {
-    explicit End(const TransportOptions& options) : transport(options, inbox.sink()) {}
-    Endpoint endpoint() const { return {"127.0.0.1", transport.listening_port()}; }
-    Inbox inbox;
-    NngTransport transport;
-};
-
-/// Two proven ends and the link between them; `here` has dialled.
-struct ProvenPair {
-    explicit ProvenPair(const TransportOptions& listening = options_of(1, true),
-                        const TransportOptions& dialling = options_of(2, false))
-        : there(listening), here(dialling) {
-        here.transport.dial(there.endpoint());
-        const auto dialled = here.inbox.next<event::LinkOpened>();
-        const auto accepted = there.inbox.next<event::LinkOpened>();
-        REQUIRE(dialled);
-        REQUIRE(accepted);
-        CHECK(dialled->proven == test_key(1).public_key());
-        CHECK(accepted->proven == test_key(2).public_key());
-        here_link = dialled->link;
-        there_link = accepted->link;
-    }
-    End there;
-    End here;
-    LinkId here_link;
-    LinkId there_link;
-};
-
-SharedBytes frame_of(std::size_t size, std::uint64_t seed) {
-    Buffer bytes(size);
-    Random random(seed);
-    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
-    return std::make_shared<const Buffer>(std::move(bytes));
-}
 
 TEST_CASE("a link opens with the keys that both ends have proven, and carries frames", "[net]") {
     const bool encrypts = GENERATE(true, false);
