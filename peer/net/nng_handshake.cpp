@@ -83,6 +83,7 @@ bool NngHandshake::begin_operation() {
                            : nng_iov{in_.data() + in_got_, handshake_.wants() - in_got_};
     nng_aio_set_iov(aio_.get(), 1, &piece);
     if (writes) {
+        if (out_written_ == 0) asked_at_ = std::chrono::steady_clock::now();
         nng_stream_send(stream_.get(), aio_.get());
     } else {
         nng_stream_recv(stream_.get(), aio_.get());
@@ -112,6 +113,10 @@ void NngHandshake::ended() {
 void NngHandshake::take_in(std::size_t count) {
     in_got_ += count;
     if (in_got_ < handshake_.wants()) return;
+    if (asked_at_) {
+        round_trip_ = std::min<std::chrono::nanoseconds>(
+            round_trip_, std::chrono::steady_clock::now() - *asked_at_);
+    }
     const auto message = std::span{in_}.first(std::exchange(in_got_, 0));
     out_ = handshake_.take(message, utc_now(), *revoked_());
     out_written_ = 0;

@@ -43,6 +43,9 @@ class NngHandshake final {
 
     // For on_over, and after it.
     bool is_proven() const { return handshake_.is_proven() && why_ == LinkRefusal::kNone; }
+    /// The shortest time from the first byte of a message to the last of its answer; the highest
+    /// value if there was none.
+    std::chrono::nanoseconds round_trip() const { return round_trip_; }
     /// Requires is_proven().
     const Proven& proven() const { return handshake_.proven(); }
     NngStream take_stream() { return std::move(stream_); }
@@ -68,6 +71,8 @@ class NngHandshake final {
 
     // Used by the one operation under way, or by whoever starts the next.
     std::chrono::steady_clock::time_point until_;
+    std::optional<std::chrono::steady_clock::time_point> asked_at_;  ///< with what was last written
+    std::chrono::nanoseconds round_trip_ = std::chrono::nanoseconds::max();
     Buffer out_;
     std::size_t out_written_ = 0;
     std::array<std::byte, Handshake::kSealedBytes> in_{};

@@ -18,22 +18,23 @@ constexpr int kLively = 3;
 
 }  // namespace
 
-NngLink::NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
-                 const EventSink& sink, Owner owner)
+NngLink::NngLink(LinkId id, Connection connection, const LinkLimits& limits, const EventSink& sink,
+                 Owner owner)
     : id_(id),
       limits_(limits),
       sink_(sink),
       owner_(std::move(owner)),
-      decoder_(std::move(codec.decoder)),
+      decoder_(std::move(connection.codec.decoder)),
       deliver_([this](const FrameHeader& header, SharedBytes body) {
           deliver(header, std::move(body));
       }),
-      encoder_(std::move(codec.encoder)),
+      encoder_(std::move(connection.codec.encoder)),
+      window_(std::move(connection.window)),
       pause_(limits.ping_interval),
       promised_(limits.ping_interval),
       sent_at_(Clock::now()),
       lively_until_(sent_at_ + kLively * limits.ping_interval),
-      stream_(std::move(stream)),
+      stream_(std::move(connection.stream)),
       write_([](void* self) { static_cast<NngLink*>(self)->written(); }, this),
       read_([](void* self) { static_cast<NngLink*>(self)->received(); }, this),
       tick_([](void* self) { static_cast<NngLink*>(self)->ticked(); }, this) {}
@@ -61,8 +62,7 @@ void NngLink::send(SharedBytes frame) {
         const std::lock_guard lock(mutex_);
         if (is_cut_ || is_closing_) return;
         if (queue_.empty() || queue_bytes_ + frame->size() <= limits_.queue_bytes) {
-            untold_.push_back(is_large(frame->size()));
-            if (untold_.back()) ++untold_large_;
+            window_.queue(Clock::now(), frame->size());
             enqueue(FrameKind::kData, std::move(frame));
             liven();
             return;
@@ -191,22 +191,16 @@ void NngLink::count_written() {
     {
         const std::lock_guard lock(mutex_);
         queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
-        taken_by_stream_ += written.data_frames;
+        window_.take(Clock::now(), written.data_frames);
     }
     tell_written();
 }
 
-/// Frames that the stream has taken, up to a large one without a receipt.
 void NngLink::tell_written() {
     std::size_t frames = 0;
     {
         const std::lock_guard lock(mutex_);
-        while (taken_by_stream_ > 0 && (!untold_.front() || receipts_ > 0)) {
-            if (untold_.front()) --receipts_, --untold_large_;
-            untold_.pop_front();
-            --taken_by_stream_;
-            ++frames;
-        }
+        frames = window_.count_written();
     }
     for (; frames > 0; --frames) sink_(event::FrameWritten{id_});
 }
@@ -263,8 +257,7 @@ void NngLink::deliver(const FrameHeader& header, SharedBytes body) {
 void NngLink::take_receipts(std::size_t count) {
     {
         const std::lock_guard lock(mutex_);
-        receipts_ += count;
-        is_read_to_end_ = receipts_ > untold_large_;  // for what it was never sent
+        is_read_to_end_ = !window_.confirm(Clock::now(), count);
     }
     if (!is_read_to_end_) tell_written();
 }

@@ -24,6 +24,7 @@
 
 #include "peer/net/frame_codec.hpp"
 #include "peer/net/link_refusal.hpp"
+#include "peer/net/link_window.hpp"
 #include "peer/net/nng_handles.hpp"
 #include "peer/net/transport_options.hpp"
 #include "peer/trainer.hpp"
@@ -42,9 +43,16 @@ class NngLink final {
         std::function<void(LinkId)> on_over;
     };
 
+    /// What the connection was before it became a link.
+    struct Connection {
+        NngStream stream;
+        FrameCodec codec;
+        LinkWindow window;
+    };
+
     /// `sink` is called on nng's threads and must outlive this link.
-    NngLink(LinkId id, NngStream stream, FrameCodec codec, const LinkLimits& limits,
-            const EventSink& sink, Owner owner);
+    NngLink(LinkId id, Connection connection, const LinkLimits& limits, const EventSink& sink,
+            Owner owner);
     /// Requires that on_over has been called (it may still be returning).
     ~NngLink() = default;
     NngLink(const NngLink&) = delete;
@@ -53,9 +61,8 @@ class NngLink final {
     /// Begins to read and to ping. Once, after LinkOpened has been posted. `this` may be over when
     /// it returns.
     void start();
-    /// Queues a frame, and posts event::FrameWritten once the stream has taken it, of a large one
-    /// once the peer says that it has read it; cuts the link
-    /// instead if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
+    /// Queues a frame, and posts event::FrameWritten when LinkWindow says so; cuts the link instead
+    /// if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
     /// frame size ≤ limits.frame_bytes.
     void send(SharedBytes frame);
     /// Shows the other end an encoded ticket, after what is queued. Nothing after close or cut.
@@ -116,10 +123,7 @@ class NngLink final {
     std::mutex mutex_;                 ///< guards what follows
     std::deque<OutgoingFrame> queue_;  ///< what the encoder has no room for yet
     std::size_t queue_bytes_ = 0;      ///< with what is in the encoder
-    std::deque<bool> untold_;          ///< frames whose FrameWritten is due; whether large
-    std::size_t untold_large_ = 0;     ///< of these
-    std::size_t taken_by_stream_ = 0;  ///< of these, at the front
-    std::size_t receipts_ = 0;         ///< for large ones of these
+    LinkWindow window_;                ///< frames whose FrameWritten is due
     bool is_writing_ = false;
     bool is_closing_ = false;
     bool is_cut_ = false;

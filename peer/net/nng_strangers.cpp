@@ -87,7 +87,8 @@ void NngStrangers::over(Stranger& stranger) {
               .stream = is_proven ? handshake.take_stream() : nullptr,
               .proven = is_proven ? &handshake.proven() : nullptr,
               .why = is_proven ? "" : handshake.sentence(),
-              .is_self = handshake.is_self()});
+              .is_self = handshake.is_self(),
+              .round_trip = handshake.round_trip()});
     const std::lock_guard lock(mutex_);
     stranger.is_counted = false;
     over_.push_back(&stranger);

@@ -3,6 +3,7 @@
 // says nothing keeps nobody out, not even its neighbours.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -29,10 +30,11 @@ class NngStrangers final {
     struct Outcome {
         Endpoint remote;
         bool is_dialled = false;
-        NngStream stream;                ///< null if it is not proven
-        const Proven* proven = nullptr;  ///< while the call lasts
-        std::string why;                 ///< not
-        bool is_self = false;            ///< nor could it ever be: it is this peer itself
+        NngStream stream;                       ///< null if it is not proven
+        const Proven* proven = nullptr;         ///< while the call lasts
+        std::string why;                        ///< not
+        bool is_self = false;                   ///< nor could it ever be: it is this peer itself
+        std::chrono::nanoseconds round_trip{};  ///< NngHandshake::round_trip()
     };
 
     /// Both functions are called on threads of nng; what is referred to outlives this.

@@ -105,7 +105,8 @@ class NngTransport::Impl {
     void accepted();
     void dial_ended(Dialling& dialling);
     void greeted(NngStrangers::Outcome outcome);
-    void adopt(NngStream stream, const Endpoint& remote, bool is_dialled, const Proven* proven);
+    void adopt(NngStream stream, const Endpoint& remote, bool is_dialled, const Proven* proven,
+               LinkWindow::Duration round_trip = LinkWindow::kLongestRoundTrip);
     void make_room_for(const PeerKey& peer, const Endpoint& remote);
     LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void link_over(LinkId id);
@@ -253,7 +254,8 @@ void NngTransport::Impl::dial_ended(Dialling& dialling) {
 
 void NngTransport::Impl::greeted(NngStrangers::Outcome outcome) {
     if (outcome.proven != nullptr) {
-        adopt(std::move(outcome.stream), outcome.remote, outcome.is_dialled, outcome.proven);
+        adopt(std::move(outcome.stream), outcome.remote, outcome.is_dialled, outcome.proven,
+              outcome.round_trip);
     } else if (outcome.is_dialled) {
         sink_(event::DialFailed{outcome.remote, outcome.why, outcome.is_self});
     } else {
@@ -318,7 +320,7 @@ void NngTransport::Impl::end_expired() {
 
 /// Makes a link of a connection. On a thread of nng.
 void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is_dialled,
-                               const Proven* proven) {
+                               const Proven* proven, LinkWindow::Duration round_trip) {
     const bool is_sealed = proven != nullptr && proven->encrypts;
     FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
                                                      options_.limits.frame_bytes)
@@ -338,7 +340,10 @@ void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is
         if (!is_dialled && living_ >= options_.most_links) return;
         opened.link = LinkId{++last_id_};
         auto owned = std::make_unique<NngLink>(
-            opened.link, std::move(stream), std::move(codec), options_.limits, sink_,
+            opened.link,
+            NngLink::Connection{std::move(stream), std::move(codec),
+                                LinkWindow{options_.limits.path_bytes, round_trip}},
+            options_.limits, sink_,
             NngLink::Owner{.on_ticket = [this](LinkId shown,
                                                auto bytes) { return this->renewed(shown, bytes); },
                            .on_over = [this](LinkId over) { link_over(over); }});

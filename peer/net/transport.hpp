@@ -14,10 +14,10 @@ class Transport {
     /// Ends in event::LinkOpened{dialled = true} or event::DialFailed, within a deadline.
     virtual void dial(const Endpoint& remote) = 0;
     /// Queues the frame: event::FrameWritten when it has left this machine, in the order of the
-    /// calls, unless event::LinkClosed comes first. A large one has when it has arrived: buffers on
-    /// the way do not count. A link whose queue is over its limit, or that is gone,
-    /// drops the frame and is closed: event::LinkClosed says so; nothing is ever lost in the middle
-    /// of a living link.
+    /// calls, unless event::LinkClosed comes first. A large one has when all but what the path
+    /// holds has arrived: buffers on the way do not count. A link whose queue is over its limit, or
+    /// that is gone, drops the frame and is closed: event::LinkClosed says so; nothing is ever lost
+    /// in the middle of a living link.
     virtual void send(LinkId link, SharedBytes frame) = 0;
     /// Ends the link after what is queued has been written or a short deadline has passed.
     virtual void close(LinkId link) = 0;

@@ -17,6 +17,8 @@ struct LinkLimits {
     std::size_t frame_bytes = wire::kMaxFrameBytes;  ///< largest frame, sent or received
     std::size_t queue_bytes = std::size_t{256}
                               << 20;  ///< waiting to be written; over it, the link is cut
+    /// On their way beyond the window of who sends, where a path holds so much (link_window.hpp).
+    std::size_t path_bytes = std::size_t{8} << 20;
     std::size_t untaken_bytes =
         std::size_t{8} << 20;  ///< received, waiting for the driver; over it, no more reads
     std::size_t untaken_frames = 64;
