@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 
 #include "peer/base/error.hpp"
@@ -54,16 +55,22 @@ class PlayedServer {
     std::thread thread_;
 };
 
-std::function<void(httplib::Server&)> routes_of(LinkTransfers& transfers) {
-    return [&transfers](httplib::Server& http) {
+/// The routes of a gateway; `on_upload` is called when an upload is about to be read.
+std::function<void(httplib::Server&)> routes_of(
+    LinkTransfers& transfers, const std::function<void()>& on_upload = [] {}) {
+    return [&transfers, on_upload](httplib::Server& http) {
         http.set_keep_alive_max_count(1);
         http.Get(kPath, [&](const Request& request, Response& response) {
             transfers.send(request, response);
         });
-        http.Post(kPath,
-                  [&](const Request& request, Response& response, const ContentReader& content) {
-                      transfers.receive(request, response, content);
-                  });
+        http.Post(kPath, [&transfers, on_upload](const Request& request, Response& response,
+                                                 const ContentReader& content) {
+            const auto read = [&](const httplib::ContentReceiver& receive) {
+                on_upload();
+                return content(receive);
+            };
+            transfers.receive(request, response, ContentReader(read, nullptr));
+        });
     };
 }
 
@@ -140,23 +147,21 @@ TEST_CASE("a gateway sends and counts as many bytes as are wanted, up to a limit
 
 TEST_CASE("an address has one transfer at a time, and all have few", "[gateway]") {
     LinkTransfers transfers({.at_once = 2});
-    const PlayedServer server(routes_of(transfers));
-    // Until it is refused, its upload may not have begun.
-    const auto await_busy = [&](const std::string& address) {
-        const auto deadline = std::chrono::steady_clock::now() + 8s;
-        while (download(server, "1", address) != 503) {
-            REQUIRE(std::chrono::steady_clock::now() < deadline);
-        }
-    };
+    std::counting_semaphore begun(0);
+    const PlayedServer server(routes_of(transfers, [&] { begun.release(); }));
+    // Asked for by nobody else until it is read, the place of an upload is its own.
     LongUpload first(server, "192.0.2.1");
-    await_busy("192.0.2.1");
+    begun.acquire();
+    CHECK(download(server, "1", "192.0.2.1") == 503);
     CHECK(download(server, "1", "192.0.2.2") == 200);
     const auto refused = server.client().Post(kPath, from("192.0.2.1"), "x", kType);
+    begun.acquire();
     REQUIRE(status_of(refused) == 503);
     CHECK(wire::parse_enrolment_error(refused->body) ==
           "other links are measured now: try again in a minute");
     LongUpload second(server, "192.0.2.2");
-    await_busy("192.0.2.2");
+    begun.acquire();
+    CHECK(download(server, "1", "192.0.2.2") == 503);
     CHECK(download(server, "1", "192.0.2.3") == 503);
 
     const auto [arrived, sent] = first.end();
