@@ -136,6 +136,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--key", options.seat.key, "key file, made when there is none");
     app.add_option("--journal", options.seat.journal, "journal of contributions");
     app.add_option("--listen", options.listen, "numeric HOST:PORT where peers can dial us");
+    app.add_flag("--map-port,!--no-map-port", options.seat.maps_port,
+                 "the router may be asked, by UPnP and NAT-PMP, to let others dial us");
     app.add_option("--ticket", options.ticket,
                    "ticket file, where no BOINC client gets one for us");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
@@ -151,6 +153,8 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);
+    const bool is_in_slot = is_in_boinc_slot();
+    app.allow_extras(is_in_slot);  // a slip in a volunteer's app_config.xml costs no jobs
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -168,13 +172,15 @@ int main(int argc, char** argv) {
 
     std::unique_ptr<VolunteerRuntime> runtime;
     try {
-        runtime =
-            is_in_boinc_slot() ? make_boinc_runtime() : make_standalone_runtime(options.threads);
+        runtime = is_in_slot ? make_boinc_runtime() : make_standalone_runtime(options.threads);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "dedloc_train: %s\n", error.what());
         return kFailure;
     }
     start_log("dedloc_train");
+    for (const std::string& word : app.remaining()) {
+        log_warning("the argument {} is not known here, and ignored", word);
+    }
     const Outcome outcome = train(options, *runtime);
     end_process(outcome, *runtime);
 }

@@ -9,6 +9,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/net/port_mapping.hpp"
 #include "peer/state/run_state.hpp"
 
 namespace dedloc {
@@ -37,8 +38,7 @@ Seat::Seat(const wire::RunFile& run, std::span<const wire::Shard> shards,
       workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run, shards, workers_, trainer_options(), queue_.sink()),
-      tickets_(ticket_keeper()) {}
+      trainer_(run, shards, workers_, trainer_options(), queue_.sink()) {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
@@ -134,6 +134,7 @@ training::SwarmTrainerOptions Seat::trainer_options() {
 }
 
 std::optional<SeatEnd> Seat::enrol() {
+    tickets_ = ticket_keeper();
     while (tickets_) {
         const TicketNews news = tickets_->news();
         if (news.refusal) throw Error{fmt::format("no ticket: {}", *news.refusal)};
@@ -161,7 +162,7 @@ void Seat::settle_in(const wire::EnrolmentReply& reply) {
     if (reply.is_reachable) return;
     log_info("port {} cannot be dialled at {} from outside: this peer dials, and is not dialled",
              transport_.listening_port(), reply.address);
-    transport_.set_outbound_only();
+    transport_.set_listening_port(0);
 }
 
 void Seat::obey(const HostWish& wish) {
@@ -204,6 +205,12 @@ SeatEnd Seat::sit() {
     begin_ = Clock::now();
     log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
              wire::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
+    if (options_.maps_port) {
+        net::map_port(transport_, directory_, [this] {
+            const HostWish wish = runtime_.wish();
+            return wish.must_quit || wish.is_aborted;
+        });
+    }
     if (const auto end = enrol()) return *end;
     reactor_.emplace(
         peer_config(), key_,

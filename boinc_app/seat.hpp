@@ -27,6 +27,8 @@ struct SeatOptions {
     std::filesystem::path journal = "receipt_journal";
     /// Where peers can dial us; nothing: loopback if all DHT seeds are there, else all interfaces.
     std::optional<Endpoint> listen;
+    /// The volunteer has agreed that the router is asked to let others dial us.
+    bool maps_port = false;
     /// The seat is given up after this time; 0: never.
     std::chrono::seconds lease{0};
     /// Of the project, where no BOINC client speaks for us. A run without a gateway wants none.
@@ -90,8 +92,8 @@ class Seat {
     net::NngTransport transport_;
     net::DhtDirectory directory_;
     training::SwarmTrainer trainer_;
-    std::optional<net::Reactor> reactor_;  ///< once there is a ticket
-    const std::unique_ptr<TicketKeeper> tickets_;
+    std::optional<net::Reactor> reactor_;          ///< once there is a ticket
+    std::unique_ptr<TicketKeeper> tickets_;        ///< once it is known where others can dial
     std::chrono::steady_clock::time_point begin_;  ///< of sit()
     bool is_away_ = false;
     Samples reported_;

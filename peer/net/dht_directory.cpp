@@ -9,6 +9,7 @@
 #include <libtorrent/alert_types.hpp>
 #include <libtorrent/bencode.hpp>
 #include <libtorrent/session.hpp>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -76,7 +77,7 @@ class DhtDirectory::Impl {
   public:
     Impl(const DhtDirectoryOptions& options, EventSink sink);
     ~Impl();
-    bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
+    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds patience);
     void publish(const wire::SwarmHead& head, const KeyPair& project);
     std::optional<wire::SwarmHead> head() const;
     void join(std::uint16_t port);
@@ -109,6 +110,7 @@ class DhtDirectory::Impl {
     }
     void put(const Word& word);
     void take_head(const lt::dht_mutable_item_alert& alert);
+    void ask_routers(std::uint16_t port);
     void take_mapping(const lt::portmap_alert& alert);
     void take_reply(const lt::dht_get_peers_reply_alert& reply);
     bool is_own(const Endpoint& endpoint) const;
@@ -125,11 +127,13 @@ class DhtDirectory::Impl {
     bool has_alerts_ = false;
     std::optional<std::uint16_t> wanted_;  ///< port to announce; nothing: has left
     bool is_wish_new_ = false;
-    std::set<int> mapped_;  ///< TCP ports that a router lets through
+    std::map<lt::port_mapping_t, std::uint16_t> mapped_;  ///< TCP ports of routers
     std::condition_variable port_mapped_;
     std::optional<Word> word_;
     bool is_word_new_ = false;
     std::optional<wire::SwarmHead> head_;  ///< the newest that was found
+
+    std::optional<std::vector<lt::port_mapping_t>> asked_;  ///< of routers; map_port's own
 
     std::optional<Search> search_;  ///< the thread's own, as all that follows
     bool is_bootstrapped_ = false;
@@ -188,22 +192,35 @@ DhtDirectory::Impl::~Impl() {
     dht_.session.set_alert_notify({});
 }
 
-bool DhtDirectory::Impl::map_port(std::uint16_t port, std::chrono::milliseconds patience) {
+/// A mapping has the same number at each router, and none of them is one of libtorrent's own.
+void DhtDirectory::Impl::ask_routers(std::uint16_t port) {
     lt::settings_pack mappers;
     mappers.set_bool(lt::settings_pack::enable_upnp, true);
     mappers.set_bool(lt::settings_pack::enable_natpmp, true);
     dht_.session.apply_settings(std::move(mappers));
-    dht_.session.add_port_mapping(lt::portmap_protocol::tcp, port, port);
-    std::unique_lock lock(mutex_);
-    return port_mapped_.wait_for(lock, patience, [&] { return mapped_.contains(port); });
+    asked_ = dht_.session.add_port_mapping(lt::portmap_protocol::tcp, port, port);
 }
 
-/// A router may give another port than it was asked for; others would not know it.
+std::optional<std::uint16_t> DhtDirectory::Impl::map_port(std::uint16_t port,
+                                                          std::chrono::milliseconds patience) {
+    if (!asked_) ask_routers(port);
+    std::unique_lock lock(mutex_);
+    std::optional<std::uint16_t> agreed;
+    port_mapped_.wait_for(lock, patience, [&] {
+        for (const lt::port_mapping_t mapping : *asked_) {
+            const auto found = mapped_.find(mapping);
+            if (found != mapped_.end()) agreed = found->second;
+        }
+        return agreed.has_value();
+    });
+    return agreed;
+}
+
 void DhtDirectory::Impl::take_mapping(const lt::portmap_alert& alert) {
     if (alert.map_protocol != lt::portmap_protocol::tcp) return;
     {
         const std::lock_guard lock(mutex_);
-        mapped_.insert(alert.external_port);
+        mapped_[alert.mapping] = static_cast<std::uint16_t>(alert.external_port);
     }
     port_mapped_.notify_all();
 }
@@ -381,7 +398,8 @@ DhtDirectory::DhtDirectory(const DhtDirectoryOptions& options, EventSink sink)
 
 DhtDirectory::~DhtDirectory() = default;
 
-bool DhtDirectory::map_port(std::uint16_t port, std::chrono::milliseconds patience) {
+std::optional<std::uint16_t> DhtDirectory::map_port(std::uint16_t port,
+                                                    std::chrono::milliseconds patience) {
     return impl_->map_port(port, patience);
 }
 

@@ -39,11 +39,13 @@ class DhtDirectory final : public Directory {
     DhtDirectory(const DhtDirectoryOptions& options, EventSink sink);
     ~DhtDirectory() override;
 
-    /// (most say nothing at all; a few seconds are enough). It may lie: only a dial from outside
-    /// this object lives. True once a router has agreed; false if none does so within `patience`
-    /// (most say nothing at all; a few seconds are enough). It may lie: only a dial from outside
-    /// shows that it works. Thread: any; waits.
-    bool map_port(std::uint16_t port, std::chrono::milliseconds patience);
+    /// Asks the routers here, by UPnP and NAT-PMP, to pass a TCP port of theirs on to `port` as
+    /// long as this object lives (if it is not destroyed, a router forgets after an hour). That
+    /// port of the router's, maybe another number; nothing if none agrees within `patience` (most
+    /// say nothing at all; a few seconds are enough). Called again it asks nobody anew and waits
+    /// on. A router may lie: only a dial from outside shows that it works. Requires the same port
+    /// in each call. Thread: any, one at a time; waits.
+    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds patience);
 
     /// Puts the swarm's head into the DHT, and again every so often until there is a newer one: for
     /// a backbone that holds the project's key. Thread: any.

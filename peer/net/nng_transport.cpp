@@ -76,7 +76,7 @@ class NngTransport::Impl {
     void bury();
     void end_expired();
     std::uint16_t port() const { return port_; }
-    void set_outbound_only() { port_ = 0; }
+    void set_port(std::uint16_t port) { port_ = port; }
 
   private:
     struct Dialling {
@@ -437,8 +437,8 @@ void NngTransport::revoke(const wire::Revocations& revoked) {
     impl_->revoke(revoked);
 }
 
-void NngTransport::set_outbound_only() {
-    impl_->set_outbound_only();
+void NngTransport::set_listening_port(std::uint16_t port) {
+    impl_->set_port(port);
 }
 
 void NngTransport::send(LinkId link, SharedBytes frame) {

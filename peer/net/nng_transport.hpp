@@ -32,8 +32,9 @@ class NngTransport final : public Transport {
     /// Refuses these from now on, and ends their links: both ends hear why by event::LinkClosed.
     /// Does nothing without TransportOptions::session. Thread: any.
     void revoke(const wire::Revocations& revoked);
-    /// It has turned out that nobody can dial our port: listening_port() is 0 from now on.
-    void set_outbound_only();
+    /// It has turned out that others dial us at this port, which a router passes on, or, with 0,
+    /// that nobody can: listening_port() from now on.
+    void set_listening_port(std::uint16_t port);
     /// Requires a frame of at most options.limits.frame_bytes.
     void send(LinkId link, SharedBytes frame) override;
     void close(LinkId link) override;

@@ -7,12 +7,11 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/net/port_mapping.hpp"
 #include "peer/state/run_state.hpp"
 
 namespace dedloc::tool {
 namespace {
-
-constexpr std::chrono::seconds kMappingPatience{5};
 
 std::uint64_t unpredictable() {
     std::uint64_t value = 0;
@@ -53,12 +52,10 @@ Stay::Stay(const wire::RunFile& run, const StayOptions& options)
       transport_(transport_options(), watched(watch_, queue_.sink())),
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run_, trainer_options(), reporting_sink()),
-      reactor_(peer_config(), options_.key,
-               {queue_, watched_, directory_, trainer_, log_, workers_}) {}
+      trainer_(run_, trainer_options(), reporting_sink()) {}
 
 Stay::~Stay() {
-    reactor_.stop();
+    if (reactor_) reactor_->stop();
 }
 
 PeerConfig Stay::peer_config() const {
@@ -154,24 +151,16 @@ void Stay::publish(const action::Settled& settled) {
     directory_.publish(net::head_of(wire::run_id(run_), settled, here), options_.key);
 }
 
-void Stay::map_port() {
-    const std::uint16_t port = transport_.listening_port();
-    if (directory_.map_port(port, kMappingPatience)) {
-        log_info("the router lets others dial port {}", port);
-    } else {
-        log_info("no router here opens port {}: it has to be opened by hand, or others cannot dial",
-                 port);
-    }
-}
-
 void Stay::sit(const Pause& pause) {
     log_.print_start(options_.key.public_key(), transport_.listening_port());
-    if (options_.maps_port) map_port();
-    reactor_.start();
+    if (options_.maps_port) net::map_port(transport_, directory_, pause);
+    reactor_.emplace(peer_config(), options_.key,
+                     net::ReactorParts{queue_, watched_, directory_, trainer_, log_, workers_});
+    reactor_->start();
     const bool is_backbone = options_.role == Role::kBackbone;
     StayEnd end;
     while (!end.failure && (!end.is_finished || is_backbone) && !pause()) end = log_.end();
-    reactor_.stop();
+    reactor_->stop();
     end = log_.end();
     log_.print_end(end.failure ? "failed" : end.is_finished ? "finished" : "stopped");
     if (end.failure) throw Error(*end.failure);

@@ -62,7 +62,6 @@ class Stay final {
     StepLogOptions log_options();
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
-    void map_port();
     void publish(const action::Settled& settled);
 
     const wire::RunFile& run_;
@@ -76,7 +75,7 @@ class Stay final {
     WatchedTransport watched_;
     net::DhtDirectory directory_;
     SyntheticTrainer trainer_;
-    net::Reactor reactor_;
+    std::optional<net::Reactor> reactor_;  ///< once it is known where others can dial
 };
 
 }  // namespace dedloc::tool

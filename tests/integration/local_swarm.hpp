@@ -2,9 +2,7 @@
 // threads and sockets, all in one process.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,42 +21,11 @@
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
+#include "tests/boinc_app/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::test {
-
-/// A volunteer's machine that the test plays.
-class PlayedRuntime final : public VolunteerRuntime {
-  public:
-    explicit PlayedRuntime(std::string name, std::optional<Account> account = {})
-        : name_(std::move(name)), account_(std::move(account)) {}
-    void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
-    void ask_to_quit() { must_quit_ = true; }
-
-    HostWish wish() override {
-        return {.is_suspended = is_suspended_, .must_quit = must_quit_, .is_aborted = false};
-    }
-    std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
-    std::string result_name() const override { return name_; }
-    std::optional<Account> account() const override { return account_; }
-    unsigned granted_cpus() const override { return 1; }
-    void report_progress(double) override {}
-    void begin_writing() override {}
-    void end_writing() override {}
-    void state_is_saved() override {}
-    [[noreturn]] void finish(int) override { std::abort(); }
-    [[noreturn]] void quit() override { std::abort(); }
-    [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {
-        std::abort();
-    }
-
-  private:
-    const std::string name_;
-    const std::optional<Account> account_;
-    std::atomic<bool> is_suspended_ = false;
-    std::atomic<bool> must_quit_ = false;
-};
 
 /// What the backbone saw. Thread: any.
 class Witness final : public net::Host {

@@ -172,10 +172,12 @@ TEST_CASE("a link ends when the ticket that opened it expires, and a new ticket 
     CHECK(pair.there.inbox.next<event::LinkOpened>());
 }
 
-TEST_CASE("who turns out not to be reachable says so by its port", "[net]") {
+TEST_CASE("who is dialled elsewhere, or not at all, says so by its port", "[net]") {
     End listener(options_of(1, true));
     CHECK(listener.transport.listening_port() != 0);
-    listener.transport.set_outbound_only();
+    listener.transport.set_listening_port(7);
+    CHECK(listener.transport.listening_port() == 7);
+    listener.transport.set_listening_port(0);
     CHECK(listener.transport.listening_port() == 0);
 }
 

@@ -1,0 +1,32 @@
+#include "peer/net/port_mapping.hpp"
+
+#include <chrono>
+
+#include "peer/base/log.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::milliseconds kTick{200};
+
+}  // namespace
+
+void map_port(NngTransport& transport, DhtDirectory& directory,
+              const std::function<bool()>& is_unwanted) {
+    const std::uint16_t port = transport.listening_port();
+    const auto end = Clock::now() + kPatience;
+    while (Clock::now() < end && !is_unwanted()) {
+        const auto mapped = directory.map_port(port, kTick);
+        if (!mapped) continue;
+        log_info("the router lets others dial port {}, and passes it on to ours, {}", *mapped,
+                 port);
+        transport.set_listening_port(*mapped);
+        return;
+    }
+    log_info("no router here opens port {}: unless it is open already, others cannot dial", port);
+}
+
+}  // namespace dedloc::net

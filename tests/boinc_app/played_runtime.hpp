@@ -1,0 +1,45 @@
+// A volunteer's machine that a test plays.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "boinc_app/volunteer_runtime.hpp"
+
+namespace dedloc::test {
+
+class PlayedRuntime final : public VolunteerRuntime {
+  public:
+    explicit PlayedRuntime(std::string name, std::optional<Account> account = std::nullopt)
+        : name_(std::move(name)), account_(std::move(account)) {}
+    void suspend(bool is_suspended) { is_suspended_ = is_suspended; }
+    void ask_to_quit() { must_quit_ = true; }
+
+    HostWish wish() override {
+        return {.is_suspended = is_suspended_, .must_quit = must_quit_, .is_aborted = false};
+    }
+    std::filesystem::path resolve(const std::string& open_name) override { return open_name; }
+    std::string result_name() const override { return name_; }
+    std::optional<Account> account() const override { return account_; }
+    unsigned granted_cpus() const override { return 1; }
+    void report_progress(double) override {}
+    void begin_writing() override {}
+    void end_writing() override {}
+    void state_is_saved() override {}
+    [[noreturn]] void finish(int) override { std::abort(); }
+    [[noreturn]] void quit() override { std::abort(); }
+    [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {
+        std::abort();
+    }
+
+  private:
+    const std::string name_;
+    const std::optional<Account> account_;
+    std::atomic<bool> is_suspended_ = false;
+    std::atomic<bool> must_quit_ = false;
+};
+
+}  // namespace dedloc::test

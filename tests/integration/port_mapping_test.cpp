@@ -1,0 +1,228 @@
+// A volunteer in a house whose router speaks NAT-PMP: the router is asked first, the gateway is
+// told what it said, and then the others. Seat, DHT, sockets and networks are real; router and
+// gateway are played.
+#include <httplib.h>
+#include <stdlib.h>
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "boinc_app/seat.hpp"
+#include "peer/net/dht_seed.hpp"
+#include "tests/boinc_app/played_runtime.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+#include "tests/integration/played_router.hpp"
+#include "tests/peer/net_inbox.hpp"
+#include "tests/temporary_directory.hpp"
+
+namespace dedloc::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::seconds kPatience{30};
+
+/// What the gateway was asked first, and whether the router passed that port on then.
+struct Question {
+    std::uint16_t port = 0;
+    bool is_reachable = false;
+};
+
+/// The street: router, gateway, DHT seed, and somebody else of the run. To be made there.
+class Street {
+  public:
+    explicit Street(PlayedRouter::Manner manner)
+        : router_(manner),
+          seed_({.listen = {kRouterAddress, 0}, .address = {}, .state_file = {}}),
+          port_(server_.bind_to_any_port(kRouterAddress)) {
+        run_.project_key = project_.public_key();
+        run_.backbone_key = KeyPair::generate().public_key();
+        run_.dht_seeds = {{kRouterAddress, seed_.port()}};
+        run_.gateway = "http://" + Endpoint{kRouterAddress, port()}.text() + "/dedloc/";
+        server_.Post("/dedloc/enrol",
+                     [this](const httplib::Request& request, httplib::Response& response) {
+                         const auto asked = wire::parse_enrolment_request(request.body);
+                         response.set_content(answer(asked), "application/json");
+                     });
+        serving_ = std::thread([this] { server_.listen_after_bind(); });
+        other_ = std::make_unique<net::DhtDirectory>(
+            net::DhtDirectoryOptions{.run = wire::run_id(run_),
+                                     .seeds = {run_.dht_seeds.front().text()},
+                                     .listen = {kRouterAddress, 0}},
+            found_.sink());
+        other_->join(0);
+    }
+    ~Street() {
+        while (!server_.is_running()) std::this_thread::yield();
+        server_.stop();
+        serving_.join();
+    }
+    Street(const Street&) = delete;
+    Street& operator=(const Street&) = delete;
+
+    const wire::RunFile& run() const { return run_; }
+    const PlayedRouter& router() const { return router_; }
+    std::optional<Question> first_question() {
+        std::unique_lock lock(mutex_);
+        asked_.wait_for(lock, kPatience, [&] { return question_.has_value(); });
+        return question_;
+    }
+    /// Whether the run's others hear of the house, at this port.
+    bool finds(std::uint16_t port) {
+        const Endpoint wanted{kHouseAddress, port};
+        return found_
+            .next<event::EndpointsFound>(kPatience,
+                                         [&](const event::EndpointsFound& found) {
+                                             return std::find(found.endpoints.begin(),
+                                                              found.endpoints.end(),
+                                                              wanted) != found.endpoints.end();
+                                         })
+            .has_value();
+    }
+
+  private:
+    std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
+    std::string answer(const wire::EnrolmentRequest& asked) {
+        const bool is_reachable = router_.port_behind(asked.port).has_value();
+        {
+            const std::lock_guard lock(mutex_);
+            if (!question_) question_ = {.port = asked.port, .is_reachable = is_reachable};
+        }
+        asked_.notify_all();
+        const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+        const wire::Ticket ticket{.run = wire::run_id(run_),
+                                  .peer = asked.key,
+                                  .seat = {.user = 1, .host = 1, .result = 1},
+                                  .issued = now,
+                                  .expires = now + 1h};
+        return wire::write_enrolment_reply({.ticket = wire::sign(ticket, project_),
+                                            .address = kRouterAddress,
+                                            .is_reachable = is_reachable,
+                                            .revoked = wire::sign(wire::Revocations{}, project_)});
+    }
+
+    const KeyPair project_ = KeyPair::generate();
+    wire::RunFile run_ = tiny_run();
+    PlayedRouter router_;
+    net::DhtSeed seed_;
+    httplib::Server server_;
+    const int port_;
+    std::mutex mutex_;
+    std::condition_variable asked_;
+    std::optional<Question> question_;
+    net::Inbox found_;
+    std::unique_ptr<net::DhtDirectory> other_;
+    std::thread serving_;
+};
+
+/// A volunteer's seat, in the house, with a main thread of its own.
+class SeatInHouse {
+  public:
+    SeatInHouse(const wire::RunFile& run, bool maps_port)
+        : shards_{skewed_shard(run, 1)},
+          seat_(run, shards_,
+                {.key = folder_.path() / "peer.key",
+                 .journal = folder_.path() / "journal",
+                 .listen = {},
+                 .maps_port = maps_port},
+                runtime_),
+          main_([this] { end_ = seat_.sit(); }) {}
+    ~SeatInHouse() {
+        runtime_.ask_to_quit();
+        if (main_.joinable()) main_.join();
+    }
+    SeatInHouse(const SeatInHouse&) = delete;
+    SeatInHouse& operator=(const SeatInHouse&) = delete;
+
+    PlayedRuntime& runtime() { return runtime_; }
+    std::optional<SeatEnd> quit() {
+        runtime_.ask_to_quit();
+        main_.join();
+        return end_;
+    }
+
+  private:
+    TemporaryDirectory folder_;
+    PlayedRuntime runtime_{"first_1_0", Account{.authenticator = "secret", .host = 1}};
+    const std::vector<wire::Shard> shards_;
+    Seat seat_;
+    std::optional<SeatEnd> end_;
+    std::thread main_;
+};
+
+/// House and street, or a line that says why there are none.
+class PortMappingWorld {
+  public:
+    explicit PortMappingWorld(PlayedRouter::Manner manner) {
+        std::string why;
+        house_ = House::enter(why);
+        if (!house_) {
+            std::printf("skipped: %s\n", why.c_str());
+            return;
+        }
+        setenv("no_proxy", kRouterAddress.c_str(), 1);
+        house_->in_street([&] { street_ = std::make_unique<Street>(manner); });
+    }
+    /// Nothing where this machine has no second network for us.
+    Street* street() { return street_.get(); }
+
+  private:
+    std::unique_ptr<House> house_;
+    std::unique_ptr<Street> street_;
+};
+
+TEST_CASE("a volunteer who agrees is enrolled and found at the port that the router gave",
+          "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    std::uint16_t port = 0;
+    {
+        SeatInHouse seat{street->run(), true};
+        const auto question = street->first_question();
+        REQUIRE(question);
+        port = question->port;
+        CHECK(question->is_reachable);
+        REQUIRE(street->router().port_behind(port));
+        CHECK(street->router().port_behind(port) != port);
+        CHECK(street->finds(port));
+        for (const bool is_suspended : {true, false}) {
+            seat.runtime().suspend(is_suspended);
+            std::this_thread::sleep_for(500ms);
+            CHECK(street->router().port_behind(port));
+        }
+        CHECK(seat.quit() == SeatEnd::kQuit);
+    }
+    CHECK_FALSE(street->router().port_behind(port));
+}
+
+TEST_CASE("where the router says no, the seat is taken all the same and nobody is told a port",
+          "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kRefuses};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    SeatInHouse seat{street->run(), true};
+    const auto question = street->first_question();
+    REQUIRE(question);
+    CHECK(question->port != 0);
+    CHECK_FALSE(question->is_reachable);
+    CHECK(street->router().was_asked());
+    CHECK(seat.quit() == SeatEnd::kQuit);
+}
+
+TEST_CASE("without the volunteer's consent the router is not asked", "[boinc][net][integration]") {
+    PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
+    Street* const street = world.street();
+    if (street == nullptr) return;
+    SeatInHouse seat{street->run(), false};
+    const auto question = street->first_question();
+    REQUIRE(question);
+    CHECK(question->port != 0);
+    CHECK(seat.quit() == SeatEnd::kQuit);
+    CHECK_FALSE(street->router().was_asked());
+}
+
+}  // namespace
+}  // namespace dedloc::test
