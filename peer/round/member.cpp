@@ -10,6 +10,8 @@ namespace dedloc::round {
 namespace {
 
 constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
+/// How many times as long as planned a round may take before its pauses look like stalls.
+constexpr int kSlowness = 4;
 /// Queued at a link or on their way: so few that what is more urgent is soon on its way, and the
 /// link always has the next one. The least is what 20 Mbit/s carry in the 100 ms that it takes to
 /// hear that something has arrived.
@@ -209,23 +211,30 @@ std::uint64_t Member::window_bytes() const {
     return std::min(most, std::max(kLeastWindow, chunks));
 }
 
+/// Chunks of a part come all through the round, and so those of a small part with long pauses.
+Duration Member::patience_with(std::uint32_t part) const {
+    const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
+    return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
+}
+
 void Member::tick(TimePoint now, Outbox& out) {
     if (now >= release_at()) release_all();
     if (phase_ != Phase::kReducing || now < stall_at_) return;
     stall_at_ = now + kBetweenComplaints;
-    const auto is_late = [&](std::uint32_t member) {
+    const auto is_late = [&](std::uint32_t member, std::uint32_t part) {
         const auto last = last_chunk_.find(plan_.members[member].peer);
         const TimePoint since =
             last == last_chunk_.end() ? planned_at_ : std::max(planned_at_, last->second);
-        return now >= since + config_.rules.stall_timeout;
+        return now >= since + patience_with(part);
     };
+    const std::uint32_t own = wire::index_of(plan_, self_);
     wire::Stalled stalled{
         .term = plan_.term, .attempt = plan_.attempt, .senders = {}, .reducers = {}};
     for (const std::uint32_t k : reduction_->missing_senders()) {
-        if (is_late(k)) stalled.senders.push_back(k);
+        if (is_late(k, own)) stalled.senders.push_back(k);
     }
     for (const std::uint32_t k : reduction_->missing_reducers()) {
-        if (is_late(k)) stalled.reducers.push_back(k);
+        if (is_late(k, k)) stalled.reducers.push_back(k);
     }
     if (stalled.senders.empty() && stalled.reducers.empty()) return;
     out.send(term_.coordinator, step_, std::move(stalled));

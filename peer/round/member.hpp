@@ -154,6 +154,7 @@ class Member {
     void join(Outbox& out);
     void check_progress(Outbox& out);
     TimePoint release_at() const;
+    Duration patience_with(std::uint32_t part) const;
 
     const PeerConfig& config_;
     const PeerKey self_;

@@ -79,7 +79,8 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                     .members = {},
                     .ranges = {},
                     .reducers = {},
-                    .relays = {}};
+                    .relays = {},
+                    .expected = {}};
     std::uint64_t reachable = 0;
     for (const auto& [peer, seat] : seats) {
         plan.members.push_back({.peer = peer,
@@ -101,6 +102,9 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     plan.ranges = shares->ranges;
     name_reducers(plan, seats);
     plan.relays = choose_relays(plan, seats, veterans);
+    using std::chrono::milliseconds;
+    plan.expected = std::min(std::chrono::ceil<milliseconds>(shares->forecast.round),
+                             milliseconds{wire::kMaxExpectedMilliseconds});
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
                     [](const planning::Member& m) { return m.upload != 0 || m.download != 0; });

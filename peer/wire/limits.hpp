@@ -77,6 +77,8 @@ inline constexpr std::size_t kVoteBytes = 96;
 inline constexpr std::size_t kDigestBytes = 32;
 /// Form, signature, envelope, the body's own fields and FlatBuffers' tables.
 inline constexpr std::size_t kMaxOverheadBytes = 4'096;
+/// That a plan says its round takes.
+inline constexpr std::uint32_t kMaxExpectedMilliseconds = 3'600'000;
 /// A frame inside another one.
 inline constexpr std::size_t kMaxRelayedBytes = kMaxFrameBytes - kMaxOverheadBytes;
 inline constexpr std::size_t kMaxRecordBytes = kMaxMembers * kMemberBytes;

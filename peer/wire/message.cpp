@@ -47,6 +47,14 @@ std::uint32_t index_of(const Plan& plan, const PeerKey& peer) {
     return static_cast<std::uint32_t>((is_member ? it : members.end()) - members.begin());
 }
 
+std::uint32_t chunks_of(const Plan& plan, std::uint32_t member) {
+    std::uint32_t chunks = 0;
+    for (const ChunkRange& range : plan.ranges) {
+        if (range.member.value() == member) chunks += range.last_chunk - range.first_chunk;
+    }
+    return chunks;
+}
+
 std::uint64_t mix_of(const Plan& plan) {
     ByteWriter out;
     out.append(bytes_of("DeDLOC@home mix 1\n"));

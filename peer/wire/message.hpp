@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -148,6 +149,9 @@ struct Plan {
     std::vector<ChunkRange> ranges;   ///< ascending, without gaps, of all chunks
     std::vector<ReducerEndpoint> reducers;
     std::vector<std::uint32_t> relays;  ///< members that pass on what is said to all; ascending
+    /// The planner's time for scatter and gather, as far as links are known: how long silence may
+    /// be meant follows from it. On the wire in milliseconds.
+    std::chrono::milliseconds expected{0};
     bool operator==(const Plan&) const = default;
 };
 /// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
@@ -155,6 +159,8 @@ struct Plan {
 std::uint64_t mix_of(const Plan& plan);
 /// This peer's place among the members; their number if it is none of them. Cost: O(log members).
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer);
+/// How many chunks this member reduces. Cost: O(ranges).
+std::uint32_t chunks_of(const Plan& plan, std::uint32_t member);
 
 /// Coordinator: this round is off; forget the frozen contribution and work on.
 struct Cancel {

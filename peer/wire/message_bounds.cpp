@@ -125,7 +125,8 @@ struct IsGood {
         return are_usable(m.scalars) && are_members(m.members, &PlanMember::peer) &&
                cover(m.ranges, chunks, m.members.size()) && m.reducers.size() <= kMaxReducers &&
                std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled) &&
-               m.relays.size() <= kMaxReducers && ascends(m.relays, std::identity{}) &&
+               m.expected.count() <= kMaxExpectedMilliseconds && m.relays.size() <= kMaxReducers &&
+               ascends(m.relays, std::identity{}) &&
                (m.relays.empty() || m.relays.back() < m.members.size());
     }
     bool operator()(const Cancel&) const { return true; }

@@ -192,7 +192,8 @@ struct Packer {
         const auto term = packed(m.term);
         return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
                               m.scalars.learning_rate, m.scalars.bias_correction, members, freezes,
-                              receives, ranges, packed_reducers, relays)
+                              receives, ranges, packed_reducers, relays,
+                              static_cast<std::uint32_t>(m.expected.count()))
             .Union();
     }
     Offset<void> operator()(const Cancel& m) const {

@@ -297,7 +297,8 @@ Body Unpacker::body(const fb::Plan& t) {
               .members = {},
               .ranges = {},
               .reducers = {},
-              .relays = {}};
+              .relays = {},
+              .expected = std::chrono::milliseconds{t.expected_ms()}};
     require(t.freezes()->size() == t.members()->size());
     require(t.receives()->size() == t.members()->size());
     plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {

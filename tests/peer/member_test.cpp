@@ -55,7 +55,8 @@ struct Bench {
                                      .receives = true}},
                         .ranges = {},
                         .reducers = {},
-                        .relays = {}};
+                        .relays = {},
+                        .expected = {}};
         if (with_other) {
             plan.members.push_back({.peer = other, .samples = Samples{1}, .freeze = 9});
             if (other < key.public_key()) std::swap(plan.members[0], plan.members[1]);

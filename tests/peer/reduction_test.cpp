@@ -317,15 +317,11 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
     constexpr std::uint32_t kChunks = 400;
     constexpr std::uint32_t kLarge = 340;
     const std::uint64_t elements = kChunks * 16;
-    wire::Plan plan{.term = {.number = 1, .coordinator = key_of(0)},
-                    .attempt = 1,
-                    .elements = elements,
-                    .chunk_elements = 16,
-                    .scalars = {},
-                    .members = {},
-                    .ranges = {},
-                    .reducers = {},
-                    .relays = {}};
+    wire::Plan plan;
+    plan.term = {.number = 1, .coordinator = key_of(0)};
+    plan.attempt = 1;
+    plan.elements = elements;
+    plan.chunk_elements = 16;
     std::vector<std::uint32_t> parts{10, kLarge, 10, 10, 10, 10, 10};
     std::uint32_t next = 0;
     for (std::uint32_t k = 0; k < parts.size(); ++k) {

@@ -292,6 +292,12 @@ TEST_CASE("a plan names its members in order", "[wire]") {
     REQUIRE(accepts<Plan>([](Plan& m) { m.members[0].samples = Samples{kMaxSamples}; }));
     REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members[0].samples = Samples{kMaxSamples + 1}; }));
     REQUIRE_FALSE(accepts<Plan>([](Plan& m) { m.members[0].loss_sum = kNan; }));
+    const auto expected = [](std::uint32_t milliseconds) {
+        return accepts<Plan>(
+            [&](Plan& m) { m.expected = std::chrono::milliseconds{milliseconds}; });
+    };
+    REQUIRE(expected(kMaxExpectedMilliseconds));
+    REQUIRE_FALSE(expected(kMaxExpectedMilliseconds + 1));
     for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
         REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.learning_rate = bad; }));
         REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.bias_correction = bad; }));

@@ -162,6 +162,7 @@ class WireSamples {
         for (std::uint32_t k = 0; k < count && m.relays.size() < wire::kMaxReducers; ++k) {
             if (coin()) m.relays.push_back(k);
         }
+        m.expected = std::chrono::milliseconds{random_.below(wire::kMaxExpectedMilliseconds)};
     }
     void make(wire::Cancel& m) { m.term = term(); }
     void make(wire::Chunk& m) {

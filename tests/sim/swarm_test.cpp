@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/wire/message_codec.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -46,6 +47,27 @@ bool has_samples_of(const Round& round, const PeerKey& peer) {
         round.record.members.begin(), round.record.members.end(),
         [&](const CommitLine& line) { return line.peer == peer && line.samples > Samples{0}; });
 }
+
+Profile slow_link(double mbit) {
+    Profile profile = Profile::with_mbit(mbit, mbit);
+    profile.holds_first_state = true;
+    return profile;
+}
+
+/// Counts who complains that a peer has stalled.
+class StallWatch final : public Observer {
+  public:
+    void handles(TimePoint, NodeId, const Event&) override {}
+    void has_handled(TimePoint, NodeId, const Actions& actions) override {
+        for (const Action& action : actions) {
+            const auto* send = std::get_if<action::Send>(&action);
+            if (send == nullptr) continue;
+            const auto message = wire::decode_unverified(*send->frame);
+            complaints += std::holds_alternative<wire::Stalled>(message->body) ? 1 : 0;
+        }
+    }
+    std::size_t complaints = 0;
+};
 
 }  // namespace
 
@@ -213,5 +235,27 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
         require_clean_history(world, 10);
         require_equal_to_one_machine(world);
         REQUIRE(world.traffic(id).bytes_sent > 3 * 10 * 12'000 * 2);
+    }
+}
+
+TEST_CASE("in a long round of slow links nobody is taken for stalled", "[averaging][sim]") {
+    for (const auto seed : seeds(2)) {
+        INFO("replay: " << replay_command(seed));
+        // A step takes 15 s, and the slowest reduce a chunk or two: nothing comes from them, or to
+        // them from the others who are as slow, for longer than a time-out.
+        RoundRules rules = quick_rules(4, 262'144);
+        rules.target_batch = Samples{512};
+        StallWatch stalls;
+        WorldOptions options = options_for(seed, rules);
+        options.observer = &stalls;
+        World world{seed, options};
+        const Watch watch{world};
+        world.add_backbone(slow_link(0.6));
+        world.add_trainers(4, slow_link(2.4));
+        world.add_trainers(8, slow_link(1.2));
+        world.add_trainers(4, slow_link(0.6));
+        require_all_at(world, StepIndex{4}, 400s);
+        require_clean_history(world, 4);
+        CHECK(stalls.complaints == 0);
     }
 }
