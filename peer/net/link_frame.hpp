@@ -32,7 +32,7 @@ constexpr bool has_body(FrameKind kind) {
 
 /// A frame of the protocol whose receiver says that it has it.
 constexpr bool is_large(std::size_t body_bytes) {
-    return body_bytes >= std::size_t{32} << 10;
+    return body_bytes >= std::size_t{4} << 10;
 }
 
 /// Little-endian on the wire.

@@ -12,11 +12,11 @@ namespace {
 constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
 /// How many times as long as planned a round may take before its pauses look like stalls.
 constexpr int kSlowness = 4;
-/// Queued at a link or on their way: so few that what is more urgent is soon on its way, and the
-/// link always has the next one. The least is what 20 Mbit/s carry in the 100 ms that it takes to
-/// hear that something has arrived.
-constexpr std::uint64_t kQueuedChunks = 4;
-constexpr std::uint64_t kLeastWindow = 256 * 1024;
+/// Queued at a link, in front of what its path holds (which is not counted: FrameWritten): so few
+/// that what is more urgent is soon on its way and that a slow uplink to many reducers has not the
+/// whole contribution in its queues, and the link always has the next one.
+constexpr std::uint64_t kQueuedChunks = 2;
+constexpr std::uint64_t kLeastWindow = 32 * 1024;
 
 bool stays_in(const CommitRecord& record, const PeerKey& peer) {
     return std::any_of(record.members.begin(), record.members.end(),
