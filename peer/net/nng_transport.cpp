@@ -59,6 +59,15 @@ Endpoint remote_of(nng_stream* stream) {
     return {};
 }
 
+/// What was accepted or dialled. It sends small data at once: nng leaves Nagle's algorithm on, by
+/// which a receipt or a vote waits for a round trip while something else is on its way. On a
+/// connection that is lost already this does nothing.
+NngStream stream_of(nng_aio* aio) {
+    NngStream stream{static_cast<nng_stream*>(nng_aio_get_output(aio, 0))};
+    nng_stream_set_bool(stream.get(), NNG_OPT_TCP_NODELAY, true);
+    return stream;
+}
+
 }  // namespace
 
 /// Objects with callbacks cannot be destroyed inside them: what is over is put on a list, and the
@@ -194,7 +203,7 @@ void NngTransport::Impl::accepted() {
     const bool is_accept = !std::exchange(accept_pauses_, false);
     NngStream stream;
     if (is_accept && status == 0) {
-        stream.reset(static_cast<nng_stream*>(nng_aio_get_output(accept_.get(), 0)));
+        stream = stream_of(accept_.get());
     }
     {
         const std::lock_guard lock(mutex_);
@@ -238,7 +247,7 @@ void NngTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKe
 void NngTransport::Impl::dial_ended(Dialling& dialling) {
     const int status = dialling.aio.result();
     if (status == 0) {
-        NngStream stream(static_cast<nng_stream*>(nng_aio_get_output(dialling.aio.get(), 0)));
+        NngStream stream = stream_of(dialling.aio.get());
         if (strangers_) {
             strangers_->greet(std::move(stream), dialling.remote, Side::kDialler,
                               dialling.expected);

@@ -1,7 +1,13 @@
 // Links that prove themselves, over real sockets: honest ends, strangers, and who says nothing.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "peer/base/random.hpp"
@@ -15,6 +21,27 @@ namespace {
 
 using namespace std::chrono_literals;
 using tests::test_key;
+
+/// For each end, in this process, of connections to this port: whether small data waits there
+/// until what was sent before has been acknowledged (Nagle's algorithm).
+std::vector<bool> holds_small_data_back(std::uint16_t port) {
+    std::vector<bool> result;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        const int descriptor = std::stoi(entry.path().filename());
+        sockaddr_in own{}, other{};
+        socklen_t own_size = sizeof own, other_size = sizeof other;
+        const bool is_connected =
+            getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
+            getpeername(descriptor, reinterpret_cast<sockaddr*>(&other), &other_size) == 0;
+        if (!is_connected || own.sin_family != AF_INET) continue;
+        if (ntohs(own.sin_port) != port && ntohs(other.sin_port) != port) continue;
+        int sends_at_once = 0;
+        socklen_t size = sizeof sends_at_once;
+        REQUIRE(getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &sends_at_once, &size) == 0);
+        result.push_back(sends_at_once == 0);
+    }
+    return result;
+}
 
 TEST_CASE("a link opens with the keys that both ends have proven, and carries frames", "[net]") {
     const bool encrypts = GENERATE(true, false);
@@ -40,6 +67,13 @@ TEST_CASE("a link opens with the keys that both ends have proven, and carries fr
         REQUIRE(pair.here.inbox.next<event::FrameWritten>());
         REQUIRE(pair.there.inbox.next<event::FrameWritten>());
     }
+}
+
+TEST_CASE("neither end of a link holds back a receipt or a vote while more is on its way",
+          "[net]") {
+    ProvenPair pair;
+    CHECK(holds_small_data_back(pair.there.transport.listening_port()) ==
+          std::vector<bool>{false, false});
 }
 
 TEST_CASE("a polite close delivers what was sent before it over a sealed link", "[net]") {
