@@ -174,16 +174,25 @@ struct Lanes {
     }
 };
 
-/// Lanes without a leaf do the first one's work again.
-template <class Lanes>
-void run_lanes(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests,
-               InstructionSet set) {
+/// Lanes without a leaf do the first one's work again. `run` is Lanes::run for one instruction set:
+/// compiled for all of them it would take minutes.
+template <class Lanes, class Run>
+void run_lanes(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests, Run run) {
     std::array<const std::byte*, Lanes::kLanes> all;
     all.fill(leaves[0]);
     std::ranges::copy(leaves, all.begin());
     std::array<DigestBytes, Lanes::kLanes> made;
-    run_for<Lanes>(set, all.data(), made.data());
+    run(all.data(), made.data());
     std::copy_n(made.begin(), leaves.size(), digests.begin());
+}
+
+template <class Lanes>
+void run_lanes_avx2(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests) {
+    run_lanes<Lanes>(leaves, digests, run_avx2<Lanes, const std::byte**, DigestBytes*>);
+}
+template <class Lanes>
+void run_lanes_avx512(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests) {
+    run_lanes<Lanes>(leaves, digests, run_avx512<Lanes, const std::byte**, DigestBytes*>);
 }
 
 }  // namespace
@@ -195,16 +204,15 @@ void full_leaf_digests(std::span<const std::byte* const> leaves, std::span<Diges
         "1 to 8 leaves and as many digests are wanted", static_cast<double>(leaves.size()),
         static_cast<double>(digests.size()));
     DEDLOC_KERNEL_REQUIRE(set != InstructionSet::kBaseline, "lanes need AVX2 or AVX-512");
-    constexpr auto run4_avx2 = run_lanes<Lanes<Words4, true>>;
-    constexpr auto run4_avx512 = run_lanes<Lanes<Words4, false>>;
-    constexpr auto run8_avx512 = run_lanes<Lanes<Words8, false>>;
     if (set == InstructionSet::kAvx512) {
-        (leaves.size() > 4 ? run8_avx512 : run4_avx512)(leaves, digests, set);
-        return;
+        constexpr auto run4 = run_lanes_avx512<Lanes<Words4, false>>;
+        constexpr auto run8 = run_lanes_avx512<Lanes<Words8, false>>;
+        return (leaves.size() > 4 ? run8 : run4)(leaves, digests);
     }
     for (std::size_t first = 0; first < leaves.size(); first += 4) {
         const std::size_t count = std::min<std::size_t>(leaves.size() - first, 4);
-        run4_avx2(leaves.subspan(first, count), digests.subspan(first, count), set);
+        run_lanes_avx2<Lanes<Words4, true>>(leaves.subspan(first, count),
+                                            digests.subspan(first, count));
     }
 }
 
