@@ -113,6 +113,13 @@ bool read_encryption(JsonFields& fields) {
     return encryption == "on";
 }
 
+Codec read_codec(JsonFields& fields) {
+    if (!fields.has("codec")) return Codec::kFp32;
+    const auto codec = codec_named(fields.text("codec", kMaxNameBytes));
+    if (!codec) fields.refuse("codec", "must be 'fp32' or 'fp16'");
+    return *codec;
+}
+
 std::string read_gateway(JsonFields& fields) {
     if (!fields.has("gateway")) return {};
     std::string gateway = fields.text("gateway", kMaxUrlBytes);
@@ -296,6 +303,8 @@ std::string serialise(const RunFile& run) {
     put(out, "backbone_key", run.backbone_key.hex());
     if (!run.gateway.empty()) put(out, "gateway", run.gateway);
     put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
+    // Runs from before there were codecs keep their id.
+    if (run.codec != Codec::kFp32) put(out, "codec", std::string{name_of(run.codec)});
     put_lists(out, run);
     out.EndObject();
     return {buffer.GetString(), buffer.GetSize()};
@@ -320,6 +329,7 @@ RunFile parse_run_file(std::string_view json) {
     fields.hex("backbone_key", run.backbone_key.bytes);
     run.gateway = read_gateway(fields);
     run.encrypts = read_encryption(fields);
+    run.codec = read_codec(fields);
     run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
     read_lists(fields, run);
     fields.finish();

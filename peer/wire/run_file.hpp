@@ -95,6 +95,7 @@ struct RunFile {
                            ///< of this run prove nothing and are not encrypted
     bool encrypts = true;  ///< "encryption": "on" (as if it were not there) or "off"; links are
                            ///< proven in any case, so "off" is for a network of one's own
+    Codec codec = Codec::kFp32;  ///< "codec": "fp32" (as if it were not there) or "fp16"
     std::vector<Endpoint> dht_seeds;
     std::vector<ShardReference> shards;
     SpecialTokens special_tokens;

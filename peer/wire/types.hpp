@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "peer/base/digest.hpp"
@@ -26,6 +27,24 @@ struct Endpoint {
 };
 
 enum class Role : std::uint8_t { kTrainer, kAggregator, kBackbone };
+
+/// How the numbers of a run's rounds travel, contributions and averages. In the order of
+/// wire::Elements.
+enum class Codec : std::uint8_t {
+    kFp32,  ///< as they are
+    kFp16,  ///< rounded to binary16 beside a power of two
+};
+/// As run files and command lines say it.
+inline constexpr std::array<const char*, 2> kCodecNames{"fp32", "fp16"};
+inline const char* name_of(Codec codec) {
+    return kCodecNames[static_cast<std::size_t>(codec)];
+}
+inline std::optional<Codec> codec_named(std::string_view name) {
+    for (std::size_t i = 0; i < kCodecNames.size(); ++i) {
+        if (name == kCodecNames[i]) return static_cast<Codec>(i);
+    }
+    return std::nullopt;
+}
 
 /// The numbers of one optimizer step that depend on more than the gradient. The coordinator
 /// computes them once and sends their bits, so that no peer's libm has a say in the result: pow and

@@ -77,6 +77,21 @@ TEST_CASE("links of a run are encrypted unless its file says off", "[wire]") {
     CHECK(parse_run_file(write_run_file(open)) == open);
 }
 
+TEST_CASE("gradients of a run travel as fp32 unless its file says fp16", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(parse_run_file(json).codec == Codec::kFp32);
+    CHECK(json.find("codec") == std::string::npos);
+    const auto with_codec = [&](const std::string& codec) {
+        return with(json, "\"encryption\"", "\"codec\":\"" + codec + "\",\"encryption\"");
+    };
+    CHECK(run_id(parse_run_file(with_codec("fp32"))) == run_id(tiny_run()));
+    const RunFile half = parse_run_file(with_codec("fp16"));
+    CHECK(half.codec == Codec::kFp16);
+    CHECK(run_id(half) != run_id(tiny_run()));
+    CHECK(parse_run_file(write_run_file(half)) == half);
+    CHECK(refusal_of(with_codec("fp8")) == "run file: field 'codec' must be 'fp32' or 'fp16'");
+}
+
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const std::string moved =
@@ -108,6 +123,7 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
         Case{"\"project_key\":\"01", "\"project_key\":\"0", "'project_key'"},
         Case{"\"encryption\":\"on\"", "\"encryption\":\"maybe\"", "'encryption'"},
         Case{"\"encryption\":\"on\"", "\"encryption\":false", "'encryption'"},
+        Case{"\"encryption\"", "\"codec\":16,\"encryption\"", "'codec'"},
         Case{"\"bytes\":123", "\"bytes\":0", "'shards[0].bytes'"},
         Case{"\"mask\":4", "\"mask\":3", "'special_tokens.mask'"},
         Case{"\"mask\":4", "\"mask\":1000", "'special_tokens.mask'"},
