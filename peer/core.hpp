@@ -30,6 +30,7 @@ class Peer::Core {
 
     void handle(TimePoint now, const Event& event, Actions& actions);
     TimePoint next_deadline() const;
+    SharedFloats residual() const { return member_.residual(); }
     void check_invariants() const;
 
   private:

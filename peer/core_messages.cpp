@@ -253,6 +253,10 @@ void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
     if (follows(m.sender, body.term)) member_.cancelled(m.step, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {
+    if (wire::codec_of(body.elements) != config_.rules.codec) {
+        return links_.refuse(m.sender, "its chunks are of another codec than the run's",
+                             out_.actions);
+    }
     member_.chunk(now_, m.sender, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Reduced& body) {

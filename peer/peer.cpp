@@ -15,6 +15,9 @@ void Peer::handle(TimePoint now, const Event& event, Actions& actions) {
 TimePoint Peer::next_deadline() const {
     return core_->next_deadline();
 }
+SharedFloats Peer::residual() const {
+    return core_->residual();
+}
 void Peer::check_invariants() const {
     core_->check_invariants();
 }

@@ -34,6 +34,7 @@ struct RoundRules {
     std::uint64_t elements = 0;  ///< N, of the parameter vector
     Samples target_batch;
     StepIndex last_step;  ///< the run is over when this state is reached
+    Codec codec = Codec::kFp32;
 
     Duration heartbeat = std::chrono::seconds{1};
     /// Nothing heard for this long: gone.
@@ -106,6 +107,10 @@ class Peer final {
 
     /// When handle() wants an event::Tick at the latest.
     TimePoint next_deadline() const;
+
+    /// What rounding has taken from this peer's contributions and its next one makes up for (fp16);
+    /// null: nothing. For onlookers.
+    SharedFloats residual() const;
 
     /// DEDLOC_CHECKs what must hold between any two events. Cost: O(peers).
     void check_invariants() const;

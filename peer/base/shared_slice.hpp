@@ -8,26 +8,27 @@
 #include <memory>
 #include <span>
 #include <utility>
-
-#include "peer/base/bytes.hpp"
+#include <vector>
 
 namespace dedloc {
 
+template <class Number>
 class SharedSlice {
   public:
     SharedSlice() = default;
     /// Owns its numbers.
-    SharedSlice(FloatVector values)
-        : SharedSlice(std::make_shared<const FloatVector>(std::move(values))) {}
-    explicit SharedSlice(SharedFloats all) : values_(*all), owner_(std::move(all)) {}
+    SharedSlice(std::vector<Number> values)
+        : SharedSlice(std::make_shared<const std::vector<Number>>(std::move(values))) {}
+    explicit SharedSlice(std::shared_ptr<const std::vector<Number>> all)
+        : values_(*all), owner_(std::move(all)) {}
     /// As long as the slice lives, `owner` is held, and `values` must stay as they are.
-    SharedSlice(std::shared_ptr<const void> owner, std::span<const float> values)
+    SharedSlice(std::shared_ptr<const void> owner, std::span<const Number> values)
         : values_(values), owner_(std::move(owner)) {}
 
-    std::span<const float> values() const { return values_; }
+    std::span<const Number> values() const { return values_; }
     std::size_t size() const { return values_.size(); }
     bool empty() const { return values_.empty(); }
-    FloatVector copy() const { return {values_.begin(), values_.end()}; }
+    std::vector<Number> copy() const { return {values_.begin(), values_.end()}; }
 
     /// By their numbers, wherever they lie; NaN is different from itself.
     friend bool operator==(const SharedSlice& a, const SharedSlice& b) {
@@ -35,7 +36,7 @@ class SharedSlice {
     }
 
   private:
-    std::span<const float> values_;
+    std::span<const Number> values_;
     std::shared_ptr<const void> owner_;
 };
 

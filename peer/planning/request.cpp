@@ -29,6 +29,12 @@ std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::
 
 }  // namespace
 
+Codec on_the_wire(dedloc::Codec codec) {
+    Codec size = codec == dedloc::Codec::kFp16 ? kHalf : kFp32;
+    size.bytes_per_chunk = wire::kChunkOverheadBytes;
+    return size;
+}
+
 std::uint32_t chunk_elements_for(std::uint64_t elements, std::uint64_t reducers) {
     DEDLOC_CHECK(elements > 0 && reducers > 0, "a chunk of nothing", elements, reducers);
     const auto cut = [&](std::uint64_t chunks) { return std::bit_floor(elements / chunks); };

@@ -6,6 +6,7 @@
 
 #include "peer/base/units.hpp"
 #include "peer/wire/limits.hpp"
+#include "peer/wire/types.hpp"
 
 namespace dedloc::planning {
 
@@ -36,6 +37,9 @@ inline constexpr Codec kFp32{.block_elements = 1, .bytes_per_block = 4};
 inline constexpr Codec kHalf{.block_elements = 1, .bytes_per_block = 2};  ///< fp16 and bf16
 /// Blocks of 64 elements with an exponent for a scale.
 inline constexpr Codec kInt8{.block_elements = 64, .bytes_per_block = 65};
+
+/// What this run's chunks take, with what is around the elements of each.
+Codec on_the_wire(dedloc::Codec codec);
 
 struct PlanRequest {
     std::vector<Member> members;       ///< in member order

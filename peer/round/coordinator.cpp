@@ -351,7 +351,7 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
     // A chunk that moves is sent again by its contributors: who cannot is out.
     if (moves_chunks) gone_.insert(absent.begin(), absent.end());
     if (gone_.empty() && demoted_.empty()) return;
-    const auto amended = amend_plan(*plan_, seats_, gone_, demoted_, veterans_);
+    const auto amended = amend_plan(config_.rules, *plan_, seats_, gone_, demoted_, veterans_);
     if (!amended) return cancel("too few are left for it", out);
     for (const PeerKey& peer : gone_) seats_.erase(peer);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "peer/base/check.hpp"
+#include "peer/planning/request.hpp"
 
 namespace dedloc::round {
 namespace {
@@ -55,6 +56,8 @@ void Member::work(Outbox& out) {
 }
 
 void Member::forget_round() {
+    // Not settled: others may decide about it while we are away.
+    if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
     frozen_ = {};
     reduction_.reset();
     has_plan_ = has_told_reduced_ = false;
@@ -63,6 +66,18 @@ void Member::forget_round() {
     last_chunk_.clear();
     sealed_.clear();
     stall_at_ = kNever;
+}
+
+/// What was frozen for this round has been averaged, or is dropped for good.
+void Member::settle(const CommitRecord& record) {
+    const Encoder frozen = std::exchange(frozen_, {});
+    const auto line = std::find_if(record.members.begin(), record.members.end(),
+                                   [&](const CommitLine& l) { return l.peer == self_; });
+    if (line == record.members.end() || line->samples == Samples{0}) return;
+    const Contribution& ours = frozen.contribution();
+    const bool is_ours = line->samples == ours.samples && line->loss_sum == ours.loss_sum;
+    // Else one of ours from before, which a coordinator has called off, was accepted even so.
+    is_ours ? feedback_.counted(frozen) : feedback_.forget();
 }
 
 void Member::state_reached(const event::StateReached& event, Outbox& out) {
@@ -104,24 +119,26 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
 
 void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
     if (phase_ != Phase::kFreezing || event.step != step_) return;
-    frozen_ = event.contribution;
-    if (!frozen_.is_finite) {
+    Contribution contribution = event.contribution;
+    if (!contribution.is_finite) {
         out.note("the gradient of step " + std::to_string(step_.value()) +
                  " is not finite: its samples are left out");
-        frozen_ = {.samples = {}, .loss_sum = 0, .is_finite = false, .sum = nullptr};
+        contribution = {.samples = {}, .loss_sum = 0, .is_finite = false, .sum = nullptr};
     }
-    samples_ = frozen_.samples;
+    samples_ = contribution.samples;
+    frozen_ = feedback_.freeze(std::move(contribution));
     phase_ = Phase::kFrozen;
     join(out);
 }
 
 void Member::join(Outbox& out) {
+    const Contribution& contribution = frozen_.contribution();
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
                         .freeze = freeze_,
-                        .samples = frozen_.samples,
-                        .loss_sum = frozen_.loss_sum,
-                        .is_finite = frozen_.is_finite,
+                        .samples = contribution.samples,
+                        .loss_sum = contribution.loss_sum,
+                        .is_finite = contribution.is_finite,
                         .receives = config_.receives,
                         .state = config_.receives ? digest_ : Digest{},
                         .upload_bytes_per_second = upload_,
@@ -145,8 +162,8 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     const std::uint32_t index = wire::index_of(plan, self_);
     if (!is_expected || index == plan.members.size()) return;
     const wire::PlanMember& own = plan.members[index];
-    const bool is_ours =
-        own.samples == frozen_.samples && own.freeze == freeze_ && own.receives == config_.receives;
+    const bool is_ours = own.samples == frozen_.contribution().samples && own.freeze == freeze_ &&
+                         own.receives == config_.receives;
     const bool has_samples =
         std::any_of(plan.members.begin(), plan.members.end(),
                     [](const wire::PlanMember& m) { return m.samples > Samples{0}; });
@@ -157,7 +174,7 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     planned_at_ = now;
     stall_at_ = now + config_.rules.stall_timeout;
     has_told_reduced_ = false;
-    if (!reduction_) reduction_.emplace(config_.rules.elements, self_);
+    if (!reduction_) reduction_.emplace(config_.rules.elements, config_.rules.codec, self_);
     reduction_->follow(plan, frozen_);
     sealed_.clear();
     has_more_ = true;
@@ -168,7 +185,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
                    Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
-    if (!reduction_) reduction_.emplace(config_.rules.elements, self_);
+    if (!reduction_) reduction_.emplace(config_.rules.elements, config_.rules.codec, self_);
     last_chunk_[from] = now;
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);
@@ -207,7 +224,8 @@ void Member::check_progress(Outbox& out) {
 std::uint64_t Member::window_bytes() const {
     const std::uint64_t most = config_.rules.window_bytes;
     if (plan() == nullptr) return most;
-    const std::uint64_t chunks = kQueuedChunks * sizeof(float) * plan()->chunk_elements;
+    const std::uint64_t chunks =
+        kQueuedChunks * planning::on_the_wire(config_.rules.codec).bytes_of(plan()->chunk_elements);
     return std::min(most, std::max(kLeastWindow, chunks));
 }
 
@@ -288,6 +306,7 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
     const bool was_there = is_in_round() && stays_in(record, self_);
     out.act(action::Committed{.record = record, .certificate = certificate});
     voter_.advance(record, was_there && (is_whole || !config_.receives));
+    settle(record);
     if (!config_.receives) return follow_head(out);
     if (is_whole) {
         forget_round();
@@ -311,6 +330,7 @@ bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox&
 
 void Member::cancelled(StepIndex step, Outbox& out) {
     if (!is_in_round() || step != step_) return;
+    frozen_ = {};  // dropped
     forget_round();
     work(out);
 }

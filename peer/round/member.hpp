@@ -23,6 +23,7 @@
 #include "peer/base/random.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
+#include "peer/round/codec.hpp"
 #include "peer/round/outbox.hpp"
 #include "peer/round/reduction.hpp"
 
@@ -44,7 +45,8 @@ class Member {
         : config_(config),
           self_(self),
           voter_(voter),
-          freeze_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())) {}
+          freeze_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
+          feedback_(config.rules.codec) {}
 
     void state_reached(const event::StateReached& event, Outbox& out);
     void progressed(const event::Progressed& event);
@@ -142,6 +144,8 @@ class Member {
     }
     /// The last one of this round, also one without us; null before.
     const wire::Plan* last_plan() const { return has_plan_ ? &plan_ : nullptr; }
+    /// What rounding has taken from our contributions and the next one makes up for; null: nothing.
+    SharedFloats residual() const { return feedback_.residual(); }
     /// That average, for as long as the round is not decided; null if it is not here.
     SharedFloats average_of(const CommitRecord& record) const;
     void check_invariants() const;
@@ -151,6 +155,7 @@ class Member {
 
     void work(Outbox& out);
     void forget_round();
+    void settle(const CommitRecord& record);
     void join(Outbox& out);
     void check_progress(Outbox& out);
     TimePoint release_at() const;
@@ -172,7 +177,8 @@ class Member {
     Term term_;  ///< of the last call or plan
     /// Counts on from a random start: nobody takes what an earlier life has sent for this one's.
     std::uint32_t freeze_;
-    Contribution frozen_;
+    Encoder frozen_;
+    Feedback feedback_;
     std::optional<Reduction> reduction_;
     wire::Plan plan_;  ///< the last one seen of this round, also one without us
     bool has_plan_ = false;

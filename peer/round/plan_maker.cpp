@@ -23,14 +23,12 @@ planning::Member member_of(const Seat& seat, bool contributes) {
             .is_reachable = seat.endpoint.port != 0};
 }
 
-planning::PlanRequest request_for(std::uint64_t elements, std::uint32_t chunk_elements) {
-    planning::Codec codec = planning::kFp32;
-    codec.bytes_per_chunk = wire::kChunkOverheadBytes;
+planning::PlanRequest request_for(const RoundRules& rules, std::uint32_t chunk_elements) {
     return {.members = {},
-            .elements = elements,
+            .elements = rules.elements,
             .chunk_elements = chunk_elements,
-            .contribution = codec,
-            .average = codec,
+            .contribution = planning::on_the_wire(rules.codec),
+            .average = planning::on_the_wire(rules.codec),
             .latency = kLatency};
 }
 
@@ -93,7 +91,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
     if (!has_samples(plan) || reachable == 0) return {};
     const auto reducers = std::min<std::uint64_t>(reachable, wire::kMaxReducers);
     plan.chunk_elements = planning::chunk_elements_for(rules.elements, reducers);
-    auto request = request_for(rules.elements, plan.chunk_elements);
+    auto request = request_for(rules, plan.chunk_elements);
     for (const auto& [peer, seat] : seats) {
         request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
     }
@@ -112,12 +110,13 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                         .expected = is_known ? shares->forecast.round : Duration{}};
 }
 
-std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
+std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
+                                     const std::map<PeerKey, Seat>& seats,
                                      const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans) {
     wire::Plan amended = plan;
     ++amended.attempt;
-    auto request = request_for(plan.elements, plan.chunk_elements);
+    auto request = request_for(rules, plan.chunk_elements);
     std::vector<PeerIndex> lost;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
         const PeerKey& peer = plan.members[k].peer;

@@ -35,7 +35,8 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
 
 /// The plan without the members `gone`, and with no part for those in `demoted`; every chunk whose
 /// reducer remains stays where it is. Nothing when no reducer or no samples are left.
-std::optional<wire::Plan> amend_plan(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
+std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
+                                     const std::map<PeerKey, Seat>& seats,
                                      const std::set<PeerKey>& gone,
                                      const std::set<PeerKey>& demoted, const Veterans& veterans);
 

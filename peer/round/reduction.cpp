@@ -1,11 +1,10 @@
 #include "peer/round/reduction.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <numeric>
 #include <span>
+#include <variant>
 
-#include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
 
 namespace dedloc::round {
@@ -17,7 +16,7 @@ constexpr std::uint64_t kChunkOverhead = 64;
 constexpr std::uint64_t kMostChunks = 16'384;
 
 std::uint64_t cost_of(const wire::Chunk& chunk) {
-    return chunk.elements.size() + kChunkOverhead;
+    return count_of(chunk.elements) + kChunkOverhead;
 }
 
 std::uint64_t most_early(std::uint64_t elements) {
@@ -28,7 +27,7 @@ std::uint64_t most_early(std::uint64_t elements) {
 
 // --- plans -------------------------------------------------------------------
 
-void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
+void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     const bool is_same_cut = plan_ && plan_->chunk_elements == plan.chunk_elements;
     const std::uint64_t mix = wire::mix_of(plan);
     const bool is_same_mix = is_same_cut && mix == mix_;
@@ -37,8 +36,9 @@ void Reduction::follow(const wire::Plan& plan, const Contribution& own) {
     own_index_ = wire::index_of(plan, self_);
     DEDLOC_CHECK(own_index_ < plan.members.size(), "a plan is followed by its members");
     DEDLOC_CHECK(plan.elements == elements_, "a plan is about the whole vector", plan.elements);
-    DEDLOC_CHECK(plan.members[own_index_].samples == own.samples,
-                 "the plan counts what was joined with", own.samples.value());
+    const Samples samples = own.contribution().samples;
+    DEDLOC_CHECK(plan.members[own_index_].samples == samples,
+                 "the plan counts what was joined with", samples.value());
     own_ = own;
     receives_ = plan.members[own_index_].receives;
     mix_ = mix;
@@ -107,6 +107,7 @@ void Reduction::forget_chunks() {
 /// Another mix: what was scattered is still good, no average is.
 void Reduction::forget_sums() {
     has_average_.assign(owner_.size(), false);
+    exponents_.assign(owner_.size(), 0);
     is_offered_.assign(owner_.size(), false);
     reduced_.clear();
     gathered_.clear();
@@ -119,7 +120,7 @@ void Reduction::schedule_scatter() {
     held_.clear();
     scatter_chunks_ = scattered_ = 0;
     is_paced_ = true;
-    if (own_.samples == Samples{0}) return;
+    if (own_.contribution().samples == Samples{0}) return;
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         const PeerKey& reducer = plan_->members[owner_[c]].peer;
         if (is_mine(c) || scattered_to_[c] == reducer) continue;
@@ -148,8 +149,11 @@ std::uint64_t Reduction::size_of(std::uint32_t chunk) const {
     return std::min<std::uint64_t>(plan_->chunk_elements, elements_ - first_of(chunk));
 }
 
-std::span<const float> Reduction::own_slice(std::uint32_t chunk) const {
-    return std::span{*own_.sum}.subspan(first_of(chunk), size_of(chunk));
+wire::Elements Reduction::own_slice(std::uint32_t chunk) const {
+    return own_.piece(first_of(chunk), size_of(chunk));
+}
+std::span<float> Reduction::average_slice(std::uint32_t chunk) const {
+    return std::span{*average_}.subspan(first_of(chunk), size_of(chunk));
 }
 
 // --- what goes out -----------------------------------------------------------
@@ -197,16 +201,14 @@ std::vector<PeerKey> Reduction::take_released() {
 }
 
 wire::Chunk Reduction::body(const Due& due) const {
-    const auto data =
-        due.phase == wire::Phase::kScatter
-            ? own_slice(due.chunk)
-            : std::span<const float>{*average_}.subspan(first_of(due.chunk), size_of(due.chunk));
     const bool is_scatter = due.phase == wire::Phase::kScatter;
     return {.phase = due.phase,
             .mix = is_scatter ? plan_->members[own_index_].freeze : mix_,
             .chunk = due.chunk,
             .chunk_elements = plan_->chunk_elements,
-            .elements = {is_scatter ? std::shared_ptr<const void>{own_.sum} : average_, data}};
+            .elements = is_scatter ? own_slice(due.chunk)
+                                   : encode(codec_, average_, average_slice(due.chunk),
+                                            exponents_[due.chunk])};
 }
 
 bool Reduction::has_due_chunks() const {
@@ -220,9 +222,10 @@ bool Reduction::has_due_chunks() const {
 
 void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
     if (from == self_) return;  // somebody sends our own back
+    if (codec_of(chunk.elements) != codec_) return;
     const bool fits = plan_ && chunk.chunk_elements == plan_->chunk_elements &&
                       chunk.chunk < chunk_count() &&
-                      chunk.elements.size() == size_of(chunk.chunk) &&
+                      count_of(chunk.elements) == size_of(chunk.chunk) &&
                       wire::index_of(*plan_, from) < plan_->members.size();
     if (fits && chunk.phase == wire::Phase::kScatter && place_slice(from, chunk)) return;
     if (fits && chunk.phase == wire::Phase::kGather && place_average(from, chunk)) return;
@@ -248,8 +251,10 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
 bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
     if (chunk.mix != mix_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
-    std::ranges::copy(chunk.elements.values(),
-                      average_->begin() + static_cast<std::ptrdiff_t>(first_of(chunk.chunk)));
+    decode(chunk.elements, average_slice(chunk.chunk));
+    if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
+        exponents_[chunk.chunk] = halves->exponent;
+    }
     has_become_known(chunk.chunk);
     return true;
 }
@@ -288,15 +293,14 @@ Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
 /// Averages the chunk if all of its slices are here.
 void Reduction::reduce(std::uint32_t chunk) {
     if (has_average_[chunk] || slices_here_[chunk] < slices_wanted_) return;
-    std::vector<std::span<const float>> slices;
+    std::vector<wire::Elements> slices;
     slices.reserve(contributors_.size());
     for (const std::uint32_t k : contributors_) {
         const bool is_own = k == own_index_;
         slices.push_back(is_own ? own_slice(chunk)
-                                : kept_.at(plan_->members[k].peer).chunks.at(chunk).values());
+                                : kept_.at(plan_->members[k].peer).chunks.at(chunk));
     }
-    kernels::weighted_mean(slices, weights_,
-                           std::span{*average_}.subspan(first_of(chunk), size_of(chunk)));
+    exponents_[chunk] = average_of(slices, weights_, average_slice(chunk));
     --unreduced_;
     has_become_known(chunk);
     offer(chunk);

@@ -12,8 +12,8 @@
 //           Chunks become whole in the same order everywhere, so averages come while it is still
 //           scattered.
 // Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
-//           the chunks reduced here, and chunks ahead of their plan (of each sender at most 2 N
-//           elements and 8 MiB for keeping books, the newest)
+//           the chunks reduced here as they sent it, and chunks ahead of their plan (of each sender
+//           at most 2 N elements and 8 MiB for keeping books, the newest)
 // Trust     a slice counts for its sender only, an average only from the reducer of its chunk
 #pragma once
 
@@ -31,6 +31,7 @@
 
 #include "peer/base/units.hpp"
 #include "peer/events.hpp"
+#include "peer/round/codec.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/wire/message.hpp"
 
@@ -44,12 +45,13 @@ struct Due {
 
 class Reduction {
   public:
-    Reduction(std::uint64_t elements, const PeerKey& self) : elements_(elements), self_(self) {}
+    Reduction(std::uint64_t elements, Codec codec, const PeerKey& self)
+        : elements_(elements), codec_(codec), self_(self) {}
 
     /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
     /// decode() lets through, of `elements`, with this member in it and a contributor.
-    void follow(const wire::Plan& plan, const Contribution& own);
-    /// From another peer; whatever cannot be right is ignored.
+    void follow(const wire::Plan& plan, const Encoder& own);
+    /// From another peer; whatever cannot be right, or is of another codec, is ignored.
     void take(const PeerKey& from, wire::Chunk chunk);
     /// What was under way to this peer is lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
@@ -90,7 +92,7 @@ class Reduction {
   private:
     struct Kept {
         std::uint32_t freeze = 0;
-        std::unordered_map<std::uint32_t, SharedSlice> chunks;
+        std::unordered_map<std::uint32_t, wire::Elements> chunks;
     };
 
     void count_slices();
@@ -107,7 +109,8 @@ class Reduction {
     void reduce(std::uint32_t chunk);
     void has_become_known(std::uint32_t chunk);
     void offer(std::uint32_t chunk);
-    std::span<const float> own_slice(std::uint32_t chunk) const;
+    wire::Elements own_slice(std::uint32_t chunk) const;
+    std::span<float> average_slice(std::uint32_t chunk) const;
     std::uint64_t size_of(std::uint32_t chunk) const;
     std::uint64_t first_of(std::uint32_t chunk) const {
         return std::uint64_t{chunk} * plan_->chunk_elements;
@@ -116,12 +119,13 @@ class Reduction {
     bool is_mine(std::uint32_t chunk) const { return owner_[chunk] == own_index_; }
 
     const std::uint64_t elements_;
+    const Codec codec_;
     const PeerKey self_;
     std::optional<wire::Plan> plan_;
     std::uint32_t own_index_ = 0;
     bool receives_ = true;
     std::uint64_t mix_ = 0;
-    Contribution own_;
+    Encoder own_;
     std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
     std::vector<std::uint64_t> weights_;       ///< their samples
     std::vector<std::uint32_t> owner_;         ///< by chunk: index of its reducer
@@ -142,6 +146,7 @@ class Reduction {
     bool is_paced_ = true;
     std::set<std::pair<std::uint64_t, PeerKey>> held_;  ///< by the `scattered_` that frees them
     std::vector<bool> has_average_;                     ///< by chunk
+    std::vector<std::uint8_t> exponents_;               ///< of these averages, by chunk
     std::vector<std::uint32_t> reduced_;       ///< to be given to all, in the order of becoming so
     std::vector<bool> is_offered_;             ///< by chunk: in `reduced_`
     std::map<PeerKey, std::size_t> gathered_;  ///< by receiver: how many of `reduced_` it was given

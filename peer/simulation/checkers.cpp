@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "kernels/digest.hpp"
-#include "kernels/weighted_mean.hpp"
 #include "peer/base/bytes.hpp"
+#include "peer/round/codec.hpp"
 
 namespace dedloc::simulation {
 namespace {
@@ -38,12 +38,37 @@ Digest digest_of_certificate(const Digest& record, const Certificate& certificat
 
 }  // namespace
 
+FloatVector average_of(Codec codec, const std::vector<Frozen>& contributions) {
+    const std::size_t elements = contributions.front().contribution.sum->size();
+    std::vector<wire::Elements> parts;
+    std::vector<std::uint64_t> weights;
+    for (const Frozen& frozen : contributions) {
+        const round::Encoder encoder{codec, frozen.contribution, frozen.residual};
+        parts.push_back(encoder.piece(0, elements));
+        weights.push_back(frozen.contribution.samples.value());
+    }
+    FloatVector average(elements);
+    round::average_of(parts, weights, average);
+    return average;
+}
+
 Checkers::Checkers(Settings settings) : settings_(std::move(settings)) {}
 
 void Checkers::frozen(const PeerKey& peer, const Frozen& frozen, bool is_tainted) {
     made_[{peer, frozen.step}].push_back({frozen, is_tainted, {}});
     if (!settings_.computes_averages) {
         made_[{peer, frozen.step}].back().frozen.contribution.sum = nullptr;
+    }
+}
+
+void Checkers::amended(const PeerKey& peer, const event::ContributionFrozen& frozen,
+                       const SharedFloats& residual) {
+    const auto made = made_.find({peer, frozen.step});
+    if (made == made_.end() || residual == nullptr) return;
+    for (Made& one : made->second) {
+        if (one.frozen.contribution.sum != frozen.contribution.sum) continue;
+        // A copy: its owner changes it.
+        one.frozen.residual = std::make_shared<FloatVector>(*residual);
     }
 }
 
@@ -232,16 +257,11 @@ Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine&
 }
 
 void Checkers::check_average(const Round& round) const {
-    std::vector<std::span<const float>> parts;
-    std::vector<std::uint64_t> weights;
     for (const Frozen& frozen : round.contributions) {
         require(frozen.contribution.sum != nullptr, "a contribution of step {} is used late",
                 round.record.step.value());
-        parts.emplace_back(*frozen.contribution.sum);
-        weights.push_back(frozen.contribution.samples.value());
     }
-    FloatVector average(parts.front().size());
-    kernels::weighted_mean(parts, weights, average);
+    const FloatVector average = average_of(settings_.codec, round.contributions);
     require(digest_of_floats(average) == round.record.average,
             "the average of step {} is not the weighted mean of its members' gradients",
             round.record.step.value());

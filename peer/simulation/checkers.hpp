@@ -38,6 +38,9 @@ struct Round {
     std::vector<Frozen> contributions;  ///< of the lines with samples, in their order
 };
 
+/// The average of these contributions, given as sums of N elements, as everybody has it in the end.
+FloatVector average_of(Codec codec, const std::vector<Frozen>& contributions);
+
 class Checkers {
   public:
     struct Settings {
@@ -45,11 +48,15 @@ class Checkers {
         PeerKey project;
         PeerKey backbone;
         std::function<UpdateScalars(StepIndex)> scalars_of;
+        Codec codec = Codec::kFp32;
         bool computes_averages = true;  ///< false: saves time and memory in large worlds
     };
     explicit Checkers(Settings settings);
 
     void frozen(const PeerKey& peer, const Frozen& frozen, bool is_tainted);
+    /// Its peer adds this to what it has just been given; null: nothing.
+    void amended(const PeerKey& peer, const event::ContributionFrozen& frozen,
+                 const SharedFloats& residual);
     void generation_signed(const SignedGeneration& generation);
 
     // What a peer does. `generation` is the one it was last told of. All throw Violation.

@@ -21,6 +21,7 @@ struct Frozen {
     Digest state;  ///< that it was computed on
     Contribution contribution;
     std::uint64_t first_sample = 0;
+    SharedFloats residual{};  ///< what its peer added to it (fp16); null: nothing
 };
 
 /// A state as a host keeps it on its disk.

@@ -77,6 +77,7 @@ World::World(std::uint64_t seed, const WorldOptions& options)
                  .project = project_.public_key(),
                  .backbone = key_of(seed, 1).public_key(),
                  .scalars_of = scalars_at,
+                 .codec = options.rules.codec,
                  .computes_averages = options.computes_averages}) {
     if (options.keeps_whole_trace) trace_.keep_all();
 }
@@ -337,6 +338,10 @@ void World::handle(Id id, const Event& event) {
     Node& host = node(id);
     Actions actions;
     const TimePoint shown = host.clock.at(now());
+    // Before: who is alone decides the round in the same breath.
+    if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
+        checkers_.amended(key(id), *frozen, host.peer->residual());
+    }
     if (options_.observer != nullptr) options_.observer->handles(now(), id, event);
     host.peer->handle(shown, event, actions);
     if (options_.observer != nullptr) options_.observer->has_handled(now(), id, actions);

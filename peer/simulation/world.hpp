@@ -161,6 +161,7 @@ class World final : private NetworkSink {
     const Traffic& traffic(Id id) const { return network_.traffic(id); }
     const Checkers& checkers() const { return checkers_; }
     const Problem& problem() const { return *problem_; }
+    Codec codec() const { return options_.rules.codec; }
     const std::vector<action::Settled>& settled() const { return settled_; }
     std::uint64_t trace_hash() const { return trace_.hash(); }
     const Trace& trace() const { return trace_; }

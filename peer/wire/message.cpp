@@ -70,6 +70,11 @@ std::uint64_t mix_of(const Plan& plan) {
     return mix;
 }
 
+std::size_t count_of(const Elements& elements) {
+    const auto* floats = std::get_if<SharedSlice<float>>(&elements);
+    return floats != nullptr ? floats->size() : std::get<Halves>(elements).bits.size();
+}
+
 bool is_bulk(const Body& body) {
     return std::holds_alternative<Chunk>(body) || std::holds_alternative<LeafRequest>(body) ||
            std::holds_alternative<Leaf>(body);

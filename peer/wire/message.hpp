@@ -168,6 +168,20 @@ struct Cancel {
     bool operator==(const Cancel&) const = default;
 };
 enum class Phase : std::uint8_t { kScatter, kGather };
+/// Numbers rounded to binary16: each is float(bits) × 2^(exponent − 127), exactly, whatever the
+/// bits are, for exponents from kLeastHalfExponent to kMostHalfExponent.
+struct Halves {
+    SharedSlice<std::uint16_t> bits;
+    std::uint8_t exponent = 0;
+    bool operator==(const Halves&) const = default;
+};
+/// By the codec of the run.
+using Elements = std::variant<SharedSlice<float>, Halves>;
+static_assert(std::variant_size_v<Elements> == kCodecNames.size());
+std::size_t count_of(const Elements& elements);
+inline Codec codec_of(const Elements& elements) {
+    return static_cast<Codec>(elements.index());
+}
 /// A piece of a contribution, or of the average. Named by what it holds, not by the attempt that it
 /// was sent in, so whatever arrived stays useful when a plan is amended.
 struct Chunk {
@@ -175,7 +189,7 @@ struct Chunk {
     std::uint64_t mix = 0;  ///< gather: of which contributions (mix_of); scatter: freeze
     std::uint32_t chunk = 0;
     std::uint32_t chunk_elements = 0;
-    SharedSlice elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
+    Elements elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
     bool operator==(const Chunk&) const = default;
 };
 /// Reducer to coordinator: every chunk of mine is averaged, so every contribution has arrived.

@@ -132,9 +132,13 @@ struct IsGood {
     bool operator()(const Cancel&) const { return true; }
     /// The elements may be anything, NaN too: whoever sums them looks.
     bool operator()(const Chunk& m) const {
+        const std::size_t count = count_of(m.elements);
+        const auto* halves = std::get_if<Halves>(&m.elements);
+        const bool has_scale = halves == nullptr || (halves->exponent >= kLeastHalfExponent &&
+                                                     halves->exponent <= kMostHalfExponent);
         return m.phase <= Phase::kGather && m.chunk < kMaxChunks && m.chunk_elements >= 1 &&
-               m.chunk_elements <= kChunkElements && !m.elements.empty() &&
-               m.elements.size() <= m.chunk_elements;
+               m.chunk_elements <= kChunkElements && count >= 1 && count <= m.chunk_elements &&
+               has_scale;
     }
     bool operator()(const Reduced&) const { return true; }
     bool operator()(const Stalled& m) const {

@@ -201,9 +201,18 @@ struct Packer {
         return fb::CreateCancel(out, &term).Union();
     }
     Offset<void> operator()(const Chunk& m) const {
-        const auto elements = room_for<float>(std::as_bytes(m.elements.values()));
+        Vector<float> elements;
+        Vector<std::uint16_t> halves;
+        std::uint8_t exponent = 0;
+        if (const auto* floats = std::get_if<SharedSlice<float>>(&m.elements)) {
+            elements = room_for<float>(std::as_bytes(floats->values()));
+        } else {
+            const auto& rounded = std::get<Halves>(m.elements);
+            halves = room_for<std::uint16_t>(std::as_bytes(rounded.bits.values()));
+            exponent = rounded.exponent;
+        }
         return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.mix, m.chunk,
-                               m.chunk_elements, elements)
+                               m.chunk_elements, elements, halves, exponent)
             .Union();
     }
     Offset<void> operator()(const Reduced& m) const {
@@ -293,7 +302,7 @@ Buffer bytes_of(const FlatBufferBuilder& out, const Bulk& bulk = {}, std::size_t
 std::size_t size_hint(const Body& body) {
     constexpr std::size_t kRest = 1'024;
     if (const auto* chunk = std::get_if<Chunk>(&body)) {
-        return chunk->elements.size() * sizeof(float) + kRest;
+        return count_of(chunk->elements) * sizeof(float) + kRest;
     }
     if (const auto* leaf = std::get_if<Leaf>(&body)) return leaf->data.size() + kRest;
     if (const auto* relay = std::get_if<Relay>(&body)) return relay->frame.size() + kRest;

@@ -109,12 +109,20 @@ class Unpacker {
         return {packed.data(), packed.data() + packed.size()};
     }
     /// Numbers where they are, unless that kept much else alive with them.
-    SharedSlice slice(const flatbuffers::Vector<float>& packed, std::size_t limit) {
-        const std::size_t bytes = packed.size() * sizeof(float);
+    template <class Number>
+    SharedSlice<Number> slice(const flatbuffers::Vector<Number>& packed, std::size_t limit) {
+        const std::size_t bytes = packed.size() * sizeof(Number);
         require(packed.size() <= limit);
         if (has_failed_) return {};
         if (owner_ == nullptr || owner_->size() > 2 * bytes) return list(packed, limit);
         return {owner_, std::span{packed.data(), packed.size()}};
+    }
+    Elements elements(const fb::Chunk& t) {
+        require((t.elements() == nullptr) != (t.halves() == nullptr));
+        require(t.halves() != nullptr || t.exponent() == 0);
+        if (has_failed_) return {};
+        if (t.elements() != nullptr) return slice(*t.elements(), kChunkElements);
+        return Halves{.bits = slice(*t.halves(), kChunkElements), .exponent = t.exponent()};
     }
     std::string text(const flatbuffers::String& packed, std::size_t limit) {
         require(packed.size() <= limit);
@@ -219,7 +227,7 @@ class Unpacker {
                      .mix = t.mix(),
                      .chunk = t.chunk(),
                      .chunk_elements = t.chunk_elements(),
-                     .elements = slice(*t.elements(), kChunkElements)};
+                     .elements = elements(t)};
     }
     Body body(const fb::Reduced& t) {
         return Reduced{.term = unpacked(*t.term()), .attempt = t.attempt()};

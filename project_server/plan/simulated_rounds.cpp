@@ -68,8 +68,7 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
     request.elements = elements / scale + 1;
     request.chunk_elements =
         planning::chunk_elements_for(request.elements, static_cast<std::uint64_t>(reducers));
-    request.contribution = planning::kFp32;
-    request.contribution.bytes_per_chunk = wire::kChunkOverheadBytes;
+    request.contribution = planning::on_the_wire(Codec::kFp32);
     request.average = request.contribution;
     request.latency = options.latency;
     return request;

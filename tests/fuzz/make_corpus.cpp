@@ -51,6 +51,11 @@ void write_messages(const std::filesystem::path& root) {
         const auto message = samples.message(samples.body(body, 3), tests::test_key());
         corpus.add("body_" + std::to_string(body), *wire::frame_of(message, nullptr));
     }
+    wire::Chunk chunk;
+    chunk.chunk_elements = 3;
+    chunk.elements = wire::Halves{.bits = std::vector<std::uint16_t>{1, 0x3c00, 0xfc00},
+                                  .exponent = wire::kLeastHalfExponent};
+    corpus.add("halves", *wire::frame_of(samples.message(chunk, tests::test_key()), nullptr));
     const auto message = samples.message(wire::Leave{}, tests::test_key());
     const KeyPair key = tests::test_key();
     corpus.add("signed", *wire::frame_of(message, &key));
@@ -174,7 +179,8 @@ void write_ledgers(const std::filesystem::path& root) {
 /// Choices of PeerWorld: which peer, links that are introduced, then whatever comes.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
-    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25}) {
+    for (const std::uint8_t kind :
+         std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25, 32, 33, 57}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             Random random{seed + 10 * kind};
             std::vector<std::uint8_t> choices{kind};

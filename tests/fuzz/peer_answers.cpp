@@ -144,9 +144,9 @@ void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
             const std::uint64_t at = std::uint64_t{chunk.chunk} * plan.chunk_elements;
             if (at >= kElements) return;
             chunk.elements =
-                FloatVector(std::min<std::uint64_t>(plan.chunk_elements, kElements - at), 0.25f);
+                numbers(std::min<std::uint64_t>(plan.chunk_elements, kElements - at), 0x34);
             say(heard.link, m.generation, m.step, chunk);
-            if (is_own) average_[chunk.chunk] = chunk.elements.copy();
+            if (is_own) note_average(chunk);
         }
     }
     say(heard.link, m.generation, m.step, wire::Reduced{plan.term, plan.attempt});
@@ -163,8 +163,21 @@ void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
         back.mix = wire::mix_of(*plan_);
         say(heard.link, m.generation, m.step, back);
     }
-    average_[chunk.chunk] = chunk.elements.copy();
+    note_average(chunk);
     be_ready(m);
+}
+
+/// Equal ones, of the run's codec.
+wire::Elements PeerWorld::numbers(std::size_t count, std::uint8_t number) const {
+    if (codec_ == Codec::kFp32) return FloatVector(count, static_cast<float>(number));
+    const auto bits = static_cast<std::uint16_t>(number << 8);
+    return wire::Halves{.bits = std::vector<std::uint16_t>(count, bits), .exponent = 127};
+}
+
+void PeerWorld::note_average(const wire::Chunk& chunk) {
+    FloatVector& values = average_[chunk.chunk];
+    values.resize(count_of(chunk.elements));
+    round::decode(chunk.elements, values);
 }
 
 /// Everybody is ready once all averages are there.

@@ -241,7 +241,8 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
             body.mix = plan_ && coin() ? wire::mix_of(*plan_) : pick(4);
             body.chunk = word();
             body.chunk_elements = kChunkElements;
-            body.elements = FloatVector(1 + pick(kChunkElements), static_cast<float>(byte()));
+            const std::size_t count = 1 + pick(kChunkElements);
+            body.elements = numbers(count, byte());
             return body;
         }
         case 5:

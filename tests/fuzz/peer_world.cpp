@@ -24,7 +24,7 @@ constexpr std::size_t kMostHeard = 64;
 constexpr int kMostTicksAtOnce = 64;
 constexpr std::uint8_t kStrangers = 5;
 
-PeerConfig config_of(std::uint8_t self, bool receives) {
+PeerConfig config_of(std::uint8_t self, bool receives, Codec codec) {
     const ledger::Trust trust = fuzz_trust();
     PeerConfig config;
     config.run = trust.run;
@@ -37,6 +37,7 @@ PeerConfig config_of(std::uint8_t self, bool receives) {
     config.rules.elements = kElements;
     config.rules.target_batch = Samples{16};
     config.rules.last_step = StepIndex{1'000};
+    config.rules.codec = codec;
     config.random_seed = 7;
     config.may_begin_generations = self == 1;
     config.scalars_of = [](StepIndex) { return UpdateScalars{0x3a000000u, 0x3f800000u}; };
@@ -53,8 +54,9 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     self_ = (kind & 1) != 0 ? 2 : 1;
     proves_links_ = (kind & 8) != 0;
     mixes_forms_ = (kind & 16) != 0;
+    codec_ = (kind & 32) != 0 ? Codec::kFp16 : Codec::kFp32;
     const bool receives = self_ == 1 || (kind & 2) == 0;
-    peer_.emplace(config_of(self_, receives), key_pair(self_), kThisThread);
+    peer_.emplace(config_of(self_, receives, codec_), key_pair(self_), kThisThread);
     digests_ = {Digest{}, head_.record, state_digest(StepIndex{0}), state_digest(StepIndex{1})};
     terms_ = {Term{}};
     tell(event::Tick{});

@@ -72,6 +72,8 @@ class PeerWorld {
     void answer(const Heard& heard, const wire::Join& join);
     void answer(const Heard& heard, const wire::Plan& plan);
     void answer(const Heard& heard, const wire::Chunk& chunk);
+    wire::Elements numbers(std::size_t count, std::uint8_t number) const;
+    void note_average(const wire::Chunk& chunk);
     void be_ready(const wire::Message& message);
     void propose(const Heard& heard, const Digest& average);
     void commit(const Heard& heard, const Term& term, const Digest& digest);
@@ -94,6 +96,7 @@ class PeerWorld {
     bool is_over_ = false;
     std::uint8_t self_ = 1;
     bool proves_links_ = false;
+    Codec codec_ = Codec::kFp32;
     bool mixes_forms_ = false;  ///< strangers sign what need not be, and leave out what must
     std::optional<Peer> peer_;
     TimePoint now_{};

@@ -16,30 +16,38 @@ constexpr std::uint32_t kElements = 16;
 
 /// A backbone alone in its view, as a member that computes. The other contributor only sends.
 struct Bench {
-    Bench() : voter(config, key), member(config, key.public_key(), voter) {
-        const StepIndex start{0};
-        member.state_reached({.step = start, .digest = {}}, out);
-        member.called(start, {.term = term(1)}, out);
-        auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
+    explicit Bench(Codec codec = Codec::kFp32, float number = 6.0F)
+        : config(config_for(key, codec)),
+          voter(config, key),
+          member(config, key.public_key(), voter) {
+        begin(number);
+    }
+    /// At the head's state, it has frozen a sum of this number.
+    void begin(float number) {
+        member.state_reached({.step = step(), .digest = {}}, out);
+        member.called(step(), {.term = term(1)}, out);
+        auto sum = std::make_shared<FloatVector>(kElements, number);
         member.frozen(
-            {.step = start, .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
+            {.step = step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
             out);
         out.letters.clear();
         out.actions.clear();
     }
-    static PeerConfig config_for(const KeyPair& key) {
+    StepIndex step() const { return voter.head().step; }
+    static PeerConfig config_for(const KeyPair& key, Codec codec) {
         PeerConfig config;
         config.backbone = key.public_key();
         config.role = Role::kBackbone;
         config.listening_port = 1;
         config.rules.elements = kElements;
+        config.rules.codec = codec;
         return config;
     }
     Term term(std::uint64_t number) const {
         return {.number = number, .coordinator = key.public_key()};
     }
     std::uint32_t freeze() {
-        member.called(StepIndex{0}, {.term = term(1)}, out);
+        member.called(step(), {.term = term(1)}, out);
         return std::get<wire::Join>(out.letters.back().body).freeze;
     }
     wire::Plan plan(std::uint64_t term_number, bool with_other) {
@@ -66,9 +74,9 @@ struct Bench {
             {.member = PeerIndex{is_first ? 0U : 1U}, .first_chunk = 0, .last_chunk = 1}};
         return plan;
     }
-    void follow(const wire::Plan& plan) { member.planned(TimePoint{}, StepIndex{0}, plan, out); }
+    void follow(const wire::Plan& plan) { member.planned(TimePoint{}, step(), plan, out); }
     void receive_from_other() {
-        member.chunk(TimePoint{}, other, StepIndex{0},
+        member.chunk(TimePoint{}, other, step(),
                      {.phase = wire::Phase::kScatter,
                       .mix = 9,
                       .chunk = 0,
@@ -107,7 +115,7 @@ struct Bench {
 
     const KeyPair key = KeyPair::generate();
     const PeerKey other = KeyPair::generate().public_key();
-    const PeerConfig config = config_for(key);
+    const PeerConfig config;
     Outbox out;
     membership::Voter voter;
     Member member;
@@ -157,4 +165,52 @@ TEST_CASE("a plan that says otherwise of what we receive is not ours", "[averagi
     REQUIRE_FALSE(bench.ready());
     bench.follow(bench.plan(2, false));
     REQUIRE(bench.ready());
+}
+
+TEST_CASE("rounding is made up for by who has been averaged, and by nobody else", "[averaging]") {
+    // Norm 0.4, so the unit is 2⁻¹⁶, and 0.1 lies where binary16 has every fourth.
+    constexpr float kNumber = 0.1F;
+    constexpr float kSent = 6'552 * 0x1p-16F;
+    Bench bench{Codec::kFp16, kNumber};
+    REQUIRE(bench.member.residual() == nullptr);
+    const wire::Plan first = bench.plan(1, false);
+    bench.follow(first);
+    const auto applied = bench.decide(first, bench.ready().value());
+    REQUIRE(applied);
+    REQUIRE(*applied == FloatVector(kElements, kSent / 2));
+    const FloatVector owed(kElements, kNumber - kSent);
+    REQUIRE(*bench.member.residual() == owed);
+
+    bench.begin(kNumber);
+    const wire::Plan plan = bench.plan(1, false);
+    bench.follow(plan);
+    const Digest average = bench.ready().value();
+    SECTION("averaged") {
+        REQUIRE(bench.decide(plan, average));
+        // 0.1 and what was owed are nearer to the number after.
+        const float rest = kNumber + owed.front() - 6'556 * 0x1p-16F;
+        REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
+    }
+    SECTION("called off, and frozen anew") {
+        bench.member.cancelled(bench.step(), bench.out);
+        REQUIRE(*bench.member.residual() == owed);
+        bench.begin(kNumber);
+        REQUIRE(*bench.member.residual() == owed);
+    }
+    SECTION("decided without us") {
+        wire::Plan others = bench.plan(1, true);
+        std::erase_if(others.members, [&](const auto& m) { return m.peer != bench.other; });
+        bench.decide(others, average);
+        REQUIRE(*bench.member.residual() == owed);
+    }
+    SECTION("decided with what was called off before") {
+        wire::Plan earlier = plan;
+        earlier.members.front().loss_sum = 9;
+        bench.decide(earlier, average);
+        REQUIRE(bench.member.residual() == nullptr);
+    }
+    SECTION("left before anything was decided") {
+        bench.member.outdated(bench.out);
+        REQUIRE(bench.member.residual() == nullptr);
+    }
 }

@@ -157,6 +157,38 @@ TEST_CASE("what a peer says to several is signed for those whose links prove not
     CHECK(heard == 2);
 }
 
+TEST_CASE("who sends numbers of another codec than the run's is none of it", "[membership]") {
+    Peer peer(config(), test_key(1), kAlone);
+    Actions actions;
+    const auto tell = [&](const Event& event) {
+        actions.clear();
+        peer.handle(kStart, event, actions);
+        return answer_of(actions);
+    };
+    (void)tell(event::LinkOpened{.link = kLink,
+                                 .remote = {"192.0.2.1", 80},
+                                 .dialled = false,
+                                 .proven = test_key(2).public_key()});
+    const auto challenge =
+        wire::decode_unverified(*std::get<action::Send>(actions.front()).frame).value();
+    const auto say = [&](wire::Body body) {
+        return tell(
+            event::FrameReceived{kLink, wire::frame_of(said_by(2, std::move(body)), nullptr)});
+    };
+    wire::Hello hello;
+    hello.oldest_protocol = hello.newest_protocol = wire::kNewestProtocol;
+    hello.nonce = std::get<wire::Challenge>(challenge.body).nonce;
+    CHECK_FALSE(say(hello).closes);
+    wire::Chunk chunk;
+    chunk.chunk_elements = 1;
+    chunk.elements = FloatVector(1);
+    CHECK_FALSE(say(chunk).closes);
+    chunk.elements = wire::Halves{.bits = std::vector<std::uint16_t>(1), .exponent = 127};
+    const Answer answer = say(chunk);
+    CHECK(answer.closes);
+    CHECK(answer.notes.find("its chunks are of another codec than the run's") != std::string::npos);
+}
+
 TEST_CASE("why links fail is noted for each reason and not for each link", "[membership]") {
     Peer peer(config(), test_key(1), kAlone);
     std::size_t lines = 0;

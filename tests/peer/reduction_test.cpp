@@ -1,6 +1,7 @@
 // The data of a round and its plans, without a network.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,11 +24,32 @@ PeerKey key_of(std::size_t k) {
     return key;
 }
 
+/// x ÷ scale to the nearest number of binary16, ties to even, by the definition.
+double rounded(double x, double scale) {
+    const double units = std::abs(x / scale);
+    int power = 0;
+    (void)std::frexp(units, &power);  // units is below 2^power
+    const double step = std::ldexp(1.0, std::max(power - 11, -24));
+    return std::copysign(std::min(std::nearbyint(units / step) * step, 65'504.0) * scale, x);
+}
+
+/// The least power of two that is above x, or at least x.
+double power_above(double x) {
+    int power = 0;
+    (void)std::frexp(x, &power);
+    return std::ldexp(1.0, power);
+}
+double power_from(double x) {
+    return power_above(x) / 2 == x ? x : power_above(x);
+}
+
 /// A round of a few members in memory; chunks fly in any order, some twice.
 class Exchange {
   public:
-    Exchange(std::uint64_t seed, std::uint64_t elements, std::size_t members)
-        : random_(seed), rules_({.elements = elements, .target_batch = {}, .last_step = {}}) {
+    Exchange(std::uint64_t seed, std::uint64_t elements, std::size_t members,
+             Codec codec = Codec::kFp32)
+        : random_(seed),
+          rules_({.elements = elements, .target_batch = {}, .last_step = {}, .codec = codec}) {
         for (std::size_t k = 0; k < members; ++k) add(k);
         const auto planned =
             make_plan(rules_, {.number = 1, .coordinator = key_of(0)}, 1, {}, seats_, Veterans{});
@@ -38,14 +60,14 @@ class Exchange {
     void follow(const wire::Plan& plan) {
         plan_ = plan;
         for (const wire::PlanMember& member : plan.members) {
-            reductions_.try_emplace(member.peer, rules_.elements, member.peer)
+            reductions_.try_emplace(member.peer, rules_.elements, rules_.codec, member.peer)
                 .first->second.follow(plan, contributions_.at(member.peer));
         }
     }
 
     /// Members that are gone take what they still have with them.
     bool amend(const std::set<PeerKey>& gone, const std::set<PeerKey>& demoted) {
-        const auto amended = amend_plan(plan_, seats_, gone, demoted, Veterans{});
+        const auto amended = amend_plan(rules_, plan_, seats_, gone, demoted, Veterans{});
         if (!amended) return false;
         for (const PeerKey& peer : gone) {
             reductions_.erase(peer);
@@ -71,19 +93,7 @@ class Exchange {
     }
 
     void require_reference() const {
-        FloatVector mean(rules_.elements);
-        std::uint64_t samples = 0;
-        bool is_first = true;
-        for (const wire::PlanMember& member : plan_.members) {
-            if (member.samples == Samples{0}) continue;
-            samples += member.samples.value();
-            const FloatVector& sum = *contributions_.at(member.peer).sum;
-            for (std::size_t i = 0; i < mean.size(); ++i) {
-                mean[i] = is_first ? sum[i] : mean[i] + sum[i];
-            }
-            is_first = false;
-        }
-        for (float& x : mean) x = x / static_cast<float>(samples);
+        const FloatVector mean = reference();
         for (const wire::PlanMember& member : plan_.members) {
             const Reduction& reduction = reductions_.at(member.peer);
             reduction.check_invariants();
@@ -95,6 +105,41 @@ class Exchange {
             REQUIRE(*reduction.average() == mean);
             REQUIRE(reduction.digest() == state::average_digest(mean));
         }
+    }
+
+    /// The mean as everybody should have it, element by element.
+    FloatVector reference() const {
+        FloatVector mean(rules_.elements);
+        std::uint64_t samples = 0;
+        double scales = 0;
+        bool is_first = true;
+        const bool is_rounded = rules_.codec == Codec::kFp16;
+        for (const wire::PlanMember& member : plan_.members) {
+            if (member.samples == Samples{0}) continue;
+            samples += member.samples.value();
+            const FloatVector& sum = *contributions_.at(member.peer).contribution().sum;
+            double squares = 0;
+            for (const float x : sum) squares += double{x} * double{x};
+            const double scale = power_above(std::sqrt(squares)) / 32'768;
+            scales += scale;
+            for (std::size_t i = 0; i < mean.size(); ++i) {
+                float x = sum[i];
+                if (is_rounded) {
+                    const float owed =
+                        residuals_.contains(member.peer) ? (*residuals_.at(member.peer))[i] : 0.0F;
+                    x = static_cast<float>(rounded(x + owed, scale));
+                }
+                mean[i] = is_first ? x : mean[i] + x;
+            }
+            is_first = false;
+        }
+        const auto divisor = static_cast<float>(samples);
+        const double scale = power_from(scales / static_cast<double>(samples));
+        for (float& x : mean) {
+            x = x / divisor;
+            if (is_rounded) x = static_cast<float>(rounded(x, scale));
+        }
+        return mean;
     }
 
     Reduction& reduction(const PeerKey& peer) { return reductions_.at(peer); }
@@ -124,10 +169,17 @@ class Exchange {
             .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(is_reachable ? 1 + k : 0)}};
         auto sum = std::make_shared<FloatVector>(rules_.elements);
         for (float& x : *sum) x = static_cast<float>(random_.uniform() - 0.5) * 1e3f;
-        contributions_[key_of(k)] = {.samples = samples,
-                                     .loss_sum = 0,
-                                     .is_finite = true,
-                                     .sum = samples == Samples{0} ? nullptr : std::move(sum)};
+        if (samples == Samples{0}) sum = nullptr;
+        // Some have been in rounds before.
+        if (sum && rules_.codec == Codec::kFp16 && k % 2 == 0) {
+            auto residual = std::make_shared<FloatVector>(rules_.elements);
+            for (float& x : *residual) x = static_cast<float>(random_.uniform() - 0.5);
+            residuals_[key_of(k)] = std::move(residual);
+        }
+        const Contribution contribution{
+            .samples = samples, .loss_sum = 0, .is_finite = true, .sum = std::move(sum)};
+        contributions_[key_of(k)] = Encoder{rules_.codec, contribution, residuals_[key_of(k)]};
+        if (residuals_[key_of(k)] == nullptr) residuals_.erase(key_of(k));
     }
 
     bool launch() {
@@ -165,7 +217,8 @@ class Exchange {
     Random random_;
     const RoundRules rules_;
     std::map<PeerKey, Seat> seats_;
-    std::map<PeerKey, Contribution> contributions_;
+    std::map<PeerKey, Encoder> contributions_;
+    std::map<PeerKey, SharedFloats> residuals_;  ///< of those who owe something
     std::map<PeerKey, Reduction> reductions_;
     wire::Plan plan_;
     std::vector<Flight> flying_;
@@ -175,21 +228,23 @@ class Exchange {
 }  // namespace
 
 TEST_CASE("an all-reduce sums in member order whatever arrives first", "[averaging][property]") {
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{2};
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
-        INFO("seed " << seed);
+        INFO("seed " << seed << " " << name_of(codec));
         Exchange exchange{seed, 1 + random.below(seed % 10 == 0 ? 200'000 : 5'000),
-                          1 + random.below(6)};
+                          1 + random.below(6), codec};
         exchange.finish();
         exchange.require_reference();
     }
 }
 
 TEST_CASE("a plan amended at any moment ends in the mean of who is left", "[averaging][property]") {
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{3};
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
-        INFO("seed " << seed);
-        Exchange exchange{seed, 1 + random.below(5'000), 3 + random.below(4)};
+        INFO("seed " << seed << " " << name_of(codec));
+        Exchange exchange{seed, 1 + random.below(5'000), 3 + random.below(4), codec};
         for (int amendment = 0; amendment < 2; ++amendment) {
             const auto moves = random.below(200);
             for (std::uint64_t i = 0; i < moves; ++i) exchange.move();
@@ -207,10 +262,11 @@ TEST_CASE("a plan amended at any moment ends in the mean of who is left", "[aver
 
 TEST_CASE("a link that was lost gets everything again and nothing counts twice",
           "[averaging][property]") {
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{4};
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-        INFO("seed " << seed);
-        Exchange exchange{seed, 1 + random.below(3'000), 2 + random.below(4)};
+        INFO("seed " << seed << " " << name_of(codec));
+        Exchange exchange{seed, 1 + random.below(3'000), 2 + random.below(4), codec};
         const auto moves = random.below(100);
         for (std::uint64_t i = 0; i < moves; ++i) exchange.move();
         const auto& members = exchange.plan().members;
@@ -275,8 +331,15 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
         own.elements = numbers_of(c);
         member.take(key_of(0), std::move(own));
     }
-    // Averages from who does not reduce them.
+    // Averages from who does not reduce them, and of another codec from who does.
     for (const wire::ChunkRange& range : plan.ranges) {
+        for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
+            wire::Chunk rounded = good;
+            rounded.chunk = c;
+            rounded.elements = wire::Halves{
+                .bits = std::vector<std::uint16_t>(numbers_of(c).size(), 0x7bff), .exponent = 127};
+            member.take(plan.members[range.member.value()].peer, std::move(rounded));
+        }
         for (std::size_t k = 1; k < plan.members.size(); ++k) {
             if (plan.members[k].peer == plan.members[range.member.value()].peer) continue;
             for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
@@ -337,8 +400,8 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
                            .loss_sum = 0,
                            .is_finite = true,
                            .sum = std::make_shared<FloatVector>(elements, 1.0f)};
-    Reduction sender{elements, key_of(0)};
-    sender.follow(plan, own);
+    Reduction sender{elements, Codec::kFp32, key_of(0)};
+    sender.follow(plan, Encoder{Codec::kFp32, own, nullptr});
     // Whoever asks gets what it may: nobody is more than a chunk to everybody ahead of its part.
     std::vector<std::uint32_t> given(parts.size(), 0);
     std::uint32_t all = 0;

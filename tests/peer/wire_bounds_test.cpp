@@ -248,6 +248,23 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     REQUIRE(chunk_of(elements, kChunkElements));
     REQUIRE_FALSE(chunk_of(elements, kChunkElements + 1));
 
+    const auto halves_of = [](std::uint32_t capacity, std::size_t count, std::uint8_t exponent) {
+        Chunk chunk;
+        chunk.chunk_elements = capacity;
+        chunk.elements =
+            Halves{.bits = std::vector<std::uint16_t>(count, 0xffff), .exponent = exponent};
+        return is_accepted(chunk);
+    };
+    REQUIRE(halves_of(7, 7, 127));
+    REQUIRE_FALSE(halves_of(7, 8, 127));
+    REQUIRE_FALSE(halves_of(7, 0, 127));
+    REQUIRE(halves_of(elements, kChunkElements, 127));
+    REQUIRE_FALSE(halves_of(elements, kChunkElements + 1, 127));
+    REQUIRE(halves_of(7, 7, kLeastHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kLeastHalfExponent - 1));
+    REQUIRE(halves_of(7, 7, kMostHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kMostHalfExponent + 1));
+
     std::vector<std::uint32_t> all(kMaxMembers);
     for (std::uint32_t i = 0; i < kMaxMembers; ++i) all[i] = i;
     std::vector<std::uint32_t> too_many = all;

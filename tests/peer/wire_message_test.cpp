@@ -107,7 +107,7 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
         const auto* end = reinterpret_cast<const float*>(frame->data() + frame->size());
         const auto message = decode(frame, LinkKind::kProven).value();
         frame.reset();  // whoever wants the bytes holds them
-        const SharedSlice& read = std::get<Chunk>(message.body).elements;
+        const auto& read = std::get<SharedSlice<float>>(std::get<Chunk>(message.body).elements);
         REQUIRE(read.copy() == elements);
         const float* first = read.values().data();
         const bool is_inside = std::greater_equal<>{}(first, begin) && std::less<>{}(first, end);
@@ -115,17 +115,44 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
     }
 }
 
-TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
+TEST_CASE("halves stay in their frame as well, and take half of it", "[wire]") {
     WireSamples samples{8};
+    std::vector<std::uint16_t> bits(kChunkElements);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
     Chunk chunk;
     chunk.chunk_elements = kChunkElements;
-    chunk.elements = FloatVector(kChunkElements);
-    const Message message = samples.message(chunk, test_key());
-    const std::size_t size = encode(message, test_key(), LinkKind::kProven)->size();
-    constexpr std::size_t kSealingBytes = 33 + 2 * 17;
-    const std::size_t around = size - kChunkElements * sizeof(float) + kSealingBytes;
-    REQUIRE(around <= kChunkOverheadBytes);
-    REQUIRE(around + 16 > kChunkOverheadBytes);
+    chunk.elements = Halves{.bits = bits, .exponent = 120};
+    SharedBytes frame = encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven);
+    REQUIRE(frame->size() < kChunkElements * sizeof(std::uint16_t) + kChunkOverheadBytes);
+    const auto* begin = reinterpret_cast<const std::uint16_t*>(frame->data());
+    const auto* end = reinterpret_cast<const std::uint16_t*>(frame->data() + frame->size());
+    const auto message = decode(frame, LinkKind::kProven).value();
+    frame.reset();
+    const auto& read = std::get<Halves>(std::get<Chunk>(message.body).elements);
+    REQUIRE(read.exponent == 120);
+    REQUIRE(read.bits.copy() == bits);
+    const std::uint16_t* first = read.bits.values().data();
+    REQUIRE((std::greater_equal<>{}(first, begin) && std::less<>{}(first, end)));
+}
+
+TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
+    WireSamples samples{8};
+    const std::vector<Elements> both{
+        FloatVector(kChunkElements),
+        Halves{.bits = std::vector<std::uint16_t>(kChunkElements), .exponent = 127}};
+    for (const Elements& elements : both) {
+        Chunk chunk;
+        chunk.chunk_elements = kChunkElements;
+        chunk.elements = elements;
+        const Message message = samples.message(chunk, test_key());
+        const std::size_t size = encode(message, test_key(), LinkKind::kProven)->size();
+        const std::size_t width = codec_of(elements) == Codec::kFp32 ? 4 : 2;
+        constexpr std::size_t kSealingBytes = 33 + 2 * 17;
+        const std::size_t around = size - kChunkElements * width + kSealingBytes;
+        INFO("width " << width << ", around " << around);
+        REQUIRE(around <= kChunkOverheadBytes);
+        REQUIRE(around + 16 > kChunkOverheadBytes);
+    }
 }
 
 TEST_CASE("a frame is read wherever it lies in memory", "[wire]") {

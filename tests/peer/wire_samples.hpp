@@ -171,8 +171,16 @@ class WireSamples {
         m.chunk = static_cast<std::uint32_t>(random_.below(wire::kMaxChunks));
         FloatVector elements(some());
         for (float& x : elements) x = static_cast<float>(random_.near_normal());
+        m.chunk_elements = static_cast<std::uint32_t>(elements.size());
         m.elements = std::move(elements);
-        m.chunk_elements = static_cast<std::uint32_t>(m.elements.size());
+        if (coin()) return;
+        std::vector<std::uint16_t> bits(m.chunk_elements);
+        for (std::uint16_t& x : bits) x = static_cast<std::uint16_t>(random_.next());
+        constexpr auto kExponents = wire::kMostHalfExponent - wire::kLeastHalfExponent + 1;
+        m.elements =
+            wire::Halves{.bits = std::move(bits),
+                         .exponent = static_cast<std::uint8_t>(
+                             wire::kLeastHalfExponent + random_.below(std::uint64_t{kExponents}))};
     }
     void make(wire::Reduced& m) { m = {term(), word()}; }
     void make(wire::Stalled& m) { m = {term(), word(), indices(), indices()}; }

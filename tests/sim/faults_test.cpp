@@ -54,7 +54,9 @@ TEST_CASE("whatever fails, there is one history, and it goes on when the faults 
     for (const auto seed : tried) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(77);
-        World world{seed, options_for(seed, drawn_rules(random))};
+        RoundRules rules = drawn_rules(random);
+        if (Random{seed}.split(78).below(2) == 0) rules.codec = Codec::kFp16;
+        World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Profile backbone = Profile::office();
         backbone.checkpoint_every = 1 + random.below(3);

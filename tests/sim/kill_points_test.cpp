@@ -43,7 +43,7 @@ const char* name_of(Victim victim) {
 /// A swarm of `peers` with one of each role that it has room for.
 struct Swarm {
     Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
-        : world(seed, options_for(seed, rules())) {
+        : world(seed, options_for(seed, rules(seed % 2 == 0 ? Codec::kFp32 : Codec::kFp16))) {
         world.add_backbone();
         if (victim == Victim::kAggregator) aggregator = world.add_aggregator();
         if (victim == Victim::kOutboundOnly || peers >= 5) {
@@ -51,8 +51,9 @@ struct Swarm {
         }
         while (world.size() < peers) dialled.push_back(world.add_trainer());
     }
-    static RoundRules rules() {
+    static RoundRules rules(Codec codec) {
         RoundRules rules = quick_rules(kSteps, 256);
+        rules.codec = codec;
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;
@@ -89,7 +90,7 @@ struct Swarm {
 /// chunks, Ready, Propose, Commit and for telling it to who has missed it.
 Duration longest_recovery(Exit exit) {
     constexpr int kExchanges = 8;
-    const RoundRules rules = Swarm::rules();
+    const RoundRules rules = Swarm::rules(Codec::kFp32);
     const Profile profile;
     const Connection& link = profile.connection;
     const double vector_bytes = static_cast<double>(sizeof(float) * rules.elements);

@@ -109,7 +109,8 @@ void require_clean_history(const simulation::World& world, std::uint64_t steps) 
 }
 
 void require_equal_to_one_machine(const simulation::World& world) {
-    const auto digests = simulation::train_alone(world.problem(), world.checkers().history());
+    const auto digests =
+        simulation::train_alone(world.problem(), world.codec(), world.checkers().history());
     REQUIRE(!digests.empty());
     std::size_t holders = 0;
     for (simulation::World::Id id = 0; id < world.size(); ++id) {

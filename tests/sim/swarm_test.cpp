@@ -1,7 +1,9 @@
 // The protocol in the seeded world: what a run looks like, and one thing going wrong at a time.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/wire/message_codec.hpp"
@@ -17,10 +19,15 @@ namespace {
 /// A backbone and some trainers, for `steps` steps.
 struct Fleet {
     Fleet(std::uint64_t seed, std::uint64_t step_count, std::size_t trainer_count,
-          std::uint64_t elements = 160)
-        : world(seed, options_for(seed, quick_rules(step_count, elements))), steps(step_count) {
+          std::uint64_t elements = 160, Codec codec = Codec::kFp32)
+        : world(seed, options_for(seed, with(quick_rules(step_count, elements), codec))),
+          steps(step_count) {
         world.add_backbone();
         trainers = world.add_trainers(trainer_count);
+    }
+    static RoundRules with(RoundRules rules, Codec codec) {
+        rules.codec = codec;
+        return rules;
     }
     void finish(Duration limit) { require_all_at(world, StepIndex{steps}, limit); }
     World world;
@@ -84,7 +91,8 @@ TEST_CASE("three trainers and a backbone finish a run with equal states", "[aver
 }
 
 TEST_CASE("parts of several chunks and a state of many are exchanged whole", "[averaging][sim]") {
-    Fleet fleet{1, 3, 2, 700'000};
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
+    Fleet fleet{1, 3, 2, 700'000, codec};
     fleet.finish(120s);
     require_clean_history(fleet.world, 3);
     REQUIRE(fleet.world.digest(1) == fleet.world.digest(0));
@@ -101,12 +109,19 @@ TEST_CASE("the same seed gives the same history", "[averaging][sim]") {
 }
 
 TEST_CASE("the swarm comes close to the optimum of its quadratic", "[averaging][sim]") {
-    Fleet fleet{3, 150, 3};
-    fleet.finish(600s);
-    const auto rounds = fleet.world.checkers().history();
+    const auto losses = [](Codec codec) {
+        Fleet fleet{3, 150, 3, 160, codec};
+        fleet.finish(600s);
+        const auto rounds = fleet.world.checkers().history();
+        return std::pair{mean_loss(rounds.front()), mean_loss(rounds.back())};
+    };
     // Samples lie within 1 of the optimum, evenly: 1/6 is what nobody gets below.
-    REQUIRE(mean_loss(rounds.front()) > 3);
-    REQUIRE(mean_loss(rounds.back()) < 0.6);
+    const auto [first, last] = losses(Codec::kFp32);
+    REQUIRE(first > 3);
+    REQUIRE(last < 0.6);
+    const auto [first_rounded, last_rounded] = losses(Codec::kFp16);
+    REQUIRE(first_rounded > 3);
+    REQUIRE(std::abs(last_rounded - last) < 0.05);
 }
 
 TEST_CASE("a trainer that crashes at any moment costs nobody else anything", "[averaging][sim]") {

@@ -1,0 +1,235 @@
+// How numbers are rounded for the way, and what is made up for later.
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "peer/base/random.hpp"
+#include "peer/round/codec.hpp"
+#include "peer/wire/limits.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+constexpr float kMost = std::numeric_limits<float>::max();
+constexpr float kLeastNormal = std::numeric_limits<float>::min();
+
+Contribution contribution_of(FloatVector sum, std::uint64_t samples = 1) {
+    return {.samples = Samples{samples},
+            .loss_sum = 0,
+            .is_finite = true,
+            .sum = std::make_shared<FloatVector>(std::move(sum))};
+}
+
+FloatVector decoded(const wire::Elements& elements) {
+    FloatVector values(count_of(elements));
+    decode(elements, values);
+    return values;
+}
+
+/// What a peer sends of its whole contribution.
+FloatVector sent(const Encoder& encoder) {
+    return decoded(encoder.piece(0, encoder.contribution().sum->size()));
+}
+
+bool have_equal_bits(const FloatVector& a, const FloatVector& b) {
+    return std::ranges::equal(a, b, [](float x, float y) {
+        return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+    });
+}
+
+FloatVector normal_numbers(std::size_t count, std::uint64_t seed, float scale) {
+    Random random{seed};
+    FloatVector values(count);
+    for (float& x : values) x = static_cast<float>(random.near_normal()) * scale;
+    return values;
+}
+
+/// Gradient descent on ½ Σ (xᵢ − 1)², beside an element whose gradient never ends and is so large
+/// that the others' round to 0. Where the others end.
+template <class AfterStep>
+float where_descent_ends(Codec codec, AfterStep after_step) {
+    constexpr float kLarge = 0x1p40F;
+    Feedback feedback{codec};
+    FloatVector x(8, 0.0F);
+    for (int step = 0; step < 2'000; ++step) {
+        FloatVector gradient(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - 1;
+        gradient.front() = step % 2 == 0 ? kLarge : -kLarge;
+        const Encoder encoder = feedback.freeze(contribution_of(gradient));
+        const FloatVector average = sent(encoder);
+        for (std::size_t i = 1; i < x.size(); ++i) x[i] -= 0.02F * average[i];
+        after_step(feedback, encoder);
+    }
+    return x.back();
+}
+
+}  // namespace
+
+TEST_CASE("fp32 travels as it is and owes nothing", "[averaging]") {
+    Feedback feedback{Codec::kFp32};
+    const FloatVector numbers = normal_numbers(1'000, 1, 1e-3F);
+    const Encoder encoder = feedback.freeze(contribution_of(numbers));
+    const auto piece = encoder.piece(100, 300);
+    // Nothing is copied.
+    REQUIRE(std::get<SharedSlice<float>>(piece).values().data() ==
+            encoder.contribution().sum->data() + 100);
+    REQUIRE(have_equal_bits(sent(encoder), numbers));
+    feedback.counted(encoder);
+    REQUIRE(feedback.residual() == nullptr);
+}
+
+TEST_CASE("what a piece looks like does not depend on the cut", "[averaging][property]") {
+    Random random{5};
+    const auto residual = std::make_shared<const FloatVector>(normal_numbers(30'000, 4, 1e-8F));
+    for (const auto& owed : {SharedFloats{}, SharedFloats{residual}}) {
+        const Encoder encoder{Codec::kFp16, contribution_of(normal_numbers(30'000, 3, 1e-5F)),
+                              owed};
+        const FloatVector whole = sent(encoder);
+        for (int i = 0; i < 50; ++i) {
+            const std::uint64_t first = random.below(30'000);
+            const std::uint64_t count = 1 + random.below(30'000 - first);
+            const FloatVector piece = decoded(encoder.piece(first, count));
+            REQUIRE(std::equal(piece.begin(), piece.end(),
+                               whole.begin() + static_cast<std::ptrdiff_t>(first)));
+        }
+    }
+}
+
+TEST_CASE("numbers keep eleven bits however small their vector is", "[averaging]") {
+    // Gradients of large models lie where binary16 alone is subnormal.
+    for (const float scale : {1e-30F, 1e-7F, 1e-5F, 1.0F, 1e20F}) {
+        const FloatVector numbers = normal_numbers(50'000, 7, scale);
+        const FloatVector back = sent({Codec::kFp16, contribution_of(numbers), nullptr});
+        INFO(scale);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            // Of those in a vector this long the norm is 224 typical ones: 2⁻²⁸ of it is tiny.
+            if (std::abs(numbers[i]) < scale * 1e-5F) continue;
+            REQUIRE(std::abs(back[i] - numbers[i]) <= std::abs(numbers[i]) * 0x1p-11F);
+        }
+    }
+}
+
+TEST_CASE("what is finite stays finite, and nothing stays nothing", "[averaging]") {
+    const std::vector<FloatVector> extremes{
+        {0.0F, -0.0F, 0.0F},
+        {kMost, -kMost, kMost, 1.0F},
+        FloatVector(20'000, kMost),
+        {kLeastNormal, -kLeastNormal, 0.0F},
+        {std::numeric_limits<float>::denorm_min(), 0.0F},
+        {kMost, kLeastNormal, 0.0F},
+    };
+    for (const FloatVector& numbers : extremes) {
+        Feedback feedback{Codec::kFp16};
+        const Encoder encoder = feedback.freeze(contribution_of(numbers));
+        const FloatVector back = sent(encoder);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            REQUIRE(std::isfinite(back[i]));
+            REQUIRE(std::abs(back[i]) <= std::abs(numbers[i]) * (1 + 0x1p-10F));
+            if (numbers[i] == 0) REQUIRE(back[i] == 0);
+        }
+        REQUIRE(sent({Codec::kFp16, contribution_of(back), nullptr}) == back);
+        feedback.counted(encoder);
+        REQUIRE(
+            std::ranges::all_of(*feedback.residual(), [](float x) { return std::isfinite(x); }));
+    }
+}
+
+TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[averaging]") {
+    std::vector<std::uint16_t> bits(1u << 16);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+    for (const std::uint8_t exponent :
+         {wire::kLeastHalfExponent, std::uint8_t{127}, wire::kMostHalfExponent}) {
+        const wire::Elements chunk = wire::Halves{.bits = bits, .exponent = exponent};
+        const auto values = std::make_shared<const FloatVector>(decoded(chunk));
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            const bool is_finite = (bits[i] & 0x7c00u) != 0x7c00u;
+            REQUIRE(std::isfinite((*values)[i]) == is_finite);
+            if (!is_finite) continue;
+            const int mantissa = bits[i] & 0x03ff;
+            const int power = (bits[i] >> 10) & 31;
+            const double magnitude =
+                power == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, power - 25);
+            const double value = std::ldexp(magnitude, exponent - 127);
+            REQUIRE(double{std::abs((*values)[i])} == value);
+        }
+        // A number that is none may come back as another one.
+        const FloatVector again = decoded(encode(Codec::kFp16, values, *values, exponent));
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            const float x = (*values)[i], y = again[i];
+            const bool is_equal =
+                std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+            REQUIRE((is_equal || (std::isnan(x) && std::isnan(y))));
+        }
+    }
+}
+
+TEST_CASE("no average is beyond the range, whoever sends what", "[averaging][property]") {
+    Random random{9};
+    for (int i = 0; i < 200; ++i) {
+        // Strangers may send any bits beside any exponent: the largest of one sign, say.
+        std::vector<wire::Elements> pieces;
+        std::vector<std::uint64_t> weights;
+        double bound = 0;
+        for (std::uint64_t k = 0, all = 1 + random.below(6); k < all; ++k) {
+            const auto exponent = static_cast<std::uint8_t>(60 + random.below(120));
+            pieces.push_back(wire::Halves{.bits = std::vector<std::uint16_t>{0x7bff, 0x0001},
+                                          .exponent = exponent});
+            weights.push_back(1 + random.below(100));
+            bound += std::ldexp(65'504.0, exponent - 127);
+        }
+        std::uint64_t samples = 0;
+        for (const std::uint64_t weight : weights) samples += weight;
+        bound /= static_cast<double>(samples);
+        FloatVector out(2);
+        const std::uint8_t exponent = average_of(pieces, weights, out);
+        REQUIRE(std::abs(double{out[0]} - bound) <= bound * 0x1p-10);
+        const auto again = encode(Codec::kFp16, nullptr, out, exponent);
+        REQUIRE(decoded(again) == out);
+    }
+}
+
+TEST_CASE("what is sent and what is owed are together what was given", "[averaging][property]") {
+    constexpr std::size_t kCount = 20'000;  // several blocks, the last one not full
+    Random random{6};
+    Feedback feedback{Codec::kFp16};
+    std::vector<double> given(kCount), averaged(kCount);
+    const auto check = [&] {
+        for (std::size_t i = 0; i < kCount; ++i) {
+            const double owed = feedback.residual() ? double{(*feedback.residual())[i]} : 0;
+            REQUIRE(std::abs(given[i] - averaged[i] - owed) <= 1e-8);
+        }
+    };
+    for (std::uint64_t round = 1; round <= 30; ++round) {
+        const Encoder encoder =
+            feedback.freeze(contribution_of(normal_numbers(kCount, round, 1e-3F)));
+        const FloatVector back = sent(encoder);
+        // One that is dropped takes its own sum along and nothing else.
+        if (random.below(3) == 0) continue;
+        for (std::size_t i = 0; i < kCount; ++i) {
+            given[i] += double{(*encoder.contribution().sum)[i]};
+            averaged[i] += double{back[i]};
+        }
+        feedback.counted(encoder);
+        check();
+    }
+    REQUIRE(feedback.residual() != nullptr);
+    feedback.forget();
+    REQUIRE(feedback.residual() == nullptr);
+}
+
+TEST_CASE("with feedback even gradients that round to nothing arrive", "[averaging]") {
+    const auto with_feedback = [](Feedback& feedback, const Encoder& encoder) {
+        feedback.counted(encoder);
+    };
+    const auto without = [](Feedback&, const Encoder&) {};
+    const float exact = where_descent_ends(Codec::kFp32, with_feedback);
+    REQUIRE(std::abs(exact - 1) < 1e-4F);
+    REQUIRE(std::abs(where_descent_ends(Codec::kFp16, with_feedback) - 1) < 0.2F);
+    REQUIRE(where_descent_ends(Codec::kFp16, without) == 0);
+}
