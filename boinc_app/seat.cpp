@@ -54,6 +54,7 @@ PeerConfig Seat::peer_config() const {
     config.rules.elements = wire::element_count(run_);
     config.rules.target_batch = Samples{run_.target_batch};
     config.rules.last_step = StepIndex{run_.steps};
+    config.rules.codec = run_.codec;
     config.random_seed = unpredictable();
     config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
         return state::lamb_scalars(settings, step);

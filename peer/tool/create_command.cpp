@@ -22,6 +22,7 @@ struct Arguments {
     std::uint64_t micro_batch = 1;
     std::uint64_t random_seed = 0;
     std::string encryption = "on";
+    Codec codec = Codec::kFp32;
     std::vector<std::string> seeds;
 };
 
@@ -32,6 +33,7 @@ void create(const Arguments& arguments) {
                            .micro_batch = arguments.micro_batch,
                            .seed = arguments.random_seed,
                            .encrypts = arguments.encryption == "on",
+                           .codec = arguments.codec,
                            .dht_seeds = {}};
     for (const std::string& text : arguments.seeds) {
         const auto seed = net::split_host_and_port(text);
@@ -76,6 +78,13 @@ void add_create_command(CLI::App& app) {
                      "off: of a network of one's own; with tickets, links prove who speaks even so")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
+    command
+        ->add_option_function<std::string>(
+            "--codec",
+            [arguments](const std::string& name) { arguments->codec = *codec_named(name); },
+            "How gradients and averages travel: fp16 in half the bytes of fp32")
+        ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
+        ->default_str(name_of(arguments->codec));
     command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");
     command->callback([arguments] { create(*arguments); });
 }

@@ -116,13 +116,11 @@ std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
         const auto message = wire::decode_unverified(*frame);
         if (message) told[message->sender] = std::get<wire::Heartbeat>(message->body);
     }
-    planning::Codec codec = planning::kFp32;
-    codec.bytes_per_chunk = wire::kChunkOverheadBytes;
     planning::PlanRequest request{.members = {},
                                   .elements = plan.elements,
                                   .chunk_elements = plan.chunk_elements,
-                                  .contribution = codec,
-                                  .average = codec};
+                                  .contribution = planning::on_the_wire(codec_),
+                                  .average = planning::on_the_wire(codec_)};
     bool is_known = false;
     for (const wire::PlanMember& member : plan.members) {
         const wire::Heartbeat& heartbeat = told[member.peer];

@@ -49,6 +49,9 @@ double cpu_seconds_now();
 /// Thread: any.
 class RoundWatch final {
   public:
+    /// Of a run with this codec.
+    explicit RoundWatch(Codec codec) : codec_(codec) {}
+
     void sent(const SharedBytes& frame);
     void received(LinkId link, const SharedBytes& frame);
     void closed(LinkId link);
@@ -68,6 +71,7 @@ class RoundWatch final {
     std::optional<double> promise_of(const wire::Plan& plan) const;
     RoundTimes& round_of(StepIndex step);
 
+    const Codec codec_;
     mutable std::mutex mutex_;  ///< guards all below
     RoundTimes times_;
     std::array<Traffic, 2> traffic_;

@@ -48,6 +48,7 @@ Stay::Stay(const wire::RunFile& run, const StayOptions& options)
     : run_(run),
       options_(completed(run, options)),
       memory_(memory_of(options_)),
+      watch_(run_.codec),
       log_(watch_, log_options()),
       transport_(transport_options(), watched(watch_, queue_.sink())),
       watched_(transport_, watch_),
@@ -71,6 +72,7 @@ PeerConfig Stay::peer_config() const {
     config.rules.elements = wire::element_count(run_);
     config.rules.target_batch = Samples{run_.target_batch};
     config.rules.last_step = StepIndex{run_.steps};
+    config.rules.codec = run_.codec;
     config.random_seed = unpredictable();
     config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
         return state::lamb_scalars(settings, step);
@@ -113,6 +115,7 @@ StepLogOptions Stay::log_options() {
     if (run_.project_key == options_.key.public_key()) project = options_.key;
     return {.run = wire::run_id(run_),
             .elements = wire::element_count(run_),
+            .codec = run_.codec,
             .project = std::move(project),
             .events = queue_.sink(),
             .publish = [this](const action::Settled& settled) { publish(settled); },

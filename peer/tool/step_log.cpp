@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -16,6 +17,17 @@ namespace {
 
 /// Decisions that are remembered for their lines.
 constexpr std::size_t kKeptDecisions = 16;
+
+/// Gradients are below 1. What fp16 takes from one sample's is below 2⁻¹², of the average and of a
+/// contribution, which also makes up for the one before, of a few times as many samples at most.
+constexpr float kHalfError = 0x1p-6F;
+
+bool are_equal(const FloatVector& a, const FloatVector& b, Codec codec) {
+    if (a.size() != b.size()) return false;
+    if (codec == Codec::kFp32)
+        return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) < kHalfError; });
+}
 
 long largest_kilobytes() {
     rusage usage{};
@@ -86,10 +98,7 @@ void StepLog::check(StepIndex step, const FloatVector& average) {
         record = found->second.record;
     }
     const FloatVector expected = expected_average(record, options_.elements);
-    const bool is_equal =
-        expected.size() == average.size() &&
-        std::memcmp(expected.data(), average.data(), expected.size() * sizeof(float)) == 0;
-    if (!is_equal) {
+    if (!are_equal(expected, average, options_.codec)) {
         failed(fmt::format("the average of step {} is not what its contributors have sent",
                            step.value()));
     }

@@ -19,6 +19,7 @@ namespace dedloc::tool {
 struct StepLogOptions {
     RunId run;
     std::uint64_t elements = 0;
+    Codec codec = Codec::kFp32;  ///< with fp32 averages are checked bit for bit
     /// Of a backbone that may sign generations, and where their events go.
     std::optional<KeyPair> project;
     EventSink events;

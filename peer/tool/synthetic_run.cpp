@@ -55,6 +55,7 @@ wire::RunFile make_run(const SyntheticRun& synthetic) {
     run.steps = synthetic.steps;
     run.flops_per_sample = 1;
     run.encrypts = synthetic.encrypts;
+    run.codec = synthetic.codec;
     run.dht_seeds = synthetic.dht_seeds;
     run.tensors = tensors_of(synthetic.bytes / sizeof(float));
     return run;

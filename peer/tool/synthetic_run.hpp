@@ -16,6 +16,7 @@ struct SyntheticRun {
     std::uint64_t micro_batch = 1;   ///< samples
     std::uint64_t seed = 0;          ///< makes runs of equal size different ones
     bool encrypts = true;            ///< links between members that show tickets
+    Codec codec = Codec::kFp32;
     std::vector<Endpoint> dht_seeds;
 };
 

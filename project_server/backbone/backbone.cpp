@@ -114,6 +114,7 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger,
     config.rules.elements = wire::element_count(run.run);
     config.rules.target_batch = Samples{run.run.target_batch};
     config.rules.last_step = StepIndex{run.run.steps};
+    config.rules.codec = run.run.codec;
     randombytes_buf(&config.random_seed, sizeof config.random_seed);
     config.scalars_of = [settings = state::lamb_settings(run.run)](StepIndex step) {
         return state::lamb_scalars(settings, step);

@@ -49,6 +49,7 @@ wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.gateway = server::master_url(settings) + "dedloc/";
     run.dht_seeds = {{.host = settings.host, .port = free_port(settings.host)}};
     run.shards = corpus.shards;
+    run.codec = options.codec;
     run.tensors = wire::albert_tensors(run.model);
     return run;
 }

@@ -19,6 +19,7 @@ struct RunOptions {
     std::string model = "tiny";
     std::uint64_t steps = 0;
     std::uint64_t seed = 42;
+    Codec codec = Codec::kFp32;
     std::optional<std::uint64_t> micro_batch;   ///< absent: the model's own
     std::optional<std::uint64_t> target_batch;  ///< absent: the model's own
     std::optional<double> learning_rate;        ///< absent: the model's own

@@ -191,6 +191,12 @@ void add_create(CLI::App& group) {
         ->check(CLI::Range(1, 100'000'000));
     command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
         ->check(CLI::PositiveNumber);
+    command
+        ->add_option_function<std::string>(
+            "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
+            "How gradients travel between volunteers: fp16 in half the bytes of fp32")
+        ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
+        ->default_str(name_of(options->codec));
     command->callback([options] { create(*options); });
 }
 

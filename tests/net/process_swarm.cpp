@@ -43,7 +43,8 @@ std::uint64_t number_in(const rapidjson::Document& line, const char* field) {
 ProcessSwarm::ProcessSwarm(ProcessSwarmOptions options) : options_(std::move(options)) {
     Child create({options_.program, "create", run_file(), "--key", key_file("backbone"), "--bytes",
                   std::to_string(options_.bytes), "--steps", std::to_string(options_.steps),
-                  "--target-batch", std::to_string(options_.target_batch)},
+                  "--target-batch", std::to_string(options_.target_batch), "--codec",
+                  name_of(options_.codec)},
                  folder_.path() / "create.log");
     await("the run file", 20s, [&] { return create.status().has_value(); });
     INFO(tail_of(folder_.path() / "create.log"));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "peer/net/handshake.hpp"
+#include "peer/wire/types.hpp"
 #include "tests/net/child.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -24,6 +25,7 @@ struct ProcessSwarmOptions {
     std::uint64_t bytes = 1'000'000;
     std::uint64_t steps = 100;
     std::uint64_t target_batch = 60;
+    Codec codec = Codec::kFp32;
     bool has_tickets = false;  ///< links are proven and encrypted
 };
 

@@ -1,9 +1,10 @@
 // Eight real processes on loopback: a DHT seed, a backbone and six trainers, of which one cannot be
 // dialled. They are killed at random points of rounds and come back, others join, the seed is away
-// for a while, and whatever happens there is one state of every step.
+// for a while, and whatever happens there is one state of every step. Numbers travel as fp32 or as
+// fp16.
 //
-// DEDLOC_SEED=n chooses the same victims and waits again; where in a round that strikes depends on
-// the machine.
+// DEDLOC_SEED=n chooses the same codec, victims and waits again; where in a round that strikes
+// depends on the machine.
 #include <signal.h>
 
 #include <algorithm>
@@ -60,7 +61,8 @@ class Story {
           swarm_({.program = DEDLOC_PEER_PROGRAM,
                   .bytes = 1'000'000,
                   .steps = trial.steps,
-                  .target_batch = trial.target_batch}) {
+                  .target_batch = trial.target_batch,
+                  .codec = seed % 2 == 0 ? Codec::kFp32 : Codec::kFp16}) {
         swarm_.start_seed();
         swarm_.start("backbone",
                      {"--backbone", "--memory", (swarm_.folder() / "votes").string(), "--check"});

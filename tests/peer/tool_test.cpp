@@ -67,6 +67,7 @@ TEST_CASE("a synthetic run can be written and read back", "[tool]") {
         REQUIRE(wire::element_count(run) == bytes / 4);
         REQUIRE(wire::parse_run_file(wire::write_run_file(run)) == run);
     }
+    REQUIRE(make_run({.bytes = 4, .codec = Codec::kFp16, .dht_seeds = {}}).codec == Codec::kFp16);
     REQUIRE_THROWS_AS(make_run({.bytes = 6, .dht_seeds = {}}), InputError);
     REQUIRE_THROWS_AS(make_run({.bytes = 0, .dht_seeds = {}}), InputError);
 }
