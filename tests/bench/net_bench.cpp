@@ -1,7 +1,8 @@
 // How long a round of n processes on loopback takes, and what it costs their processors, beside
 // gloo's all-reduce over TCP and beside a plain copy through sockets of as many bytes, all on the
 // same vector in one run. Our links are proven by tickets, once with encryption off, as gloo and
-// the sockets are, and once with it on. Prints where the time of a round goes. Asserts nothing.
+// the sockets are, and once with it on; numbers travel once as fp32, as theirs do, and once as
+// fp16. Prints where the time of a round goes. Asserts nothing.
 //
 //     net_bench [megabytes [rounds]]
 #include <poll.h>
@@ -63,11 +64,12 @@ struct Phases {
 /// `count` trainers and nobody else: the backbone leaves after the first step.
 class Trainers {
   public:
-    Trainers(std::size_t count, std::size_t bytes, const std::string& encryption)
+    Trainers(std::size_t count, std::size_t bytes, const std::string& encryption,
+             const std::string& codec)
         : count_(count), run_(file("run.json")) {
         finish("create", {run_, "--key", file("backbone.key"), "--bytes", std::to_string(bytes),
                           "--steps", "1000000", "--target-batch", std::to_string(10 * count),
-                          "--encryption", encryption});
+                          "--encryption", encryption, "--codec", codec});
         seed_ = start("seed", {"seed", "127.0.0.1:0"});
         await("the seed", [&] {
             for (const std::string& line : seed_->take_lines()) address_ = address_in(line);
@@ -184,7 +186,7 @@ std::size_t number_or(const char* text, std::size_t usual) {
 }
 
 void print(std::size_t ranks, const char* what, const Timed& timed, const Timed& copy) {
-    std::printf("%2zu  %-20s %8.3f %8.2f %10.3f", ranks, what, timed.seconds,
+    std::printf("%2zu  %-25s %8.3f %8.2f %10.3f", ranks, what, timed.seconds,
                 timed.seconds / copy.seconds, timed.cpu_seconds);
 }
 
@@ -196,14 +198,17 @@ void compare(std::size_t ranks, std::size_t bytes, std::size_t rounds) {
     std::printf("\n");
     print(ranks, "gloo", gloo, copy);
     std::printf("\n");
-    for (const std::string encryption : {"off", "on"}) {
-        const Phases ours = Trainers(ranks, bytes, encryption).measure(rounds);
-        const Timed round{.seconds = ours.joined + ours.moved, .cpu_seconds = ours.round_cpu};
-        print(ranks, ("ours, encryption " + encryption).c_str(), round, copy);
-        std::printf("   %.2f x gloo\n", round.seconds / gloo.seconds);
-        std::printf("      plan %.3f, move %.3f | decide %.3f, apply %.3f s; %.3f CPU s a step\n",
-                    ours.joined, ours.moved, ours.decided, ours.applied, ours.step_cpu);
-        std::fflush(stdout);
+    for (const std::string codec : {"fp32", "fp16"}) {
+        for (const std::string encryption : {"off", "on"}) {
+            const Phases ours = Trainers(ranks, bytes, encryption, codec).measure(rounds);
+            const Timed round{.seconds = ours.joined + ours.moved, .cpu_seconds = ours.round_cpu};
+            print(ranks, ("ours " + codec + ", encryption " + encryption).c_str(), round, copy);
+            std::printf("   %.2f x gloo\n", round.seconds / gloo.seconds);
+            std::printf(
+                "      plan %.3f, move %.3f | decide %.3f, apply %.3f s; %.3f CPU s a step\n",
+                ours.joined, ours.moved, ours.decided, ours.applied, ours.step_cpu);
+            std::fflush(stdout);
+        }
     }
 }
 
@@ -213,7 +218,7 @@ int main(int count, char** words) {
     const std::size_t megabytes = number_or(count > 1 ? words[1] : nullptr, 36);
     const std::size_t rounds = number_or(count > 2 ? words[2] : nullptr, 10);
     std::printf("%zu MB of fp32, medians of %zu rounds on loopback\n", megabytes, rounds);
-    std::printf(" n  %-20s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
+    std::printf(" n  %-25s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
     for (const std::size_t ranks : {2U, 4U, 8U}) compare(ranks, megabytes * 1'000'000, rounds);
     return 0;
 }
