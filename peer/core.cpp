@@ -45,6 +45,7 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
         last_decision_ = {*config_.last_record, *config_.last_certificate};
     }
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
+    donor_.set_upload(upload_.bytes_per_second());
     head_changed();
 }
 
@@ -231,7 +232,7 @@ void Peer::Core::follow_up() {
 void Peer::Core::look_around() {
     for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
     links_.tick(now_, out_.actions);
-    donor_.tick(now_);
+    donor_.tick(now_, own(), out_);
     catch_up_.tick(now_, out_);
     member_.tick(now_, out_);
     const bool is_staying = leave_at_ == kNever;
@@ -354,7 +355,8 @@ void Peer::Core::pump_to(const PeerKey& peer) {
         if (frame == nullptr || !links_.send_sealed(peer, frame, out_.actions)) return;
         upload_.begin(now_);
     }
-    while (links_.has_room(peer, config_.rules.window_bytes)) {
+    // Then a leaf at a time: what a slow uplink has before it is what a heartbeat waits for.
+    while (links_.has_room(peer, wire::kLeafBytes)) {
         auto leaf = donor_.next(now_, peer);
         if (!leaf) return;
         const SharedBytes frame = seal(head().step, *std::move(leaf));

@@ -330,6 +330,7 @@ void Peer::Core::decide(const Decision& decision) {
         download_.end(now_);
     }
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
+    donor_.set_upload(upload_.bytes_per_second());
     head_changed();
 }
 

@@ -12,6 +12,8 @@ namespace dedloc::state {
 namespace {
 
 constexpr std::size_t kMaxSnapshots = 2;
+constexpr std::size_t kFetching = 4;
+constexpr std::uint64_t kLeastBytesPerSecond = 2 * wire::kLeafBytes;  // for each of them
 constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
 constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
 constexpr std::size_t kMaxRecords = 8;    // a snapshot is never so many steps late
@@ -63,14 +65,45 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
         if (offer_round(from, step, out) || own.step <= step) return;
     }
     if (own.has_state && own.generation != generation_) return;
-    Snapshot* snapshot = query.has_state ? nullptr : snapshot_at(step);
-    if (!snapshot && own.has_state) snapshot = snapshot_at(own.step);
-    if (snapshot) snapshot->last_used = now;
-    // Another one than the asker wants: it only counts as used once it is fetched.
-    if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
-    if (snapshot) return offer(from, *snapshot, out);
-    waiting_.insert_or_assign(from, now);
-    if (own.has_state) take(now, out);
+    const StepIndex wanted = query.has_state ? own.step : step;
+    const auto known = waiting_.find(from);
+    const TimePoint since = known == waiting_.end() ? now : known->second.since;
+    waiting_.insert_or_assign(from, Waiting{.since = since, .asked_at = now, .step = wanted});
+    serve_waiting(now, own, out);
+}
+
+/// Nothing was asked of us or sent for a while: it has the state, or gets it elsewhere.
+bool Donor::has_finished(const PeerKey& peer, TimePoint now) const {
+    return !queues_.contains(peer) && now - fetching_.at(peer) >= rules_.heartbeat;
+}
+
+std::size_t Donor::places() const {
+    if (upload_ == 0) return kFetching;
+    return std::clamp<std::uint64_t>(upload_ / kLeastBytesPerSecond, 1, kFetching);
+}
+
+void Donor::serve_waiting(TimePoint now, const Own& own, round::Outbox& out, Snapshot* taken) {
+    if (own.has_state && own.generation != generation_) return;
+    std::erase_if(waiting_,
+                  [&](const auto& w) { return now - w.second.asked_at >= 2 * rules_.silence; });
+    std::erase_if(fetching_, [&](const auto& f) { return has_finished(f.first, now); });
+    std::vector<std::pair<TimePoint, PeerKey>> line;
+    for (const auto& [peer, waiting] : waiting_) {
+        // Who is being served and asks again has not heard us.
+        line.emplace_back(fetching_.contains(peer) ? TimePoint{} : waiting.since, peer);
+    }
+    std::sort(line.begin(), line.end());
+    for (const auto& [since, peer] : line) {
+        if (fetching_.size() >= places() && !fetching_.contains(peer)) return;
+        Snapshot* snapshot = snapshot_at(waiting_.at(peer).step);
+        if (!snapshot && own.has_state) snapshot = snapshot_at(own.step);
+        if (!snapshot) snapshot = taken;
+        if (snapshot) snapshot->last_used = now;
+        // Another one than the asker wants: it only counts as used once it is fetched.
+        if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
+        if (!snapshot) return own.has_state ? take(now, out) : void();
+        offer(now, peer, *snapshot, out);
+    }
 }
 
 bool Donor::may_ask(TimePoint now, const PeerKey& from) {
@@ -86,7 +119,7 @@ void Donor::take(TimePoint now, round::Outbox& out) {
 }
 
 void Donor::reached(TimePoint now, const Own& own, round::Outbox& out) {
-    if (own.has_state && own.generation == generation_ && !waiting_.empty()) take(now, out);
+    if (own.has_state && !waiting_.empty()) serve_waiting(now, own, out);
 }
 
 bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
@@ -110,7 +143,9 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
     return true;
 }
 
-void Donor::offer(const PeerKey& to, const Snapshot& snapshot, round::Outbox& out) {
+void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out) {
+    waiting_.erase(to);
+    fetching_.insert_or_assign(to, now);
     out.send(to, snapshot.state.step,
              wire::StateOffer{.bytes = snapshot.state.bytes->size(),
                               .leaves = snapshot.state.leaves,
@@ -131,7 +166,6 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
                            round::Outbox& out) {
     if (!taking_since_) return;
     taking_since_.reset();
-    const auto waiting = std::exchange(waiting_, {});
     DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == state_bytes(rules_),
                  "a snapshot is a whole state");
     DEDLOC_CHECK(snapshot.leaves.size() == kernels::leaf_count(snapshot.bytes->size()),
@@ -140,6 +174,7 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
     if (!is_of_history(snapshot, own)) {
         out.note("a snapshot of step " + std::to_string(snapshot.step.value()) +
                  " is not of this history: it is not offered");
+        waiting_.clear();
         return;
     }
     const CommitRecord* record =
@@ -150,9 +185,7 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
                               .record = record ? std::optional{*record} : std::nullopt,
                               .last_used = now});
     }
-    for (const auto& [peer, asked_at] : waiting) {
-        if (now - asked_at < 2 * rules_.silence) offer(peer, snapshots_.back(), out);
-    }
+    if (!snapshots_.empty()) serve_waiting(now, own, out, &snapshots_.back());
 }
 
 Donor::Snapshot* Donor::snapshot_at(StepIndex step) {
@@ -192,6 +225,7 @@ bool Donor::make_room(TimePoint now) {
 
 void Donor::requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request) {
     if (Snapshot* snapshot = snapshot_named(request.root)) snapshot->last_used = now;
+    if (const auto found = fetching_.find(from); found != fetching_.end()) found->second = now;
     auto& queue = queues_[from];
     if (queue.size() >= kMaxRequests) return;
     if (std::find(queue.begin(), queue.end(), request) == queue.end()) queue.push_back(request);
@@ -211,6 +245,7 @@ std::span<const std::byte> Donor::bytes_named(TimePoint now, const Digest& root)
 std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const auto queue = queues_.find(to);
     if (queue == queues_.end()) return std::nullopt;
+    if (const auto found = fetching_.find(to); found != fetching_.end()) found->second = now;
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
@@ -228,11 +263,13 @@ std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
 
 void Donor::lost(const PeerKey& peer) {
     waiting_.erase(peer);
+    fetching_.erase(peer);
     asked_.erase(peer);
     queues_.erase(peer);
 }
 
-void Donor::tick(TimePoint now) {
+void Donor::tick(TimePoint now, const Own& own, round::Outbox& out) {
+    if (!waiting_.empty()) serve_waiting(now, own, out);
     std::erase_if(snapshots_,
                   [&](const Snapshot& s) { return !is_busy(s, now, 2 * rules_.silence); });
 }
@@ -244,12 +281,17 @@ TimePoint Donor::next_deadline() const {
         const bool is_queued = is_busy(s, s.last_used + 2 * rules_.silence, 2 * rules_.silence);
         if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.silence);
     }
+    if (waiting_.empty()) return next;
+    for (const auto& [peer, since] : fetching_) {
+        if (!queues_.contains(peer)) next = std::min(next, since + rules_.heartbeat);
+    }
     return next;
 }
 
 void Donor::reset() {
     snapshots_.clear();
     waiting_.clear();
+    fetching_.clear();
     asked_.clear();
     queues_.clear();
     taking_since_.reset();
@@ -264,6 +306,7 @@ void Donor::check_invariants() const {
         DEDLOC_CHECK(snapshot.record.has_value() == (snapshot.state.step != first_),
                      "a snapshot has the record that led to it", snapshot.state.step.value());
     }
+    DEDLOC_CHECK(fetching_.size() <= kFetching, "so many fetch at once", fetching_.size());
     for (const auto& [peer, queue] : queues_) {
         DEDLOC_CHECK(!queue.empty() && queue.size() <= kMaxRequests, "a peer's requests",
                      queue.size());

@@ -5,6 +5,9 @@
 // Rounds     the averages of the last decided rounds (RoundRules::kept_averages of them), for who
 //            is only a few steps behind; shared with the trainer, not copied
 // Leaves     are pulled by the link that has room for one, so donating never delays a round
+// Turns      a state goes to one to four peers at once and the others wait, in the order in which
+//            they asked: who has it gives it on, so a crowd is served in rounds that grow, and no
+//            slow uplink is shared by so many that none of them ever gets a leaf in time
 #pragma once
 
 #include <cstdint>
@@ -42,7 +45,8 @@ class Donor {
     ///     RoundOffer   has_state, and the round of `step` is retained
     ///     StateOffer   a whole state is wanted, or no round fits: the state of `step` if a
     ///                  snapshot of it is held, else the present one (action::TakeSnapshot first)
-    ///     nothing      the asker is where we are, or we hold nothing
+    ///     nothing      the asker is where we are, or we hold nothing; or its turn will come, if it
+    ///                  still asks then
     ///
     /// While two snapshots are being fetched no third is taken: the newer one is offered. Within
     /// a heartbeat a peer gets no more answers than somebody who catches up can need.
@@ -65,8 +69,12 @@ class Donor {
     bool has_next(const PeerKey& to) const { return queues_.contains(to); }
 
     void lost(const PeerKey& peer);
-    /// Forgets snapshots that nobody has used for twice the silence limit.
-    void tick(TimePoint now);
+    /// Of ours, in bytes per second; 0: not known. So many fetch at once that each gets two leaves
+    /// a second.
+    void set_upload(std::uint64_t bytes_per_second) { upload_ = bytes_per_second; }
+    /// Forgets snapshots that nobody has used for twice the silence limit, and serves who waits
+    /// when others have what they wanted.
+    void tick(TimePoint now, const Own& own, round::Outbox& out);
     TimePoint next_deadline() const;
     /// Out of the swarm: forgets requests and snapshots, keeps rounds and records.
     void reset();
@@ -77,6 +85,12 @@ class Donor {
         event::SnapshotTaken state;
         std::optional<CommitRecord> record;  ///< that led to it
         TimePoint last_used;
+    };
+    /// Who wants a state and has not been offered one.
+    struct Waiting {
+        TimePoint since;
+        TimePoint asked_at;
+        StepIndex step;
     };
     struct Asked {
         TimePoint since;
@@ -91,7 +105,12 @@ class Donor {
 
     /// Counts the query; false: too many from this peer.
     bool may_ask(TimePoint now, const PeerKey& from);
-    static void offer(const PeerKey& to, const Snapshot& snapshot, round::Outbox& out);
+    /// `taken`: just now, of a state that may be a step old by the time it is here.
+    void serve_waiting(TimePoint now, const Own& own, round::Outbox& out,
+                       Snapshot* taken = nullptr);
+    std::size_t places() const;
+    bool has_finished(const PeerKey& peer, TimePoint now) const;
+    void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
     void take(TimePoint now, round::Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
@@ -107,13 +126,15 @@ class Donor {
     const RoundRules& rules_;
     const kernels::Workers& workers_;
     std::uint64_t generation_ = 0;
+    std::uint64_t upload_ = 0;
     StepIndex first_;
     std::map<StepIndex, CommitRecord> records_;  ///< the last few, by round
     std::deque<Round> rounds_;                   ///< ascending
     std::deque<Snapshot> snapshots_;             ///< oldest first
-    std::map<PeerKey, TimePoint> waiting_;       ///< when it asked, and there was no snapshot
-    std::optional<TimePoint> taking_since_;      ///< a snapshot is under way
-    std::map<PeerKey, Asked> asked_;             ///< queries of the last heartbeat
+    std::map<PeerKey, Waiting> waiting_;
+    std::map<PeerKey, TimePoint> fetching_;  ///< states: when it last asked or was sent a leaf
+    std::optional<TimePoint> taking_since_;  ///< a snapshot is under way
+    std::map<PeerKey, Asked> asked_;         ///< queries of the last heartbeat
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
 

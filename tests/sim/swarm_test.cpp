@@ -274,3 +274,24 @@ TEST_CASE("in a long round of slow links nobody is taken for stalled", "[averagi
         CHECK(stalls.complaints == 0);
     }
 }
+
+TEST_CASE("a crowd of newcomers passes on the state of a backbone with a slow uplink",
+          "[state][sim]") {
+    for (const auto seed : seeds(2)) {
+        INFO("replay: " << replay_command(seed));
+        // To send its 3 MB to all sixteen would take it 400 s.
+        RoundRules rules = quick_rules(1, 262'144);
+        rules.target_batch = Samples{512};
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        const auto backbone = world.add_backbone(Profile::with_mbit(1, 100));
+        world.add_trainers(16, Profile::home());
+        require_within(world, 90s, "everybody has the state", [&] {
+            for (World::Id id = 0; id < world.size(); ++id) {
+                if (!world.has_state(id)) return false;
+            }
+            return true;
+        });
+        CHECK(world.traffic(backbone).bytes_sent < 12'000'000);
+    }
+}

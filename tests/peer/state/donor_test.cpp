@@ -46,6 +46,21 @@ struct Desk {
         donor.snapshot_taken(now, snapshot, own, out);
         donor.check_invariants();
     }
+    void tick() {
+        out = {};
+        donor.tick(now, own, out);
+        donor.check_invariants();
+    }
+    /// Who is offered a state, in this order.
+    std::vector<PeerKey> offered() const {
+        std::vector<PeerKey> peers;
+        for (const round::Letter& letter : out.letters) {
+            if (std::holds_alternative<wire::StateOffer>(letter.body)) {
+                peers.push_back(letter.to.front());
+            }
+        }
+        return peers;
+    }
     /// Somebody asks, and the trainer answers.
     void snapshot(const PeerKey& from) {
         query(from, own.step);
@@ -140,21 +155,78 @@ TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[stat
     CHECK_FALSE(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.empty());
 }
 
+PeerKey asker(int number) {
+    return PeerKey{{std::byte{7}, static_cast<std::byte>(number)}};
+}
+
+TEST_CASE("a state goes to four at once, and on to who has waited longest", "[state]") {
+    Desk desk;
+    desk.snapshot(asker(9));
+    for (const int k : {8, 7, 6}) {
+        desk.query(asker(k), k5);
+        CHECK(desk.offered() == std::vector{asker(k)});
+    }
+    for (const int k : {5, 3, 4}) {
+        desk.now += 1ms;
+        desk.query(asker(k), k5);
+        CHECK(desk.out.letters.empty());
+    }
+    desk.query(asker(7), k5);
+    CHECK(desk.offered() == std::vector{asker(7)});  // it has not heard us, and keeps its turn
+
+    // Who asks for leaves, or is sent some, is served on; two have all they wanted, one is lost.
+    desk.now += desk.rules.heartbeat / 2;
+    desk.donor.requested(desk.now, asker(9), {.root = desk.history.state_digest(k5), .leaf = 0});
+    CHECK(desk.donor.next_deadline() < desk.now + desk.rules.heartbeat);
+    desk.donor.lost(asker(6));
+    desk.now += desk.rules.heartbeat / 2;
+    desk.tick();
+    CHECK(desk.offered() == std::vector{asker(5), asker(3), asker(4)});
+    CHECK(desk.donor.next(desk.now, asker(9)));
+    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.silence);
+}
+
+TEST_CASE("who waits for a state and no longer asks has no turn", "[state]") {
+    Desk desk;
+    desk.snapshot(asker(9));
+    for (const int k : {8, 7, 6, 5, 4}) desk.query(asker(k), k5);
+    desk.now += 2 * desk.rules.silence - 1ns;
+    desk.query(asker(3), k5);
+    CHECK(desk.offered() == std::vector{asker(4), asker(5), asker(3)});
+    for (const int k : {2, 1}) desk.query(asker(k), k5);
+    desk.now += 2 * desk.rules.silence;
+    desk.tick();
+    CHECK(desk.offered().empty());
+}
+
+TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
+    Desk desk;
+    desk.donor.set_upload(100'000);
+    desk.snapshot(asker(9));
+    desk.query(asker(8), k5);
+    CHECK(desk.offered().empty());
+    desk.donor.set_upload(1'100'000);
+    desk.tick();
+    CHECK(desk.offered() == std::vector{asker(8)});
+    desk.query(asker(7), k5);
+    CHECK(desk.offered().empty());
+}
+
 TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
     const Digest root = desk.history.state_digest(k5);
     CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.silence);
     desk.now += 2 * desk.rules.silence - 1ns;
-    desk.donor.tick(desk.now);
+    desk.tick();
     CHECK_FALSE(desk.leaf(root, 0)->data.empty());
     desk.now += 2 * desk.rules.silence - 1ns;
     desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
     desk.now += 10 * desk.rules.silence;
-    desk.donor.tick(desk.now);  // a round keeps the link busy: what is queued is still wanted
+    desk.tick();  // a round keeps the link busy: what is queued is still wanted
     CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
     desk.now += 2 * desk.rules.silence;
-    desk.donor.tick(desk.now);
+    desk.tick();
     CHECK(desk.leaf(root, 0)->data.empty());
     CHECK(desk.donor.next_deadline() == kNever);
 }

@@ -231,7 +231,11 @@ void TransferWorld::step() {
     }
     now = next;
     if (deadline <= now) {
-        for (const auto& m : members) m->donor.tick(now);
+        for (const auto& m : members) {
+            round::Outbox answer;
+            m->donor.tick(now, m->own, answer);
+            flush_member(*m, answer);
+        }
         catch_up->tick(now, out_);
     } else {
         auto event = queue_.extract(queue_.begin());
