@@ -72,9 +72,15 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
     serve_waiting(now, own, out);
 }
 
-/// Nothing was asked of us or sent for a while: it has the state, or gets it elsewhere.
-bool Donor::has_finished(const PeerKey& peer, TimePoint now) const {
-    return !queues_.contains(peer) && now - fetching_.at(peer) >= rules_.heartbeat;
+/// A turn ends when nothing was asked of us or sent for a while, for then it has the state or gets
+/// it elsewhere; and when it took four times as long as it should, for others wait.
+TimePoint Donor::end_of_turn(const PeerKey& peer) const {
+    const Turn& turn = fetching_.at(peer);
+    const std::uint64_t known = upload_ == 0 ? kLeastBytesPerSecond : upload_ / places();
+    const std::uint64_t each = std::max(known, kLeastBytesPerSecond / 64);
+    const TimePoint limit =
+        turn.since + 2 * rules_.silence + std::chrono::seconds{4 * state_bytes(rules_) / each};
+    return queues_.contains(peer) ? limit : std::min(limit, turn.used_at + rules_.heartbeat);
 }
 
 std::size_t Donor::places() const {
@@ -86,7 +92,7 @@ void Donor::serve_waiting(TimePoint now, const Own& own, round::Outbox& out, Sna
     if (own.has_state && own.generation != generation_) return;
     std::erase_if(waiting_,
                   [&](const auto& w) { return now - w.second.asked_at >= 2 * rules_.silence; });
-    std::erase_if(fetching_, [&](const auto& f) { return has_finished(f.first, now); });
+    std::erase_if(fetching_, [&](const auto& f) { return end_of_turn(f.first) <= now; });
     std::vector<std::pair<TimePoint, PeerKey>> line;
     for (const auto& [peer, waiting] : waiting_) {
         // Who is being served and asks again has not heard us.
@@ -145,7 +151,7 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
 
 void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out) {
     waiting_.erase(to);
-    fetching_.insert_or_assign(to, now);
+    fetching_.try_emplace(to, Turn{.since = now}).first->second.used_at = now;
     out.send(to, snapshot.state.step,
              wire::StateOffer{.bytes = snapshot.state.bytes->size(),
                               .leaves = snapshot.state.leaves,
@@ -225,7 +231,8 @@ bool Donor::make_room(TimePoint now) {
 
 void Donor::requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request) {
     if (Snapshot* snapshot = snapshot_named(request.root)) snapshot->last_used = now;
-    if (const auto found = fetching_.find(from); found != fetching_.end()) found->second = now;
+    if (const auto found = fetching_.find(from); found != fetching_.end())
+        found->second.used_at = now;
     auto& queue = queues_[from];
     if (queue.size() >= kMaxRequests) return;
     if (std::find(queue.begin(), queue.end(), request) == queue.end()) queue.push_back(request);
@@ -245,7 +252,8 @@ std::span<const std::byte> Donor::bytes_named(TimePoint now, const Digest& root)
 std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const auto queue = queues_.find(to);
     if (queue == queues_.end()) return std::nullopt;
-    if (const auto found = fetching_.find(to); found != fetching_.end()) found->second = now;
+    if (const auto found = fetching_.find(to); found != fetching_.end())
+        found->second.used_at = now;
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
@@ -282,9 +290,7 @@ TimePoint Donor::next_deadline() const {
         if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.silence);
     }
     if (waiting_.empty()) return next;
-    for (const auto& [peer, since] : fetching_) {
-        if (!queues_.contains(peer)) next = std::min(next, since + rules_.heartbeat);
-    }
+    for (const auto& [peer, turn] : fetching_) next = std::min(next, end_of_turn(peer));
     return next;
 }
 

@@ -92,6 +92,10 @@ class Donor {
         TimePoint asked_at;
         StepIndex step;
     };
+    struct Turn {
+        TimePoint since;
+        TimePoint used_at{};  ///< it asked for a leaf or was sent one
+    };
     struct Asked {
         TimePoint since;
         std::uint32_t count = 0;
@@ -109,7 +113,7 @@ class Donor {
     void serve_waiting(TimePoint now, const Own& own, round::Outbox& out,
                        Snapshot* taken = nullptr);
     std::size_t places() const;
-    bool has_finished(const PeerKey& peer, TimePoint now) const;
+    TimePoint end_of_turn(const PeerKey& peer) const;
     void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
     void take(TimePoint now, round::Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
@@ -132,9 +136,9 @@ class Donor {
     std::deque<Round> rounds_;                   ///< ascending
     std::deque<Snapshot> snapshots_;             ///< oldest first
     std::map<PeerKey, Waiting> waiting_;
-    std::map<PeerKey, TimePoint> fetching_;  ///< states: when it last asked or was sent a leaf
-    std::optional<TimePoint> taking_since_;  ///< a snapshot is under way
-    std::map<PeerKey, Asked> asked_;         ///< queries of the last heartbeat
+    std::map<PeerKey, Turn> fetching_;                         ///< states
+    std::optional<TimePoint> taking_since_;                    ///< a snapshot is under way
+    std::map<PeerKey, Asked> asked_;                           ///< queries of the last heartbeat
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
 

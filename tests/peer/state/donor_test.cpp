@@ -199,6 +199,24 @@ TEST_CASE("who waits for a state and no longer asks has no turn", "[state]") {
     CHECK(desk.offered().empty());
 }
 
+TEST_CASE("who never has enough keeps nobody else from a state", "[state]") {
+    Desk desk;
+    desk.donor.set_upload(100'000);  // one at a time
+    desk.snapshot(asker(9));
+    desk.query(asker(8), k5);
+    const TimePoint start = desk.now;
+    while (desk.now < start + 60s) {
+        desk.now += desk.rules.heartbeat / 2;
+        desk.donor.requested(desk.now, asker(9),
+                             {.root = desk.history.state_digest(k5), .leaf = 0});
+        desk.query(asker(8), k5);
+        if (!desk.offered().empty()) break;
+        CHECK(desk.donor.next(desk.now, asker(9)));
+    }
+    CHECK(desk.offered() == std::vector{asker(8)});
+    CHECK(desk.now >= start + 2 * desk.rules.silence);
+}
+
 TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
     Desk desk;
     desk.donor.set_upload(100'000);
