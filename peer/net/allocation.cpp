@@ -1,9 +1,10 @@
 #include "peer/net/allocation.hpp"
 
+#include <limits>
+
+// Any of the C library's headers says which library it is; before one, none does.
 #ifdef __GLIBC__
 #include <malloc.h>
-
-#include <limits>
 #endif
 
 namespace dedloc::net {

@@ -4,7 +4,7 @@
 // the sockets are, and once with it on; numbers travel once as fp32, as theirs do, and once as
 // fp16. Prints where the time of a round goes. Asserts nothing.
 //
-//     net_bench [megabytes [rounds]]
+//     net_bench [megabytes [rounds [processes]]]
 #include <poll.h>
 
 #include <array>
@@ -219,6 +219,9 @@ int main(int count, char** words) {
     const std::size_t rounds = number_or(count > 2 ? words[2] : nullptr, 10);
     std::printf("%zu MB of fp32, medians of %zu rounds on loopback\n", megabytes, rounds);
     std::printf(" n  %-25s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
-    for (const std::size_t ranks : {2U, 4U, 8U}) compare(ranks, megabytes * 1'000'000, rounds);
+    const std::size_t only = number_or(count > 3 ? words[3] : nullptr, 0);
+    for (const std::size_t ranks : {2U, 4U, 8U}) {
+        if (only == 0 || only == ranks) compare(ranks, megabytes * 1'000'000, rounds);
+    }
     return 0;
 }
