@@ -4,30 +4,16 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "peer/base/log.hpp"
-#include "peer/tool/synthetic_gradient.hpp"
 
 namespace dedloc::tool {
 namespace {
 
 /// Decisions that are remembered for their lines.
 constexpr std::size_t kKeptDecisions = 16;
-
-/// Gradients are below 1. What fp16 takes from one sample's is below 2⁻¹², of the average and of a
-/// contribution, which also makes up for the one before, of a few times as many samples at most.
-constexpr float kHalfError = 0x1p-6F;
-
-bool are_equal(const FloatVector& a, const FloatVector& b, Codec codec) {
-    if (a.size() != b.size()) return false;
-    if (codec == Codec::kFp32)
-        return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-    return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) < kHalfError; });
-}
 
 long largest_kilobytes() {
     rusage usage{};
@@ -38,7 +24,9 @@ long largest_kilobytes() {
 }  // namespace
 
 StepLog::StepLog(RoundWatch& watch, StepLogOptions options)
-    : watch_(watch), options_(std::move(options)) {}
+    : watch_(watch),
+      options_(std::move(options)),
+      average_check_(options_.codec, options_.elements) {}
 
 void StepLog::voted(const action::Voted& vote) {
     if (options_.memory != nullptr) options_.memory->keep(vote.state);
@@ -97,8 +85,7 @@ void StepLog::check(StepIndex step, const FloatVector& average) {
         if (found == decided_.end()) return;
         record = found->second.record;
     }
-    const FloatVector expected = expected_average(record, options_.elements);
-    if (!are_equal(expected, average, options_.codec)) {
+    if (!average_check_.holds(record, average)) {
         failed(fmt::format("the average of step {} is not what its contributors have sent",
                            step.value()));
     }

@@ -11,6 +11,7 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/tool/average_check.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/tool/round_watch.hpp"
 
@@ -19,7 +20,7 @@ namespace dedloc::tool {
 struct StepLogOptions {
     RunId run;
     std::uint64_t elements = 0;
-    Codec codec = Codec::kFp32;  ///< with fp32 averages are checked bit for bit
+    Codec codec = Codec::kFp32;
     /// Of a backbone that may sign generations, and where their events go.
     std::optional<KeyPair> project;
     EventSink events;
@@ -54,8 +55,8 @@ class StepLog final : public net::Host {
 
     /// The trainer holds this state: prints its line.
     void reached(const event::StateReached& reached);
-    /// Fails the stay unless this is the average that the record of the step promises. After
-    /// committed().
+    /// Fails the stay unless this is the average that the record of the step promises, as far as
+    /// AverageCheck can tell. After committed(), and from one thread only, which is the trainer's.
     void check(StepIndex step, const FloatVector& average);
     /// First line: who we are.
     void print_start(const PeerKey& peer, std::uint16_t port);
@@ -72,6 +73,7 @@ class StepLog final : public net::Host {
     RoundWatch& watch_;
     const StepLogOptions options_;
     const double started_ = seconds_now();
+    AverageCheck average_check_;  ///< the trainer's own
 
     mutable std::mutex mutex_;  ///< guards all below
     StayEnd end_;

@@ -2,8 +2,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/round/codec.hpp"
+#include "peer/tool/average_check.hpp"
 #include "peer/tool/synthetic_gradient.hpp"
 #include "peer/tool/synthetic_run.hpp"
 
@@ -27,6 +31,37 @@ FloatVector gradient_of(const PeerKey& peer, std::uint64_t step, std::size_t ele
 CommitLine line_of(const PeerKey& peer, std::uint64_t samples) {
     return {.peer = peer, .samples = Samples{samples}, .loss_sum = 0, .stays = true};
 }
+
+/// Seven peers that average what travels, in rounds one after the other.
+struct Rounds {
+    explicit Rounds(Codec codec_of_all)
+        : codec(codec_of_all), feedback(7, round::Feedback{codec}) {}
+
+    /// Each with so many samples.
+    void next(std::uint64_t samples) {
+        std::vector<wire::Elements> pieces;
+        record.step = record.step.next();
+        record.members.clear();
+        for (unsigned char k = 0; k < feedback.size(); ++k) {
+            auto sum = std::make_shared<FloatVector>(kElements);
+            scale_gradient(gradient_of(key_of(k), record.step.value(), kElements), Samples{samples},
+                           *sum);
+            const round::Encoder encoder = feedback[k].freeze(
+                {.samples = Samples{samples}, .loss_sum = 0, .is_finite = true, .sum = sum});
+            pieces.push_back(encoder.piece(0, kElements));
+            feedback[k].counted(encoder);
+            record.members.push_back(line_of(key_of(k), samples));
+        }
+        const std::vector<std::uint64_t> weights(pieces.size(), samples);
+        round::average_of(pieces, weights, average);
+    }
+
+    static constexpr std::size_t kElements = 40'000;
+    const Codec codec;
+    std::vector<round::Feedback> feedback;
+    CommitRecord record;
+    FloatVector average = FloatVector(kElements);
+};
 
 }  // namespace
 
@@ -59,6 +94,40 @@ TEST_CASE("an average follows from the commit record", "[tool]") {
     }
     record.members = {line_of(key_of(2), 0)};
     REQUIRE(expected_average(record, kElements).empty());
+}
+
+TEST_CASE("an average is checked as far as its numbers travel", "[tool]") {
+    for (const Codec codec : {Codec::kFp32, Codec::kFp16}) {
+        Rounds rounds{codec};
+        AverageCheck check{codec, Rounds::kElements};
+        // A small round makes up for what rounding took of a large one.
+        for (const std::uint64_t samples : {30, 235, 2, 2}) {
+            CAPTURE(name_of(codec), samples);
+            rounds.next(samples);
+            CHECK(check.holds(rounds.record, rounds.average));
+        }
+        rounds.next(2);
+        rounds.average[17] += 0.003F;
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+        rounds.next(2);
+        rounds.record.members[3].samples += Samples{1};
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+        rounds.next(2);
+        rounds.average.pop_back();
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+    }
+}
+
+TEST_CASE("with fp16 a round after a gap is not judged", "[tool]") {
+    Rounds rounds{Codec::kFp16};
+    AverageCheck check{Codec::kFp16, Rounds::kElements};
+    for (int k = 0; k < 2; ++k) {
+        rounds.next(2);
+        CHECK(check.holds(rounds.record, FloatVector(Rounds::kElements)));
+        rounds.next(2);
+        CHECK_FALSE(check.holds(rounds.record, FloatVector(Rounds::kElements)));
+        rounds.next(235);  // left out
+    }
 }
 
 TEST_CASE("a synthetic run can be written and read back", "[tool]") {
