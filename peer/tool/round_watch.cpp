@@ -11,7 +11,6 @@
 
 #include "peer/net/link_frame.hpp"
 #include "peer/planning/planner.hpp"
-#include "peer/wire/limits.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::tool {

@@ -5,7 +5,6 @@
 
 #include "peer/base/check.hpp"
 #include "peer/simulation/world.hpp"
-#include "peer/wire/limits.hpp"
 #include "project_server/plan/round_watch.hpp"
 
 namespace dedloc::plan {
