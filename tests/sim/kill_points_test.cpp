@@ -44,15 +44,17 @@ const char* name_of(Victim victim) {
 struct Swarm {
     Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
         : world(seed, options_for(seed, rules(seed % 2 == 0 ? Codec::kFp32 : Codec::kFp16))) {
-        world.add_backbone();
-        if (victim == Victim::kAggregator) aggregator = world.add_aggregator();
+        world.add_backbone(profile());
+        if (victim == Victim::kAggregator) aggregator = world.add_aggregator(profile());
         if (victim == Victim::kOutboundOnly || peers >= 5) {
-            outbound_only = world.add_trainer(Profile{}.outbound_only());
+            outbound_only = world.add_trainer(profile().outbound_only());
         }
-        while (world.size() < peers) dialled.push_back(world.add_trainer());
+        while (world.size() < peers) dialled.push_back(world.add_trainer(profile()));
     }
+    /// So slow, for so many elements, that everybody who can be dialled reduces a part.
+    static Profile profile() { return Profile::with_mbit(1, 1); }
     static RoundRules rules(Codec codec) {
-        RoundRules rules = quick_rules(kSteps, 256);
+        RoundRules rules = quick_rules(kSteps, 4'096);
         rules.codec = codec;
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
@@ -91,7 +93,7 @@ struct Swarm {
 Duration longest_recovery(Exit exit) {
     constexpr int kExchanges = 8;
     const RoundRules rules = Swarm::rules(Codec::kFp32);
-    const Profile profile;
+    const Profile profile = Swarm::profile();
     const Connection& link = profile.connection;
     const double vector_bytes = static_cast<double>(sizeof(float) * rules.elements);
     const double slowest = std::min(link.upload_bytes_per_second, link.download_bytes_per_second);
