@@ -72,15 +72,17 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
     serve_waiting(now, own, out);
 }
 
-/// A turn ends when nothing was asked of us or sent for a while, for then it has the state or gets
-/// it elsewhere; and when it took four times as long as it should, for others wait.
+/// A turn ends with the last leaf; when nothing was asked of us or sent for a while, for then it
+/// gets the rest elsewhere; and when it took four times as long as it should, for others wait.
 TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const Turn& turn = fetching_.at(peer);
     const std::uint64_t known = upload_ == 0 ? kLeastBytesPerSecond : upload_ / places();
     const std::uint64_t each = std::max(known, kLeastBytesPerSecond / 64);
     const TimePoint limit =
         turn.since + 2 * rules_.silence + std::chrono::seconds{4 * state_bytes(rules_) / each};
-    return queues_.contains(peer) ? limit : std::min(limit, turn.used_at + rules_.heartbeat);
+    if (queues_.contains(peer)) return limit;
+    const bool has_all = turn.leaves >= kernels::leaf_count(state_bytes(rules_));
+    return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat);
 }
 
 std::size_t Donor::places() const {
@@ -252,8 +254,10 @@ std::span<const std::byte> Donor::bytes_named(TimePoint now, const Digest& root)
 std::optional<wire::Leaf> Donor::next(TimePoint now, const PeerKey& to) {
     const auto queue = queues_.find(to);
     if (queue == queues_.end()) return std::nullopt;
-    if (const auto found = fetching_.find(to); found != fetching_.end())
+    if (const auto found = fetching_.find(to); found != fetching_.end()) {
         found->second.used_at = now;
+        ++found->second.leaves;
+    }
     const wire::LeafRequest request = queue->second.front();
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);

@@ -94,7 +94,8 @@ class Donor {
     };
     struct Turn {
         TimePoint since;
-        TimePoint used_at{};  ///< it asked for a leaf or was sent one
+        TimePoint used_at{};     ///< it asked for a leaf or was sent one
+        std::size_t leaves = 0;  ///< that it was sent
     };
     struct Asked {
         TimePoint since;

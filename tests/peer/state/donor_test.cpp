@@ -217,6 +217,23 @@ TEST_CASE("who never has enough keeps nobody else from a state", "[state]") {
     CHECK(desk.now >= start + 2 * desk.rules.silence);
 }
 
+TEST_CASE("who has been sent every leaf makes room at once", "[state]") {
+    Desk desk;
+    desk.donor.set_upload(100'000);  // one at a time
+    desk.snapshot(asker(9));
+    desk.query(asker(8), k5);
+    for (std::uint32_t leaf = 0; leaf < 3; ++leaf) {
+        desk.tick();
+        CHECK(desk.offered().empty());
+        desk.donor.requested(desk.now, asker(9),
+                             {.root = desk.history.state_digest(k5), .leaf = leaf});
+        CHECK_FALSE(desk.donor.next(desk.now, asker(9))->data.empty());
+    }
+    CHECK(desk.donor.next_deadline() <= desk.now);
+    desk.tick();
+    CHECK(desk.offered() == std::vector{asker(8)});
+}
+
 TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
     Desk desk;
     desk.donor.set_upload(100'000);
