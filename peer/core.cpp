@@ -44,8 +44,7 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
     if (config_.last_record && config_.last_certificate) {
         last_decision_ = {*config_.last_record, *config_.last_certificate};
     }
-    member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
-    donor_.set_upload(upload_.bytes_per_second());
+    bandwidth_measured();
     head_changed();
 }
 

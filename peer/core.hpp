@@ -64,6 +64,7 @@ class Peer::Core {
     void pump_to(const PeerKey& peer);
     void pump_released();
     void measure();
+    void bandwidth_measured();
     void leave_when_done();
     void beat();
     enum class Audience : std::uint8_t { kWatched, kSmallSwarm, kAll };
@@ -106,6 +107,7 @@ class Peer::Core {
     void weigh(StepIndex step, const Digest& record);
     bool is_quorum(const std::set<PeerKey>& peers) const;  ///< of the view, the rest left out
     void tell_decision(const PeerKey& peer, StepIndex step);
+    void tell_outsiders(StepIndex step);
     bool was_addressed(const PeerKey& peer) const;
     void decide(const Decision& decision);
     void apply_fetched();

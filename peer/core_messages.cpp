@@ -293,6 +293,17 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     for (const PeerKey& peer : members) {
         if (peer != self_) links_.send(peer, circular, out_.actions);
     }
+    tell_outsiders(step);
+}
+
+/// Who was not in the round and holds the state it began with catches up now: told only after its
+/// next heartbeat, it would be a step behind forever where rounds are short.
+void Peer::Core::tell_outsiders(StepIndex step) {
+    for (const auto& [peer, known] : links_.known()) {
+        if (links_.is_crowded()) return;
+        const bool is_next = known.generation == head().generation && known.step == step;
+        if (is_next && known.heartbeat.has_state && !was_addressed(peer)) tell_decision(peer, step);
+    }
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
@@ -329,9 +340,13 @@ void Peer::Core::decide(const Decision& decision) {
         upload_.end(now_);
         download_.end(now_);
     }
+    bandwidth_measured();
+    head_changed();
+}
+
+void Peer::Core::bandwidth_measured() {
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
     donor_.set_upload(upload_.bytes_per_second());
-    head_changed();
 }
 
 /// Promises, watches and envelopes are about the head.
