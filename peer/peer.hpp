@@ -58,6 +58,9 @@ struct RoundRules {
     std::uint64_t window_bytes = 768 * 1024;
     /// Averages kept for those who are a few rounds behind, in vectors.
     std::uint32_t kept_averages = 2;
+
+    /// Parameters and both moments.
+    std::uint64_t state_bytes() const { return 3 * sizeof(float) * elements; }
 };
 
 /// What is wrong with the rules, as a sentence that names the field; nothing if they are sound.

@@ -16,10 +16,6 @@ namespace {
 constexpr std::size_t kRememberedTargets = 32;
 constexpr std::size_t kMaxOffers = 8;
 
-std::uint64_t state_bytes(const RoundRules& rules) {
-    return 3 * sizeof(float) * rules.elements;
-}
-
 std::string text(StepIndex step) {
     return std::to_string(step.value());
 }
@@ -234,7 +230,7 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
                       const wire::StateOffer& offer, round::Outbox& out) {
     if (!is_asking() || !asked_.contains(from) || liars_.contains(from)) return;
     if (download_ && download_->has_donor(from)) return;
-    if (offer.bytes != state_bytes(rules_) ||
+    if (offer.bytes != rules_.state_bytes() ||
         offer.leaves.size() != kernels::leaf_count(offer.bytes)) {
         out.note(from.brief() + " offers a state of another model");
         return answered(now, from, out);

@@ -18,10 +18,6 @@ constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours
 constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
 constexpr std::size_t kMaxRecords = 8;    // a snapshot is never so many steps late
 
-std::uint64_t state_bytes(const RoundRules& rules) {
-    return 3 * sizeof(float) * rules.elements;
-}
-
 }  // namespace
 
 // --- history -----------------------------------------------------------------
@@ -79,9 +75,9 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const std::uint64_t known = upload_ == 0 ? kLeastBytesPerSecond : upload_ / places();
     const std::uint64_t each = std::max(known, kLeastBytesPerSecond / 64);
     const TimePoint limit =
-        turn.since + 2 * rules_.silence + std::chrono::seconds{4 * state_bytes(rules_) / each};
+        turn.since + 2 * rules_.silence + std::chrono::seconds{4 * rules_.state_bytes() / each};
     if (queues_.contains(peer)) return limit;
-    const bool has_all = turn.leaves >= kernels::leaf_count(state_bytes(rules_));
+    const bool has_all = turn.leaves >= kernels::leaf_count(rules_.state_bytes());
     return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat);
 }
 
@@ -174,7 +170,7 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
                            round::Outbox& out) {
     if (!taking_since_) return;
     taking_since_.reset();
-    DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == state_bytes(rules_),
+    DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == rules_.state_bytes(),
                  "a snapshot is a whole state");
     DEDLOC_CHECK(snapshot.leaves.size() == kernels::leaf_count(snapshot.bytes->size()),
                  "a snapshot names its leaves", snapshot.leaves.size());
