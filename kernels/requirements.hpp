@@ -15,10 +15,9 @@ namespace dedloc::kernels {
 template <class Element>
 void require_accumulate(std::span<const float> sum, std::span<const Element> gradient, float scale);
 
-/// The sum of the weights.
-std::uint64_t require_weighted_mean(std::span<const std::span<const float>> parts,
-                                    std::span<const std::uint64_t> weights,
-                                    std::span<const float> out);
+/// The sum of the weights, which a mean divides by: to nearest-even, however the thread rounds.
+float require_weighted_mean(std::span<const std::span<const float>> parts,
+                            std::span<const std::uint64_t> weights, std::span<const float> out);
 
 /// The length of a row that is summed.
 void require_length(std::size_t count);

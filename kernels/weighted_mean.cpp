@@ -73,9 +73,8 @@ float as_float(std::uint64_t total) {
 
 }  // namespace
 
-std::uint64_t require_weighted_mean(std::span<const std::span<const float>> parts,
-                                    std::span<const std::uint64_t> weights,
-                                    std::span<const float> out) {
+float require_weighted_mean(std::span<const std::span<const float>> parts,
+                            std::span<const std::uint64_t> weights, std::span<const float> out) {
     DEDLOC_KERNEL_REQUIRE(!parts.empty(), "a mean needs at least one part");
     DEDLOC_KERNEL_REQUIRE(parts.size() == weights.size(), "every part needs its weight",
                           static_cast<double>(parts.size()), static_cast<double>(weights.size()));
@@ -92,14 +91,13 @@ std::uint64_t require_weighted_mean(std::span<const std::span<const float>> part
         total += weights[k];
     }
     DEDLOC_KERNEL_REQUIRE(total > 0, "the weights of a mean add up to zero");
-    return total;
+    return as_float(total);
 }
 
 void weighted_mean(std::span<const std::span<const float>> parts,
                    std::span<const std::uint64_t> weights, std::span<float> out,
                    const Workers& workers) {
-    const std::uint64_t total = require_weighted_mean(parts, weights, out);
-    const float samples = as_float(total);
+    const float samples = require_weighted_mean(parts, weights, out);
     const InstructionSet set = workers.instruction_set();
     const bool is_streamed = out.size_bytes() >= kStreamedBytes;
     for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {

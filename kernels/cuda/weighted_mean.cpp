@@ -34,8 +34,7 @@ void weighted_mean(std::span<const DeviceSpan<const float>> parts,
                    StreamView stream) {
     std::vector<std::span<const float>> addresses;
     for (const DeviceSpan<const float>& part : parts) addresses.push_back(part.addresses());
-    const auto samples =
-        static_cast<float>(require_weighted_mean(addresses, weights, out.addresses()));
+    const float samples = require_weighted_mean(addresses, weights, out.addresses());
     const bool are_aligned = is_aligned(out.data()) &&
                              std::all_of(parts.begin(), parts.end(),
                                          [](const auto& part) { return is_aligned(part.data()); });

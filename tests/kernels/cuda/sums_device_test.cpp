@@ -1,5 +1,7 @@
 // What adds up on a device has the bits of the host.
+#include <array>
 #include <catch2/catch.hpp>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 
@@ -109,6 +111,20 @@ TEST_CASE("a mean of any number of senders has the host's bits on a device", "[c
             INFO(count << " elements of " << senders << " senders");
             CHECK(different(out.values(), expected) == 0);
         }
+    }
+}
+
+TEST_CASE("a launcher rounds the samples of a mean to even, however its thread rounds", "[cuda]") {
+    Device device;
+    const Array<float> part{Floats{3}, device};
+    const Array<float> out{Floats{0}, device};
+    const std::array<DeviceSpan<const float>, 1> parts{part};
+    const std::array<std::uint64_t, 1> weights{(1u << 24) + 1};  // rounds to 2²⁴
+    for (const int rounding : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+        std::fesetround(rounding);
+        kernels::cuda::weighted_mean(parts, weights, out, device.stream());
+        std::fesetround(FE_TONEAREST);
+        CHECK(out.values()[0] == 3.0f / 16'777'216.0f);
     }
 }
 
