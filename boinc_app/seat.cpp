@@ -1,7 +1,6 @@
 #include "boinc_app/seat.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +9,7 @@
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/port_mapping.hpp"
-#include "peer/state/run_state.hpp"
+#include "peer/run_config.hpp"
 
 namespace dedloc {
 namespace {
@@ -18,12 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPollInterval{200};
-
-std::uint64_t unpredictable() {
-    std::uint64_t value = 0;
-    randombytes_buf(&value, sizeof(value));
-    return value;
-}
 
 }  // namespace
 
@@ -45,20 +38,8 @@ Seat::~Seat() {
 }
 
 PeerConfig Seat::peer_config() const {
-    PeerConfig config;
-    config.run = wire::run_id(run_);
-    config.project = run_.project_key;
-    config.backbone = run_.backbone_key;
-    config.role = Role::kTrainer;
+    PeerConfig config = dedloc::peer_config(run_);
     config.result_name = runtime_.result_name();
-    config.rules.elements = wire::element_count(run_);
-    config.rules.target_batch = Samples{run_.target_batch};
-    config.rules.last_step = StepIndex{run_.steps};
-    config.rules.codec = run_.codec;
-    config.random_seed = unpredictable();
-    config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
-        return state::lamb_scalars(settings, step);
-    };
     if (tickets_) take_first_guess(config);
     return config;
 }

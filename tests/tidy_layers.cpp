@@ -72,8 +72,9 @@ Layers protocol_layers() {
         // The core: state machines that are told the time and what happened.
         {"peer/",
          joined({Names{"peer/peer.hpp", "peer/core.hpp", "peer/events.hpp", "peer/trainer.hpp",
-                       "peer/base/", "peer/wire/", "peer/membership/", "peer/planning/",
-                       "peer/round/", "peer/state/", "peer/progress/", "peer/ledger/", "kernels/"},
+                       "peer/run_config.hpp", "peer/base/", "peer/wire/", "peer/membership/",
+                       "peer/planning/", "peer/round/", "peer/state/", "peer/progress/",
+                       "peer/ledger/", "kernels/"},
                  kText}),
          kNoThreadHeaders, pure},
         // A driver of the core in virtual time.

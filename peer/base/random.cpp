@@ -1,5 +1,7 @@
 #include "peer/base/random.hpp"
 
+#include <sodium.h>
+
 #include "peer/base/check.hpp"
 
 namespace dedloc {
@@ -23,6 +25,12 @@ std::uint64_t joined(std::uint32_t low, std::uint32_t high) {
 }
 
 }  // namespace
+
+std::uint64_t unpredictable_seed() {
+    std::uint64_t seed = 0;
+    randombytes_buf(&seed, sizeof seed);
+    return seed;
+}
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key) {

@@ -14,6 +14,9 @@ namespace dedloc {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
+/// From the system: a seed that nobody else has.
+std::uint64_t unpredictable_seed();
+
 /// A stream of random numbers. A value: copying it copies the position. Not for secrets: keys come
 /// from libsodium.
 class Random {

@@ -1,23 +1,15 @@
 #include "peer/tool/stay.hpp"
 
-#include <sodium.h>
-
 #include <chrono>
 #include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/port_mapping.hpp"
-#include "peer/state/run_state.hpp"
+#include "peer/run_config.hpp"
 
 namespace dedloc::tool {
 namespace {
-
-std::uint64_t unpredictable() {
-    std::uint64_t value = 0;
-    randombytes_buf(&value, sizeof value);
-    return value;
-}
 
 /// `options` with the run's seeds where it names none. Errors: InputError.
 StayOptions completed(const wire::RunFile& run, StayOptions options) {
@@ -60,23 +52,12 @@ Stay::~Stay() {
 }
 
 PeerConfig Stay::peer_config() const {
-    PeerConfig config;
-    config.run = wire::run_id(run_);
-    config.project = run_.project_key;
-    config.backbone = run_.backbone_key;
+    PeerConfig config = dedloc::peer_config(run_);
     config.role = options_.role;
     config.receives = options_.role != Role::kAggregator;
     config.upload_bytes_per_second = options_.upload_bytes_per_second;
     config.download_bytes_per_second = options_.download_bytes_per_second;
     config.measures_bandwidth = options_.measures_bandwidth;
-    config.rules.elements = wire::element_count(run_);
-    config.rules.target_batch = Samples{run_.target_batch};
-    config.rules.last_step = StepIndex{run_.steps};
-    config.rules.codec = run_.codec;
-    config.random_seed = unpredictable();
-    config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
-        return state::lamb_scalars(settings, step);
-    };
     if (options_.role == Role::kBackbone) {
         config.may_begin_generations = run_.project_key == options_.key.public_key();
         if (memory_) memory_->recall(config);

@@ -1,7 +1,6 @@
 #include "project_server/backbone/backbone.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <chrono>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "peer/net/event_queue.hpp"
 #include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "peer/wire/history.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -106,19 +106,8 @@ std::optional<Decision> last_decision(const RunFolder& run) {
 
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger,
                        const std::optional<Decision>& last) {
-    PeerConfig config;
-    config.run = run.id;
-    config.project = run.run.project_key;
-    config.backbone = run.run.backbone_key;
+    PeerConfig config = dedloc::peer_config(run.run);
     config.role = Role::kBackbone;
-    config.rules.elements = wire::element_count(run.run);
-    config.rules.target_batch = Samples{run.run.target_batch};
-    config.rules.last_step = StepIndex{run.run.steps};
-    config.rules.codec = run.run.codec;
-    randombytes_buf(&config.random_seed, sizeof config.random_seed);
-    config.scalars_of = [settings = state::lamb_settings(run.run)](StepIndex step) {
-        return state::lamb_scalars(settings, step);
-    };
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
     config.last_record = ledger.last_record();

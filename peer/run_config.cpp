@@ -1,0 +1,24 @@
+#include "peer/run_config.hpp"
+
+#include "peer/base/random.hpp"
+#include "peer/state/run_state.hpp"
+
+namespace dedloc {
+
+PeerConfig peer_config(const wire::RunFile& run) {
+    PeerConfig config;
+    config.run = wire::run_id(run);
+    config.project = run.project_key;
+    config.backbone = run.backbone_key;
+    config.rules.elements = wire::element_count(run);
+    config.rules.target_batch = Samples{run.target_batch};
+    config.rules.last_step = StepIndex{run.steps};
+    config.rules.codec = run.codec;
+    config.random_seed = unpredictable_seed();
+    config.scalars_of = [settings = state::lamb_settings(run)](StepIndex step) {
+        return state::lamb_scalars(settings, step);
+    };
+    return config;
+}
+
+}  // namespace dedloc
