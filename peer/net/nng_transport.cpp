@@ -80,7 +80,7 @@ class NngTransport::Impl {
 
     void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
     void present(const wire::SignedTicket& ticket);
-    void revoke(const wire::Revocations& more);
+    void revoke(const wire::Revocations& latest);
     NngLink* find(LinkId id);
     void bury();
     void end_expired();
@@ -300,13 +300,11 @@ LinkRefusal NngTransport::Impl::renewed(LinkId id, std::span<const std::byte> ti
     return known->renew(ticket, *options_.session, now, *revoked_);
 }
 
-void NngTransport::Impl::revoke(const wire::Revocations& more) {
+void NngTransport::Impl::revoke(const wire::Revocations& latest) {
     if (!options_.session) return;
     const std::lock_guard lock(mutex_);
-    auto all = std::make_shared<wire::Revocations>(*revoked_);
-    all->add(more);
-    if (*all == *revoked_) return;
-    revoked_ = std::move(all);
+    if (latest.as_of < revoked_->as_of) return;
+    revoked_ = std::make_shared<const wire::Revocations>(latest);
     for (const auto& [id, entry] : links_) {
         if (entry.ticket && revoked_->covers(entry.ticket->last())) {
             entry.link->refuse(LinkRefusal::kRevoked);

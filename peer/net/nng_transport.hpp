@@ -29,8 +29,9 @@ class NngTransport final : public Transport {
     /// those which are open are renewed with: each ends when the last ticket that it has been shown
     /// expires. Does nothing without TransportOptions::session. Thread: any.
     void present(const wire::SignedTicket& ticket);
-    /// Refuses these from now on, and ends their links: both ends hear why by event::LinkClosed.
-    /// Does nothing without TransportOptions::session. Thread: any.
+    /// Refuses these, and nobody else, from now on, and ends their links: both ends hear why by
+    /// event::LinkClosed. Does nothing if it knows a newer list, or without
+    /// TransportOptions::session. Thread: any.
     void revoke(const wire::Revocations& revoked);
     /// It has turned out that others dial us at this port, which a router passes on, or, with 0,
     /// that nobody can: listening_port() from now on.

@@ -59,8 +59,9 @@ inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 2 * 8 + kSignatureBytes;
 /// What is told at once of users, hosts and keys together: more than a project revokes in a day.
 inline constexpr std::size_t kMaxRevocations = 1'000;
-/// Format, three counts, entries, signature.
-inline constexpr std::size_t kMaxRevocationsBytes = 4 * 4 + kMaxRevocations * 32 + kSignatureBytes;
+/// Format, time, three counts, entries, signature.
+inline constexpr std::size_t kMaxRevocationsBytes =
+    4 + 8 + 3 * 4 + kMaxRevocations * 32 + kSignatureBytes;
 /// The swarm's head in the DHT, of which BEP 44 stores less than 1,000 bytes.
 inline constexpr std::size_t kMaxHeadEndpoints = 8;
 inline constexpr std::size_t kMaxHeadBytes =

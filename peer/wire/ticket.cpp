@@ -12,7 +12,7 @@ namespace {
 
 /// Of the fields and their order; another layout gets another number.
 constexpr std::uint32_t kTicketFormat = 1;
-constexpr std::uint32_t kRevocationsFormat = 1;
+constexpr std::uint32_t kRevocationsFormat = 2;
 
 std::int64_t count(UtcSeconds time) {
     return std::int64_t{time.time_since_epoch().count()};
@@ -41,7 +41,13 @@ void read_bytes(ByteReader& in, std::array<std::byte, N>& bytes) {
     if (const auto taken = in.take(N)) std::copy(taken->begin(), taken->end(), bytes.begin());
 }
 
+bool is_within_bounds(const Revocations& revocations) {
+    const std::int64_t as_of = count(revocations.as_of);
+    return revocations.size() <= kMaxRevocations && as_of >= 0 && as_of <= kMaxUtcSeconds;
+}
+
 void write_fields(ByteWriter& out, const Revocations& revocations) {
+    out.write(count(revocations.as_of));
     for (const std::size_t size :
          {revocations.users.size(), revocations.hosts.size(), revocations.peers.size()}) {
         out.write(static_cast<std::uint32_t>(size));
@@ -118,21 +124,15 @@ bool Revocations::covers(const Ticket& ticket) const {
            (seat.host != 0 && hosts.contains(seat.host));
 }
 
-void Revocations::add(const Revocations& more) {
-    users.insert(more.users.begin(), more.users.end());
-    hosts.insert(more.hosts.begin(), more.hosts.end());
-    peers.insert(more.peers.begin(), more.peers.end());
-}
-
 Digest digest_of(const Revocations& revocations) {
     ByteWriter out;
-    out.append(bytes_of("DeDLOC@home revocations 1\n"));
+    out.append(bytes_of("DeDLOC@home revocations 2\n"));
     write_fields(out, revocations);
     return blake2b(std::move(out).finish());
 }
 
 SignedRevocations sign(Revocations revocations, const KeyPair& project) {
-    DEDLOC_CHECK(revocations.size() <= kMaxRevocations, "revocations keep their bound",
+    DEDLOC_CHECK(is_within_bounds(revocations), "revocations keep their bounds",
                  revocations.size());
     const Signature signature = project.sign(digest_of(revocations).bytes);
     return {.revocations = std::move(revocations), .signature = signature};
@@ -143,7 +143,7 @@ bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations) 
 }
 
 Buffer encode(const SignedRevocations& revocations) {
-    DEDLOC_CHECK(revocations.revocations.size() <= kMaxRevocations, "revocations keep their bound",
+    DEDLOC_CHECK(is_within_bounds(revocations.revocations), "revocations keep their bounds",
                  revocations.revocations.size());
     ByteWriter out;
     out.write(kRevocationsFormat);
@@ -156,13 +156,14 @@ std::optional<SignedRevocations> decode_revocations(std::span<const std::byte> b
     if (bytes.size() > kMaxRevocationsBytes) return {};
     ByteReader in(bytes);
     if (in.read<std::uint32_t>() != kRevocationsFormat) return {};
+    SignedRevocations all;
+    Revocations& revocations = all.revocations;
+    revocations.as_of = UtcSeconds{std::chrono::seconds{in.read<std::int64_t>().value_or(-1)}};
     std::array<std::uint64_t, 3> counts{};
     for (std::uint64_t& count : counts) count = in.read<std::uint32_t>().value_or(0);
     const auto [users, hosts, peers] = counts;
     if (users + hosts + peers > kMaxRevocations) return {};
     if (in.remaining() != 8 * (users + hosts) + 32 * peers + kSignatureBytes) return {};
-    SignedRevocations all;
-    Revocations& revocations = all.revocations;
     const auto read_id = [&] { return in.read<std::uint64_t>().value_or(0); };
     const auto read_key = [&] {
         PeerKey key;
@@ -174,6 +175,7 @@ std::optional<SignedRevocations> decode_revocations(std::span<const std::byte> b
         !read_set(revocations.peers, peers, read_key)) {
         return {};
     }
+    if (!is_within_bounds(revocations)) return {};
     read_bytes(in, all.signature);
     return all;
 }

@@ -52,17 +52,18 @@ Buffer encode(const SignedTicket& ticket);
 /// Untrusted input: nothing for anything that encode() does not make. Does not ask who signed.
 std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes);
 
-/// What the project has withdrawn before it expired. A seat of zeros has no user and no host.
+/// What the project had withdrawn at one moment before it expired: of two such lists the newer one
+/// counts, and who is not on it is forgiven. A seat of zeros has no user and no host.
 struct Revocations {
+    UtcSeconds as_of{};
     std::set<std::uint64_t> users;
     std::set<std::uint64_t> hosts;
     std::set<PeerKey> peers;
     bool covers(const Ticket& ticket) const;
-    void add(const Revocations& more);
     std::size_t size() const { return users.size() + hosts.size() + peers.size(); }
     bool operator==(const Revocations&) const = default;
 };
-/// What the project signs: every entry, in order, after a text of its own.
+/// What the project signs: the moment and every entry, in order, after a text of its own.
 Digest digest_of(const Revocations& revocations);
 
 struct SignedRevocations {
@@ -71,7 +72,7 @@ struct SignedRevocations {
     bool operator==(const SignedRevocations&) const = default;
 };
 
-/// Requires at most kMaxRevocations (DEDLOC_CHECK).
+/// Requires at most kMaxRevocations and a moment within the bounds of limits.hpp (DEDLOC_CHECK).
 SignedRevocations sign(Revocations revocations, const KeyPair& project);
 [[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations);
 

@@ -184,9 +184,7 @@ class Backbone::Impl {
         seed_.save();
         if (!run_.run.gateway.empty()) transport_.present(own_ticket(run_));
     }
-    void revoke(const wire::Revocations& revocations) {
-        if (revocations.size() > 0) transport_.revoke(revocations);
-    }
+    void revoke(const wire::Revocations& latest) { transport_.revoke(latest); }
     std::uint16_t port() const { return transport_.listening_port(); }
 
     void stop() {
@@ -262,8 +260,8 @@ Backbone::~Backbone() = default;
 void Backbone::tend() {
     impl_->tend();
 }
-void Backbone::revoke(const wire::Revocations& revocations) {
-    impl_->revoke(revocations);
+void Backbone::revoke(const wire::Revocations& latest) {
+    impl_->revoke(latest);
 }
 void Backbone::stop() {
     impl_->stop();

@@ -40,8 +40,9 @@ class Backbone {
     /// Keeps what a restart wants to know of the DHT, and its own ticket good. To be called every
     /// few minutes.
     void tend();
-    /// Ends the links of those and lets them in no more. Repeating it costs nothing.
-    void revoke(const wire::Revocations& revocations);
+    /// Ends the links of those and lets them in no more; others it lets in again. A list that is
+    /// older than the last one changes nothing.
+    void revoke(const wire::Revocations& latest);
     /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
     void stop();
 

@@ -79,7 +79,8 @@ void tend_until_the_end(backbone::Backbone& member,
         }
         if (revocations && now >= next_look) {
             const auto utc = std::chrono::system_clock::now();
-            member.revoke(revocations->look(std::chrono::floor<std::chrono::seconds>(utc)));
+            const auto seen = revocations->look(std::chrono::floor<std::chrono::seconds>(utc));
+            if (seen) member.revoke(*seen);
             next_look = now + kLookEvery;
         }
     }

@@ -1,15 +1,17 @@
 #include "project_server/backbone/revocation_watch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "peer/base/log.hpp"
 
 namespace dedloc::backbone {
 
-wire::Revocations RevocationWatch::look(wire::UtcSeconds now) {
+std::optional<wire::Revocations> RevocationWatch::look(wire::UtcSeconds now) {
     try {
         if (!database_) database_ = std::make_unique<server::Database>(settings_);
-        wire::Revocations revocations = server::recent_revocations(*database_, now);
+        latest_ = std::max(latest_, now);
+        wire::Revocations revocations = server::recent_revocations(*database_, latest_);
         is_away_ = false;
         return revocations;
     } catch (const server::DatabaseError& error) {
@@ -17,7 +19,7 @@ wire::Revocations RevocationWatch::look(wire::UtcSeconds now) {
             log_warning("cannot see now whom the project revokes: {}", error.what());
         }
         database_.reset();
-        return {};
+        return std::nullopt;
     }
 }
 

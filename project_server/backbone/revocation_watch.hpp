@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "project_server/database/revocations.hpp"
 
@@ -13,12 +14,14 @@ class RevocationWatch {
   public:
     explicit RevocationWatch(server::DatabaseSettings settings) : settings_(std::move(settings)) {}
 
-    /// Those of the last day; none while the database is away, which is logged once.
-    wire::Revocations look(wire::UtcSeconds now);
+    /// Those of the last day; nothing while the database is away, which is logged once. No list is
+    /// older than the one before, also where the clock was set back.
+    std::optional<wire::Revocations> look(wire::UtcSeconds now);
 
   private:
     const server::DatabaseSettings settings_;
     std::unique_ptr<server::Database> database_;
+    wire::UtcSeconds latest_{};
     bool is_away_ = false;
 };
 

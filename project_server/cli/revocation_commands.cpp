@@ -48,9 +48,7 @@ void forgive(const Named& who) {
     const wire::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::forgive(access.database(), revocations);
-    fmt::print(
-        "forgiven: new jobs get tickets; peers that run now may refuse them until they "
-        "start again\n");
+    fmt::print("forgiven: the backbones know it in seconds, the other peers in half an hour\n");
 }
 
 void add_command(CLI::App& dedloc, const char* name, const char* what,

@@ -39,7 +39,7 @@ void add(wire::Revocations& revocations, const std::string& kind, const std::str
 }  // namespace
 
 wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now) {
-    wire::Revocations revocations;
+    wire::Revocations revocations{.as_of = now, .users = {}, .hosts = {}, .peers = {}};
     for (const Row& row :
          database.query("select kind, subject from dedloc_revocation where since >= ? "
                         "order by since desc limit ?",

@@ -20,8 +20,8 @@ bool is_revoked(Database& database, const wire::Ticket& ticket);
 
 /// Adds, as of now. Errors: DatabaseError.
 void revoke(Database& database, const wire::Revocations& revocations, wire::UtcSeconds now);
-/// Takes back: there are new tickets for them. Running peers that have been told believe it until
-/// they start again. Errors: DatabaseError.
+/// Takes back: there are new tickets for them, and running peers let them in once they hear of it.
+/// Errors: DatabaseError.
 void forgive(Database& database, const wire::Revocations& revocations);
 
 }  // namespace dedloc::server

@@ -76,10 +76,12 @@ void write_records(const std::filesystem::path& root) {
         corpus.add("decision_" + std::to_string(seed), wire::encode(decision));
     }
     corpus.add("ticket", wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
-    corpus.add("revocations",
-               wire::encode(wire::sign(
-                   {.users = {1, 300}, .hosts = {7}, .peers = {tests::test_key(2).public_key()}},
-                   tests::test_key())));
+    corpus.add("revocations", wire::encode(wire::sign(
+                                  {.as_of = wire::UtcSeconds{std::chrono::seconds{1'700'000'000}},
+                                   .users = {1, 300},
+                                   .hosts = {7},
+                                   .peers = {tests::test_key(2).public_key()}},
+                                  tests::test_key())));
 }
 
 void write_link_frames(const std::filesystem::path& root) {

@@ -178,6 +178,25 @@ TEST_CASE("who is revoked loses its links, hears why, and gets no new one", "[ne
     CHECK(bystander.inbox.waiting<event::LinkClosed>() == 0);
 }
 
+TEST_CASE("the newest list of the revoked counts: who is not on it is forgiven", "[net]") {
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const wire::Revocations some{.as_of = now, .users = {}, .hosts = {202}, .peers = {}};
+    End listener(options_of(1, true));
+    End dialler(options_of(2, false));
+    const auto refusal = [&] {
+        dialler.transport.dial(listener.endpoint());
+        const auto failed = dialler.inbox.next<event::DialFailed>();
+        return failed ? failed->why : "";
+    };
+    listener.transport.revoke(some);
+    CHECK(refusal() == describe_told(LinkRefusal::kRevoked));
+    listener.transport.revoke({.as_of = now - 1s, .users = {}, .hosts = {}, .peers = {}});
+    CHECK(refusal() == describe_told(LinkRefusal::kRevoked));
+    listener.transport.revoke({.as_of = now, .users = {}, .hosts = {}, .peers = {}});
+    dialler.transport.dial(listener.endpoint());
+    CHECK(dialler.inbox.next<event::LinkOpened>());
+}
+
 TEST_CASE("a link ends when the ticket that opened it expires, and a new ticket opens the next",
           "[net][timing]") {
     TransportOptions options = options_of(2, false);

@@ -99,6 +99,13 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
         REQUIRE(closed);
         CHECK(closed->why == net::describe_told(net::LinkRefusal::kRevoked));
     }
+    SECTION("who is forgiven is let in again") {
+        backbone.revoke({.as_of = now(), .users = {}, .hosts = {7}, .peers = {}});
+        REQUIRE(inbox.next<event::LinkClosed>());
+        backbone.revoke({.as_of = now(), .users = {}, .hosts = {}, .peers = {}});
+        member.dial(place);
+        CHECK(inbox.next<event::LinkOpened>());
+    }
 }
 
 TEST_CASE("a backbone that cannot sign its own ticket says so", "[server]") {
@@ -111,17 +118,20 @@ TEST_CASE("a backbone that cannot sign its own ticket says so", "[server]") {
 TEST_CASE("the database says whom a backbone lets go of", "[server]") {
     server::TestProject project;
     RevocationWatch watch(project.config().database);
-    CHECK(watch.look(now()) == wire::Revocations{});
-    const wire::Revocations host{.users = {}, .hosts = {7}, .peers = {}};
-    server::revoke(project.database(), host, now());
-    CHECK(watch.look(now()) == host);
+    const wire::UtcSeconds when = now();
+    const wire::Revocations nobody{.as_of = when, .users = {}, .hosts = {}, .peers = {}};
+    const wire::Revocations host{.as_of = when, .users = {}, .hosts = {7}, .peers = {}};
+    CHECK(watch.look(when) == nobody);
+    server::revoke(project.database(), host, when);
+    CHECK(watch.look(when) == host);
+    CHECK(watch.look(when - 1h) == host);
     server::forgive(project.database(), host);
-    CHECK(watch.look(now()) == wire::Revocations{});
+    CHECK(watch.look(when) == nobody);
     project.database().execute("drop table dedloc_revocation");
-    CHECK(watch.look(now()) == wire::Revocations{});
+    CHECK_FALSE(watch.look(when));
     server::apply_schema(project.database());
-    server::revoke(project.database(), host, now());
-    CHECK(watch.look(now()) == host);
+    server::revoke(project.database(), host, when);
+    CHECK(watch.look(when) == host);
 }
 
 }  // namespace
