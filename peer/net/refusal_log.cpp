@@ -7,18 +7,21 @@ namespace dedloc::net {
 namespace {
 
 constexpr std::uint64_t kFullLines = 8;
-constexpr std::uint64_t kLineEvery = 1'000;
+constexpr std::chrono::minutes kLineEvery{1};
 
 }  // namespace
 
 void RefusalLog::refused(const Endpoint& remote, const std::string& why) {
-    std::uint64_t count = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        count = ++counts_[why];
-    }
-    if (count > kFullLines && count % kLineEvery != 0) return;
-    log_info("no link with {}: {} ({} so far)", remote.text(), why, count);
+    const auto number = count(why, std::chrono::steady_clock::now());
+    if (number) log_info("no link with {}: {} ({} so far)", remote.text(), why, *number);
+}
+
+std::optional<std::uint64_t> RefusalLog::count(const std::string& why, Time now) {
+    const std::lock_guard lock(mutex_);
+    Reason& reason = reasons_[why];
+    if (++reason.count > kFullLines && now < reason.next_line) return {};
+    reason.next_line = now + kLineEvery;
+    return reason.count;
 }
 
 }  // namespace dedloc::net
