@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "kernels/check.hpp"
+#include "kernels/half_lanes.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
@@ -17,8 +18,7 @@ constexpr std::size_t kBlock = 2048;
 
 struct WidenBlock {
     /// The number of values that are not finite.
-    template <class Short>
-    DEDLOC_LOOP std::uint32_t run(const Short* values, float* out, std::size_t count) {
+    DEDLOC_LOOP std::uint32_t run(const Bfloat16* values, float* out, std::size_t count) {
         std::uint32_t bad = 0;
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
@@ -102,24 +102,18 @@ void require_dequantize(ConstInt8Blocks values, std::span<const float> out) {
                           "the decoded vector overlaps the encoded one");
 }
 
-namespace {
-
-template <class Short>
-bool widen_shorts(std::span<const Short> values, std::span<float> out, const Workers& workers) {
-    require_dequantize<Short>(values, out);
+bool dequantize(std::span<const Half> values, std::span<float> out, const Workers& workers) {
+    require_dequantize<Half>(values, out);
     return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
-        return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
+        return widen_halves(workers.instruction_set(), values.data() + first, to, count);
     });
 }
 
-}  // namespace
-
-bool dequantize(std::span<const Half> values, std::span<float> out, const Workers& workers) {
-    return widen_shorts(values, out, workers);
-}
-
 bool dequantize(std::span<const Bfloat16> values, std::span<float> out, const Workers& workers) {
-    return widen_shorts(values, out, workers);
+    require_dequantize<Bfloat16>(values, out);
+    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
+        return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
+    });
 }
 
 bool dequantize(ConstInt8Blocks values, std::span<float> out, const Workers& workers) {

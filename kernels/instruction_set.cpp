@@ -1,6 +1,27 @@
 #include "kernels/instruction_set.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace dedloc::kernels {
+namespace {
+
+InstructionSet find_widest() {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        return InstructionSet::kAvx512;
+    }
+    // F16C is not among what clang's __builtin_cpu_supports knows.
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool has_f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    if (__builtin_cpu_supports("avx2") && has_f16c) return InstructionSet::kAvx2;
+#endif
+    return InstructionSet::kBaseline;
+}
+
+}  // namespace
 
 const char* name_of(InstructionSet set) {
     switch (set) {
@@ -15,14 +36,8 @@ const char* name_of(InstructionSet set) {
 }
 
 InstructionSet widest_instruction_set() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        return InstructionSet::kAvx512;
-    }
-    if (__builtin_cpu_supports("avx2")) return InstructionSet::kAvx2;
-#endif
-    return InstructionSet::kBaseline;
+    static const InstructionSet widest = find_widest();
+    return widest;
 }
 
 }  // namespace dedloc::kernels

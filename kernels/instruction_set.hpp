@@ -9,8 +9,8 @@ namespace dedloc::kernels {
 
 enum class InstructionSet : std::uint8_t {
     kBaseline,  ///< what this build was compiled for; x86-64: SSE2
-    kAvx2,
-    kAvx512,  ///< F, BW, DQ and VL
+    kAvx2,      ///< and F16C
+    kAvx512,    ///< F, BW, DQ and VL
 };
 
 const char* name_of(InstructionSet set);
@@ -31,7 +31,7 @@ InstructionSet widest_instruction_set();
 #endif
 
 #if defined(__x86_64__)
-#define DEDLOC_AVX2 [[gnu::target("avx2")]]
+#define DEDLOC_AVX2 [[gnu::target("avx2,f16c")]]
 #define DEDLOC_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
 #else
 #define DEDLOC_AVX2

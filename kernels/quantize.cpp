@@ -4,32 +4,24 @@
 #include <atomic>
 
 #include "kernels/check.hpp"
+#include "kernels/half_lanes.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
 namespace {
 
-template <class Short>
-DEDLOC_LOOP Short to_short(float x) {
-    if constexpr (std::is_same_v<Short, Half>) {
-        return to_half(x);
-    } else {
-        return to_bfloat16(x);
-    }
-}
-
 /// With kFeedback, `error` is added first and takes up what rounding left; else it is null.
-template <class Short, bool kFeedback>
+template <bool kFeedback>
 struct Shorten {
     /// The number of values that are not finite.
-    DEDLOC_LOOP std::uint32_t run(const float* values, float* error, Short* out,
+    DEDLOC_LOOP std::uint32_t run(const float* values, float* error, Bfloat16* out,
                                   std::size_t count) {
         std::uint32_t bad = 0;
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
             const float x = kFeedback ? values[i] + error[i] : values[i];
-            const Short rounded = to_short<Short>(x);
+            const Bfloat16 rounded = to_bfloat16(x);
             out[i].bits = rounded.bits;
             if constexpr (kFeedback) error[i] = x - to_float(rounded);
             bad += is_finite(x) ? 0u : 1u;
@@ -119,6 +111,19 @@ void require_feedback(std::span<const float> values, std::span<const float> erro
 
 namespace {
 
+template <bool kFeedback>
+std::uint32_t shorten(InstructionSet set, const float* values, float* error, Bfloat16* out,
+                      std::size_t count) {
+    return run_for<Shorten<kFeedback>>(set, values, error, out, count);
+}
+
+template <bool kFeedback>
+std::uint32_t shorten(InstructionSet set, const float* values, float* error, Half* out,
+                      std::size_t count) {
+    if constexpr (kFeedback) return shorten_to_halves(set, values, error, out, count);
+    return shorten_to_halves(set, values, out, count);
+}
+
 template <class Short, bool kFeedback>
 bool shorten_all(std::span<const float> values, std::span<float> error, std::span<Short> out,
                  const Workers& workers) {
@@ -126,7 +131,7 @@ bool shorten_all(std::span<const float> values, std::span<float> error, std::spa
     std::atomic<bool> is_every_one_finite{true};
     for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
         float* const errors = kFeedback ? error.data() + first : nullptr;
-        const std::uint32_t bad = run_for<Shorten<Short, kFeedback>>(
+        const std::uint32_t bad = shorten<kFeedback>(
             workers.instruction_set(), values.data() + first, errors, out.data() + first, count);
         if (bad != 0) is_every_one_finite = false;
     });
