@@ -13,8 +13,8 @@
 namespace dedloc::kernels {
 namespace {
 
-/// 8 KiB on their way to memory; a multiple of the int8 block.
-constexpr std::size_t kBlock = 2048;
+/// 16 KiB on their way to memory; a multiple of the int8 block.
+constexpr std::size_t kBlock = 4096;
 
 struct WidenBlock {
     /// The number of values that are not finite.
