@@ -1,0 +1,251 @@
+// binary16 by the processor's own conversions: whatever a group of lanes holds, and wherever in it,
+// the bits are those of the slow reference.
+#include "kernels/half_lanes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "kernels/dequantize.hpp"
+#include "tests/kernels/every_worker.hpp"
+#include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_codec.hpp"
+
+using namespace dedloc;
+using namespace dedloc::kernels;
+
+namespace {
+
+using Floats = std::vector<float>;
+using Halves = std::vector<Half>;
+
+/// The most that go together with any instruction set.
+constexpr std::size_t kGroup = 16;
+
+/// Every place where rounding, or the way that is taken, turns; of both signs.
+Floats turning_points() {
+    constexpr auto kBits = std::to_array<std::uint32_t>({
+        // 0, denormals, the least normal
+        0x00000000,
+        0x00000001,
+        0x007fffff,
+        0x00800000,
+        // 2⁻²⁵: half of the least half
+        0x32ffffff,
+        0x33000000,
+        0x33000001,
+        // 2⁻²⁴, the least half, and 1½ of it
+        0x337fffff,
+        0x33800000,
+        0x33800001,
+        0x33bfffff,
+        0x33c00000,
+        0x33c00001,
+        // the largest subnormal half, halfway to the least normal one, and past that
+        0x387fbfff,
+        0x387fc000,
+        0x387fdfff,
+        0x387fe000,
+        0x387fe001,
+        0x38800000,
+        0x38800001,
+        // ties between normal halves
+        0x38801000,
+        0x38803000,
+        0x3f800fff,
+        0x3f801000,
+        0x3f801001,
+        0x3f803000,
+        // 65,504, the largest half; 65,520, which is as far from 65,536
+        0x477fdfff,
+        0x477fe000,
+        0x477fe001,
+        0x477fefff,
+        0x477ff000,
+        0x477ff001,
+        // 65,536, 1e30, the largest float
+        0x47800000,
+        0x7149f2ca,
+        0x7f7fffff,
+    });
+    Floats values;
+    for (const std::uint32_t bits : kBits) {
+        values.push_back(std::bit_cast<float>(bits));
+        values.push_back(std::bit_cast<float>(bits | 0x80000000));
+    }
+    return values;
+}
+
+/// Infinities, and NaNs with every kind of payload, quiet and signalling.
+Floats not_finite() {
+    Floats values;
+    for (const std::uint32_t bits :
+         {0x7f800000u, 0x7f800001u, 0x7fa5a5a5u, 0x7fbfffffu, 0x7fc00000u, 0x7fffffffu}) {
+        values.push_back(std::bit_cast<float>(bits));
+        values.push_back(std::bit_cast<float>(bits | 0x80000000));
+    }
+    return values;
+}
+
+bool is_half_finite(Half half) {
+    return (half.bits & 0x7c00) != 0x7c00;
+}
+
+/// NaN keeps its sign and payload.
+float widened(Half half) {
+    const std::uint32_t bits = half.bits;
+    if (is_half_finite(half)) return static_cast<float>(tests::slow::half_value(half.bits));
+    return std::bit_cast<float>((bits & 0x8000) << 16 | 0x7f800000 | (bits & 0x3ff) << 13);
+}
+
+template <class Range>
+std::uint32_t count_bad(const Range& values) {
+    return static_cast<std::uint32_t>(std::ranges::count_if(values, [](float x) {
+        return (std::bit_cast<std::uint32_t>(x) & 0x7f800000) == 0x7f800000;
+    }));
+}
+
+/// What lies around a result, and must stay.
+constexpr std::uint16_t kGuard = 0x5a5a;
+constexpr float kFloatGuard = 1234.5F;
+
+/// Shortens `values` with nothing owed and with `error`; how many results are wrong.
+std::size_t wrong_shortened(InstructionSet set, std::span<const float> values,
+                            std::span<const float> error) {
+    const std::size_t count = values.size();
+    std::size_t wrong = 0;
+    Halves out(count + 2, Half{kGuard});
+    const std::uint32_t bad = shorten_to_halves(set, values.data(), out.data() + 1, count);
+    wrong += bad == count_bad(values) ? 0u : 1u;
+    for (std::size_t i = 0; i < count; ++i) {
+        wrong += out[i + 1].bits == tests::slow::half_bits(values[i]) ? 0u : 1u;
+    }
+    wrong += out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u;
+
+    Floats left(count + 2, kFloatGuard);
+    std::ranges::copy(error, left.begin() + 1);
+    std::ranges::fill(out, Half{kGuard});
+    Floats sums(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const volatile float x = values[i] + error[i];
+        sums[i] = x;
+    }
+    const std::uint32_t bad_sums =
+        shorten_to_halves(set, values.data(), left.data() + 1, out.data() + 1, count);
+    wrong += bad_sums == count_bad(sums) ? 0u : 1u;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint16_t half = tests::slow::half_bits(sums[i]);
+        wrong += out[i + 1].bits == half ? 0u : 1u;
+        if (!is_finite(sums[i])) continue;  // what is then owed is of no use to anybody
+        const volatile float owed = sums[i] - static_cast<float>(tests::slow::half_value(half));
+        wrong += tests::same_bits(left[i + 1], owed) ? 0u : 1u;
+    }
+    wrong += out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u;
+    wrong += left.front() == kFloatGuard && left.back() == kFloatGuard ? 0u : 1u;
+    return wrong;
+}
+
+std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
+    Floats out(halves.size() + 2, kFloatGuard);
+    const std::uint32_t bad = widen_halves(set, halves.data(), out.data() + 1, halves.size());
+    const auto is_bad = [](Half half) { return !is_half_finite(half); };
+    std::size_t wrong = bad == std::ranges::count_if(halves, is_bad) ? 0 : 1;
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+        wrong += tests::same_bits(out[i + 1], widened(halves[i])) ? 0u : 1u;
+    }
+    return wrong + (out.front() == kFloatGuard && out.back() == kFloatGuard ? 0u : 1u);
+}
+
+/// Ordinary numbers and, one in `rarity`, something special.
+Floats mixed(Random& random, std::size_t count, std::uint64_t rarity) {
+    static const Floats special = [] {
+        Floats all = turning_points();
+        std::ranges::copy(not_finite(), std::back_inserter(all));
+        return all;
+    }();
+    Floats values = tests::ordinary(random, count, 100);
+    for (float& x : values) {
+        if (random.below(rarity) == 0) x = special[random.below(special.size())];
+    }
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("whatever is in one lane, every lane rounds to the right half", "[kernels]") {
+    Floats special = turning_points();
+    std::ranges::copy(not_finite(), std::back_inserter(special));
+    const Floats ordinary = tests::ordinary(Random{1}, 2 * kGroup, 100);
+    const Floats errors = tests::ordinary(Random{2}, 2 * kGroup, 0.01);
+    const Floats no_errors(2 * kGroup);
+    for (const InstructionSet set : tests::every_width()) {
+        INFO(name_of(set));
+        std::size_t wrong = 0;
+        for (const float x : special) {
+            for (std::size_t lane = 0; lane < 2 * kGroup; ++lane) {
+                Floats values = ordinary;
+                values[lane] = x;
+                wrong += wrong_shortened(set, values, errors);
+                wrong += wrong_shortened(set, values, no_errors);
+                // What is owed is beyond the range, or makes it so, in one lane only.
+                if (is_finite(x)) wrong += wrong_shortened(set, no_errors, values);
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("halves of any length and place are rounded, with nothing around them", "[kernels]") {
+    for (const InstructionSet set : tests::every_width()) {
+        INFO(name_of(set));
+        Random random{3};
+        std::size_t wrong = 0;
+        for (std::size_t start = 0; start < kGroup; ++start) {
+            for (std::size_t count = 0; count <= 3 * kGroup + 1; ++count) {
+                for (const std::uint64_t rarity : {2u, 20u, 1000u}) {
+                    const Floats values = mixed(random, start + count, rarity);
+                    const Floats errors = tests::ordinary(random, start + count, 1e-3);
+                    wrong += wrong_shortened(set, std::span{values}.subspan(start),
+                                             std::span{errors}.subspan(start));
+                    Halves halves(start + count);
+                    for (Half& half : halves) {
+                        half.bits = static_cast<std::uint16_t>(random.below(65'536));
+                        const bool is_ordinary = random.below(rarity) != 0;
+                        if (is_ordinary) half.bits &= 0xbfff;
+                    }
+                    wrong += wrong_widened(set, std::span<const Half>{halves}.subspan(start));
+                }
+            }
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("every half widens to itself in every lane, whatever is beside it", "[kernels]") {
+    constexpr std::size_t kAll = 65'536;
+    for (const InstructionSet set : tests::every_width()) {
+        INFO(name_of(set));
+        // In their order, where whole groups are alike, and strewn, where every kind is mixed.
+        for (const std::size_t stride : {std::size_t{1}, std::size_t{40'503}}) {
+            Halves all(kAll + kGroup);
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                all[i].bits = static_cast<std::uint16_t>(i * stride);
+            }
+            std::size_t wrong = 0;
+            for (std::size_t start = 0; start < kGroup; ++start) {
+                const auto halves = std::span<const Half>{all}.subspan(start, kAll);
+                wrong += wrong_widened(set, halves);
+                Floats out(kAll);
+                wrong += dequantize(halves, out, ThisThread{set}) ? 1u : 0u;
+                for (std::size_t i = 0; i < kAll; ++i) {
+                    wrong += tests::same_bits(out[i], widened(halves[i])) ? 0u : 1u;
+                }
+            }
+            CHECK(wrong == 0);
+        }
+    }
+}
