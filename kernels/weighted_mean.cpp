@@ -13,54 +13,61 @@
 namespace dedloc::kernels {
 namespace {
 
-/// 8 KiB of running sums stay in the first-level cache while the senders are added.
+/// 8 KiB of running sums stay in the first-level cache from one pass to the next.
 constexpr std::size_t kBlock = 2048;
+/// More streams than this at a time are more than a processor fetches ahead.
+constexpr std::size_t kMostAtOnce = 8;
 
-/// Adds kCount senders in their order; the first ones of all make the sum.
-template <std::size_t kCount, bool kIsFirst>
+/// Adds kCount senders in their order; the first ones of all begin the sum, the last divide it.
+template <std::size_t kCount, bool kIsFirst, bool kIsLast>
 struct AddSenders {
-    DEDLOC_LOOP void run(float* sum, std::array<const float*, kCount> parts, std::size_t count) {
+    DEDLOC_LOOP void run(float* sum, std::array<const float*, kCount> parts, std::size_t count,
+                         float samples) {
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
             float next = kIsFirst ? parts[0][i] : sum[i] + parts[0][i];
             for (std::size_t k = 1; k < kCount; ++k) next += parts[k][i];
-            sum[i] = next;
+            sum[i] = kIsLast ? next / samples : next;
         }
-    }
-};
-
-struct Divide {
-    DEDLOC_LOOP void run(float* sum, std::size_t count, float samples) {
-        DEDLOC_INDEPENDENT
-        for (std::size_t i = 0; i < count; ++i) sum[i] /= samples;
     }
 };
 
 using Parts = std::span<const std::span<const float>>;
 
-template <std::size_t kCount>
-void add_senders(InstructionSet set, float* sum, Parts parts, std::size_t sender, std::size_t first,
-                 std::size_t count) {
-    std::array<const float*, kCount> starts;
-    for (std::size_t k = 0; k < kCount; ++k) starts[k] = parts[sender + k].data() + first;
-    if (sender == 0) {
-        run_for<AddSenders<kCount, true>>(set, sum, starts, count);
-    } else {
-        run_for<AddSenders<kCount, false>>(set, sum, starts, count);
+/// One pass over a block: elements [first, first + count) of these senders.
+struct Pass {
+    InstructionSet set;
+    float* sum;
+    Parts parts;
+    std::size_t first;
+    std::size_t count;
+    float samples;
+};
+
+template <std::size_t kCount, bool kIsFirst, bool kIsLast>
+void add_senders(const Pass& pass) {
+    if constexpr (kCount > 1) {
+        if (pass.parts.size() < kCount) return add_senders<kCount - 1, kIsFirst, kIsLast>(pass);
     }
+    std::array<const float*, kCount> starts;
+    for (std::size_t k = 0; k < kCount; ++k) starts[k] = pass.parts[k].data() + pass.first;
+    run_for<AddSenders<kCount, kIsFirst, kIsLast>>(pass.set, pass.sum, starts, pass.count,
+                                                   pass.samples);
 }
 
-/// One block of the mean: up to eight senders in one pass, for fewer trips to the running sums.
-void mean_of_block(InstructionSet set, float* sum, Parts parts, std::size_t first,
-                   std::size_t count, float samples) {
-    std::size_t k = 0;
-    for (; k + 8 <= parts.size(); k += 8) add_senders<8>(set, sum, parts, k, first, count);
-    if (k + 4 <= parts.size()) {
-        add_senders<4>(set, sum, parts, k, first, count);
-        k += 4;
+/// One block of the mean, in as few trips to the running sums as senders at once allow.
+void mean_of_block(Pass pass) {
+    const Parts all = pass.parts;
+    if (all.size() <= kMostAtOnce) return add_senders<kMostAtOnce, true, true>(pass);
+    pass.parts = all.first(kMostAtOnce);
+    add_senders<kMostAtOnce, true, false>(pass);
+    std::size_t k = kMostAtOnce;
+    for (; k + kMostAtOnce < all.size(); k += kMostAtOnce) {
+        pass.parts = all.subspan(k, kMostAtOnce);
+        add_senders<kMostAtOnce, false, false>(pass);
     }
-    for (; k < parts.size(); ++k) add_senders<1>(set, sum, parts, k, first, count);
-    run_for<Divide>(set, sum, count, samples);
+    pass.parts = all.subspan(k);
+    add_senders<kMostAtOnce, false, true>(pass);
 }
 
 /// To nearest-even in any thread. Volatile, or a compiler might convert while it rounds otherwise.
@@ -106,7 +113,7 @@ void weighted_mean(std::span<const std::span<const float>> parts,
             const std::size_t count = std::min(kBlock, begin + length - first);
             float* const place = out.data() + first;
             float* const sum = is_streamed ? block.data() : place;
-            mean_of_block(set, sum, parts, first, count, samples);
+            mean_of_block({set, sum, parts, first, count, samples});
             if (is_streamed) stream_floats(place, sum, count);
         }
         if (is_streamed) stream_fence();

@@ -116,9 +116,11 @@ void copy(Arena& a, const Workers& workers) {
     });
 }
 
+template <std::size_t kCount>
 double mean(Arena& a, const Workers& workers) {
-    const std::vector<std::span<const float>> views(a.parts.begin(), a.parts.end());
-    kernels::weighted_mean(views, std::vector<std::uint64_t>(kSenders, 32), a.out, workers);
+    const auto end = a.parts.begin() + std::ptrdiff_t{kCount};
+    const std::vector<std::span<const float>> views(a.parts.begin(), end);
+    kernels::weighted_mean(views, std::vector<std::uint64_t>(kCount, 32), a.out, workers);
     return 0;
 }
 
@@ -152,7 +154,8 @@ std::vector<Line> all_lines() {
          [](A& a, const W& w) {
              return kernels::accumulate(a.out, std::as_const(a.bfloat), 0.5f, w).sum_of_squares;
          }},
-        {"weighted_mean K=8", 4 * (kSenders + 1), "80", mean},
+        {"weighted_mean K=2", 12, "80", mean<2>},
+        {"weighted_mean K=8", 4 * (kSenders + 1), "80", mean<kSenders>},
         {"dequantize fp16", 6, "80",
          [](A& a, const W& w) { return truth(kernels::dequantize(a.half, a.out, w)); }},
         {"dequantize bf16", 6, "80",

@@ -1,11 +1,13 @@
 #include "kernels/weighted_mean.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cfenv>
 #include <cmath>
 #include <string>
 
 #include "tests/kernels/aborts.hpp"
+#include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 
 using namespace dedloc;
@@ -25,25 +27,35 @@ std::vector<float> mean_of(const Parts& parts, const std::vector<std::uint64_t>&
 }  // namespace
 
 TEST_CASE("a mean adds senders in member order and divides once", "[kernels]") {
+    constexpr std::size_t kMost = 25;  // as many as go together at once, three times over and more
     for (const std::size_t count : tests::kSizes) {
-        for (const std::size_t senders : {1u, 2u, 8u}) {
-            Parts parts;
-            std::vector<std::uint64_t> weights;
-            std::uint64_t total = 0;
-            for (std::size_t k = 0; k < senders; ++k) {
-                parts.push_back(tests::adversarial(Random{k}, count, 1e30));
-                weights.push_back(7 * k + 5);
-                total += weights.back();
-            }
-            const auto mean = mean_of(parts, weights);
-            std::size_t wrong = 0;
+        Parts parts;
+        std::vector<std::span<const float>> views;
+        std::vector<std::uint64_t> weights;
+        std::uint64_t total = 0;
+        std::vector<float> sums(count);
+        for (std::size_t k = 0; k < kMost; ++k) {
+            parts.push_back(tests::adversarial(Random{k}, count, 1e30));
+            weights.push_back(7 * k + 5);
+        }
+        views.assign(parts.begin(), parts.end());
+        for (std::size_t senders = 1; senders <= kMost; ++senders) {
+            total += weights[senders - 1];
+            std::vector<float> expected(count);
             for (std::size_t i = 0; i < count; ++i) {
-                volatile float sum = parts[0][i];
-                for (std::size_t k = 1; k < senders; ++k) sum = sum + parts[k][i];
-                volatile float expected = sum / static_cast<float>(total);
-                wrong += tests::same_bits(mean[i], expected) ? 0u : 1u;
+                const float x = parts[senders - 1][i];
+                const volatile float sum = senders == 1 ? x : sums[i] + x;
+                const volatile float mean = sum / static_cast<float>(total);
+                sums[i] = sum;
+                expected[i] = mean;
             }
-            CHECK(wrong == 0);
+            for (const auto set : tests::every_width()) {
+                std::vector<float> mean(count);
+                kernels::weighted_mean(std::span{views}.first(senders),
+                                       std::span{weights}.first(senders), mean,
+                                       kernels::ThisThread{set});
+                CHECK(std::ranges::equal(mean, expected, tests::same_bits));
+            }
         }
     }
 }
