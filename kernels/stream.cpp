@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace dedloc::kernels {

@@ -27,7 +27,8 @@ const Names kBoincApp{"api/boinc_api.h", "boinc_api.h",     "app_ipc.h",
                       "filesys.h",       "error_numbers.h", "boinc/"};
 const Names kJson{"rapidjson/"};
 const Names kText{"fmt/"};
-const Names kNumbers{"kernels/", "sodium.h", "cuda_runtime.h", "cuda_fp16.h", "emmintrin.h"};
+const Names kNumbers{"kernels/",    "sodium.h", "cuda_runtime.h",
+                     "cuda_fp16.h", "cpuid.h",  "immintrin.h"};
 
 const Bans kNoClock{
     {R"(\b(steady_clock|system_clock|high_resolution_clock|utc_clock)\b)",
