@@ -7,12 +7,20 @@
 namespace dedloc::kernels {
 namespace {
 
+// --- halves to floats --------------------------------------------------------
+
+/// What becomes of a number that was widened.
+enum class Widened { kAsItIs, kScaled, kScaledAndAdded };
+
+template <Widened kUse>
 struct Widen {
-    DEDLOC_LOOP std::uint32_t run(const Half* values, float* out, std::size_t count) {
+    DEDLOC_LOOP std::uint32_t run(const Half* values, float scale, float* out, std::size_t count) {
         std::uint32_t bad = 0;
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
-            const float value = to_float(values[i]);
+            float value = to_float(values[i]);
+            if constexpr (kUse != Widened::kAsItIs) value = scale * value;
+            if constexpr (kUse == Widened::kScaledAndAdded) value = out[i] + value;
             out[i] = value;
             bad += is_finite(value) ? 0u : 1u;
         }
@@ -20,22 +28,48 @@ struct Widen {
     }
 };
 
-/// Without kFeedback `error` is null.
-template <bool kFeedback>
+// --- floats to halves --------------------------------------------------------
+
+/// Of one vector. Null: neither read nor written; `owed` and `error` may be the same.
+struct Rounding {
+    const float* values;
+    float scale;
+    const float* owed;
+    float addend;
+    float* error;
+    float inverse_scale;
+    Half* out;
+
+    /// The same, of the elements from i.
+    DEDLOC_LOOP Rounding from(const Rounding& all, std::size_t i) {
+        Rounding rest = all;
+        rest.values += i;
+        if (rest.owed != nullptr) rest.owed += i;
+        if (rest.error != nullptr) rest.error += i;
+        if (rest.out != nullptr) rest.out += i;
+        return rest;
+    }
+};
+
+/// kAdds what is owed, and not the addend; kWrites the halves; kKeeps what rounding took.
+template <bool kAdds, bool kWrites, bool kKeeps>
 struct Shorten {
-    DEDLOC_LOOP std::uint32_t run(const float* values, float* error, Half* out, std::size_t count) {
+    DEDLOC_LOOP std::uint32_t run(Rounding r, std::size_t count) {
         std::uint32_t bad = 0;
         DEDLOC_INDEPENDENT
         for (std::size_t i = 0; i < count; ++i) {
-            const float x = kFeedback ? values[i] + error[i] : values[i];
+            const float scaled = r.scale * r.values[i];
+            const float x = scaled + (kAdds ? r.scale * r.owed[i] : r.addend);
             const Half rounded = to_half(x);
-            out[i].bits = rounded.bits;
-            if constexpr (kFeedback) error[i] = x - to_float(rounded);
+            if constexpr (kWrites) r.out[i].bits = rounded.bits;
+            if constexpr (kKeeps) r.error[i] = r.inverse_scale * (x - to_float(rounded));
             bad += is_finite(x) ? 0u : 1u;
         }
         return bad;
     }
 };
+
+// --- with the processor's conversions ----------------------------------------
 
 #if defined(__x86_64__)
 
@@ -43,122 +77,192 @@ constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 // Lanes: 8 with AVX2 and F16C.
 
-DEDLOC_AVX2 std::uint32_t widen_avx2(const Half* values, float* out, std::size_t count) {
+/// A signalling NaN becomes a quiet one here; so it does where it is scaled.
+template <Widened kUse>
+DEDLOC_AVX2 std::uint32_t widen_avx2(const Half* values, float scale, float* out,
+                                     std::size_t count) {
     const __m128i all_but_sign = _mm_set1_epi16(0x7fff);
     const __m128i largest = _mm_set1_epi16(0x7bff);
+    const __m256 scales = _mm256_set1_ps(scale);
     std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i));
-        const __m128i is_bad = _mm_cmpgt_epi16(_mm_and_si128(bits, all_but_sign), largest);
-        if (_mm_movemask_epi8(is_bad) == 0) {
-            _mm256_storeu_ps(out + i, _mm256_cvtph_ps(bits));
+        __m256 value = _mm256_cvtph_ps(bits);
+        if constexpr (kUse == Widened::kAsItIs) {
+            const __m128i is_bad = _mm_cmpgt_epi16(_mm_and_si128(bits, all_but_sign), largest);
+            if (_mm_movemask_epi8(is_bad) != 0) {
+                bad += Widen<kUse>::run(values + i, scale, out + i, 8);
+                continue;
+            }
         } else {
-            bad += Widen::run(values + i, out + i, 8);
+            value = _mm256_mul_ps(scales, value);
         }
+        if constexpr (kUse == Widened::kScaledAndAdded) {
+            value = _mm256_add_ps(_mm256_loadu_ps(out + i), value);
+        }
+        _mm256_storeu_ps(out + i, value);
     }
-    return bad + Widen::run(values + i, out + i, count - i);
+    return bad + Widen<kUse>::run(values + i, scale, out + i, count - i);
 }
 
-template <bool kFeedback>
-DEDLOC_AVX2 std::uint32_t shorten_avx2(const float* values, float* error, Half* out,
-                                       std::size_t count) {
+template <bool kAdds, bool kWrites, bool kKeeps>
+DEDLOC_AVX2 std::uint32_t shorten_avx2(Rounding r, std::size_t count) {
+    using Scalar = Shorten<kAdds, kWrites, kKeeps>;
     const __m256 all_but_sign = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     const __m256 largest = _mm256_set1_ps(65'504.0F);
+    const __m256 scales = _mm256_set1_ps(r.scale);
+    const __m256 inverses = _mm256_set1_ps(r.inverse_scale);
     std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        __m256 x = _mm256_loadu_ps(values + i);
-        if constexpr (kFeedback) x = _mm256_add_ps(x, _mm256_loadu_ps(error + i));
+        __m256 addend = _mm256_set1_ps(r.addend);
+        if constexpr (kAdds) addend = _mm256_mul_ps(scales, _mm256_loadu_ps(r.owed + i));
+        const __m256 x =
+            _mm256_add_ps(_mm256_mul_ps(scales, _mm256_loadu_ps(r.values + i)), addend);
         const __m256 magnitude = _mm256_and_ps(x, all_but_sign);
-        if (_mm256_movemask_ps(_mm256_cmp_ps(magnitude, largest, _CMP_NLE_UQ)) == 0) {
-            const __m128i halves = _mm256_cvtps_ph(x, kToEven);
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), halves);
-            if constexpr (kFeedback) {
-                _mm256_storeu_ps(error + i, _mm256_sub_ps(x, _mm256_cvtph_ps(halves)));
-            }
-        } else {
-            bad += Shorten<kFeedback>::run(values + i, kFeedback ? error + i : nullptr, out + i, 8);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(magnitude, largest, _CMP_NLE_UQ)) != 0) {
+            bad += Scalar::run(Rounding::from(r, i), 8);
+            continue;
+        }
+        const __m128i halves = _mm256_cvtps_ph(x, kToEven);
+        if constexpr (kWrites) _mm_storeu_si128(reinterpret_cast<__m128i*>(r.out + i), halves);
+        if constexpr (kKeeps) {
+            const __m256 taken = _mm256_sub_ps(x, _mm256_cvtph_ps(halves));
+            _mm256_storeu_ps(r.error + i, _mm256_mul_ps(inverses, taken));
         }
     }
-    return bad +
-           Shorten<kFeedback>::run(values + i, kFeedback ? error + i : nullptr, out + i, count - i);
+    return bad + Scalar::run(Rounding::from(r, i), count - i);
 }
 
 // Lanes: 16 with AVX-512.
 
-DEDLOC_AVX512 std::uint32_t widen_avx512(const Half* values, float* out, std::size_t count) {
+template <Widened kUse>
+DEDLOC_AVX512 std::uint32_t widen_avx512(const Half* values, float scale, float* out,
+                                         std::size_t count) {
     const __m256i all_but_sign = _mm256_set1_epi16(0x7fff);
     const __m256i largest = _mm256_set1_epi16(0x7bff);
+    const __m512 scales = _mm512_set1_ps(scale);
     std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) {
         const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values + i));
-        if (_mm256_cmpgt_epi16_mask(_mm256_and_si256(bits, all_but_sign), largest) == 0) {
-            _mm512_storeu_ps(out + i, _mm512_cvtph_ps(bits));
+        __m512 value = _mm512_cvtph_ps(bits);
+        if constexpr (kUse == Widened::kAsItIs) {
+            if (_mm256_cmpgt_epi16_mask(_mm256_and_si256(bits, all_but_sign), largest) != 0) {
+                bad += Widen<kUse>::run(values + i, scale, out + i, 16);
+                continue;
+            }
         } else {
-            bad += Widen::run(values + i, out + i, 16);
+            value = _mm512_mul_ps(scales, value);
         }
+        if constexpr (kUse == Widened::kScaledAndAdded) {
+            value = _mm512_add_ps(_mm512_loadu_ps(out + i), value);
+        }
+        _mm512_storeu_ps(out + i, value);
     }
-    return bad + Widen::run(values + i, out + i, count - i);
+    return bad + Widen<kUse>::run(values + i, scale, out + i, count - i);
 }
 
-template <bool kFeedback>
-DEDLOC_AVX512 std::uint32_t shorten_avx512(const float* values, float* error, Half* out,
-                                           std::size_t count) {
+template <bool kAdds, bool kWrites, bool kKeeps>
+DEDLOC_AVX512 std::uint32_t shorten_avx512(Rounding r, std::size_t count) {
+    using Scalar = Shorten<kAdds, kWrites, kKeeps>;
     const __m512 largest = _mm512_set1_ps(65'504.0F);
+    const __m512 scales = _mm512_set1_ps(r.scale);
+    const __m512 inverses = _mm512_set1_ps(r.inverse_scale);
     std::uint32_t bad = 0;
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) {
-        __m512 x = _mm512_loadu_ps(values + i);
-        if constexpr (kFeedback) x = _mm512_add_ps(x, _mm512_loadu_ps(error + i));
-        if (_mm512_cmp_ps_mask(_mm512_abs_ps(x), largest, _CMP_NLE_UQ) == 0) {
-            const __m256i halves = _mm512_cvtps_ph(x, kToEven);
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), halves);
-            if constexpr (kFeedback) {
-                _mm512_storeu_ps(error + i, _mm512_sub_ps(x, _mm512_cvtph_ps(halves)));
-            }
-        } else {
-            bad +=
-                Shorten<kFeedback>::run(values + i, kFeedback ? error + i : nullptr, out + i, 16);
+        __m512 addend = _mm512_set1_ps(r.addend);
+        if constexpr (kAdds) addend = _mm512_mul_ps(scales, _mm512_loadu_ps(r.owed + i));
+        const __m512 x =
+            _mm512_add_ps(_mm512_mul_ps(scales, _mm512_loadu_ps(r.values + i)), addend);
+        if (_mm512_cmp_ps_mask(_mm512_abs_ps(x), largest, _CMP_NLE_UQ) != 0) {
+            bad += Scalar::run(Rounding::from(r, i), 16);
+            continue;
+        }
+        const __m256i halves = _mm512_cvtps_ph(x, kToEven);
+        if constexpr (kWrites) _mm256_storeu_si256(reinterpret_cast<__m256i*>(r.out + i), halves);
+        if constexpr (kKeeps) {
+            const __m512 taken = _mm512_sub_ps(x, _mm512_cvtph_ps(halves));
+            _mm512_storeu_ps(r.error + i, _mm512_mul_ps(inverses, taken));
         }
     }
-    return bad +
-           Shorten<kFeedback>::run(values + i, kFeedback ? error + i : nullptr, out + i, count - i);
+    return bad + Scalar::run(Rounding::from(r, i), count - i);
 }
 
 #endif
 
-template <bool kFeedback>
-std::uint32_t shorten(InstructionSet set, const float* values, float* error, Half* out,
-                      std::size_t count) {
+template <Widened kUse>
+std::uint32_t widen(InstructionSet set, const Half* values, float scale, float* out,
+                    std::size_t count) {
 #if defined(__x86_64__)
-    if (set == InstructionSet::kAvx512) {
-        return shorten_avx512<kFeedback>(values, error, out, count);
-    }
-    if (set == InstructionSet::kAvx2) return shorten_avx2<kFeedback>(values, error, out, count);
+    if (set == InstructionSet::kAvx512) return widen_avx512<kUse>(values, scale, out, count);
+    if (set == InstructionSet::kAvx2) return widen_avx2<kUse>(values, scale, out, count);
 #endif
-    return run_for<Shorten<kFeedback>>(set, values, error, out, count);
+    return run_for<Widen<kUse>>(set, values, scale, out, count);
+}
+
+template <bool kAdds, bool kWrites, bool kKeeps>
+std::uint32_t shorten(InstructionSet set, const Rounding& r, std::size_t count) {
+#if defined(__x86_64__)
+    if (set == InstructionSet::kAvx512) return shorten_avx512<kAdds, kWrites, kKeeps>(r, count);
+    if (set == InstructionSet::kAvx2) return shorten_avx2<kAdds, kWrites, kKeeps>(r, count);
+#endif
+    return run_for<Shorten<kAdds, kWrites, kKeeps>>(set, r, count);
 }
 
 }  // namespace
 
 std::uint32_t widen_halves(InstructionSet set, const Half* values, float* out, std::size_t count) {
-#if defined(__x86_64__)
-    if (set == InstructionSet::kAvx512) return widen_avx512(values, out, count);
-    if (set == InstructionSet::kAvx2) return widen_avx2(values, out, count);
-#endif
-    return run_for<Widen>(set, values, out, count);
+    return widen<Widened::kAsItIs>(set, values, 1, out, count);
 }
 
-std::uint32_t shorten_to_halves(InstructionSet set, const float* values, Half* out,
+void widen_halves(InstructionSet set, const Half* values, float scale, float* out,
+                  std::size_t count) {
+    widen<Widened::kScaled>(set, values, scale, out, count);
+}
+
+void add_halves(InstructionSet set, const Half* values, float scale, float* sum,
+                std::size_t count) {
+    widen<Widened::kScaledAndAdded>(set, values, scale, sum, count);
+}
+
+std::uint32_t shorten_to_halves(InstructionSet set, const Unrounded& x, Half* out,
                                 std::size_t count) {
-    return shorten<false>(set, values, nullptr, out, count);
+    const Rounding r{.values = x.values,
+                     .scale = x.scale,
+                     .owed = x.owed,
+                     .addend = x.addend,
+                     .error = nullptr,
+                     .inverse_scale = 1,
+                     .out = out};
+    return x.owed == nullptr ? shorten<false, true, false>(set, r, count)
+                             : shorten<true, true, false>(set, r, count);
 }
 
 std::uint32_t shorten_to_halves(InstructionSet set, const float* values, float* error, Half* out,
                                 std::size_t count) {
-    return shorten<true>(set, values, error, out, count);
+    const Rounding r{.values = values,
+                     .scale = 1,
+                     .owed = error,
+                     .addend = 0,
+                     .error = error,
+                     .inverse_scale = 1,
+                     .out = out};
+    return shorten<true, true, true>(set, r, count);
+}
+
+std::uint32_t keep_half_errors(InstructionSet set, const float* values, float scale, float* error,
+                               std::size_t count) {
+    const Rounding r{.values = values,
+                     .scale = scale,
+                     .owed = error,
+                     .addend = 0,
+                     .error = error,
+                     .inverse_scale = 1 / scale,
+                     .out = nullptr};
+    return shorten<true, false, true>(set, r, count);
 }
 
 }  // namespace dedloc::kernels

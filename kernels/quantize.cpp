@@ -121,7 +121,7 @@ template <bool kFeedback>
 std::uint32_t shorten(InstructionSet set, const float* values, float* error, Half* out,
                       std::size_t count) {
     if constexpr (kFeedback) return shorten_to_halves(set, values, error, out, count);
-    return shorten_to_halves(set, values, out, count);
+    return shorten_to_halves(set, {.values = values}, out, count);
 }
 
 template <class Short, bool kFeedback>

@@ -113,40 +113,75 @@ std::uint32_t count_bad(const Range& values) {
 constexpr std::uint16_t kGuard = 0x5a5a;
 constexpr float kFloatGuard = 1234.5F;
 
-/// Shortens `values` with nothing owed and with `error`; how many results are wrong.
-std::size_t wrong_shortened(InstructionSet set, std::span<const float> values,
-                            std::span<const float> error) {
-    const std::size_t count = values.size();
-    std::size_t wrong = 0;
-    Halves out(count + 2, Half{kGuard});
-    const std::uint32_t bad = shorten_to_halves(set, values.data(), out.data() + 1, count);
-    wrong += bad == count_bad(values) ? 0u : 1u;
-    for (std::size_t i = 0; i < count; ++i) {
-        wrong += out[i + 1].bits == tests::slow::half_bits(values[i]) ? 0u : 1u;
+/// scale × values[i] + scale × owed[i], each rounded by itself.
+Floats unrounded(std::span<const float> values, std::span<const float> owed, float scale) {
+    Floats sums(values.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const volatile float value = scale * values[i];
+        const volatile float debt = scale * owed[i];
+        const volatile float sum = value + debt;
+        sums[i] = sum;
     }
-    wrong += out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u;
+    return sums;
+}
 
-    Floats left(count + 2, kFloatGuard);
-    std::ranges::copy(error, left.begin() + 1);
-    std::ranges::fill(out, Half{kGuard});
-    Floats sums(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        const volatile float x = values[i] + error[i];
-        sums[i] = x;
+/// Calls shorten(out), which tells of how many x it says that they are not finite; how many results
+/// are wrong.
+template <class Shorten>
+std::size_t wrong_halves(const Floats& x, const Shorten& shorten) {
+    Halves out(x.size() + 2, Half{kGuard});
+    std::size_t wrong = shorten(out.data() + 1) == count_bad(x) ? 0 : 1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        wrong += out[i + 1].bits == tests::slow::half_bits(x[i]) ? 0u : 1u;
     }
-    const std::uint32_t bad_sums =
-        shorten_to_halves(set, values.data(), left.data() + 1, out.data() + 1, count);
-    wrong += bad_sums == count_bad(sums) ? 0u : 1u;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint16_t half = tests::slow::half_bits(sums[i]);
-        wrong += out[i + 1].bits == half ? 0u : 1u;
-        if (!is_finite(sums[i])) continue;  // what is then owed is of no use to anybody
-        const volatile float owed = sums[i] - static_cast<float>(tests::slow::half_value(half));
-        wrong += tests::same_bits(left[i + 1], owed) ? 0u : 1u;
+    return wrong + (out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u);
+}
+
+/// Likewise of keep(error), which makes errors of what is owed.
+template <class Keep>
+std::size_t wrong_errors(const Floats& x, std::span<const float> owed, float scale,
+                         const Keep& keep) {
+    Floats error(x.size() + 2, kFloatGuard);
+    std::ranges::copy(owed, error.begin() + 1);
+    std::size_t wrong = keep(error.data() + 1) == count_bad(x) ? 0 : 1;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        if (!is_finite(x[i])) continue;  // what is then owed is of no use to anybody
+        const double half = tests::slow::half_value(tests::slow::half_bits(x[i]));
+        const volatile float taken = x[i] - static_cast<float>(half);
+        const volatile float expected = taken / scale;
+        wrong += tests::same_bits(error[i + 1], expected) ? 0u : 1u;
     }
-    wrong += out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u;
-    wrong += left.front() == kFloatGuard && left.back() == kFloatGuard ? 0u : 1u;
-    return wrong;
+    return wrong + (error.front() == kFloatGuard && error.back() == kFloatGuard ? 0u : 1u);
+}
+
+/// Shortens `values` in every way; how many results are wrong.
+std::size_t wrong_shortened(InstructionSet set, std::span<const float> values,
+                            std::span<const float> owed, float scale) {
+    const std::size_t count = values.size();
+    const float* const from = values.data();
+    std::size_t wrong = wrong_halves({values.begin(), values.end()}, [&](Half* out) {
+        return shorten_to_halves(set, {.values = from}, out, count);
+    });
+    wrong += wrong_halves(unrounded(values, Floats(count), scale), [&](Half* out) {
+        return shorten_to_halves(set, {.values = from, .scale = scale, .addend = 0}, out, count);
+    });
+    const Floats scaled = unrounded(values, owed, scale);
+    wrong += wrong_halves(scaled, [&](Half* out) {
+        const Unrounded x{.values = from, .scale = scale, .owed = owed.data()};
+        return shorten_to_halves(set, x, out, count);
+    });
+    wrong += wrong_errors(scaled, owed, scale, [&](float* error) {
+        return keep_half_errors(set, from, scale, error, count);
+    });
+    const Floats sums = unrounded(values, owed, 1);
+    wrong += wrong_halves(sums, [&](Half* out) {
+        Floats error{owed.begin(), owed.end()};
+        return shorten_to_halves(set, from, error.data(), out, count);
+    });
+    return wrong + wrong_errors(sums, owed, 1, [&](float* error) {
+               Halves out(count);
+               return shorten_to_halves(set, from, error, out.data(), count);
+           });
 }
 
 std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
@@ -156,6 +191,20 @@ std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
     std::size_t wrong = bad == std::ranges::count_if(halves, is_bad) ? 0 : 1;
     for (std::size_t i = 0; i < halves.size(); ++i) {
         wrong += tests::same_bits(out[i + 1], widened(halves[i])) ? 0u : 1u;
+    }
+    for (const float scale : {0x1p-102F, 1.0F, 0x1p112F}) {
+        Floats scaled(halves.size() + 2, kFloatGuard);
+        Floats sum(halves.size() + 2, kFloatGuard);
+        widen_halves(set, halves.data(), scale, scaled.data() + 1, halves.size());
+        add_halves(set, halves.data(), scale, sum.data() + 1, halves.size());
+        for (std::size_t i = 0; i < halves.size(); ++i) {
+            const volatile float term = scale * widened(halves[i]);
+            const volatile float next = kFloatGuard + term;
+            wrong += tests::same_bits(scaled[i + 1], term) ? 0u : 1u;
+            wrong += tests::same_bits(sum[i + 1], next) ? 0u : 1u;
+        }
+        wrong += scaled.front() == kFloatGuard && scaled.back() == kFloatGuard ? 0u : 1u;
+        wrong += sum.front() == kFloatGuard && sum.back() == kFloatGuard ? 0u : 1u;
     }
     return wrong + (out.front() == kFloatGuard && out.back() == kFloatGuard ? 0u : 1u);
 }
@@ -189,10 +238,12 @@ TEST_CASE("whatever is in one lane, every lane rounds to the right half", "[kern
             for (std::size_t lane = 0; lane < 2 * kGroup; ++lane) {
                 Floats values = ordinary;
                 values[lane] = x;
-                wrong += wrong_shortened(set, values, errors);
-                wrong += wrong_shortened(set, values, no_errors);
-                // What is owed is beyond the range, or makes it so, in one lane only.
-                if (is_finite(x)) wrong += wrong_shortened(set, no_errors, values);
+                for (const float scale : {0x1p-112F, 0.5F, 1.0F, 0x1p10F, 0x1p102F}) {
+                    wrong += wrong_shortened(set, values, errors, scale);
+                    wrong += wrong_shortened(set, values, no_errors, scale);
+                    // What is owed is beyond the range, or makes it so, in one lane only.
+                    if (is_finite(x)) wrong += wrong_shortened(set, no_errors, values, scale);
+                }
             }
         }
         CHECK(wrong == 0);
@@ -209,8 +260,9 @@ TEST_CASE("halves of any length and place are rounded, with nothing around them"
                 for (const std::uint64_t rarity : {2u, 20u, 1000u}) {
                     const Floats values = mixed(random, start + count, rarity);
                     const Floats errors = tests::ordinary(random, start + count, 1e-3);
+                    const float scale = rarity == 20 ? 0x1p-8F : 1.0F;
                     wrong += wrong_shortened(set, std::span{values}.subspan(start),
-                                             std::span{errors}.subspan(start));
+                                             std::span{errors}.subspan(start), scale);
                     Halves halves(start + count);
                     for (Half& half : halves) {
                         half.bits = static_cast<std::uint16_t>(random.below(65'536));
