@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/accumulate.hpp"
-#include "kernels/dequantize.hpp"
+#include "kernels/exact_arithmetic.hpp"
 #include "kernels/global_norm.hpp"
-#include "kernels/quantize.hpp"
+#include "kernels/half_lanes.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/check.hpp"
 #include "peer/wire/limits.hpp"
@@ -22,9 +21,8 @@ using kernels::power_of_two;
 
 static_assert(sizeof(Half) == sizeof(std::uint16_t));
 
-/// So few elements at a time that they stay in the nearest caches from one kernel to the next.
-constexpr std::size_t kBlock = 8'192;
-using Block = std::array<float, kBlock>;
+/// So few at a time that sums, means and halves, 40 KiB of them, stay in the nearest cache.
+constexpr std::size_t kBlock = 4'096;
 
 /// Of the bias of an exponent, and of ½ ≤ mantissa < 1, as std::frexp has it.
 constexpr int kBias = 127;
@@ -53,59 +51,29 @@ std::uint8_t exponent_for(std::span<const wire::Elements> pieces, std::uint64_t 
     return exponent_of(mantissa > 0.5 ? power : power - 1);
 }
 
-std::span<Half> as_halves(std::vector<std::uint16_t>& bits) {
-    return {reinterpret_cast<Half*>(bits.data()), bits.size()};
-}
 std::span<const Half> as_halves(const wire::Halves& halves) {
     const auto bits = halves.bits.values();
     return {reinterpret_cast<const Half*>(bits.data()), bits.size()};
 }
 
-/// Calls work(first, count) for all of it.
-template <class Work>
-void for_each_block(std::size_t elements, const Work& work) {
-    for (std::size_t first = 0; first < elements; first += kBlock) {
-        work(first, std::min(kBlock, elements - first));
-    }
+/// Whose products make a number of what travels.
+float scale_of(std::uint8_t exponent) {
+    return power_of_two(exponent);
+}
+/// 1 ÷ scale_of(exponent).
+float inverse_scale_of(std::uint8_t exponent) {
+    return power_of_two(2 * kBias - exponent);
 }
 
-/// values ÷ 2^(exponent − 127), in `block`.
-std::span<float> scaled(std::span<const float> values, std::uint8_t exponent, Block& block) {
-    const auto out = std::span{block}.first(values.size());
-    std::ranges::copy(values, out.begin());
-    kernels::clip(out, power_of_two(2 * kBias - exponent));
-    return out;
-}
-
-/// Rounds sum + residual; what that takes away is left in `error`, in units of the scale. Whether
-/// every number is finite. An empty residual is 0.
-bool round_off(std::span<const float> sum, std::span<const float> residual, std::uint8_t exponent,
-               Block& error, std::span<Half> out) {
-    Block block;
-    const auto values = scaled(sum, exponent, block);
-    const auto errors = std::span{error}.first(sum.size());
-    if (residual.empty()) {
-        std::ranges::fill(errors, 0.0F);
-    } else {
-        (void)scaled(residual, exponent, error);
-    }
-    return kernels::quantize_with_feedback(values, errors, out);
-}
-
-void decode_halves(std::span<const Half> halves, std::uint8_t exponent, std::span<float> out) {
-    // Whoever updates a state with it looks whether it is finite.
-    (void)kernels::dequantize(halves, out);
-    kernels::clip(out, power_of_two(exponent));
-}
-
-std::vector<std::uint16_t> halves_of(std::span<const float> values, std::uint8_t exponent) {
-    std::vector<std::uint16_t> bits(values.size());
-    Block block;
-    for_each_block(values.size(), [&](std::size_t first, std::size_t count) {
-        const auto block_values = scaled(values.subspan(first, count), exponent, block);
-        (void)kernels::quantize(block_values, as_halves(bits).subspan(first, count));
-    });
-    return bits;
+/// What travels of x, which is in units of the scale.
+wire::Halves rounded(const kernels::Unrounded& x, std::size_t count, std::uint8_t exponent) {
+    const kernels::ExactArithmetic exact;
+    // Not filled with zeros first, as a vector would be.
+    const auto bits = std::make_shared_for_overwrite<std::uint16_t[]>(count);
+    (void)kernels::shorten_to_halves(kernels::widest_instruction_set(), x,
+                                     reinterpret_cast<Half*>(bits.get()), count);
+    return {.bits = SharedSlice<std::uint16_t>{bits, std::span{bits.get(), count}},
+            .exponent = exponent};
 }
 
 }  // namespace
@@ -123,15 +91,13 @@ Encoder::Encoder(Codec codec, Contribution contribution, SharedFloats residual)
 wire::Elements Encoder::piece(std::uint64_t first, std::uint64_t count) const {
     const auto sum = std::span{*contribution_.sum}.subspan(first, count);
     if (codec_ == Codec::kFp32) return SharedSlice<float>{contribution_.sum, sum};
-    const auto residual = residual_ ? std::span{*residual_}.subspan(first, count) : sum.first(0);
-    std::vector<std::uint16_t> bits(count);
-    Block error;
-    for_each_block(count, [&](std::size_t at, std::size_t size) {
-        const auto owed = residual.empty() ? residual : residual.subspan(at, size);
-        (void)round_off(sum.subspan(at, size), owed, exponent_, error,
-                        as_halves(bits).subspan(at, size));
-    });
-    return wire::Halves{.bits = std::move(bits), .exponent = exponent_};
+    const float scale = inverse_scale_of(exponent_);
+    if (residual_ == nullptr) {
+        // A sum with a residual of zeros has no −0.
+        return rounded({.values = sum.data(), .scale = scale, .addend = 0}, count, exponent_);
+    }
+    const auto owed = std::span{*residual_}.subspan(first, count);
+    return rounded({.values = sum.data(), .scale = scale, .owed = owed.data()}, count, exponent_);
 }
 
 Encoder Feedback::freeze(Contribution contribution) const {
@@ -142,20 +108,12 @@ void Feedback::counted(Encoder encoder) {
     if (codec_ != Codec::kFp16 || encoder.contribution_.sum == nullptr) return;
     DEDLOC_CHECK(encoder.residual_ == residual_, "feedback is about the last that was frozen");
     const auto sum = std::span{*encoder.contribution_.sum};
-    const bool is_first = residual_ == nullptr;
-    if (is_first) residual_ = std::make_shared<FloatVector>(sum.size());
-    bool is_finite = true;
-    std::array<Half, kBlock> halves;
-    Block error;
-    for_each_block(sum.size(), [&](std::size_t first, std::size_t count) {
-        const auto owed = std::span{*residual_}.subspan(first, count);
-        is_finite &= round_off(sum.subspan(first, count), owed, encoder.exponent_, error,
-                               std::span{halves}.first(count));
-        const auto errors = std::span{error}.first(count);
-        kernels::clip(errors, power_of_two(encoder.exponent_));
-        std::ranges::copy(errors, owed.begin());
-    });
-    if (!is_finite) forget();
+    if (residual_ == nullptr) residual_ = std::make_shared<FloatVector>(sum.size());
+    const kernels::ExactArithmetic exact;
+    const std::uint32_t bad = kernels::keep_half_errors(
+        kernels::widest_instruction_set(), sum.data(), inverse_scale_of(encoder.exponent_),
+        residual_->data(), sum.size());
+    if (bad != 0) forget();
 }
 
 // --- averages ----------------------------------------------------------------
@@ -173,32 +131,55 @@ std::uint8_t average_of(std::span<const wire::Elements> pieces,
     }
     std::uint64_t samples = 0;
     for (const std::uint64_t weight : weights) samples += weight;
-    FloatVector sum(out.size());
     for (const wire::Elements& piece : pieces) {
-        const auto& halves = std::get<wire::Halves>(piece);
-        kernels::accumulate(sum, as_halves(halves), power_of_two(halves.exponent));
+        DEDLOC_CHECK(count_of(piece) == out.size(), "pieces are as long as their average",
+                     count_of(piece), out.size());
     }
-    const std::span<const float> part{sum};
-    kernels::weighted_mean({&part, 1}, {&samples, 1}, out);
     const std::uint8_t exponent = exponent_for(pieces, samples);
-    std::vector<std::uint16_t> bits = halves_of(out, exponent);
-    decode_halves(as_halves(bits), exponent, out);
+    const kernels::ExactArithmetic exact;
+    const auto set = kernels::widest_instruction_set();
+    alignas(64) std::array<float, kBlock> sums;
+    alignas(64) std::array<float, kBlock> means;
+    std::array<Half, kBlock> halves;
+    for (std::size_t first = 0; first < out.size(); first += kBlock) {
+        const std::size_t count = std::min(kBlock, out.size() - first);
+        const auto sum = std::span{sums}.first(count);
+        const auto mean = std::span{means}.first(count);
+        std::ranges::fill(sum, 0.0F);
+        for (const wire::Elements& piece : pieces) {
+            const auto& rounded = std::get<wire::Halves>(piece);
+            const auto part = as_halves(rounded).subspan(first, count);
+            kernels::add_halves(set, part.data(), scale_of(rounded.exponent), sum.data(), count);
+        }
+        const std::span<const float> part{sum};
+        kernels::weighted_mean({&part, 1}, {&samples, 1}, mean);
+        (void)kernels::shorten_to_halves(
+            set, {.values = mean.data(), .scale = inverse_scale_of(exponent)}, halves.data(),
+            count);
+        kernels::widen_halves(set, halves.data(), scale_of(exponent), out.data() + first, count);
+    }
     return exponent;
 }
 
 void decode(const wire::Elements& elements, std::span<float> out) {
+    DEDLOC_CHECK(count_of(elements) == out.size(), "as many numbers as there is room for",
+                 out.size());
     if (const auto* floats = std::get_if<SharedSlice<float>>(&elements)) {
         std::ranges::copy(floats->values(), out.begin());
         return;
     }
     const auto& halves = std::get<wire::Halves>(elements);
-    decode_halves(as_halves(halves), halves.exponent, out);
+    const kernels::ExactArithmetic exact;
+    // Whoever updates a state with it looks whether it is finite.
+    kernels::widen_halves(kernels::widest_instruction_set(), as_halves(halves).data(),
+                          scale_of(halves.exponent), out.data(), out.size());
 }
 
 wire::Elements encode(Codec codec, SharedFloats average, std::span<const float> values,
                       std::uint8_t exponent) {
     if (codec == Codec::kFp32) return SharedSlice<float>{std::move(average), values};
-    return wire::Halves{.bits = halves_of(values, exponent), .exponent = exponent};
+    return rounded({.values = values.data(), .scale = inverse_scale_of(exponent)}, values.size(),
+                   exponent);
 }
 
 }  // namespace dedloc::round

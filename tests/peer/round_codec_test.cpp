@@ -1,15 +1,20 @@
 // How numbers are rounded for the way, and what is made up for later.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "peer/base/random.hpp"
 #include "peer/round/codec.hpp"
 #include "peer/wire/limits.hpp"
+#include "tests/kernels/inputs.hpp"
+#include "tests/kernels/slow_codec.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -69,7 +74,157 @@ float where_descent_ends(Codec codec, AfterStep after_step) {
     return x.back();
 }
 
+/// A product that is rounded by itself.
+float times(float a, float b) {
+    const volatile float product = a * b;
+    return product;
+}
+
+/// What travels of `sum` and of what is owed, and what rounding takes from it; element by element
+/// and step by step, each step rounded by itself.
+struct SlowPiece {
+    std::vector<std::uint16_t> bits;
+    FloatVector owed;
+    bool is_finite = true;
+
+    SlowPiece(const FloatVector& sum, const FloatVector& owed_before, std::uint8_t exponent) {
+        const float scale = std::ldexp(1.0F, exponent - 127);
+        for (std::size_t i = 0; i < sum.size(); ++i) {
+            const float value = times(1 / scale, sum[i]);
+            const float debt = owed_before.empty() ? 0.0F : times(1 / scale, owed_before[i]);
+            const volatile float x = value + debt;
+            is_finite &= std::isfinite(x);
+            bits.push_back(tests::slow::half_bits(x));
+            const auto back = static_cast<float>(tests::slow::half_value(bits.back()));
+            const volatile float taken = x - back;
+            owed.push_back(times(scale, taken));
+        }
+    }
+};
+
+FloatVector slowly_decoded(const std::vector<std::uint16_t>& bits, std::uint8_t exponent) {
+    FloatVector values;
+    for (const std::uint16_t half : bits) {
+        const auto value = static_cast<float>(tests::slow::half_value(half));
+        values.push_back(times(std::ldexp(1.0F, exponent - 127), value));
+    }
+    return values;
+}
+
+std::vector<std::uint16_t> bits_of(const wire::Elements& elements) {
+    return std::get<wire::Halves>(elements).bits.copy();
+}
+std::uint8_t exponent_of(const wire::Elements& elements) {
+    return std::get<wire::Halves>(elements).exponent;
+}
+
+/// Whether two are of equal bits, or neither is a number.
+bool are_equal_or_no_numbers(const FloatVector& a, const FloatVector& b) {
+    return std::ranges::equal(a, b, [](float x, float y) {
+        return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
+               (std::isnan(x) && std::isnan(y));
+    });
+}
+
+constexpr std::array<std::size_t, 9> kLengths{1, 7, 16, 17, 4'095, 4'096, 4'097, 8'193, 20'001};
+
 }  // namespace
+
+TEST_CASE("a contribution travels, and is owed, by the bits of the formula", "[averaging]") {
+    for (const double huge : {1e-38, 1e-3, 1.0, 1e37}) {
+        for (const std::size_t count : kLengths) {
+            INFO(huge << ", " << count);
+            Feedback feedback{Codec::kFp16};
+            FloatVector owed;  // nothing yet
+            for (std::uint64_t round = 0; round < 4; ++round) {
+                FloatVector sum = tests::adversarial(Random{count + round}, count, huge);
+                // Also where all of it lies as low as exponents go.
+                if (huge < 1e-30) std::ranges::for_each(sum, [](float& x) { x *= 0x1p-100F; });
+                const Encoder encoder = feedback.freeze(contribution_of(sum));
+                const std::uint64_t first = count / 3;
+                const auto whole = encoder.piece(0, count);
+                const SlowPiece expected{sum, owed, exponent_of(whole)};
+                REQUIRE(bits_of(whole) == expected.bits);
+                const auto part = bits_of(encoder.piece(first, count - first));
+                REQUIRE(std::ranges::equal(part, std::span{expected.bits}.subspan(first)));
+                REQUIRE(have_equal_bits(decoded(whole),
+                                        slowly_decoded(expected.bits, exponent_of(whole))));
+                feedback.counted(encoder);
+                // What is owed is beyond any half where the next sum is far smaller.
+                REQUIRE((feedback.residual() != nullptr) == expected.is_finite);
+                owed = expected.is_finite ? expected.owed : FloatVector{};
+                if (!owed.empty()) REQUIRE(have_equal_bits(*feedback.residual(), owed));
+            }
+        }
+    }
+}
+
+TEST_CASE("a contribution that is not finite travels by its bits and is not owed", "[averaging]") {
+    for (const float bad : {INFINITY, -INFINITY, NAN, -NAN}) {
+        for (std::size_t place = 0; place < 40; ++place) {
+            FloatVector sum = normal_numbers(40, place, 1e-3F);
+            sum[place] = bad;
+            Feedback feedback{Codec::kFp16};
+            feedback.counted(feedback.freeze(contribution_of(normal_numbers(40, 77, 1e-3F))));
+            const FloatVector owed = *feedback.residual();
+            const Encoder encoder = feedback.freeze(contribution_of(sum));
+            const auto piece = encoder.piece(0, sum.size());
+            REQUIRE(bits_of(piece) == SlowPiece{sum, owed, exponent_of(piece)}.bits);
+            feedback.counted(encoder);
+            REQUIRE(feedback.residual() == nullptr);
+        }
+    }
+}
+
+TEST_CASE("an average travels by the bits of the formula, whoever sends what", "[averaging]") {
+    Random random{11};
+    for (const std::size_t count : kLengths) {
+        for (const std::size_t senders : {1u, 2u, 3u, 8u, 9u}) {
+            INFO(count << ", " << senders);
+            std::vector<wire::Elements> pieces;
+            std::vector<std::uint64_t> weights;
+            std::uint64_t samples = 0;
+            // Two thirds of the time as peers do; else any bits beside any exponents.
+            const bool is_honest = random.below(3) != 0;
+            for (std::size_t k = 0; k < senders; ++k) {
+                std::vector<std::uint16_t> bits(count);
+                for (auto& half : bits) {
+                    half = static_cast<std::uint16_t>(random.below(65'536));
+                    // ±0 and subnormals more often than by chance.
+                    if (random.below(4) == 0) half &= 0x8003;
+                    if (is_honest && (half & 0x7c00) == 0x7c00) half &= 0xbfff;
+                }
+                const auto exponent = static_cast<std::uint8_t>(
+                    is_honest
+                        ? 100 + random.below(8)
+                        : wire::kLeastHalfExponent + random.below(wire::kMostHalfExponent - 24));
+                pieces.push_back(wire::Halves{.bits = std::move(bits), .exponent = exponent});
+                weights.push_back(1 + random.below(1'000));
+                samples += weights.back();
+            }
+            FloatVector out(count, 3.0F);
+            const std::uint8_t exponent = average_of(pieces, weights, out);
+            FloatVector sums(count, 0.0F);
+            for (const wire::Elements& piece : pieces) {
+                const FloatVector terms = slowly_decoded(bits_of(piece), exponent_of(piece));
+                for (std::size_t i = 0; i < count; ++i) {
+                    const volatile float next = sums[i] + terms[i];
+                    sums[i] = next;
+                }
+            }
+            std::vector<std::uint16_t> expected;
+            for (const float sum : sums) {
+                const volatile float mean = sum / static_cast<float>(samples);
+                expected.push_back(
+                    tests::slow::half_bits(times(std::ldexp(1.0F, 127 - exponent), mean)));
+            }
+            REQUIRE(are_equal_or_no_numbers(out, slowly_decoded(expected, exponent)));
+            REQUIRE((!is_honest || have_equal_bits(out, slowly_decoded(expected, exponent))));
+            const auto again = encode(Codec::kFp16, nullptr, out, exponent);
+            if (is_honest) REQUIRE(bits_of(again) == expected);
+        }
+    }
+}
 
 TEST_CASE("fp32 travels as it is and owes nothing", "[averaging]") {
     Feedback feedback{Codec::kFp32};
