@@ -30,6 +30,11 @@ struct WidenBlock {
     }
 };
 
+/// From this exponent on, the largest code's value is not finite: −128 × 2^(248 − 127).
+constexpr std::uint8_t kDoubtfulExponent = 248;
+
+/// Without kCounts every value is finite.
+template <bool kCounts>
 DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, float* out,
                                       std::size_t count) {
     std::uint32_t bad = 0;
@@ -37,7 +42,7 @@ DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, flo
     for (std::size_t i = 0; i < count; ++i) {
         const float value = int8_value(codes[i], scale);
         out[i] = value;
-        bad += is_finite(value) ? 0u : 1u;
+        if constexpr (kCounts) bad += is_finite(value) ? 0u : 1u;
     }
     return bad;
 }
@@ -49,10 +54,16 @@ struct WidenInt8Block {
         std::uint32_t bad = 0;
         std::size_t i = 0;
         for (; i + kInt8BlockElements <= count; i += kInt8BlockElements) {
-            bad += widen_codes(codes + i, power_of_two(*exponents++), out + i, kInt8BlockElements);
+            const std::uint8_t exponent = *exponents++;
+            const float scale = power_of_two(exponent);
+            if (exponent < kDoubtfulExponent) {
+                widen_codes<false>(codes + i, scale, out + i, kInt8BlockElements);
+            } else {
+                bad += widen_codes<true>(codes + i, scale, out + i, kInt8BlockElements);
+            }
         }
-        if (i < count) bad += widen_codes(codes + i, power_of_two(*exponents), out + i, count - i);
-        return bad;
+        if (i == count) return bad;
+        return bad + widen_codes<true>(codes + i, power_of_two(*exponents), out + i, count - i);
     }
 };
 

@@ -7,6 +7,7 @@
 
 #include "kernels/dequantize.hpp"
 #include "tests/kernels/aborts.hpp"
+#include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
 #include "tests/kernels/slow_codec.hpp"
 
@@ -182,6 +183,34 @@ TEST_CASE("whatever bytes come in, decoding says whether they are numbers", "[ke
     coded.exponents = {0};
     CHECK(dequantize(coded.decoded(), out));
     CHECK(out[0] == 0);
+}
+
+TEST_CASE("every int8 code decodes exactly beside every exponent", "[kernels]") {
+    constexpr std::size_t kCodes = 256;
+    for (const auto set : tests::every_width()) {
+        for (int exponent = 0; exponent < 256; ++exponent) {
+            // With −128 and without; then the last block is not full.
+            for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
+                Int8 coded{kCodes - first};
+                coded.exponents.assign(coded.exponents.size(), static_cast<std::uint8_t>(exponent));
+                for (std::size_t i = 0; i < coded.codes.size(); ++i) {
+                    coded.codes[i] = static_cast<std::int8_t>(static_cast<int>(i + first) - 128);
+                }
+                Floats out(coded.codes.size());
+                const bool is_finite = exponent < (first == 0 ? 248 : 249);
+                CHECK(dequantize(coded.decoded(), out, ThisThread{set}) == is_finite);
+                if (!is_finite) continue;
+                std::size_t wrong = 0;
+                for (std::size_t i = 0; i < out.size(); ++i) {
+                    const double scale = exponent == 0 ? 0 : std::ldexp(1, exponent - 127);
+                    const auto expected =
+                        static_cast<float>(static_cast<double>(coded.codes[i]) * scale);
+                    wrong += tests::same_bits(out[i], expected) ? 0u : 1u;
+                }
+                CHECK(wrong == 0);
+            }
+        }
+    }
 }
 
 TEST_CASE("what is not finite is reported wherever it is", "[kernels]") {
