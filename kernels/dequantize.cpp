@@ -68,19 +68,24 @@ struct WidenInt8Block {
 };
 
 /// Calls widen(first, out, count), which gives the number of bad values, block by block, and puts
-/// the results where they belong.
-template <class Widen>
-bool widen_all(std::span<float> out, const Workers& workers, const Widen& widen) {
+/// the results where they belong. `values` are what it reads.
+template <class Element, class Widen>
+bool widen_all(std::span<const Element> values, std::span<float> out, const Workers& workers,
+               const Widen& widen) {
     const bool is_streamed = out.size_bytes() >= kStreamedBytes;
     std::atomic<bool> is_every_one_finite{true};
     for_each_segment(out.size(), workers, [&](std::size_t begin, std::size_t length) {
         alignas(64) std::array<float, kBlock> block;
         std::uint32_t bad = 0;
-        for (std::size_t first = begin; first < begin + length; first += kBlock) {
-            const std::size_t count = std::min(kBlock, begin + length - first);
+        const std::size_t end = begin + length;
+        for (std::size_t first = begin; first < end; first += kBlock) {
+            const std::size_t count = std::min(kBlock, end - first);
             float* const place = out.data() + first;
             bad += widen(first, is_streamed ? block.data() : place, count);
-            if (is_streamed) stream_floats(place, block.data(), count);
+            if (!is_streamed) continue;
+            const std::size_t next = first + count;
+            const auto ahead = values.subspan(next, std::min(kBlock, end - next));
+            stream_floats(place, block.data(), count, std::as_bytes(ahead));
         }
         if (is_streamed) stream_fence();
         if (bad != 0) is_every_one_finite = false;
@@ -115,25 +120,26 @@ void require_dequantize(ConstInt8Blocks values, std::span<const float> out) {
 
 bool dequantize(std::span<const Half> values, std::span<float> out, const Workers& workers) {
     require_dequantize<Half>(values, out);
-    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
+    return widen_all(values, out, workers, [&](std::size_t first, float* to, std::size_t count) {
         return widen_halves(workers.instruction_set(), values.data() + first, to, count);
     });
 }
 
 bool dequantize(std::span<const Bfloat16> values, std::span<float> out, const Workers& workers) {
     require_dequantize<Bfloat16>(values, out);
-    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
+    return widen_all(values, out, workers, [&](std::size_t first, float* to, std::size_t count) {
         return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
     });
 }
 
 bool dequantize(ConstInt8Blocks values, std::span<float> out, const Workers& workers) {
     require_dequantize(values, out);
-    return widen_all(out, workers, [&](std::size_t first, float* to, std::size_t count) {
-        return run_for<WidenInt8Block>(workers.instruction_set(), values.codes.data() + first,
-                                       values.exponents.data() + first / kInt8BlockElements, to,
-                                       count);
-    });
+    return widen_all(
+        values.codes, out, workers, [&](std::size_t first, float* to, std::size_t count) {
+            return run_for<WidenInt8Block>(workers.instruction_set(), values.codes.data() + first,
+                                           values.exponents.data() + first / kInt8BlockElements, to,
+                                           count);
+        });
 }
 
 }  // namespace dedloc::kernels

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 namespace dedloc::kernels {
 
@@ -12,8 +13,10 @@ namespace dedloc::kernels {
 inline constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 
 /// Copies a block that was just computed, in a cache, to its place in a large result. Visible to
-/// other threads after stream_fence().
-void stream_floats(float* to, const float* from, std::size_t count);
+/// other threads after stream_fence(). On the way it fetches `ahead`, of which the next block will
+/// be computed, so that memory is read while it is written.
+void stream_floats(float* to, const float* from, std::size_t count,
+                   std::span<const std::byte> ahead = {});
 
 /// After the last stream_floats of a task.
 void stream_fence();
