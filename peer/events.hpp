@@ -11,6 +11,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
+#include "peer/base/frame.hpp"
 #include "peer/base/units.hpp"
 #include "peer/wire/types.hpp"
 
@@ -127,7 +128,7 @@ struct Dial {
 };
 struct Send {
     LinkId link;
-    SharedBytes frame;
+    Frame frame;
 };
 /// Frames already given to Send are still delivered if the other end reads them.
 struct Close {

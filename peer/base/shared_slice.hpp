@@ -28,6 +28,8 @@ class SharedSlice {
     std::span<const Number> values() const { return values_; }
     std::size_t size() const { return values_.size(); }
     bool empty() const { return values_.empty(); }
+    /// The same numbers as bytes.
+    SharedSlice<std::byte> bytes() const { return {owner_, std::as_bytes(values_)}; }
     std::vector<Number> copy() const { return {values_.begin(), values_.end()}; }
 
     /// By their numbers, wherever they lie; NaN is different from itself.

@@ -45,11 +45,11 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
     post(event.link, seal({}, wire::Challenge{nonce}, kind), actions);
 }
 
-void Links::post(LinkId id, SharedBytes frame, Actions& actions) {
+void Links::post(LinkId id, Frame frame, Actions& actions) {
     Link& link = links_.at(id);
-    link.queue.push_back(frame->size());
-    link.queued_bytes += frame->size();
-    queued_bytes_ += frame->size();
+    link.queue.push_back(frame.size());
+    link.queued_bytes += frame.size();
+    queued_bytes_ += frame.size();
     actions.push_back(action::Send{id, std::move(frame)});
 }
 
@@ -340,11 +340,11 @@ wire::LinkKind Links::kind_of(const PeerKey& peer) const {
     return known != nullptr ? links_.at(known->link).kind() : wire::LinkKind::kUnproven;
 }
 
-SharedBytes Links::seal(StepIndex step, wire::Body body, wire::LinkKind kind) {
+Frame Links::seal(StepIndex step, wire::Body body, wire::LinkKind kind) {
     return wire::encode(message_with(step, std::move(body)), key_, kind);
 }
 
-bool Links::send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions) {
+bool Links::send_sealed(const PeerKey& to, const Frame& frame, Actions& actions) {
     const Known* known = find(to);
     if (known == nullptr) return false;
     post(known->link, frame, actions);
@@ -360,9 +360,9 @@ Links::Circular Links::circular(StepIndex step, wire::Body body) {
     return {.message = message_with(step, std::move(body))};
 }
 
-const SharedBytes& Links::frame_for(const Link& link, Circular& circular) {
-    SharedBytes& frame = circular.frames[link.kind()];
-    if (frame == nullptr) frame = wire::encode(circular.message, key_, link.kind());
+const Frame& Links::frame_for(const Link& link, Circular& circular) {
+    Frame& frame = circular.frames[link.kind()];
+    if (!frame) frame = wire::encode(circular.message, key_, link.kind());
     return frame;
 }
 

@@ -95,15 +95,15 @@ class Links {
     /// first sent there.
     struct Circular {
         wire::Message message;
-        std::map<wire::LinkKind, SharedBytes> frames{};
+        std::map<wire::LinkKind, Frame> frames{};
     };
     Circular circular(StepIndex step, wire::Body body);
     bool send(const PeerKey& to, Circular& circular, Actions& actions);
 
     /// The same in two steps. Of a peer that is not known: kUnproven.
     wire::LinkKind kind_of(const PeerKey& peer) const;
-    SharedBytes seal(StepIndex step, wire::Body body, wire::LinkKind kind);
-    bool send_sealed(const PeerKey& to, const SharedBytes& frame, Actions& actions);
+    Frame seal(StepIndex step, wire::Body body, wire::LinkKind kind);
+    bool send_sealed(const PeerKey& to, const Frame& frame, Actions& actions);
 
     /// A frame has left this machine: how large it was, and to whom, if that is known.
     struct Written {
@@ -166,10 +166,10 @@ class Links {
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
     TimePoint silent_at(const Link& link) const;
     wire::Message message_with(StepIndex step, wire::Body body);
-    const SharedBytes& frame_for(const Link& link, Circular& circular);
+    const Frame& frame_for(const Link& link, Circular& circular);
     TimePoint earliest_deadline() const;
     bool is_hub(const PeerKey& peer) const;
-    void post(LinkId id, SharedBytes frame, Actions& actions);
+    void post(LinkId id, Frame frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void try_later(TimePoint now, const Endpoint& remote);
     bool is_worth_a_line(const std::string& why);

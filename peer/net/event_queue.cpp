@@ -5,29 +5,33 @@
 namespace dedloc::net {
 
 void EventQueue::post(Event event) {
+    bool is_first = false;
     {
         std::unique_lock lock(mutex_);
         has_room_.wait(lock, [&] {
             return is_closed_ || events_.size() < capacity_ || taker_ == std::this_thread::get_id();
         });
         if (is_closed_) return;
+        is_first = events_.empty();
         events_.push_back(std::move(event));
     }
-    has_event_.notify_one();
+    if (is_first) has_event_.notify_one();
 }
 
 std::optional<Event> EventQueue::take(std::chrono::steady_clock::time_point until) {
-    std::optional<Event> taken;
-    {
+    if (taken_.empty()) {
         std::unique_lock lock(mutex_);
         taker_ = std::this_thread::get_id();
         has_event_.wait_until(lock, until, [&] { return is_closed_ || !events_.empty(); });
         if (events_.empty()) return std::nullopt;
-        taken = std::move(events_.front());
-        events_.pop_front();
+        const bool was_full = events_.size() >= capacity_;
+        events_.swap(taken_);
+        lock.unlock();
+        if (was_full) has_room_.notify_all();
     }
-    has_room_.notify_one();
-    return taken;
+    std::optional<Event> next{std::move(taken_.front())};
+    taken_.pop_front();
+    return next;
 }
 
 void EventQueue::close() {

@@ -29,9 +29,11 @@ class EventQueue final {
     /// Thread: any. Waits while the queue is full, except on the thread that takes, which would
     /// wait for itself. After close the event is dropped.
     void post(Event event);
-    /// The oldest event; nothing at `until` or when closed. Thread: one, always the same.
+    /// The oldest event; nothing at `until` or when closed. Takes all there are from those who post
+    /// at once, so that as many again may be posted. Thread: one, always the same.
     std::optional<Event> take(std::chrono::steady_clock::time_point until);
-    /// Lets everybody who waits go on and drops what is queued and what comes.
+    /// Lets everybody who waits go on and drops what is queued and what comes. Thread: any; while
+    /// one takes, what it has taken from the others already may still come.
     void close();
 
   private:
@@ -42,6 +44,7 @@ class EventQueue final {
     std::deque<Event> events_;
     std::thread::id taker_;
     bool is_closed_ = false;
+    std::deque<Event> taken_;  ///< by the taker, and not returned yet
 };
 
 }  // namespace dedloc::net

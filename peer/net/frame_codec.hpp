@@ -10,14 +10,16 @@
 #include <span>
 
 #include "peer/base/bytes.hpp"
+#include "peer/base/frame.hpp"
+#include "peer/net/buffer_pool.hpp"
 #include "peer/net/link_frame.hpp"
 
 namespace dedloc::net {
 
 struct OutgoingFrame {
     FrameHeader header;
-    SharedBytes body;  ///< null where !has_body(header.kind)
-    std::size_t size() const { return sizeof(FrameHeader) + (body ? body->size() : 0); }
+    Frame body;  ///< none where !has_body(header.kind)
+    std::size_t size() const { return sizeof(FrameHeader) + body.size(); }
 };
 
 /// One writer at a time.
@@ -75,14 +77,16 @@ struct FrameCodec {
     std::unique_ptr<FrameDecoder> decoder;
 };
 
-/// Anybody on the way can read and change what goes over the link.
-FrameCodec make_plain_codec(std::size_t frame_limit);
+/// Anybody on the way can read and change what goes over the link. Bodies that are read come from
+/// `pool`.
+FrameCodec make_plain_codec(std::size_t frame_limit, BufferPool pool = BufferPool{0});
 
 /// libsodium's secretstream (XChaCha20-Poly1305): 24 random bytes, then each frame as a sealed
 /// header (33 bytes) and sealed pieces of at most kPieceBytes (17 bytes more each). Whatever is
 /// changed, repeated, left out or put in another order ends the link. Requires two different keys,
 /// used for no other link. Cost: see README.md.
 FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
-                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit);
+                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
+                             BufferPool pool = BufferPool{0});
 
 }  // namespace dedloc::net

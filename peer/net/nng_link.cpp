@@ -55,14 +55,14 @@ void NngLink::start() {
     operation_ended();
 }
 
-void NngLink::send(SharedBytes frame) {
-    DEDLOC_CHECK(frame != nullptr, "a frame to send has no bytes");
-    DEDLOC_CHECK(frame->size() <= limits_.frame_bytes, "a frame is over the limit", frame->size());
+void NngLink::send(Frame frame) {
+    DEDLOC_CHECK(bool{frame}, "a frame to send has no bytes");
+    DEDLOC_CHECK(frame.size() <= limits_.frame_bytes, "a frame is over the limit", frame.size());
     {
         const std::lock_guard lock(mutex_);
         if (is_cut_ || is_closing_) return;
-        if (queue_.empty() || queue_bytes_ + frame->size() <= limits_.queue_bytes) {
-            window_.queue(Clock::now(), frame->size());
+        if (queue_.empty() || queue_bytes_ + frame.size() <= limits_.queue_bytes) {
+            window_.queue(Clock::now(), frame.size());
             enqueue(FrameKind::kData, std::move(frame));
             liven();
             return;
@@ -94,7 +94,7 @@ void NngLink::say_goodbye(LinkRefusal reason) {
     if (is_cut_ || is_closing_) return;
     is_closing_ = true;
     close_by_ = Clock::now() + limits_.farewell;
-    enqueue(FrameKind::kGoodbye, nullptr, static_cast<std::uint32_t>(reason));
+    enqueue(FrameKind::kGoodbye, {}, static_cast<std::uint32_t>(reason));
     tick_.cancel();
     read_on();
 }
@@ -127,8 +127,8 @@ bool NngLink::holds_back() const {
     return untaken_.size() >= limits_.untaken_frames || untaken_bytes_ >= limits_.untaken_bytes;
 }
 
-void NngLink::enqueue(FrameKind kind, SharedBytes body, std::uint32_t detail) {
-    const auto length = static_cast<std::uint32_t>(body ? body->size() : 0);
+void NngLink::enqueue(FrameKind kind, Frame body, std::uint32_t detail) {
+    const auto length = static_cast<std::uint32_t>(body.size());
     sent_at_ = Clock::now();
     queue_.push_back({{kFrameMagic, kind, length, detail}, std::move(body)});
     queue_bytes_ += queue_.back().size() + kQueueOverhead;
@@ -304,7 +304,7 @@ void NngLink::confirm() {
     if (!queue_.empty() && queue_.back().header.kind == FrameKind::kReceipt) {
         ++queue_.back().header.detail;
     } else {
-        enqueue(FrameKind::kReceipt, nullptr, 1);
+        enqueue(FrameKind::kReceipt, {}, 1);
     }
 }
 
@@ -314,7 +314,7 @@ void NngLink::ping() {
         is_lively ? limits_.ping_interval : std::min(2 * pause_, limits_.longest_ping_interval);
     // What is queued says as much.
     if (queue_.empty()) {
-        enqueue(FrameKind::kPing, nullptr, static_cast<std::uint32_t>(pause_.count()));
+        enqueue(FrameKind::kPing, {}, static_cast<std::uint32_t>(pause_.count()));
     } else {
         sent_at_ = Clock::now();
     }

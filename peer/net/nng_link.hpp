@@ -64,7 +64,7 @@ class NngLink final {
     /// Queues a frame, and posts event::FrameWritten when LinkWindow says so; cuts the link instead
     /// if more than limits.queue_bytes would wait. Nothing after close or cut. Requires
     /// frame size ≤ limits.frame_bytes.
-    void send(SharedBytes frame);
+    void send(Frame frame);
     /// Shows the other end an encoded ticket, after what is queued. Nothing after close or cut.
     void show(SharedBytes ticket);
     /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
@@ -82,7 +82,7 @@ class NngLink final {
     using Clock = std::chrono::steady_clock;
 
     // With the lock held.
-    void enqueue(FrameKind kind, SharedBytes body, std::uint32_t detail = 0);
+    void enqueue(FrameKind kind, Frame body, std::uint32_t detail = 0);
     void say_goodbye(LinkRefusal reason);
     void fill_encoder();
     void write(FrameEncoder::Pieces pieces);

@@ -27,6 +27,8 @@ namespace {
 
 /// After a failed accept (no descriptor left, say) this passes before the next one.
 constexpr nng_duration kAcceptPauseMilliseconds = 100;
+/// Room for large frames that is kept for the next ones.
+constexpr std::size_t kPoolBytes = std::size_t{8} << 20;
 
 std::string url_of(const Endpoint& endpoint) {
     return "tcp://" + endpoint.text();
@@ -124,6 +126,7 @@ class NngTransport::Impl {
 
     const TransportOptions options_;
     const EventSink sink_;
+    const BufferPool pool_{kPoolBytes};
     std::uint16_t port_ = 0;
     wire::UtcSeconds looked_{};  ///< for expired tickets; the owner's
 
@@ -330,8 +333,8 @@ void NngTransport::Impl::adopt(NngStream stream, const Endpoint& remote, bool is
                                const Proven* proven, LinkWindow::Duration round_trip) {
     const bool is_sealed = proven != nullptr && proven->encrypts;
     FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
-                                                     options_.limits.frame_bytes)
-                                 : make_plain_codec(options_.limits.frame_bytes);
+                                                     options_.limits.frame_bytes, pool_)
+                                 : make_plain_codec(options_.limits.frame_bytes, pool_);
     event::LinkOpened opened{.link = {}, .remote = remote, .dialled = is_dialled};
     std::optional<LinkTicket> ticket;
     if (proven != nullptr) {
@@ -448,7 +451,7 @@ void NngTransport::set_listening_port(std::uint16_t port) {
     impl_->set_port(port);
 }
 
-void NngTransport::send(LinkId link, SharedBytes frame) {
+void NngTransport::send(LinkId link, Frame frame) {
     if (NngLink* found = impl_->find(link)) found->send(std::move(frame));
 }
 

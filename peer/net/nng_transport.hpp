@@ -37,7 +37,7 @@ class NngTransport final : public Transport {
     /// that nobody can: listening_port() from now on.
     void set_listening_port(std::uint16_t port);
     /// Requires a frame of at most options.limits.frame_bytes.
-    void send(LinkId link, SharedBytes frame) override;
+    void send(LinkId link, Frame frame) override;
     void close(LinkId link) override;
     void taken(LinkId link) override;
     std::uint16_t listening_port() const override;

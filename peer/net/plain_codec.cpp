@@ -8,11 +8,14 @@
 namespace dedloc::net {
 namespace {
 
+/// A header and what a body consists of.
+constexpr std::size_t kPiecesOfOne = 1 + Frame::kMostPieces;
+
 /// Several frames go in one gathered write.
 class PlainEncoder final : public FrameEncoder {
   public:
     bool is_costly() const override { return false; }
-    bool has_room() const override { return frames_.size() < kMostPieces / 2; }
+    bool has_room() const override { return frames_.size() < kMostPieces / kPiecesOfOne; }
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
@@ -30,7 +33,7 @@ class PlainEncoder final : public FrameEncoder {
         };
         for (const OutgoingFrame& frame : frames_) {
             add_piece(std::as_bytes(std::span{&frame.header, 1}));
-            if (frame.body) add_piece(*frame.body);
+            for (const auto& piece : frame.body.pieces()) add_piece(piece);
         }
         return std::span{pieces_}.first(count);
     }
@@ -57,7 +60,8 @@ class PlainEncoder final : public FrameEncoder {
 
 class PlainDecoder final : public FrameDecoder {
   public:
-    explicit PlainDecoder(std::size_t frame_limit) : limit_(frame_limit) {}
+    PlainDecoder(std::size_t frame_limit, BufferPool pool)
+        : limit_(frame_limit), pool_(std::move(pool)) {}
 
     /// The rest of the body, or as much of it as there is room for, and the header that follows
     /// it.
@@ -86,10 +90,7 @@ class PlainDecoder final : public FrameDecoder {
         frame_ = header_;
         body_length_ = frame_.length;
         body_got_ = 0;
-        if (has_body(frame_.kind)) {
-            body_ = std::make_shared<Buffer>();
-            body_->reserve(body_length_);
-        }
+        if (has_body(frame_.kind)) body_ = pool_.take(body_length_);
         if (body_length_ == 0) deliver(frame_, std::exchange(body_, nullptr));
         return true;
     }
@@ -98,6 +99,7 @@ class PlainDecoder final : public FrameDecoder {
 
   private:
     const std::size_t limit_;
+    BufferPool pool_;
     FrameHeader header_{};  ///< as far as it has been read
     std::size_t header_got_ = 0;
     FrameHeader frame_{};  ///< whose body is read
@@ -108,8 +110,9 @@ class PlainDecoder final : public FrameDecoder {
 
 }  // namespace
 
-FrameCodec make_plain_codec(std::size_t frame_limit) {
-    return {std::make_unique<PlainEncoder>(), std::make_unique<PlainDecoder>(frame_limit)};
+FrameCodec make_plain_codec(std::size_t frame_limit, BufferPool pool) {
+    return {std::make_unique<PlainEncoder>(),
+            std::make_unique<PlainDecoder>(frame_limit, std::move(pool))};
 }
 
 }  // namespace dedloc::net

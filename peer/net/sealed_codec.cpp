@@ -81,8 +81,8 @@ class SealedEncoder final : public FrameEncoder {
     }
 
   private:
-    struct Frame {
-        explicit Frame(OutgoingFrame frame)
+    struct Waiting {
+        explicit Waiting(OutgoingFrame frame)
             : size(frame.size()),
               is_data(frame.header.kind == FrameKind::kData),
               header(frame.header),
@@ -90,7 +90,7 @@ class SealedEncoder final : public FrameEncoder {
         std::size_t size;
         bool is_data;
         FrameHeader header;
-        SharedBytes body;  ///< null once it is sealed
+        Frame body;
     };
 
     /// A write that is only partly done is finished first, so that nothing moves.
@@ -100,24 +100,26 @@ class SealedEncoder final : public FrameEncoder {
         return buffer_.size() + next_piece().size() + kMore <= kStart + kWriteBytes;
     }
     std::span<const std::byte> next_piece() const {
-        const auto rest = std::span{*frames_[sealed_].body}.subspan(body_sealed_);
+        const auto rest = std::span{*body_}.subspan(body_sealed_);
         return rest.first(std::min(rest.size(), kPieceBytes));
     }
 
     void seal_next() {
-        Frame& frame = frames_[sealed_];
+        Waiting& frame = frames_[sealed_];
         if (!is_in_body_) {
             seal(std::as_bytes(std::span{&frame.header, 1}), tag_of(frame.header.kind));
-            is_in_body_ = frame.body && !frame.body->empty();
+            // In one place, for pieces are cut by its length alone.
+            body_ = std::exchange(frame.body, {}).whole();
+            is_in_body_ = body_ && !body_->empty();
             body_sealed_ = 0;
         } else {
             const auto piece = next_piece();
             seal(piece, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
             body_sealed_ += piece.size();
-            is_in_body_ = body_sealed_ < frame.body->size();
+            is_in_body_ = body_sealed_ < body_->size();
         }
         if (is_in_body_) return;
-        frame.body = nullptr;
+        body_ = nullptr;
         ends_.push_back(buffer_.size());
         ++sealed_;
     }
@@ -131,9 +133,10 @@ class SealedEncoder final : public FrameEncoder {
     }
 
     Stream stream_;
-    std::deque<Frame> frames_;
+    std::deque<Waiting> frames_;
     std::size_t sealed_ = 0;        ///< frames at the front that are all in the buffer
     bool is_in_body_ = false;       ///< the next one's header is sealed, its body is not
+    SharedBytes body_;              ///< of that one
     std::size_t body_sealed_ = 0;   ///< bytes of it that are
     std::deque<std::size_t> ends_;  ///< of the frames in the buffer
     Buffer buffer_;
@@ -143,8 +146,8 @@ class SealedEncoder final : public FrameEncoder {
 
 class SealedDecoder final : public FrameDecoder {
   public:
-    SealedDecoder(std::span<const std::byte, 32> key, std::size_t frame_limit)
-        : limit_(frame_limit), piece_(kStart) {
+    SealedDecoder(std::span<const std::byte, 32> key, std::size_t frame_limit, BufferPool pool)
+        : limit_(frame_limit), pool_(std::move(pool)), piece_(kStart) {
         std::copy(key.begin(), key.end(), key_.begin());
     }
     ~SealedDecoder() override {
@@ -176,7 +179,7 @@ class SealedDecoder final : public FrameDecoder {
     bool is_in_frame() const override { return body_ && frame_.kind == FrameKind::kData; }
 
   private:
-    bool is_last_piece() const { return !body_ || body_length_ - body_->size() <= kPieceBytes; }
+    bool is_last_piece() const { return !body_ || body_length_ - body_got_ <= kPieceBytes; }
 
     bool open(std::span<const std::byte> sealed, std::span<std::byte> plain, unsigned char& tag) {
         return crypto_secretstream_xchacha20poly1305_pull(&stream_, raw(plain.data()), nullptr,
@@ -194,13 +197,14 @@ class SealedDecoder final : public FrameDecoder {
             await_piece(0);
             return true;
         }
-        const std::size_t at = body_->size();
-        body_->resize(at + piece_.size() - kMore);
+        const std::size_t length = piece_.size() - kMore;
+        if (body_->size() < body_got_ + length) body_->resize(body_got_ + length);
         unsigned char tag = 0;
-        const bool is_good = open(piece_, std::span{*body_}.subspan(at), tag) &&
+        const bool is_good = open(piece_, std::span{*body_}.subspan(body_got_, length), tag) &&
                              tag == crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
         if (!is_good) return false;
-        await_piece(body_length_ - body_->size());
+        body_got_ += length;
+        await_piece(body_length_ - body_got_);
         if (piece_.empty()) deliver(frame_, std::exchange(body_, nullptr));
         return true;
     }
@@ -219,15 +223,14 @@ class SealedDecoder final : public FrameDecoder {
         if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return false;
         body_length_ = frame_.length;
         await_piece(body_length_);
-        if (has_body(frame_.kind)) {
-            body_ = std::make_shared<Buffer>();
-            body_->reserve(body_length_);
-        }
+        body_got_ = 0;
+        if (has_body(frame_.kind)) body_ = pool_.take(body_length_);
         if (body_length_ == 0) deliver(frame_, std::exchange(body_, nullptr));
         return true;
     }
 
     const std::size_t limit_;
+    BufferPool pool_;
     std::array<std::byte, 32> key_{};
     Stream stream_{};
     bool has_started_ = false;
@@ -236,17 +239,19 @@ class SealedDecoder final : public FrameDecoder {
     std::size_t header_got_ = 0;
     Buffer piece_;  ///< sealed
     std::size_t piece_got_ = 0;
-    std::shared_ptr<Buffer> body_;  ///< what of it has been authenticated
+    std::shared_ptr<Buffer> body_;
+    std::size_t body_got_ = 0;  ///< bytes of it that have been authenticated
     std::size_t body_length_ = 0;
 };
 
 }  // namespace
 
 FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
-                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit) {
+                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
+                             BufferPool pool) {
     DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
     return {std::make_unique<SealedEncoder>(send_key),
-            std::make_unique<SealedDecoder>(receive_key, frame_limit)};
+            std::make_unique<SealedDecoder>(receive_key, frame_limit, std::move(pool))};
 }
 
 }  // namespace dedloc::net

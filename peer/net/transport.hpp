@@ -18,7 +18,7 @@ class Transport {
     /// holds has arrived: buffers on the way do not count. A link whose queue is over its limit, or
     /// that is gone, drops the frame and is closed: event::LinkClosed says so; nothing is ever lost
     /// in the middle of a living link.
-    virtual void send(LinkId link, SharedBytes frame) = 0;
+    virtual void send(LinkId link, Frame frame) = 0;
     /// Ends the link after what is queued has been written or a short deadline has passed.
     virtual void close(LinkId link) = 0;
     /// The driver has taken one event::FrameReceived or event::LinkClosed of this link from its

@@ -97,10 +97,10 @@ class Member {
     /// The next chunk for this peer, as `seal` makes a frame of it for its link; nothing when there
     /// is none yet.
     template <class Seal>
-    SharedBytes next_frame(TimePoint now, const PeerKey& to, wire::LinkKind link, Seal&& seal) {
-        if (!reduction_) return nullptr;
+    Frame next_frame(TimePoint now, const PeerKey& to, wire::LinkKind link, Seal&& seal) {
+        if (!reduction_) return {};
         const auto due = reduction_->next(to);
-        if (!due) return nullptr;
+        if (!due) return {};
         last_sent_ = now;
         if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
         // Averages go to everybody: encoded once for each kind of link.
@@ -199,7 +199,7 @@ class Member {
     TimePoint stall_at_ = kNever;
     TimePoint last_sent_{};  ///< a chunk
     bool has_more_ = false;
-    std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, SharedBytes> sealed_;
+    std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
 };
 
 /// The record that a proposal of this plan is about. Nothing when they do not fit.

@@ -212,17 +212,17 @@ bool KillPoint::is_before(const Actions& actions, std::size_t i) {
     const auto* send = std::get_if<action::Send>(&actions[i]);
     if (send == nullptr) return false;
     if (rule.way == Way::kReceived) {
-        const auto message = read(send->frame);
+        const auto message = read(send->frame.whole());
         const auto* plan = message ? std::get_if<wire::Plan>(&message->body) : nullptr;
         if (plan != nullptr) learn(*plan);
         return false;
     }
-    if (rule.way != Way::kSent || !is_match(send->frame) || !is_counted_out()) return false;
+    if (rule.way != Way::kSent || !is_match(send->frame.whole()) || !is_counted_out()) return false;
     if (rule.side == Side::kBefore) return true;
     if (rule.which == Which::kEndOfBroadcast) {
         for (std::size_t k = i + 1; k < actions.size(); ++k) {
             const auto* later = std::get_if<action::Send>(&actions[k]);
-            const auto message = later == nullptr ? std::nullopt : read(later->frame);
+            const auto message = later == nullptr ? std::nullopt : read(later->frame.whole());
             if (message && std::visit(KindOf{}, message->body) == rule.kind) return false;
         }
     }

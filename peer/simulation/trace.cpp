@@ -127,9 +127,9 @@ void Trace::action(TimePoint when, std::uint32_t node, const Action& action) {
     std::uint64_t size = 0;
     Line line{.when = when, .node = node, .is_sent = true, .link = {}, .frame = {}, .text = {}};
     if (const auto* send = std::get_if<action::Send>(&action)) {
-        size = send->frame->size();
+        size = send->frame.size();
         line.link = send->link;
-        line.frame = send->frame;
+        line.frame = send->frame.whole();
     }
     mix(when, node, 100 + action.index(), size);
     if (const auto* told = std::get_if<action::Note>(&action)) return note(when, node, told->line);

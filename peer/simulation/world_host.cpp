@@ -78,7 +78,7 @@ void World::do_send(Id id, const action::Send& send) {
     if (node(id).has_left) {
         throw Violation{fmt::format("peer {} has left and sends something", id)};
     }
-    SharedBytes frame = send.frame;
+    SharedBytes frame = send.frame.whole();
     if (corruption_ > 0 && random_.uniform() < corruption_) {
         if (proves_links_) return network_.cut(send.link);
         auto bad = std::make_shared<Buffer>(*frame);

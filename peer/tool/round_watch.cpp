@@ -50,8 +50,13 @@ double cpu_seconds_now() {
     return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
 }
 
-void RoundWatch::sent(const SharedBytes& frame) {
-    look_at(Direction::kOut, LinkId{0}, frame);
+void RoundWatch::sent(const Frame& frame) {
+    if (!frame.has_bulk()) return look_at(Direction::kOut, LinkId{0}, frame.whole());
+    // A chunk: nothing else is sent from where it lies.
+    const std::lock_guard lock(mutex_);
+    Traffic& traffic = traffic_[static_cast<std::size_t>(Direction::kOut)];
+    traffic.bulk += frame.size() + sizeof(net::FrameHeader);
+    ++traffic.frames;
 }
 void RoundWatch::received(LinkId link, const SharedBytes& frame) {
     look_at(Direction::kIn, link, frame);

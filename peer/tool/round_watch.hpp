@@ -52,7 +52,7 @@ class RoundWatch final {
     /// Of a run with this codec.
     explicit RoundWatch(Codec codec) : codec_(codec) {}
 
-    void sent(const SharedBytes& frame);
+    void sent(const Frame& frame);
     void received(LinkId link, const SharedBytes& frame);
     void closed(LinkId link);
     void frozen(StepIndex step);
@@ -88,7 +88,7 @@ class WatchedTransport final : public net::Transport {
         : transport_(transport), watch_(watch) {}
 
     void dial(const Endpoint& remote) override { transport_.dial(remote); }
-    void send(LinkId link, SharedBytes frame) override {
+    void send(LinkId link, Frame frame) override {
         watch_.sent(frame);
         transport_.send(link, std::move(frame));
     }

@@ -106,22 +106,31 @@ std::span<const std::byte> payload_of(std::span<const std::byte> frame) {
     return form ? frame.subspan(bytes_before_message(*form)) : std::span<const std::byte>{};
 }
 
+namespace {
+
+Frame form(const Message& message, FrameForm form) {
+    Packed packed = pack(message, bytes_before_message(form));
+    packed.around.front() = static_cast<std::byte>(form);
+    return {std::make_shared<const Buffer>(std::move(packed.around)), packed.bulk_at,
+            std::move(packed.bulk)};
+}
+
+}  // namespace
+
 SharedBytes frame_of(const Message& message, const KeyPair* key) {
-    const FrameForm form = key != nullptr ? FrameForm::kSigned : FrameForm::kUnsigned;
-    auto frame = std::make_shared<Buffer>(pack(message, bytes_before_message(form)));
-    frame->front() = static_cast<std::byte>(form);
-    if (key == nullptr) return frame;
+    if (key == nullptr) return form(message, FrameForm::kUnsigned).whole();
+    auto frame = std::make_shared<Buffer>(*form(message, FrameForm::kSigned).whole());
     const Signature signature = key->sign(payload_of(*frame));
     std::copy(signature.begin(), signature.end(), frame->begin() + kFormBytes);
     return frame;
 }
 
-SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link) {
+Frame encode(const Message& message, const KeyPair& key, LinkKind link) {
     DEDLOC_CHECK(key.public_key() == message.sender, "a message is signed by its sender");
     DEDLOC_CHECK(is_within_bounds(message), "a message keeps its bounds", message.body.index());
     const bool is_signed = link == LinkKind::kUnproven || may_be_relayed(message.body);
-    SharedBytes frame = frame_of(message, is_signed ? &key : nullptr);
-    DEDLOC_CHECK(frame->size() <= kMaxFrameBytes, "a message fits a frame", frame->size());
+    Frame frame = is_signed ? Frame{frame_of(message, &key)} : form(message, FrameForm::kUnsigned);
+    DEDLOC_CHECK(frame.size() <= kMaxFrameBytes, "a message fits a frame", frame.size());
     return frame;
 }
 

@@ -18,6 +18,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
+#include "peer/base/frame.hpp"
 #include "peer/base/result.hpp"
 #include "peer/base/shared_slice.hpp"
 #include "peer/base/units.hpp"
@@ -325,10 +326,11 @@ enum class DecodeError : std::uint8_t {
 };
 const char* describe(DecodeError error);
 
-/// For a link of this kind, signed only if it must be.
+/// For a link of this kind, signed only if it must be. Elements of a chunk that is not signed stay
+/// where they are, and the frame holds them.
 /// Requires key.public_key() == message.sender and every bound of limits.hpp (DEDLOC_CHECK).
-/// Cost: one copy of the body, and the signature (0.02 ms + 4 ns a byte).
-SharedBytes encode(const Message& message, const KeyPair& key, LinkKind link);
+/// Cost: one copy of the rest of the body, and the signature (0.02 ms + 4 ns a byte).
+Frame encode(const Message& message, const KeyPair& key, LinkKind link);
 
 /// Untrusted input, from a link of this kind. A signature that is not needed is checked as well.
 /// Errors: DecodeError. Cost: one copy of the body, and the check of the signature.

@@ -20,8 +20,14 @@ inline constexpr const char* kDecisionIdentifier = "DLD1";
 
 // --- message_pack.cpp ---
 
+/// What a message is packed to: a chunk's elements stay where they are.
+struct Packed {
+    Buffer around;            ///< all other bytes
+    std::size_t bulk_at = 0;  ///< so many of them come before the elements
+    SharedSlice<std::byte> bulk;
+};
 /// `room` zeros, then the payload of a frame. Checks no bound.
-Buffer pack(const Message& message, std::size_t room = 0);
+Packed pack(const Message& message, std::size_t room = 0);
 Buffer pack(const VoterState& state);
 Buffer pack(const SignedGeneration& generation);
 Buffer pack(const Decision& decision);

@@ -63,10 +63,11 @@ std::uint8_t as_byte(bool value) {
 }
 
 /// The bulk of a body, and where it goes: so far from the end of what is built. Builders are given
-/// room for it and no bytes, so that it is copied once.
+/// room for it and no bytes. Bytes without an owner are the message's, and copied.
 struct Bulk {
     std::span<const std::byte> bytes;
     std::size_t from_end = 0;
+    SharedSlice<std::byte> shared;
 };
 
 /// Makes the body's table; each call leaves everything that the table points to in `out` first.
@@ -80,7 +81,7 @@ struct Packer {
         std::uint8_t* unused = nullptr;
         const Offset<flatbuffers::Vector<Element>> list{out.CreateUninitializedVector(
             bytes.size() / sizeof(Element), sizeof(Element), &unused)};
-        bulk = {.bytes = bytes, .from_end = list.o - sizeof(flatbuffers::uoffset_t)};
+        bulk = {.bytes = bytes, .from_end = list.o - sizeof(flatbuffers::uoffset_t), .shared = {}};
         return list;
     }
 
@@ -206,9 +207,11 @@ struct Packer {
         std::uint8_t exponent = 0;
         if (const auto* floats = std::get_if<SharedSlice<float>>(&m.elements)) {
             elements = room_for<float>(std::as_bytes(floats->values()));
+            bulk.shared = floats->bytes();
         } else {
             const auto& rounded = std::get<Halves>(m.elements);
             halves = room_for<std::uint16_t>(std::as_bytes(rounded.bits.values()));
+            bulk.shared = rounded.bits.bytes();
             exponent = rounded.exponent;
         }
         return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.mix, m.chunk,
@@ -285,17 +288,22 @@ struct Packer {
     }
 };
 
-Buffer bytes_of(const FlatBufferBuilder& out, const Bulk& bulk = {}, std::size_t room = 0) {
+Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t room) {
     const auto built = std::as_bytes(std::span{out.GetBufferPointer(), out.GetSize()});
     const auto before = built.first(built.size() - bulk.from_end);
     const auto after = built.last(bulk.from_end - bulk.bytes.size());
+    const auto copied = bulk.shared.empty() ? bulk.bytes : bulk.bytes.first(0);
     Buffer bytes;
-    bytes.reserve(room + built.size());
+    bytes.reserve(room + before.size() + copied.size() + after.size());
     bytes.resize(room);
-    for (const auto& part : {before, bulk.bytes, after}) {
+    for (const auto& part : {before, copied, after}) {
         bytes.insert(bytes.end(), part.begin(), part.end());
     }
-    return bytes;
+    return {.around = std::move(bytes), .bulk_at = room + before.size(), .bulk = bulk.shared};
+}
+
+Buffer bytes_of(const FlatBufferBuilder& out) {
+    return packed(out, {}, 0).around;
 }
 
 /// Enough for the bulk at once, so that a builder need not grow and copy.
@@ -311,7 +319,7 @@ std::size_t size_hint(const Body& body) {
 
 }  // namespace
 
-Buffer pack(const Message& message, std::size_t room) {
+Packed pack(const Message& message, std::size_t room) {
     FlatBufferBuilder out(size_hint(message.body));
     Bulk bulk;
     const auto body = std::visit(Packer{out, bulk}, message.body);
@@ -322,7 +330,7 @@ Buffer pack(const Message& message, std::size_t room) {
     const auto tag = static_cast<fb::Body>(message.body.index() + 1);
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
                                  message.sequence, &sender, tag, body));
-    return bytes_of(out, bulk, room);
+    return packed(out, bulk, room);
 }
 
 Buffer pack(const VoterState& state) {

@@ -54,7 +54,7 @@ void RoundWatch::handles(TimePoint now, NodeId node, const Event& event) {
 void RoundWatch::has_handled(TimePoint now, NodeId, const Actions& actions) {
     for (auto action = actions.begin(); action != actions.end() && !planned_at_; ++action) {
         const auto* send = std::get_if<action::Send>(&*action);
-        const auto message = send == nullptr ? std::nullopt : read(send->frame);
+        const auto message = send == nullptr ? std::nullopt : read(send->frame.whole());
         const auto* plan = message ? std::get_if<wire::Plan>(&message->body) : nullptr;
         if (plan == nullptr) continue;
         planned_at_ = now;

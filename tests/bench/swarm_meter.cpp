@@ -125,7 +125,7 @@ void Meter::has_handled(TimePoint now, NodeId node, const Actions& actions) {
     const action::Committed* committed = nullptr;
     for (const Action& action : actions) {
         if (const auto* send = std::get_if<action::Send>(&action)) {
-            const Frame& frame = look_at(send->frame);
+            const Frame& frame = look_at(send->frame.whole());
             if (is_data(frame.kind)) data_[node].sent += frame.bytes;
             if (frame.kind == index_of<wire::Call>()) {
                 Step& step = step_of(frame.step);

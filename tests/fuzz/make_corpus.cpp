@@ -88,7 +88,8 @@ void write_link_frames(const std::filesystem::path& root) {
     const Corpus corpus(root, "link_frame");
     WireSamples samples{2};
     const auto message = samples.message(wire::Leave{}, tests::test_key());
-    const SharedBytes frame = wire::encode(message, tests::test_key(), wire::LinkKind::kUnproven);
+    const SharedBytes frame =
+        wire::encode(message, tests::test_key(), wire::LinkKind::kUnproven).whole();
     const auto header = [](net::FrameKind kind, std::size_t length) {
         return net::FrameHeader{
             .magic = net::kFrameMagic, .kind = kind, .length = static_cast<std::uint32_t>(length)};

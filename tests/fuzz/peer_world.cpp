@@ -245,7 +245,7 @@ void PeerWorld::act(const Action& action) {
     if (const auto* dial = std::get_if<action::Dial>(&action)) {
         dials_.insert(dial->remote);
     } else if (const auto* send = std::get_if<action::Send>(&action)) {
-        sent(send->link, *send->frame);
+        sent(send->link, *send->frame.whole());
     } else if (const auto* close = std::get_if<action::Close>(&action)) {
         if (links_.contains(close->link)) links_.at(close->link).is_closing = true;
     } else if (const auto* work = std::get_if<action::Work>(&action)) {

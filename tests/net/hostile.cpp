@@ -143,7 +143,8 @@ SharedBytes InsiderLink::frame_of(const KeyPair& sender, wire::Body body) {
                          .sequence = ++sequence_,
                          .sender = sender.public_key(),
                          .body = std::move(body)},
-                        sender, wire::LinkKind::kProven);
+                        sender, wire::LinkKind::kProven)
+        .whole();
 }
 
 void InsiderLink::send(SharedBytes frame, std::size_t at_most) {

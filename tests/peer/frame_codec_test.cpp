@@ -22,10 +22,10 @@ Key key_of(std::uint8_t n) {
     return key;
 }
 
-FrameCodec codec(bool is_sealed, bool is_first) {
-    if (!is_sealed) return make_plain_codec(kLimit);
-    return is_first ? make_sealed_codec(key_of(1), key_of(2), kLimit)
-                    : make_sealed_codec(key_of(2), key_of(1), kLimit);
+FrameCodec codec(bool is_sealed, bool is_first, const BufferPool& pool = BufferPool{0}) {
+    if (!is_sealed) return make_plain_codec(kLimit, pool);
+    return is_first ? make_sealed_codec(key_of(1), key_of(2), kLimit, pool)
+                    : make_sealed_codec(key_of(2), key_of(1), kLimit, pool);
 }
 
 SharedBytes body_of(std::size_t size, std::uint64_t seed) {
@@ -35,15 +35,24 @@ SharedBytes body_of(std::size_t size, std::uint64_t seed) {
     return std::make_shared<const Buffer>(std::move(bytes));
 }
 
-OutgoingFrame data(SharedBytes body) {
-    const auto length = static_cast<std::uint32_t>(body->size());
+OutgoingFrame data(Frame body) {
+    const auto length = static_cast<std::uint32_t>(body.size());
     return {{kFrameMagic, FrameKind::kData, length, 0}, std::move(body)};
+}
+/// The same bytes, some of which lie elsewhere.
+Frame scattered(const SharedBytes& body, Random& chance) {
+    const std::size_t begin = chance.below(body->size() + 1);
+    const std::size_t end = begin + chance.below(body->size() + 1 - begin);
+    const std::span<const std::byte> all{*body};
+    auto around = std::make_shared<Buffer>(all.begin(), all.begin() + begin);
+    around->insert(around->end(), all.begin() + end, all.end());
+    return {std::move(around), begin, {body, all.subspan(begin, end - begin)}};
 }
 OutgoingFrame ticket(SharedBytes body) {
     return {{kFrameMagic, FrameKind::kTicket, wire::kTicketBytes, 0}, std::move(body)};
 }
 OutgoingFrame bare(FrameKind kind, std::uint32_t reason = 0) {
-    return {{kFrameMagic, kind, 0, reason}, nullptr};
+    return {{kFrameMagic, kind, 0, reason}, {}};
 }
 
 /// All bytes of these frames; writes are as long as `chance` says.
@@ -122,13 +131,15 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
     const std::vector<std::size_t> sizes{
         0,      1,      15, 16, 17, 70'000, kPieceBytes - 1, kPieceBytes, 0, 0, 5, kPieceBytes + 1,
         kLimit, 600'000};
+    const BufferPool pool{3'000'000};  // some frames are read over others
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         Random chance(seed);
         std::vector<OutgoingFrame> frames;
         std::size_t tickets = 0;
         std::size_t receipts = 2;
         for (const std::size_t size : sizes) {
-            frames.push_back(data(body_of(size, seed + size)));
+            const SharedBytes body = body_of(size, seed + size);
+            frames.push_back(data(chance.below(2) == 0 ? Frame{body} : scattered(body, chance)));
             if (chance.below(3) == 0) {
                 frames.push_back(ticket(body_of(wire::kTicketBytes, ++tickets)));
             }
@@ -142,7 +153,7 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
         frames.push_back(bare(FrameKind::kPing, 1'500));
         frames.push_back(bare(FrameKind::kGoodbye, 9));
         const FrameCodec here = codec(is_sealed, true);
-        const FrameCodec there = codec(is_sealed, false);
+        const FrameCodec there = codec(is_sealed, false, pool);
         const Buffer stream = written(*here.encoder, frames, chance);
         const Heard all = heard(*there.decoder, stream, seed % 2 == 0 ? &chance : nullptr);
         REQUIRE(all.goodbye == 9U);
@@ -255,7 +266,7 @@ TEST_CASE("a sealed frame over the limit, or of no known kind, ends the link", "
           FrameHeader{kFrameMagic ^ 1, FrameKind::kPing, 0, 0}}) {
         const FrameCodec here = codec(true, true);
         const FrameCodec there = codec(true, false);
-        const Buffer stream = written(*here.encoder, {{header, nullptr}}, chance);
+        const Buffer stream = written(*here.encoder, {{header, {}}}, chance);
         CHECK(heard(*there.decoder, stream).is_broken);
     }
 }
@@ -269,6 +280,30 @@ TEST_CASE("the encoder takes few frames and seals no more than one write at a ti
     std::size_t total = 0;
     for (const auto& piece : here.encoder->next()) total += piece.size();
     CHECK(total <= kPieceBytes + 100);
+}
+
+TEST_CASE("room is used again, up to as much as is kept and no smaller frames", "[net]") {
+    BufferPool pool{1 << 20};
+    auto first = pool.take(500'000);
+    auto second = pool.take(600'000);
+    CHECK(first->empty());
+    CHECK(first->capacity() >= 500'000);
+    first->resize(500'000);
+    second->resize(600'000);
+    const auto* const place = second->data();
+    first.reset();
+    second.reset();  // both together are more than is kept
+    CHECK(pool.take(100)->capacity() < 1'000);
+    auto again = pool.take(300'000);
+    CHECK(again->size() == 300'000);
+    CHECK(again->data() != place);
+    CHECK(pool.take(200'000)->empty());
+    auto larger = std::exchange(again, nullptr);
+    larger.reset();
+    larger = pool.take(700'000);
+    CHECK(larger->capacity() >= 700'000);
+    pool = BufferPool{0};
+    larger.reset();  // goes to the pool that it came from, which nobody has any more
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ TEST_CASE("what a peer says to several is signed for those whose links prove not
         tell(opened);
         REQUIRE(actions.size() == 1);
         const auto& send = std::get<action::Send>(actions.front());
-        const auto challenge = wire::decode_unverified(*send.frame).value();
+        const auto challenge = wire::decode_unverified(*send.frame.whole()).value();
         wire::Hello hello;
         hello.oldest_protocol = hello.newest_protocol = wire::kNewestProtocol;
         hello.nonce = std::get<wire::Challenge>(challenge.body).nonce;
@@ -149,9 +149,10 @@ TEST_CASE("what a peer says to several is signed for those whose links prove not
         const auto* send = std::get_if<action::Send>(&action);
         if (send == nullptr) continue;
         const bool is_unproven = send->link == LinkId{2};
-        const bool is_signed = wire::decode(*send->frame, wire::LinkKind::kUnproven).has_value();
+        const bool is_signed =
+            wire::decode(*send->frame.whole(), wire::LinkKind::kUnproven).has_value();
         CHECK(is_signed == is_unproven);
-        CHECK(wire::decode(*send->frame, wire::LinkKind::kProven).has_value());
+        CHECK(wire::decode(*send->frame.whole(), wire::LinkKind::kProven).has_value());
         ++heard;
     }
     CHECK(heard == 2);
@@ -170,7 +171,7 @@ TEST_CASE("who sends numbers of another codec than the run's is none of it", "[m
                                  .dialled = false,
                                  .proven = test_key(2).public_key()});
     const auto challenge =
-        wire::decode_unverified(*std::get<action::Send>(actions.front()).frame).value();
+        wire::decode_unverified(*std::get<action::Send>(actions.front()).frame.whole()).value();
     const auto say = [&](wire::Body body) {
         return tell(
             event::FrameReceived{kLink, wire::frame_of(said_by(2, std::move(body)), nullptr)});

@@ -29,7 +29,7 @@ Message message_with(std::uint64_t seed, std::size_t body, std::size_t most = 12
 constexpr auto kKinds = {LinkKind::kUnproven, LinkKind::kProven};
 
 SharedBytes signed_frame(const Message& message) {
-    return encode(message, test_key(), LinkKind::kUnproven);
+    return encode(message, test_key(), LinkKind::kUnproven).whole();
 }
 
 bool is_signed(const Buffer& frame) {
@@ -45,11 +45,11 @@ TEST_CASE("every message survives the wire", "[wire][property]") {
             INFO("body " << body << ", seed " << seed);
             REQUIRE(message.body.index() == body);
             for (const LinkKind link : kKinds) {
-                const SharedBytes frame = encode(message, test_key(), link);
+                const SharedBytes frame = encode(message, test_key(), link).whole();
                 const auto decoded = decode(*frame, link);
                 REQUIRE(decoded.has_value());
                 REQUIRE(*decoded == message);
-                REQUIRE(*encode(*decoded, test_key(), link) == *frame);
+                REQUIRE(*encode(*decoded, test_key(), link).whole() == *frame);
                 REQUIRE(body_index(*frame) == body);
                 REQUIRE(*decode_unverified(*frame) == message);
             }
@@ -65,8 +65,8 @@ TEST_CASE("only what may be relayed is signed where a link says who speaks", "[w
                                 std::holds_alternative<Commit>(message.body);
         INFO("body " << body);
         REQUIRE(may_be_relayed(message.body) == is_relayed);
-        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kUnproven)));
-        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kProven)) == is_relayed);
+        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kUnproven).whole()));
+        REQUIRE(is_signed(*encode(message, test_key(), LinkKind::kProven).whole()) == is_relayed);
 
         const SharedBytes bare = frame_of(message, nullptr);
         REQUIRE(decode(*bare, LinkKind::kUnproven).reason() == DecodeError::kUnsigned);
@@ -82,7 +82,7 @@ TEST_CASE("only what may be relayed is signed where a link says who speaks", "[w
 }
 
 TEST_CASE("a frame has one of two forms", "[wire]") {
-    const SharedBytes frame = encode(message_with(1, 0), test_key(), LinkKind::kProven);
+    const SharedBytes frame = encode(message_with(1, 0), test_key(), LinkKind::kProven).whole();
     for (std::size_t i = 0; i < kFormBytes; ++i) {
         for (unsigned value = 0; value < 256; ++value) {
             Buffer bad = *frame;
@@ -102,7 +102,7 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
         chunk.chunk_elements = kChunkElements;
         chunk.elements = elements;
         SharedBytes frame =
-            encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven);
+            encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven).whole();
         const auto* begin = reinterpret_cast<const float*>(frame->data());
         const auto* end = reinterpret_cast<const float*>(frame->data() + frame->size());
         const auto message = decode(frame, LinkKind::kProven).value();
@@ -115,6 +115,27 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
     }
 }
 
+TEST_CASE("a chunk that is not signed is sent from where its elements lie", "[wire]") {
+    WireSamples samples{8};
+    for (const std::size_t count : {std::size_t{1}, std::size_t{5}, kChunkElements}) {
+        auto sum = std::make_shared<FloatVector>(count + 3, 0.5F);
+        Chunk chunk;
+        chunk.chunk_elements = kChunkElements;
+        chunk.elements = SharedSlice<float>{sum, std::span<const float>{*sum}.subspan(3)};
+        const Message message = samples.message(chunk, test_key());
+        const Frame frame = encode(message, test_key(), LinkKind::kProven);
+        REQUIRE(frame.has_bulk());
+        CHECK(frame.pieces()[1].data() == std::as_bytes(std::span{*sum}.subspan(3)).data());
+        CHECK(frame.pieces()[1].size() == count * sizeof(float));
+        CHECK(frame.pieces()[0].size() + frame.pieces()[2].size() < kChunkOverheadBytes);
+        CHECK(*frame.whole() == *frame_of(message, nullptr));
+        const std::weak_ptr<FloatVector> held = std::exchange(sum, nullptr);
+        chunk = {};
+        CHECK_FALSE(held.expired());  // by the message, and by the frame
+        CHECK_FALSE(encode(message, test_key(), LinkKind::kUnproven).has_bulk());
+    }
+}
+
 TEST_CASE("halves stay in their frame as well, and take half of it", "[wire]") {
     WireSamples samples{8};
     std::vector<std::uint16_t> bits(kChunkElements);
@@ -122,7 +143,8 @@ TEST_CASE("halves stay in their frame as well, and take half of it", "[wire]") {
     Chunk chunk;
     chunk.chunk_elements = kChunkElements;
     chunk.elements = Halves{.bits = bits, .exponent = 120};
-    SharedBytes frame = encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven);
+    SharedBytes frame =
+        encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven).whole();
     REQUIRE(frame->size() < kChunkElements * sizeof(std::uint16_t) + kChunkOverheadBytes);
     const auto* begin = reinterpret_cast<const std::uint16_t*>(frame->data());
     const auto* end = reinterpret_cast<const std::uint16_t*>(frame->data() + frame->size());
@@ -145,7 +167,7 @@ TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
         chunk.chunk_elements = kChunkElements;
         chunk.elements = elements;
         const Message message = samples.message(chunk, test_key());
-        const std::size_t size = encode(message, test_key(), LinkKind::kProven)->size();
+        const std::size_t size = encode(message, test_key(), LinkKind::kProven).size();
         const std::size_t width = codec_of(elements) == Codec::kFp32 ? 4 : 2;
         constexpr std::size_t kSealingBytes = 33 + 2 * 17;
         const std::size_t around = size - kChunkElements * width + kSealingBytes;

@@ -24,7 +24,7 @@ class RelayWatch final : public Observer {
         for (const Action& action : actions) {
             const auto* send = std::get_if<action::Send>(&action);
             if (send == nullptr) continue;
-            const auto message = wire::decode_unverified(*send->frame);
+            const auto message = wire::decode_unverified(*send->frame.whole());
             if (std::holds_alternative<wire::Relay>(message->body)) ++passed_on[node];
         }
     }

@@ -69,7 +69,7 @@ class StallWatch final : public Observer {
         for (const Action& action : actions) {
             const auto* send = std::get_if<action::Send>(&action);
             if (send == nullptr) continue;
-            const auto message = wire::decode_unverified(*send->frame);
+            const auto message = wire::decode_unverified(*send->frame.whole());
             complaints += std::holds_alternative<wire::Stalled>(message->body) ? 1 : 0;
         }
     }
