@@ -72,9 +72,7 @@ void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& bo
 /// Whether our last Commit was for this peer too. It was if we do not know.
 bool Peer::Core::was_addressed(const PeerKey& peer) const {
     if (addressed_.empty() || addressed_.contains(peer) || !last_decision_) return true;
-    const std::vector<CommitLine>& members = last_decision_->record.members;
-    return std::any_of(members.begin(), members.end(),
-                       [&](const CommitLine& line) { return line.peer == peer; });
+    return line_of(last_decision_->record, peer) != nullptr;
 }
 
 /// Which state of this step is the swarm's, from what is reported: the one that a quorum holds, for
@@ -213,7 +211,8 @@ void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
     const auto inner = wire::decode(body.frame, wire::LinkKind::kUnproven);
     const bool is_relayed = inner && inner->run == config_.run && inner->sender != self_ &&
                             wire::may_be_relayed(inner->body);
-    if (!is_relayed) return links_.refuse(m.sender, "it passes on what nobody said", out_.actions);
+    if (!is_relayed)
+        return links_.refuse(now_, m.sender, "it passes on what nobody said", out_.actions);
     deliver(*inner);
 }
 
@@ -254,7 +253,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
 }
 void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {
     if (wire::codec_of(body.elements) != config_.rules.codec) {
-        return links_.refuse(m.sender, "its chunks are of another codec than the run's",
+        return links_.refuse(now_, m.sender, "its chunks are of another codec than the run's",
                              out_.actions);
     }
     member_.chunk(now_, m.sender, m.step, body, out_);

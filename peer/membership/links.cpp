@@ -12,7 +12,6 @@ namespace {
 constexpr Duration kFirstRetry = std::chrono::seconds{1};
 constexpr unsigned kMaxBackoffDoublings = 5;  // 32 s between tries at most
 constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
-constexpr std::uint64_t kFullRefusalLines = 8;
 
 }  // namespace
 
@@ -82,7 +81,7 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     forget_queue(it->second);
     const Link link = std::move(it->second);
     links_.erase(it);
-    if (!event.why.empty() && is_worth_a_line(event.why)) {
+    if (!event.why.empty() && refusals_.count(event.why, now)) {
         actions.push_back(
             action::Note{"the link to " + link.remote.text() + " is closed: " + event.why});
     }
@@ -114,7 +113,7 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
 void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions) {
     try_later(now, event.remote);
     if (event.is_self) self_.insert(event.remote);
-    if (event.is_self || event.why.empty() || !is_worth_a_line(event.why)) return;
+    if (event.is_self || event.why.empty() || !refusals_.count(event.why, now)) return;
     actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
 }
 
@@ -184,23 +183,17 @@ void Links::leave_all(Actions& actions) {
 
 // --- messages ----------------------------------------------------------------
 
-/// Counts it: the first ones of each reason are, then every thousandth.
-bool Links::is_worth_a_line(const std::string& why) {
-    const std::uint64_t count = ++refusals_[why];
-    return count <= kFullRefusalLines || count % 1'000 == 0;
-}
-
-void Links::count_refusal(LinkId id, const char* why, Actions& actions, const std::string& detail) {
-    const bool has_line = is_worth_a_line(why);
+void Links::count_refusal(TimePoint now, LinkId id, const char* why, Actions& actions,
+                          const std::string& detail) {
+    const auto count = refusals_.count(why, now);
     const auto it = links_.find(id);
     if (it == links_.end()) return;
-    const std::string count = std::to_string(refusals_[why]);
-    const std::string line = why + detail + " (" + count + " so far)";
-    close(id, it->second, has_line ? line : "", actions);
+    close(id, it->second, count ? why + detail + " (" + std::to_string(*count) + " so far)" : "",
+          actions);
 }
 
-void Links::refuse(const PeerKey& peer, const char* why, Actions& actions) {
-    if (const Known* known = find(peer)) count_refusal(known->link, why, actions);
+void Links::refuse(TimePoint now, const PeerKey& peer, const char* why, Actions& actions) {
+    if (const Known* known = find(peer)) count_refusal(now, known->link, why, actions);
 }
 
 std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameReceived& event,
@@ -210,23 +203,24 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     Link& link = it->second;
     auto decoded = wire::decode(event.frame, link.kind());
     if (!decoded) {
-        count_refusal(event.link, wire::describe(decoded.reason()), actions);
+        count_refusal(now, event.link, wire::describe(decoded.reason()), actions);
         return {};
     }
     wire::Message message = std::move(decoded).value();
     if (message.run != config_.run) {
-        count_refusal(event.link, "it is in another run", actions);
+        count_refusal(now, event.link, "it is in another run", actions);
         return {};
     }
     if (link.proven && message.sender != *link.proven) {
-        count_refusal(event.link, "it speaks for another peer than it has proven to be", actions);
+        count_refusal(now, event.link, "it speaks for another peer than it has proven to be",
+                      actions);
         return {};
     }
     const bool is_bulk = wire::is_bulk(message.body);
     if (link.peer
             ? message.sender != *link.peer || (!is_bulk && message.sequence <= link.last_sequence)
             : false) {
-        count_refusal(event.link, "replayed or foreign frame", actions);
+        count_refusal(now, event.link, "replayed or foreign frame", actions);
         return {};
     }
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
@@ -246,7 +240,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
         return {};
     }
     if (!link.peer) {
-        count_refusal(event.link, "it did not introduce itself", actions);
+        count_refusal(now, event.link, "it did not introduce itself", actions);
         return {};
     }
     if (!is_bulk) link.last_sequence = message.sequence;
@@ -273,7 +267,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         return;
     }
     if (hello.nonce != link.nonce)
-        return count_refusal(id, "it answered another challenge", actions);
+        return count_refusal(now, id, "it answered another challenge", actions);
     if (hello.newest_protocol < wire::kOldestProtocol ||
         hello.oldest_protocol > wire::kNewestProtocol) {
         const char* what = "it speaks other protocol versions: ";
@@ -282,7 +276,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
                                      std::to_string(wire::kOldestProtocol) + " to " +
                                      std::to_string(wire::kNewestProtocol);
         post(id, seal({}, wire::Refusal{what + versions}, link.kind()), actions);
-        return count_refusal(id, what, actions, versions);
+        return count_refusal(now, id, what, actions, versions);
     }
     link.peer = message.sender;
     link.last_sequence = message.sequence;

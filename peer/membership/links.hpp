@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "peer/base/log_limit.hpp"
 #include "peer/base/random.hpp"
 #include "peer/events.hpp"
 #include "peer/peer.hpp"
@@ -120,7 +121,7 @@ class Links {
     bool is_crowded() const { return !is_small_ && queued_bytes_ >= config_.rules.window_bytes; }
 
     /// What it said is none of the protocol: its link is closed.
-    void refuse(const PeerKey& peer, const char* why, Actions& actions);
+    void refuse(TimePoint now, const PeerKey& peer, const char* why, Actions& actions);
     /// It said good-bye: not known any more, its links are closed.
     void drop(const PeerKey& peer, Actions& actions);
     /// What its last heartbeat said of its state does not hold any more.
@@ -172,11 +173,10 @@ class Links {
     void post(LinkId id, Frame frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void try_later(TimePoint now, const Endpoint& remote);
-    bool is_worth_a_line(const std::string& why);
     void forget_queue(Link& link);
     void forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
                              Actions& actions);
-    void count_refusal(LinkId id, const char* why, Actions& actions,
+    void count_refusal(TimePoint now, LinkId id, const char* why, Actions& actions,
                        const std::string& detail = {});
     bool is_known_endpoint(const Endpoint& endpoint) const;
 
@@ -191,7 +191,7 @@ class Links {
     bool is_small_ = true;
     bool is_led_ = false;  ///< by somebody who is here
     PeerKey hub_;
-    std::map<std::string, std::uint64_t> refusals_;  ///< frames, by reason
+    LogLimit<TimePoint> refusals_;  ///< of frames
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;
     std::map<Endpoint, Attempt> attempts_;

@@ -1,13 +1,11 @@
-// Log lines about strangers: they can make us refuse as often as they like, and not log as often.
+// Log lines about strangers whom no link came about with.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <map>
 #include <mutex>
-#include <optional>
 #include <string>
 
+#include "peer/base/log_limit.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::net {
@@ -15,22 +13,12 @@ namespace dedloc::net {
 /// Thread: any.
 class RefusalLog final {
   public:
-    using Time = std::chrono::steady_clock::time_point;
-
-    /// Counts by reason, one of a few sentences. The first ones of each get a line, then one a
-    /// minute at most.
+    /// `why` is one of a few sentences: not each time is worth a line.
     void refused(const Endpoint& remote, const std::string& why);
-    /// The same without the line: how many there were if this one gets one.
-    std::optional<std::uint64_t> count(const std::string& why, Time now);
 
   private:
-    struct Reason {
-        std::uint64_t count = 0;
-        Time next_line{};
-    };
-
     std::mutex mutex_;
-    std::map<std::string, Reason> reasons_;
+    LogLimit<std::chrono::steady_clock::time_point> limit_;
 };
 
 }  // namespace dedloc::net

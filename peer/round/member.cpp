@@ -20,8 +20,8 @@ constexpr std::uint64_t kQueuedChunks = 2;
 constexpr std::uint64_t kLeastWindow = 32 * 1024;
 
 bool stays_in(const CommitRecord& record, const PeerKey& peer) {
-    return std::any_of(record.members.begin(), record.members.end(),
-                       [&](const CommitLine& line) { return line.peer == peer && line.stays; });
+    const CommitLine* line = line_of(record, peer);
+    return line != nullptr && line->stays;
 }
 
 }  // namespace
@@ -59,6 +59,7 @@ void Member::forget_round() {
     // Not settled: others may decide about it while we are away.
     if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
     frozen_ = {};
+    if (reduction_) room_ = reduction_->leave_room();
     reduction_.reset();
     has_plan_ = has_told_reduced_ = false;
     average_ = former_ = {};
@@ -71,9 +72,8 @@ void Member::forget_round() {
 /// What was frozen for this round has been averaged, or is dropped for good.
 void Member::settle(const CommitRecord& record) {
     const Encoder frozen = std::exchange(frozen_, {});
-    const auto line = std::find_if(record.members.begin(), record.members.end(),
-                                   [&](const CommitLine& l) { return l.peer == self_; });
-    if (line == record.members.end() || line->samples == Samples{0}) return;
+    const CommitLine* line = line_of(record, self_);
+    if (line == nullptr || line->samples == Samples{0}) return;
     const Contribution& ours = frozen.contribution();
     const bool is_ours = line->samples == ours.samples && line->loss_sum == ours.loss_sum;
     // Else one of ours from before, which a coordinator has called off, was accepted even so.
@@ -153,6 +153,11 @@ bool Member::is_news(StepIndex step, const wire::Plan& plan) const {
            (plan.term == plan_.term && plan.attempt > plan_.attempt);
 }
 
+void Member::begin_reduction() {
+    reduction_.emplace(config_.rules.elements, config_.rules.codec, self_,
+                       std::exchange(room_, nullptr));
+}
+
 void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
     if (!is_news(step, plan)) return;
     plan_ = plan;
@@ -174,7 +179,7 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     planned_at_ = now;
     stall_at_ = now + config_.rules.stall_timeout;
     has_told_reduced_ = false;
-    if (!reduction_) reduction_.emplace(config_.rules.elements, config_.rules.codec, self_);
+    if (!reduction_) begin_reduction();
     reduction_->follow(plan, frozen_);
     sealed_.clear();
     has_more_ = true;
@@ -185,7 +190,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
                    Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     if (config_.receives && (step != step_ || phase_ == Phase::kIdle)) return;
-    if (!reduction_) reduction_.emplace(config_.rules.elements, config_.rules.codec, self_);
+    if (!reduction_) begin_reduction();
     last_chunk_[from] = now;
     const std::size_t offered = reduction_->offered_chunks();
     reduction_->take(from, chunk);

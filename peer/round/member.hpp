@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -157,6 +158,7 @@ class Member {
     void forget_round();
     void settle(const CommitRecord& record);
     void join(Outbox& out);
+    void begin_reduction();
     void check_progress(Outbox& out);
     TimePoint release_at() const;
     Duration patience_with(std::uint32_t part) const;
@@ -180,7 +182,8 @@ class Member {
     Encoder frozen_;
     Feedback feedback_;
     std::optional<Reduction> reduction_;
-    wire::Plan plan_;  ///< the last one seen of this round, also one without us
+    std::shared_ptr<FloatVector> room_;  ///< of the last average, for the next one
+    wire::Plan plan_;                    ///< the last one seen of this round, also one without us
     bool has_plan_ = false;
     bool has_told_reduced_ = false;
     struct Average {

@@ -19,6 +19,13 @@ std::uint64_t cost_of(const wire::Chunk& chunk) {
     return count_of(chunk.elements) + kChunkOverhead;
 }
 
+/// Nobody else holds it, and what others did with it is done.
+bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
+    if (values.use_count() != 1) return false;
+    std::shared_ptr<FloatVector>{values}.reset();  // use_count() orders nothing, letting go does
+    return true;
+}
+
 std::uint64_t most_early(std::uint64_t elements) {
     return 2 * (elements + kMostChunks * kChunkOverhead);
 }
@@ -111,7 +118,10 @@ void Reduction::forget_sums() {
     is_offered_.assign(owner_.size(), false);
     reduced_.clear();
     gathered_.clear();
-    average_ = std::make_shared<FloatVector>(elements_);
+    // All of it is written before anybody reads it: old numbers need not be cleared.
+    if (!is_ours_alone(average_) || average_->size() != elements_) {
+        average_ = std::make_shared<FloatVector>(elements_);
+    }
     tree_ = state::GrowingTree(elements_);
 }
 

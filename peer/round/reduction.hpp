@@ -45,8 +45,10 @@ struct Due {
 
 class Reduction {
   public:
-    Reduction(std::uint64_t elements, Codec codec, const PeerKey& self)
-        : elements_(elements), codec_(codec), self_(self) {}
+    /// `room` of a former average is used again if nobody else holds it by then; may be null.
+    Reduction(std::uint64_t elements, Codec codec, const PeerKey& self,
+              std::shared_ptr<FloatVector> room = nullptr)
+        : elements_(elements), codec_(codec), self_(self), average_(std::move(room)) {}
 
     /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
     /// decode() lets through, of `elements`, with this member in it and a contributor.
@@ -80,6 +82,8 @@ class Reduction {
     /// of them.
     SharedFloats average() const;
     Digest digest() const;
+    /// The average's room, for the next one. This one is over then.
+    std::shared_ptr<FloatVector> leave_room() { return std::exchange(average_, nullptr); }
     /// Members of the plan whose contribution, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;

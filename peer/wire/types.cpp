@@ -1,5 +1,6 @@
 #include "peer/wire/types.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
@@ -25,6 +26,11 @@ Digest finish(ByteWriter out) {
 }
 
 }  // namespace
+
+const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer) {
+    const auto found = std::ranges::lower_bound(record.members, peer, {}, &CommitLine::peer);
+    return found != record.members.end() && found->peer == peer ? &*found : nullptr;
+}
 
 std::vector<PeerKey> view_after(const CommitRecord& record) {
     std::vector<PeerKey> view;

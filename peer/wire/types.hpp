@@ -84,6 +84,8 @@ struct CommitRecord {
     bool operator==(const CommitRecord&) const = default;
 };
 
+/// Of a member; null: it is none. Cost: the logarithm of the members.
+const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer);
 /// The members that decide about the next round: of those that stay the kMaxVoters with the lowest
 /// keys. Ascending.
 std::vector<PeerKey> view_after(const CommitRecord& record);

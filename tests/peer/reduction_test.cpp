@@ -60,7 +60,8 @@ class Exchange {
     void follow(const wire::Plan& plan) {
         plan_ = plan;
         for (const wire::PlanMember& member : plan.members) {
-            reductions_.try_emplace(member.peer, rules_.elements, rules_.codec, member.peer)
+            reductions_
+                .try_emplace(member.peer, rules_.elements, rules_.codec, member.peer, old_average())
                 .first->second.follow(plan, contributions_.at(member.peer));
         }
     }
@@ -94,6 +95,9 @@ class Exchange {
 
     void require_reference() const {
         const FloatVector mean = reference();
+        for (const SharedFloats& held : held_) {
+            REQUIRE(std::ranges::count(*held, kOld) == static_cast<std::ptrdiff_t>(held->size()));
+        }
         for (const wire::PlanMember& member : plan_.members) {
             const Reduction& reduction = reductions_.at(member.peer);
             reduction.check_invariants();
@@ -147,6 +151,15 @@ class Exchange {
     std::uint64_t moved() const { return moved_; }
 
   private:
+    static constexpr float kOld = 1e30F;
+
+    /// Room that is full of numbers; some still have a reader.
+    std::shared_ptr<FloatVector> old_average() {
+        auto room = std::make_shared<FloatVector>(rules_.elements, kOld);
+        if (random_.below(2) == 0) held_.push_back(room);
+        return room;
+    }
+
     struct Flight {
         PeerKey from, to;
         wire::Chunk chunk;
@@ -214,6 +227,7 @@ class Exchange {
         return true;
     }
 
+    std::vector<SharedFloats> held_;  ///< averages of others
     Random random_;
     const RoundRules rules_;
     std::map<PeerKey, Seat> seats_;

@@ -21,6 +21,21 @@ TEST_CASE("the view after a commit is who stays", "[wire]") {
     REQUIRE(view_after(record) == expected);
 }
 
+TEST_CASE("a member's line is found, and nobody else's", "[wire]") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        WireSamples samples{seed};
+        CommitRecord record;
+        samples.make(record);
+        for (const CommitLine& line : record.members) {
+            REQUIRE(line_of(record, line.peer) == &line);
+            CommitRecord others = record;
+            std::erase(others.members, line);
+            REQUIRE(line_of(others, line.peer) == nullptr);
+        }
+        REQUIRE(line_of(record, samples.bytes<PeerKey>()) == nullptr);
+    }
+}
+
 TEST_CASE("of many who stay, those with the lowest keys decide", "[wire]") {
     WireSamples samples{2};
     CommitRecord record;
