@@ -15,8 +15,8 @@
 #include "kernels/thread_workers.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/shard.hpp"
 
@@ -89,7 +89,7 @@ class Seat {
     SeatEvents events_;
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
-    net::NngTransport transport_;
+    net::TcpTransport transport_;
     net::DhtDirectory directory_;
     training::SwarmTrainer trainer_;
     std::optional<net::Reactor> reactor_;          ///< once there is a ticket

@@ -43,7 +43,7 @@ const Bans kNoThreads{
      "one thread owns each object, and adapters drive it"},
     {R"(\bThreadWorkers\b)", "one thread owns each object, and adapters drive it"}};
 const Bans kNoAdapters{
-    {R"(\b(nng_\w+|libtorrent\b|boinc_\w+|cuda[A-Z]\w+|torch::|at::|curl_\w+|mysql_\w+))",
+    {R"(\b(asio::|libtorrent\b|boinc_\w+|cuda[A-Z]\w+|torch::|at::|curl_\w+|mysql_\w+))",
      "adapters stay outside"}};
 /// Different libraries round these differently; the same bits are wanted everywhere.
 const Bans kExact{
@@ -82,8 +82,8 @@ Layers protocol_layers() {
         {"peer/simulation/", joined({Names{"peer/", "kernels/"}, kText}), kNoThreadHeaders, pure},
         // The adapters of the core to a real network.
         {"peer/net/",
-         joined({Names{"peer/", "kernels/", "nng/", "libtorrent/", "curl/", "sodium.h", "boost/"},
-                 kSystem, kText}),
+         joined({Names{"peer/", "kernels/", "libtorrent/", "curl/", "sodium.h", "boost/"}, kSystem,
+                 kText}),
          {"random"},
          kNoChance},
         // A headless peer, for tests and trouble-shooting.

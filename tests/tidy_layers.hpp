@@ -1,6 +1,6 @@
 // The layers of the house as a table: what each folder may include and may not use. A rule is
 // changed here, in DESIGN's words: `peer/` core has no clock, no thread, no randomness of its own;
-// only peer/net knows nng; only boinc_app/training knows torch.
+// only peer/net knows Boost.Asio; only boinc_app/training knows torch.
 #pragma once
 
 #include <string>

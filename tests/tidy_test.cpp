@@ -103,8 +103,9 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK(layers_object("peer/round/x.hpp", "#include \"peer/net/transport.hpp\"\n"));
     CHECK(layers_object("peer/wire/x.hpp", "#include \"peer/peer.hpp\"\n"));
     CHECK(layers_object("peer/base/x.hpp", "#include \"peer/wire/types.hpp\"\n"));
-    CHECK(layers_object("peer/peer.hpp", "#include <nng/nng.h>\n"));
-    CHECK_FALSE(layers_object("peer/net/x.cpp", "#include <nng/nng.h>\n#include <thread>\n"));
+    CHECK(layers_object("peer/peer.hpp", "#include <boost/asio/post.hpp>\n"));
+    CHECK_FALSE(
+        layers_object("peer/net/x.cpp", "#include <boost/asio/post.hpp>\n#include <thread>\n"));
     CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
     CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
     CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));
@@ -119,7 +120,7 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
 TEST_CASE("the core may not name clocks, threads, chance or adapters", "[tidy]") {
     for (const std::string use :
          {"auto t = std::chrono::steady_clock::now();", "std::mutex m;", "std::jthread t;",
-          "std::mt19937_64 g;", "int x = rand();", "nng_close(s);", "cudaMalloc(&p, 1);",
+          "std::mt19937_64 g;", "int x = rand();", "asio::post(c, f);", "cudaMalloc(&p, 1);",
           "at::Tensor t;", "boinc_finish(0);", "std::this_thread::sleep_for(1s);"}) {
         INFO(use);
         CHECK(layers_object("peer/round/x.cpp", use));

@@ -25,8 +25,8 @@ struct OutgoingFrame {
 /// One writer at a time.
 class FrameEncoder {
   public:
-    /// Most pieces that next() gives: nng takes no more in one write.
-    static constexpr std::size_t kMostPieces = 8;
+    /// Most pieces that next() gives.
+    static constexpr std::size_t kMostPieces = 32;
     using Pieces = std::span<const std::span<const std::byte>>;
 
     virtual ~FrameEncoder() = default;

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kTick{200};
 
 }  // namespace
 
-void map_port(NngTransport& transport, DhtDirectory& directory,
+void map_port(TcpTransport& transport, DhtDirectory& directory,
               const std::function<bool()>& is_unwanted) {
     const std::uint16_t port = transport.listening_port();
     const auto end = Clock::now() + kPatience;

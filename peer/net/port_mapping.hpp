@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "peer/net/dht_directory.hpp"
-#include "peer/net/nng_transport.hpp"
+#include "peer/net/tcp_transport.hpp"
 
 namespace dedloc::net {
 
@@ -14,7 +14,7 @@ namespace dedloc::net {
 /// Gives up when `is_unwanted`, which is asked five times a second.
 ///
 /// Thread   the transport's owner; blocks
-void map_port(NngTransport& transport, DhtDirectory& directory,
+void map_port(TcpTransport& transport, DhtDirectory& directory,
               const std::function<bool()>& is_unwanted);
 
 }  // namespace dedloc::net

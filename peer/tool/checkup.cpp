@@ -8,7 +8,7 @@
 #include "peer/base/error.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/http_request.hpp"
-#include "peer/net/nng_transport.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/tool/dht_ping.hpp"
 #include "peer/tool/gateway_link.hpp"
 #include "peer/wire/enrolment.hpp"
@@ -20,7 +20,7 @@ constexpr long kOk = 200;
 constexpr std::chrono::milliseconds kSeedPatience{3'000};
 
 /// Listens, or the finding that says why not.
-std::optional<Finding> listen(std::optional<net::NngTransport>& transport, std::uint16_t port) {
+std::optional<Finding> listen(std::optional<net::TcpTransport>& transport, std::uint16_t port) {
     net::TransportOptions options;
     options.listen = Endpoint{"0.0.0.0", port};
     try {
@@ -124,7 +124,7 @@ Finding judge_bandwidth(const CheckupOptions& options, const std::string& url) {
 
 std::vector<Finding> check_up(const CheckupOptions& options) {
     const std::string url = options.url.ends_with('/') ? options.url : options.url + '/';
-    std::optional<net::NngTransport> transport;
+    std::optional<net::TcpTransport> transport;
     const auto no_port = listen(transport, options.port);
     const std::uint16_t port = transport ? transport->listening_port() : std::uint16_t{0};
     const wire::GatewayReport report = ask_gateway(options, url, port);

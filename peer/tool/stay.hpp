@@ -10,8 +10,8 @@
 
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/tool/round_watch.hpp"
 #include "peer/tool/step_log.hpp"
@@ -71,7 +71,7 @@ class Stay final {
     net::EventQueue queue_;
     RoundWatch watch_;
     StepLog log_;
-    net::NngTransport transport_;
+    net::TcpTransport transport_;
     WatchedTransport watched_;
     net::DhtDirectory directory_;
     SyntheticTrainer trainer_;

@@ -16,8 +16,8 @@
 #include "peer/net/dht_seed.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "peer/wire/history.hpp"
@@ -247,7 +247,7 @@ class Backbone::Impl {
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     net::DhtSeed seed_;
-    net::NngTransport transport_;
+    net::TcpTransport transport_;
     net::DhtDirectory directory_;
     StateKeeper keeper_;
     RoundLog host_;

@@ -18,7 +18,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/nng_transport.hpp"
+#include "peer/net/tcp_transport.hpp"
 
 namespace dedloc::net {
 namespace {
@@ -171,7 +171,7 @@ void receive_over_link(Kind kind, int out) {
     EventQueue queue;
     TransportOptions options = options_of(kind, 1);
     options.listen = Endpoint{"127.0.0.1", 0};
-    NngTransport transport(options, queue.sink());
+    TcpTransport transport(options, queue.sink());
     tell(out, transport.listening_port());
     await<event::LinkOpened>(queue);
     const Meter meter;
@@ -186,7 +186,7 @@ void receive_over_link(Kind kind, int out) {
 
 void send_over_link(Kind kind, std::uint16_t port, int out) {
     EventQueue queue;
-    NngTransport transport(options_of(kind, 2), queue.sink());
+    TcpTransport transport(options_of(kind, 2), queue.sink());
     transport.dial({"127.0.0.1", port});
     const LinkId link = await<event::LinkOpened>(queue).link;
     const auto frame = std::make_shared<const Buffer>(kFrame);

@@ -16,8 +16,8 @@
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/dht_seed.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
@@ -196,7 +196,7 @@ class LocalBackbone {
     backbone::CheckpointStore store_;
     const kernels::ThreadWorkers workers_{2};
     net::EventQueue queue_;
-    net::NngTransport transport_;
+    net::TcpTransport transport_;
     net::DhtDirectory directory_;
     backbone::StateKeeper keeper_;
     net::Reactor reactor_;

@@ -11,8 +11,8 @@
 #include "peer/base/error.hpp"
 #include "peer/net/dht_directory.hpp"
 #include "peer/net/dht_seed.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "tests/peer/paced_trainer.hpp"
 
 namespace dedloc::net {
@@ -157,7 +157,7 @@ struct Member {
 
     kernels::ThisThread workers;
     EventQueue queue;
-    NngTransport transport;
+    TcpTransport transport;
     DhtDirectory directory;
     PacedTrainer trainer;
     WatchingHost host;

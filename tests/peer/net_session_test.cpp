@@ -12,7 +12,7 @@
 
 #include "peer/base/random.hpp"
 #include "peer/net/frame_codec.hpp"
-#include "peer/net/nng_strangers.hpp"
+#include "peer/net/tcp_strangers.hpp"
 #include "tests/peer/bare_socket.hpp"
 #include "tests/peer/proven_ends.hpp"
 

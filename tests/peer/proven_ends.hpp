@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "peer/base/random.hpp"
-#include "peer/net/nng_transport.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "tests/peer/net_inbox.hpp"
 #include "tests/peer/session_ends.hpp"
 
@@ -34,7 +34,7 @@ struct End {
     explicit End(const TransportOptions& options) : transport(options, inbox.sink()) {}
     Endpoint endpoint() const { return {"127.0.0.1", transport.listening_port()}; }
     Inbox inbox;
-    NngTransport transport;
+    TcpTransport transport;
 };
 
 /// Two proven ends and the link between them; `here` has dialled.

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "peer/net/dht_directory.hpp"
-#include "peer/net/nng_transport.hpp"
 #include "peer/net/reactor.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/database/mariadb.hpp"
@@ -130,7 +130,7 @@ struct Member {
     }
     kernels::ThisThread workers;
     net::EventQueue queue;
-    net::NngTransport transport;
+    net::TcpTransport transport;
     net::DhtDirectory directory;
     PacedTrainer trainer;
     NotingHost host;

@@ -5,7 +5,7 @@
 
 #include "peer/base/log.hpp"
 #include "peer/net/link_refusal.hpp"
-#include "peer/net/nng_transport.hpp"
+#include "peer/net/tcp_transport.hpp"
 #include "peer/tool/synthetic_run.hpp"
 #include "project_server/backbone/backbone.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
     const Endpoint place{"127.0.0.1", backbone.port()};
     const KeyPair key = KeyPair::generate();
     net::Inbox inbox;
-    net::NngTransport member(world.member(key, 7), inbox.sink());
+    net::TcpTransport member(world.member(key, 7), inbox.sink());
     member.dial(place);
     const auto opened = inbox.next<event::LinkOpened>();
     REQUIRE(opened);
@@ -84,7 +84,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
     SECTION("who has none is told") {
         net::TransportOptions options = world.member(KeyPair::generate(), 8);
         options.session->ticket.reset();
-        net::NngTransport stranger(options, inbox.sink());
+        net::TcpTransport stranger(options, inbox.sink());
         stranger.dial(place);
         const auto failed = inbox.next<event::DialFailed>();
         REQUIRE(failed);

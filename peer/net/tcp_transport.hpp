@@ -1,7 +1,7 @@
-// Transport over nng byte streams: one TCP connection per pair of peers, 16-byte frame headers,
-// shared buffers written without a copy, or sealed for each link when they are written. With
+// Transport over TCP: one connection per pair of peers, 16-byte frame headers, shared buffers
+// written without a copy, or sealed for each link when they are written. With
 // TransportOptions::session a link opens once both ends have proven their tickets: before that it
-// is nobody's but NngStrangers'. See nng_link.hpp for a link's life and README.md for the figures.
+// is nobody's but TcpStrangers'. See tcp_link.hpp for a link's life and README.md for the figures.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,16 @@
 
 namespace dedloc::net {
 
-class NngTransport final : public Transport {
+class TcpTransport final : public Transport {
   public:
-    /// Listens if told to. `sink` gets the events of transport.hpp, on threads of nng; it may wait,
-    /// which holds back only reading, but must return once the driver is stopping. Errors:
-    /// InputError (host is not numeric), IoError (port in use, no such address).
-    NngTransport(const TransportOptions& options, EventSink sink);
+    /// Listens if told to. `sink` gets the events of transport.hpp, on the transport's own thread;
+    /// it may wait, which holds back everything that this transport does, but must return once the
+    /// driver is stopping. Errors: InputError (host is not numeric), IoError (port in use, no such
+    /// address).
+    TcpTransport(const TransportOptions& options, EventSink sink);
     /// Cuts all links and waits until the sink has returned from its last call. Never from inside
     /// the sink.
-    ~NngTransport() override;
+    ~TcpTransport() override;
 
     void dial(const Endpoint& remote) override;
     /// Links with nobody but `expected`. Without TransportOptions::session this is not checked.
@@ -34,7 +35,7 @@ class NngTransport final : public Transport {
     /// TransportOptions::session. Thread: any.
     void revoke(const wire::Revocations& revoked);
     /// It has turned out that others dial us at this port, which a router passes on, or, with 0,
-    /// that nobody can: listening_port() from now on.
+    /// that nobody can: listening_port() from now on. Thread: any.
     void set_listening_port(std::uint16_t port);
     /// Requires a frame of at most options.limits.frame_bytes.
     void send(LinkId link, Frame frame) override;
