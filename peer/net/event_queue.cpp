@@ -1,6 +1,7 @@
 #include "peer/net/event_queue.hpp"
 
 #include <utility>
+#include <variant>
 
 namespace dedloc::net {
 
@@ -9,36 +10,39 @@ void EventQueue::post(Event event) {
     {
         std::unique_lock lock(mutex_);
         has_room_.wait(lock, [&] {
-            return is_closed_ || events_.size() < capacity_ || taker_ == std::this_thread::get_id();
+            return is_closed_ || size() < capacity_ || taker_ == std::this_thread::get_id();
         });
         if (is_closed_) return;
-        is_first = events_.empty();
-        events_.push_back(std::move(event));
+        is_first = size() == 0;
+        const bool is_written = std::holds_alternative<event::FrameWritten>(event);
+        (is_written ? written_ : others_).push_back(std::move(event));
     }
     if (is_first) has_event_.notify_one();
 }
 
 std::optional<Event> EventQueue::take(std::chrono::steady_clock::time_point until) {
-    if (taken_.empty()) {
+    std::optional<Event> taken;
+    bool was_full = false;
+    {
         std::unique_lock lock(mutex_);
         taker_ = std::this_thread::get_id();
-        has_event_.wait_until(lock, until, [&] { return is_closed_ || !events_.empty(); });
-        if (events_.empty()) return std::nullopt;
-        const bool was_full = events_.size() >= capacity_;
-        events_.swap(taken_);
-        lock.unlock();
-        if (was_full) has_room_.notify_all();
+        has_event_.wait_until(lock, until, [&] { return is_closed_ || size() > 0; });
+        if (size() == 0) return std::nullopt;
+        was_full = size() >= capacity_;
+        std::deque<Event>& events = written_.empty() ? others_ : written_;
+        taken = std::move(events.front());
+        events.pop_front();
     }
-    std::optional<Event> next{std::move(taken_.front())};
-    taken_.pop_front();
-    return next;
+    if (was_full) has_room_.notify_all();
+    return taken;
 }
 
 void EventQueue::close() {
     {
         const std::lock_guard lock(mutex_);
         is_closed_ = true;
-        events_.clear();
+        written_.clear();
+        others_.clear();
     }
     has_event_.notify_all();
     has_room_.notify_all();

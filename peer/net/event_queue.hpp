@@ -29,22 +29,23 @@ class EventQueue final {
     /// Thread: any. Waits while the queue is full, except on the thread that takes, which would
     /// wait for itself. After close the event is dropped.
     void post(Event event);
-    /// The oldest event; nothing at `until` or when closed. Takes all there are from those who post
-    /// at once, so that as many again may be posted. Thread: one, always the same.
+    /// The oldest event, event::FrameWritten before all others; nothing at `until` or when closed.
+    /// Thread: one, always the same.
     std::optional<Event> take(std::chrono::steady_clock::time_point until);
-    /// Lets everybody who waits go on and drops what is queued and what comes. Thread: any; while
-    /// one takes, what it has taken from the others already may still come.
+    /// Lets everybody who waits go on and drops what is queued and what comes.
     void close();
 
   private:
+    std::size_t size() const { return written_.size() + others_.size(); }
+
     const std::size_t capacity_;
     std::mutex mutex_;
     std::condition_variable has_event_;
     std::condition_variable has_room_;
-    std::deque<Event> events_;
+    std::deque<Event> written_;  ///< a link has room: it must not wait for what others have sent
+    std::deque<Event> others_;
     std::thread::id taker_;
     bool is_closed_ = false;
-    std::deque<Event> taken_;  ///< by the taker, and not returned yet
 };
 
 }  // namespace dedloc::net

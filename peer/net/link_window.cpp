@@ -44,8 +44,8 @@ bool LinkWindow::confirm(Time now, std::size_t frames) {
     const Duration took = std::max(now - last.taken_at, Duration{1});
     round_trip_ = std::min(round_trip_, took);
     const auto delivered = static_cast<double>(confirmed_bytes_ - last.confirmed_before);
-    const double part =
-        static_cast<double>(round_trip_.count()) / static_cast<double>(took.count());
+    const Duration ahead = round_trip_ + kOtherWork;
+    const double part = static_cast<double>(ahead.count()) / static_cast<double>(took.count());
     path_holds_ = std::min(most_early_, static_cast<std::size_t>(delivered * part));
     return true;
 }

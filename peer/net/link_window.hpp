@@ -32,6 +32,10 @@ class LinkWindow {
     /// sender's queue than this time's worth of what it takes.
     static constexpr std::chrono::milliseconds kLongestRoundTrip{300};
 
+    /// For so long a driver may be busy with other things, and its link have enough to send: a
+    /// chunk's sums, or a turn of the processor that somebody else has.
+    static constexpr std::chrono::milliseconds kOtherWork{5};
+
     /// At most so many bytes, and one frame, are told before they are confirmed. `round_trip`: of a
     /// few bytes, as far as it is known.
     explicit LinkWindow(std::size_t most_early, Duration round_trip = kLongestRoundTrip);
