@@ -333,7 +333,7 @@ void Peer::Core::decide(const Decision& decision) {
     addressed_.clear();
     decided_at_ = now_;
     member_.decided(decision.record, decision.certificate, out_);
-    donor_.keep(decision.record, decision.certificate, average);
+    member_.reuse(donor_.keep(decision.record, decision.certificate, average));
     if (config_.role == Role::kBackbone) settlement_.decided(now_, decision.record, out_);
     if (config_.measures_bandwidth) {
         upload_.end(now_);
@@ -396,7 +396,7 @@ void Peer::Core::apply_fetched() {
     if (!fetched) return;
     const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
     if (voter_.extends_head(decision.record)) decide(decision);
-    donor_.keep(decision.record, decision.certificate, fetched->average);
+    member_.reuse(donor_.keep(decision.record, decision.certificate, fetched->average));
     const CommitRecord& record = decision.record;
     if (member_.caught_up(record, fetched->average, out_)) return;
     catch_up_.reset();

@@ -59,7 +59,6 @@ void Member::forget_round() {
     // Not settled: others may decide about it while we are away.
     if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
     frozen_ = {};
-    if (reduction_) room_ = reduction_->leave_room();
     reduction_.reset();
     has_plan_ = has_told_reduced_ = false;
     average_ = former_ = {};

@@ -88,6 +88,11 @@ class Member {
     void restart(const Digest& state, Outbox& out);
     /// Of a member that does not receive: the head was told.
     void follow_head(Outbox& out);
+    /// The room of an average that is not needed any more, for the next one once nobody else holds
+    /// it: to clear fresh memory takes as long as to fill it. Null is ignored.
+    void reuse(const SharedFloats& average) {
+        if (average) room_ = std::const_pointer_cast<FloatVector>(average);
+    }
     /// The run is over: no more work.
     void finish(Outbox& out);
 
@@ -182,7 +187,7 @@ class Member {
     Encoder frozen_;
     Feedback feedback_;
     std::optional<Reduction> reduction_;
-    std::shared_ptr<FloatVector> room_;  ///< of the last average, for the next one
+    std::shared_ptr<FloatVector> room_;  ///< of a former average, for the next one
     wire::Plan plan_;                    ///< the last one seen of this round, also one without us
     bool has_plan_ = false;
     bool has_told_reduced_ = false;

@@ -82,8 +82,6 @@ class Reduction {
     /// of them.
     SharedFloats average() const;
     Digest digest() const;
-    /// The average's room, for the next one. This one is over then.
-    std::shared_ptr<FloatVector> leave_room() { return std::exchange(average_, nullptr); }
     /// Members of the plan whose contribution, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;

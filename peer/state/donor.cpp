@@ -36,15 +36,21 @@ void Donor::decided(const CommitRecord& record) {
     if (records_.size() > kMaxRecords) records_.erase(records_.begin());
 }
 
-void Donor::keep(const CommitRecord& record, const Certificate& certificate, SharedFloats average) {
-    if (record.generation != generation_) return;
+SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certificate,
+                         SharedFloats average) {
+    if (record.generation != generation_) return average;
     decided(record);
-    if (rules_.kept_averages == 0 || !average) return;
+    if (rules_.kept_averages == 0 || !average) return average;
     DEDLOC_CHECK(average->size() == rules_.elements, "an average of this model", average->size(),
                  rules_.elements);
-    if (!rounds_.empty() && rounds_.back().record.step >= record.step) return;
-    if (rounds_.size() == rules_.kept_averages) rounds_.pop_front();
+    if (!rounds_.empty() && rounds_.back().record.step >= record.step) return nullptr;
+    SharedFloats oldest;
+    if (rounds_.size() == rules_.kept_averages) {
+        oldest = std::move(rounds_.front().average);
+        rounds_.pop_front();
+    }
     rounds_.push_back({record, certificate, std::move(average), {}});
+    return oldest;
 }
 
 const CommitRecord* Donor::record_of(StepIndex round) const {

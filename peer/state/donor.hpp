@@ -37,8 +37,9 @@ class Donor {
     /// offered. Idempotent.
     void decided(const CommitRecord& record);
     /// After each commit. `average` null: not held (a pure aggregator, or a decision learnt late).
-    /// Requires N elements otherwise (DEDLOC_CHECK).
-    void keep(const CommitRecord& record, const Certificate& certificate, SharedFloats average);
+    /// Requires N elements otherwise (DEDLOC_CHECK). An average that is retained no more, if any.
+    SharedFloats keep(const CommitRecord& record, const Certificate& certificate,
+                      SharedFloats average);
 
     /// StateQuery with the envelope's generation and step. Answers with
     ///

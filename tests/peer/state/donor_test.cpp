@@ -133,6 +133,23 @@ TEST_CASE("without room for averages none are kept", "[state]") {
     CHECK(desk.is_taking());
 }
 
+TEST_CASE("an average that is retained no more comes back", "[state]") {
+    Desk desk;  // retains those of steps 3 and 4
+    const auto keep = [&](StepIndex step, const SharedFloats& average) {
+        return desk.donor.keep(desk.history.record(step), History::certificate(), average);
+    };
+    const SharedFloats five = desk.history.average(k5);
+    const SharedFloats first = keep(k5, five);
+    REQUIRE(first);
+    CHECK(*first == *desk.history.average(StepIndex{3}));
+    CHECK_FALSE(keep(k5, five));               // is retained already
+    CHECK_FALSE(keep(StepIndex{6}, nullptr));  // not held
+    CHECK(keep(StepIndex{6}, five) != nullptr);
+    CHECK(keep(StepIndex{7}, five) == five);
+    Desk none{0};
+    CHECK(none.donor.keep(none.history.record(k5), History::certificate(), five) == five);
+}
+
 TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
