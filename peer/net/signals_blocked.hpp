@@ -11,7 +11,7 @@
 namespace dedloc::net {
 
 /// Blocks every asynchronous signal for the calling thread while it lives, so that threads created
-/// meanwhile (ours, nng's, libtorrent's) start with them blocked. Faults (SIGSEGV and its kin) stay
+/// meanwhile (ours, libtorrent's) start with them blocked. Faults (SIGSEGV and its kin) stay
 /// as they are.
 class SignalsBlocked {
   public:
