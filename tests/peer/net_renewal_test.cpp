@@ -35,7 +35,7 @@ TEST_CASE("a link outlives the tickets that opened it once both ends have shown 
     ProvenPair pair(listening, dialling);
     pair.there.transport.present(ticket_until(1, first_end + 1h));
     pair.here.transport.present(ticket_until(2, first_end + 1h));
-    // Links are looked at when a frame is taken, once a second.
+    // Links are looked at once a second.
     while (this_second() < first_end + 2s) {
         for (ProvenPair::Way way : {pair.way_there(), pair.way_back()}) {
             way.from.transport.send(way.from_link, frame_of(100, 1));

@@ -1,4 +1,5 @@
 // Links that prove themselves, over real sockets: honest ends, strangers, and who says nothing.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -22,25 +23,30 @@ namespace {
 using namespace std::chrono_literals;
 using tests::test_key;
 
-/// For each end, in this process, of connections to this port: whether small data waits there
-/// until what was sent before has been acknowledged (Nagle's algorithm).
-std::vector<bool> holds_small_data_back(std::uint16_t port) {
-    std::vector<bool> result;
+/// In this process: of the listener on this port, if `connected` is false, or of both ends of
+/// connections to it.
+std::vector<int> descriptors_of(std::uint16_t port, bool connected) {
+    std::vector<int> result;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
         const int descriptor = std::stoi(entry.path().filename());
         sockaddr_in own{}, other{};
         socklen_t own_size = sizeof own, other_size = sizeof other;
+        if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) != 0) continue;
         const bool is_connected =
-            getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_size) == 0 &&
             getpeername(descriptor, reinterpret_cast<sockaddr*>(&other), &other_size) == 0;
-        if (!is_connected || own.sin_family != AF_INET) continue;
+        if (is_connected != connected || own.sin_family != AF_INET) continue;
         if (ntohs(own.sin_port) != port && ntohs(other.sin_port) != port) continue;
-        int sends_at_once = 0;
-        socklen_t size = sizeof sends_at_once;
-        REQUIRE(getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &sends_at_once, &size) == 0);
-        result.push_back(sends_at_once == 0);
+        result.push_back(descriptor);
     }
     return result;
+}
+
+/// Small data waits there until what was sent before has been acknowledged (Nagle's algorithm).
+bool holds_small_data_back(int descriptor) {
+    int sends_at_once = 0;
+    socklen_t size = sizeof sends_at_once;
+    REQUIRE(getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &sends_at_once, &size) == 0);
+    return sends_at_once == 0;
 }
 
 TEST_CASE("a link opens with the keys that both ends have proven, and carries frames", "[net]") {
@@ -72,8 +78,18 @@ TEST_CASE("a link opens with the keys that both ends have proven, and carries fr
 TEST_CASE("neither end of a link holds back a receipt or a vote while more is on its way",
           "[net]") {
     ProvenPair pair;
-    CHECK(holds_small_data_back(pair.there.transport.listening_port()) ==
-          std::vector<bool>{false, false});
+    const auto ends = descriptors_of(pair.there.transport.listening_port(), true);
+    REQUIRE(ends.size() == 2);
+    for (const int end : ends) CHECK_FALSE(holds_small_data_back(end));
+}
+
+TEST_CASE("a program that a peer starts inherits neither its links nor its port", "[net]") {
+    ProvenPair pair;
+    const std::uint16_t port = pair.there.transport.listening_port();
+    std::vector<int> descriptors = descriptors_of(port, true);
+    for (const int listener : descriptors_of(port, false)) descriptors.push_back(listener);
+    REQUIRE(descriptors.size() == 3);
+    for (const int descriptor : descriptors) CHECK(fcntl(descriptor, F_GETFD) == FD_CLOEXEC);
 }
 
 TEST_CASE("a polite close delivers what was sent before it over a sealed link", "[net]") {
@@ -204,12 +220,7 @@ TEST_CASE("a link ends when the ticket that opened it expires, and a new ticket 
     ticket.expires = std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now()) + 1s;
     options.session->ticket = wire::sign(ticket, test_key(kProject));
     ProvenPair pair(options_of(1, true), options);
-    std::optional<event::LinkClosed> there;
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (!there && std::chrono::steady_clock::now() < deadline) {
-        pair.there.transport.taken(pair.there_link);  // as for each frame that comes
-        there = pair.there.inbox.next<event::LinkClosed>(100ms);
-    }
+    const auto there = pair.there.inbox.next<event::LinkClosed>();
     REQUIRE(there);
     CHECK(there->why == describe(LinkRefusal::kExpired));
     const auto here = pair.here.inbox.next<event::LinkClosed>();
