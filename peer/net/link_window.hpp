@@ -7,9 +7,9 @@
 // must have been sent: so many bytes as the path itself holds are told before they are confirmed.
 // What waits in front of the path is then the driver's window and no more, however long it is.
 //
-//     what the path holds = delivered a second × round trip without queues
+//     what the path holds = delivered a second × (round trip without queues + kOtherWork)
 //
-// Both are measured, as BBR does (Cardwell et al., "BBR: congestion-based congestion control",
+// Rate and round trip are measured, as BBR does (Cardwell et al., "BBR: congestion-based congestion control",
 // 2016): the first from what was confirmed while a frame was on its way, which follows a link that
 // has to share its path within one round trip; the second is the shortest that was ever seen, in
 // the handshake or from a large frame to its receipt. After a pause it begins anew with nothing.
