@@ -30,6 +30,7 @@ class Peer::Core {
 
     void handle(TimePoint now, const Event& event, Actions& actions);
     TimePoint next_deadline() const;
+    bool work_ahead() { return member_.work_ahead(); }
     SharedFloats residual() const { return member_.residual(); }
     void check_invariants() const;
 

@@ -12,6 +12,10 @@ Peer::~Peer() = default;
 void Peer::handle(TimePoint now, const Event& event, Actions& actions) {
     core_->handle(now, event, actions);
 }
+bool Peer::work_ahead() {
+    return core_->work_ahead();
+}
+
 TimePoint Peer::next_deadline() const {
     return core_->next_deadline();
 }

@@ -127,10 +127,12 @@ void Reactor::Impl::drive() {
     while (true) {
         const TimePoint begin = now();
         if (is_over(begin)) return;
+        // A deadline may be long ago: as long as there is time.
         const TimePoint deadline =
-            std::min({peer_.next_deadline(), leaves_until_, begin + kLongestWait});
-        const Duration wait = std::max(deadline - begin, Duration::zero());
-        const auto event = queue_.take(std::chrono::steady_clock::now() + wait);
+            std::clamp(std::min(peer_.next_deadline(), leaves_until_), begin, begin + kLongestWait);
+        auto event = queue_.take({});
+        if (!event && begin < deadline && peer_.work_ahead()) continue;
+        if (!event) event = queue_.take(std::chrono::steady_clock::now() + (deadline - begin));
         if (event) {
             take_in(*event);
             handle(*event);

@@ -93,6 +93,8 @@ class Member {
     void reuse(const SharedFloats& average) {
         if (average) room_ = std::const_pointer_cast<FloatVector>(average);
     }
+    /// Some of what the end of the round will ask for. False: no more can be done so far.
+    bool work_ahead() { return reduction_ && reduction_->work_ahead(); }
     /// The run is over: no more work.
     void finish(Outbox& out);
 

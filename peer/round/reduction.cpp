@@ -320,7 +320,7 @@ void Reduction::reduce(std::uint32_t chunk) {
 void Reduction::has_become_known(std::uint32_t chunk) {
     has_average_[chunk] = true;
     --missing_;
-    if (receives_) tree_.add(*average_, first_of(chunk), size_of(chunk));
+    if (receives_) tree_.add(first_of(chunk), size_of(chunk));
 }
 
 void Reduction::offer(std::uint32_t chunk) {
@@ -336,9 +336,13 @@ SharedFloats Reduction::average() const {
     return average_;
 }
 
-Digest Reduction::digest() const {
+bool Reduction::work_ahead() {
+    return average_ && tree_.digest_some(*average_);
+}
+
+Digest Reduction::digest() {
     DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
-    return tree_.root();
+    return tree_.root(*average_);
 }
 
 std::vector<std::uint32_t> Reduction::missing_senders() const {

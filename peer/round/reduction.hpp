@@ -81,7 +81,10 @@ class Reduction {
     /// Requires is_complete(), of a member that receives. N elements, and state::average_digest()
     /// of them.
     SharedFloats average() const;
-    Digest digest() const;
+    Digest digest();
+    /// Some of what digest() will have to do. False: no more can be done so far.
+    /// Cost: eight leaves, 2 MiB.
+    bool work_ahead();
     /// Members of the plan whose contribution, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;

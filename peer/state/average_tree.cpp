@@ -44,12 +44,10 @@ GrowingTree::GrowingTree(std::uint64_t elements)
       not_whole_(missing_.size()),
       digests_(missing_.size()) {
     if (elements % kLeafElements != 0) missing_.back() = elements % kLeafElements;
-    whole_.reserve(kernels::kLeavesTogether);
 }
 
-void GrowingTree::add(std::span<const float> all, std::uint64_t first, std::uint64_t count) {
-    DEDLOC_CHECK(all.size() == elements_ && first + count <= elements_, "a piece of the vector",
-                 first, count);
+void GrowingTree::add(std::uint64_t first, std::uint64_t count) {
+    DEDLOC_CHECK(first + count <= elements_, "a piece of the vector", first, count);
     const std::uint64_t last = first + count;
     for (std::uint64_t leaf = first / kLeafElements; leaf * kLeafElements < last; ++leaf) {
         const std::uint64_t begin = leaf * kLeafElements;
@@ -58,26 +56,33 @@ void GrowingTree::add(std::span<const float> all, std::uint64_t first, std::uint
         if (missing_[leaf] > 0) continue;
         whole_.push_back(leaf);
         --not_whole_;
-        if (not_whole_ == 0 || whole_.size() == kernels::kLeavesTogether) digest_whole(all);
     }
 }
 
-void GrowingTree::digest_whole(std::span<const float> all) {
+bool GrowingTree::digest_some(std::span<const float> all) {
+    if (whole_.size() < kernels::kLeavesTogether) return false;
+    digest_last(all, kernels::kLeavesTogether);
+    return true;
+}
+
+/// The newest ones, which are in the caches more likely than the others.
+void GrowingTree::digest_last(std::span<const float> all, std::size_t count) {
+    DEDLOC_CHECK(all.size() == elements_, "it is about the whole vector", all.size());
     std::array<std::span<const std::byte>, kernels::kLeavesTogether> leaves;
     std::array<kernels::DigestBytes, kernels::kLeavesTogether> made;
-    for (std::size_t i = 0; i < whole_.size(); ++i) {
-        const std::uint64_t begin = whole_[i] * kLeafElements;
-        const std::uint64_t count = std::min(kLeafElements, elements_ - begin);
-        leaves[i] = std::as_bytes(all.subspan(begin, count));
+    const auto due = std::span{whole_}.last(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t begin = due[i] * kLeafElements;
+        leaves[i] = std::as_bytes(all.subspan(begin, std::min(kLeafElements, elements_ - begin)));
     }
-    kernels::leaf_digests(std::span{leaves}.first(whole_.size()),
-                          std::span{made}.first(whole_.size()));
-    for (std::size_t i = 0; i < whole_.size(); ++i) digests_[whole_[i]] = made[i];
-    whole_.clear();
+    kernels::leaf_digests(std::span{leaves}.first(count), std::span{made}.first(count));
+    for (std::size_t i = 0; i < count; ++i) digests_[due[i]] = made[i];
+    whole_.resize(whole_.size() - count);
 }
 
-Digest GrowingTree::root() const {
+Digest GrowingTree::root(std::span<const float> all) {
     DEDLOC_CHECK(not_whole_ == 0, "the vector is whole", elements_);
+    while (!whole_.empty()) digest_last(all, std::min(whole_.size(), kernels::kLeavesTogether));
     return Digest{kernels::root_digest(digests_, elements_ * sizeof(float))};
 }
 

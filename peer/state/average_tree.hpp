@@ -24,22 +24,23 @@ Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
-/// average_digest() of a vector that becomes whole piece by piece: leaves are digested when eight
-/// of them are whole, which costs little more than one, so that little is left for the end.
+/// average_digest() of a vector that becomes whole piece by piece: eight leaves that are whole cost
+/// little more than one, so they are digested together, whenever there is time for it.
 class GrowingTree {
   public:
     GrowingTree() = default;
     explicit GrowingTree(std::uint64_t elements);
 
     /// Elements [first, first + count) of the vector are there, for the first time.
+    void add(std::uint64_t first, std::uint64_t count);
+    /// Digests eight leaves, if so many are whole and wait. False: they do not.
     /// Requires  `all` is the vector (its missing elements may be anything)
-    /// Cost      now and then eight leaves, at the end what is left of them
-    void add(std::span<const float> all, std::uint64_t first, std::uint64_t count);
-    /// Requires that every element has been added (DEDLOC_CHECK).
-    Digest root() const;
+    bool digest_some(std::span<const float> all);
+    /// Digests the rest. Requires that every element has been added (DEDLOC_CHECK).
+    Digest root(std::span<const float> all);
 
   private:
-    void digest_whole(std::span<const float> all);
+    void digest_last(std::span<const float> all, std::size_t count);
 
     std::uint64_t elements_ = 0;
     std::vector<std::uint64_t> missing_;  ///< by leaf: elements

@@ -14,7 +14,7 @@ inline constexpr std::size_t kFormBytes = 8;
 /// Where messages begin must suit their widest numbers, so that they are read where they lie.
 inline constexpr std::size_t kMessageAlignment = 8;
 
-/// Gradient elements in one message: 256 KiB measured best over nng streams.
+/// Gradient elements in one message: 256 KiB measured best over one connection.
 inline constexpr std::size_t kChunkElements = 65'536;
 /// Of halves: the least beside which even a subnormal one is a normal float, and the most beside
 /// which the largest one is finite.
