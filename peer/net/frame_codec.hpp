@@ -31,8 +31,6 @@ class FrameEncoder {
 
     virtual ~FrameEncoder() = default;
 
-    /// Sealing is work that does not belong on a thread that waits for other things.
-    virtual bool is_costly() const = 0;
     /// Another frame may be added. Frames that are added are bounded: memory is held by whoever
     /// queues the others.
     virtual bool has_room() const = 0;

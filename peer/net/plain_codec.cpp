@@ -14,7 +14,6 @@ constexpr std::size_t kPiecesOfOne = 1 + Frame::kMostPieces;
 /// Several frames go in one gathered write.
 class PlainEncoder final : public FrameEncoder {
   public:
-    bool is_costly() const override { return false; }
     bool has_room() const override { return frames_.size() < kMostPieces / kPiecesOfOne; }
     bool is_empty() const override { return frames_.empty(); }
 

@@ -47,7 +47,6 @@ class SealedEncoder final : public FrameEncoder {
     SealedEncoder(const SealedEncoder&) = delete;
     SealedEncoder& operator=(const SealedEncoder&) = delete;
 
-    bool is_costly() const override { return true; }
     bool has_room() const override { return frames_.size() < kMostFrames; }
     /// The start of the stream goes with the first frame.
     bool is_empty() const override { return frames_.empty(); }
