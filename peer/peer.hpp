@@ -108,8 +108,8 @@ class Peer final {
     /// (DEDLOC_CHECK). A peer that holds a state at the start is told so by event::StateReached.
     void handle(TimePoint now, const Event& event, Actions& actions);
 
-    /// Does some of what an event that is to come will ask for, for who has nothing else to do: what
-    /// others wait for goes first. No action follows from it. False: no more can be done so far.
+    /// Does some of what an event that is to come will ask for, for who has nothing else to do:
+    /// what others wait for goes first. No action follows from it. False: no more can be done so far.
     /// Cost: below a millisecond.
     bool work_ahead();
     /// When handle() wants an event::Tick at the latest.

@@ -9,10 +9,11 @@
 //
 //     what the path holds = delivered a second × (round trip without queues + kOtherWork)
 //
-// Rate and round trip are measured, as BBR does (Cardwell et al., "BBR: congestion-based congestion control",
-// 2016): the first from what was confirmed while a frame was on its way, which follows a link that
-// has to share its path within one round trip; the second is the shortest that was ever seen, in
-// the handshake or from a large frame to its receipt. After a pause it begins anew with nothing.
+// Rate and round trip are measured, as BBR does (Cardwell et al., "BBR: congestion-based
+// congestion control", 2016): the first from what was confirmed while a frame was on its way, which
+// follows a link that has to share its path within one round trip; the second is the shortest that
+// was ever seen, in the handshake or from a large frame to its receipt. After a pause it begins
+// anew with nothing.
 #pragma once
 
 #include <chrono>
