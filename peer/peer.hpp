@@ -109,8 +109,8 @@ class Peer final {
     void handle(TimePoint now, const Event& event, Actions& actions);
 
     /// Does some of what an event that is to come will ask for, for who has nothing else to do:
-    /// what others wait for goes first. No action follows from it. False: no more can be done so far.
-    /// Cost: below a millisecond.
+    /// what others wait for goes first. No action follows from it. False: no more can be done so
+    /// far. Cost: below a millisecond.
     bool work_ahead();
     /// When handle() wants an event::Tick at the latest.
     TimePoint next_deadline() const;

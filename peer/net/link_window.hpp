@@ -5,7 +5,8 @@
 // confirmed it, for a socket's buffer swallows megabytes: what is in it is neither sent nor can
 // anything overtake it. But a path that is long and fast holds megabytes too, and to fill it they
 // must have been sent: so many bytes as the path itself holds are told before they are confirmed.
-// What waits in front of the path is then the driver's window and no more, however long it is.
+// What waits in front of the path is then the driver's window and what the path carries in
+// kOtherWork, however long it is.
 //
 //     what the path holds = delivered a second × (round trip without queues + kOtherWork)
 //
