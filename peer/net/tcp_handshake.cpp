@@ -8,14 +8,9 @@
 
 namespace dedloc::net {
 
-namespace {
-
-/// Tickets are compared with the machine's clock, whatever the protocol's time is.
 wire::UtcSeconds utc_now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
-
-}  // namespace
 
 static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
 

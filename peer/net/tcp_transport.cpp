@@ -59,10 +59,6 @@ void set_up(TcpSocket& socket) {
     keep_from_children(socket.native_handle());
 }
 
-wire::UtcSeconds utc_now() {
-    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 }  // namespace
 
 /// What its owner calls only puts a task into the inbox; everything else happens on the thread,

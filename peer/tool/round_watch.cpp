@@ -54,9 +54,7 @@ void RoundWatch::sent(const Frame& frame) {
     if (!frame.has_bulk()) return look_at(Direction::kOut, LinkId{0}, frame.whole());
     // A chunk: nothing else is sent from where it lies.
     const std::lock_guard lock(mutex_);
-    Traffic& traffic = traffic_[static_cast<std::size_t>(Direction::kOut)];
-    traffic.bulk += frame.size() + sizeof(net::FrameHeader);
-    ++traffic.frames;
+    count(Direction::kOut, true, frame.size());
 }
 void RoundWatch::received(LinkId link, const SharedBytes& frame) {
     look_at(Direction::kIn, link, frame);
@@ -66,14 +64,19 @@ void RoundWatch::closed(LinkId link) {
     heartbeats_.erase(link);
 }
 
+/// With the lock held.
+void RoundWatch::count(Direction direction, bool is_bulk, std::size_t frame_bytes) {
+    Traffic& traffic = traffic_[static_cast<std::size_t>(direction)];
+    (is_bulk ? traffic.bulk : traffic.control) += frame_bytes + sizeof(net::FrameHeader);
+    ++traffic.frames;
+}
+
 /// Frames are told apart by their form; only the few that say something about a round are read.
 void RoundWatch::look_at(Direction direction, LinkId link, const SharedBytes& frame) {
     const auto index = wire::body_index(*frame);
     const std::lock_guard lock(mutex_);
-    Traffic& traffic = traffic_[static_cast<std::size_t>(direction)];
     const bool is_bulk = index && is_one_of<wire::Chunk, wire::Leaf>(*index);
-    (is_bulk ? traffic.bulk : traffic.control) += frame->size() + sizeof(net::FrameHeader);
-    ++traffic.frames;
+    count(direction, is_bulk, frame->size());
     if (!index || is_bulk) return;
     if (is_one_of<wire::Heartbeat>(*index)) heartbeats_[link] = frame;
     const bool is_telling =

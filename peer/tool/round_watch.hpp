@@ -65,6 +65,7 @@ class RoundWatch final {
 
   private:
     enum class Direction { kOut, kIn };
+    void count(Direction direction, bool is_bulk, std::size_t frame_bytes);
     void look_at(Direction direction, LinkId link, const SharedBytes& frame);
     void take(const wire::Message& message, Direction direction);
     void take_plan(const wire::Message& message, const wire::Plan& plan);

@@ -108,28 +108,39 @@ std::span<const std::byte> payload_of(std::span<const std::byte> frame) {
 
 namespace {
 
-Frame form(const Message& message, FrameForm form) {
+Packed packed_as(FrameForm form, const Message& message) {
     Packed packed = pack(message, bytes_before_message(form));
     packed.around.front() = static_cast<std::byte>(form);
-    return {std::make_shared<const Buffer>(std::move(packed.around)), packed.bulk_at,
-            std::move(packed.bulk)};
+    return packed;
 }
 
 }  // namespace
 
 SharedBytes frame_of(const Message& message, const KeyPair* key) {
-    if (key == nullptr) return form(message, FrameForm::kUnsigned).whole();
-    auto frame = std::make_shared<Buffer>(*form(message, FrameForm::kSigned).whole());
-    const Signature signature = key->sign(payload_of(*frame));
-    std::copy(signature.begin(), signature.end(), frame->begin() + kFormBytes);
-    return frame;
+    Packed packed = packed_as(key != nullptr ? FrameForm::kSigned : FrameForm::kUnsigned, message);
+    Buffer& bytes = packed.around;
+    const auto bulk = packed.bulk.values();
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(packed.bulk_at), bulk.begin(),
+                 bulk.end());
+    if (key != nullptr) {
+        const Signature signature = key->sign(payload_of(bytes));
+        std::copy(signature.begin(), signature.end(), bytes.begin() + kFormBytes);
+    }
+    return std::make_shared<const Buffer>(std::move(bytes));
 }
 
 Frame encode(const Message& message, const KeyPair& key, LinkKind link) {
     DEDLOC_CHECK(key.public_key() == message.sender, "a message is signed by its sender");
     DEDLOC_CHECK(is_within_bounds(message), "a message keeps its bounds", message.body.index());
     const bool is_signed = link == LinkKind::kUnproven || may_be_relayed(message.body);
-    Frame frame = is_signed ? Frame{frame_of(message, &key)} : form(message, FrameForm::kUnsigned);
+    Frame frame;
+    if (is_signed) {
+        frame = frame_of(message, &key);
+    } else {
+        Packed packed = packed_as(FrameForm::kUnsigned, message);
+        frame = {std::make_shared<const Buffer>(std::move(packed.around)), packed.bulk_at,
+                 std::move(packed.bulk)};
+    }
     DEDLOC_CHECK(frame.size() <= kMaxFrameBytes, "a message fits a frame", frame.size());
     return frame;
 }

@@ -11,11 +11,18 @@
 #include <variant>
 #include <vector>
 
+#include "peer/net/transport_options.hpp"
 #include "peer/trainer.hpp"
 
 namespace dedloc::net {
 
 inline constexpr std::chrono::seconds kPatience{20};
+
+inline TransportOptions on_loopback() {
+    TransportOptions options;
+    options.listen = Endpoint{"127.0.0.1", 0};
+    return options;
+}
 
 class Inbox {
   public:

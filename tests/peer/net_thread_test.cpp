@@ -19,12 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TransportOptions on_loopback() {
-    TransportOptions options;
-    options.listen = Endpoint{"127.0.0.1", 0};
-    return options;
-}
-
 TEST_CASE("who drives a transport never waits for it, and a closed queue lets it end", "[net]") {
     EventQueue queue(2);
     auto transport = std::make_unique<TcpTransport>(on_loopback(), queue.sink());

@@ -26,12 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TransportOptions on_loopback() {
-    TransportOptions options;
-    options.listen = Endpoint{"127.0.0.1", 0};
-    return options;
-}
-
 SharedBytes frame_of(std::size_t size, std::uint64_t seed) {
     Buffer bytes(size);
     Random random(seed);
