@@ -4,7 +4,7 @@
 // the sockets are, and once with it on; numbers travel once as fp32, as theirs do, and once as
 // fp16. Prints where the time of a round goes. Asserts nothing.
 //
-//     net_bench [megabytes [rounds [processes]]]
+//     net_bench [megabytes [rounds [processes [codec]]]]
 #include <poll.h>
 
 #include <array>
@@ -190,7 +190,8 @@ void print(std::size_t ranks, const char* what, const Timed& timed, const Timed&
                 timed.seconds / copy.seconds, timed.cpu_seconds);
 }
 
-void compare(std::size_t ranks, std::size_t bytes, std::size_t rounds) {
+void compare(std::size_t ranks, std::size_t bytes, std::size_t rounds,
+             const std::vector<std::string>& codecs) {
     const std::size_t elements = bytes / sizeof(float);
     const Timed copy = socket_rounds(ranks, elements, rounds);
     const Timed gloo = gloo_rounds(ranks, elements, rounds);
@@ -198,7 +199,7 @@ void compare(std::size_t ranks, std::size_t bytes, std::size_t rounds) {
     std::printf("\n");
     print(ranks, "gloo", gloo, copy);
     std::printf("\n");
-    for (const std::string codec : {"fp32", "fp16"}) {
+    for (const std::string& codec : codecs) {
         for (const std::string encryption : {"off", "on"}) {
             const Phases ours = Trainers(ranks, bytes, encryption, codec).measure(rounds);
             const Timed round{.seconds = ours.joined + ours.moved, .cpu_seconds = ours.round_cpu};
@@ -220,8 +221,10 @@ int main(int count, char** words) {
     std::printf("%zu MB of fp32, medians of %zu rounds on loopback\n", megabytes, rounds);
     std::printf(" n  %-25s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
     const std::size_t only = number_or(count > 3 ? words[3] : nullptr, 0);
+    const std::vector<std::string> codecs =
+        count > 4 ? std::vector<std::string>{words[4]} : std::vector<std::string>{"fp32", "fp16"};
     for (const std::size_t ranks : {2U, 4U, 8U}) {
-        if (only == 0 || only == ranks) compare(ranks, megabytes * 1'000'000, rounds);
+        if (only == 0 || only == ranks) compare(ranks, megabytes * 1'000'000, rounds, codecs);
     }
     return 0;
 }
