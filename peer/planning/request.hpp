@@ -56,7 +56,8 @@ struct PlanRequest {
 
 /// Elements of a chunk: a power of two from 16 to wire::kChunkElements.
 ///
-/// Long vectors   at least 64 chunks a reducer, of at least 4,096 elements
+/// Long vectors   at least 64 chunks a reducer, of at least 4,096 elements. Fewer cost processors
+///                less and links more (tests/bench/README.md, net_bench)
 /// Short vectors  at least 8 chunks a reducer, of at least 16 elements, so that a vector of 2,000
 ///                elements still splits among 6
 /// Requires       elements ≥ 1, reducers ≥ 1

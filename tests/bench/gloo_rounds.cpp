@@ -8,12 +8,13 @@
 #include <memory>
 
 #include "peer/base/check.hpp"
+#include "peer/state/average_tree.hpp"
 #include "tests/bench/rank_processes.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::bench {
 
-Timed gloo_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds) {
+Timed gloo_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds, bool digested) {
     const TemporaryDirectory folder;
     return run_ranks(ranks, [&](std::size_t rank, std::size_t all) {
         gloo::rendezvous::FileStore store(folder.path().string());
@@ -36,7 +37,10 @@ Timed gloo_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds) {
                 });
             gloo::BarrierOptions barrier(context);
             gloo::barrier(barrier);
-            timed.push_back(timed_round([&] { gloo::allreduce(options); }));
+            timed.push_back(timed_round([&] {
+                gloo::allreduce(options);
+                if (digested) state::average_digest(output);
+            }));
             DEDLOC_CHECK(output.back() == static_cast<float>(all * (all + 1) / 2),
                          "gloo has another sum");
         }

@@ -32,8 +32,9 @@ RankRound timed_round(const std::function<void()>& round);
 Timed summary_of(const std::vector<std::vector<RankRound>>& ranks);
 double median_of(std::vector<double> values);
 
-/// gloo's all-reduce over TCP on loopback, as it comes; the sum is checked.
-Timed gloo_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds);
+/// gloo's all-reduce over TCP on loopback, as it comes; the sum is checked. `digested`: and the
+/// digest of the sum at every process, in the same time, as our rounds have it.
+Timed gloo_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds, bool digested);
 
 /// Every process sends to the next the bytes that an all-reduce has to send, over one blocking
 /// socket, and receives as many.
