@@ -6,7 +6,7 @@
 //
 //     kernels::ThreadWorkers workers(threads);
 //     net::EventQueue queue;
-//     net::NngTransport transport(transport_options, queue.sink());
+//     net::TcpTransport transport(transport_options, queue.sink());
 //     net::DhtDirectory directory(directory_options, queue.sink());
 //     MyTrainer trainer(..., workers, queue.sink());
 //     MyHost host;
