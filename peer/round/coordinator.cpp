@@ -29,10 +29,9 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
 bool Coordinator::is_eligible(const membership::Known& known) const {
     const Head& head = voter_.head();
     const wire::Heartbeat& heartbeat = known.heartbeat;
-    const bool is_here = known.has_reported && known.generation == head.generation &&
-                         known.step == head.step && heartbeat.record == head.record;
-    if (!known.receives) return is_here;
-    return is_here && heartbeat.has_state && heartbeat.state == own_.digest();
+    const bool is_sound = heartbeat.has_state && heartbeat.state == own_.digest();
+    return known.has_reported && known.generation == head.generation && known.step == head.step &&
+           heartbeat.record == head.record && (is_sound || !known.receives);
 }
 
 void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
@@ -127,7 +126,9 @@ TimePoint Coordinator::next_deadline() const {
 }
 
 void Coordinator::reset() {
-    if (plan_ && step_ < voter_.head().step) veterans_ = veterans_of(*plan_);
+    const bool is_decided = step_ < voter_.head().step;
+    if (plan_ && is_decided) veterans_ = veterans_of(*plan_);
+    if (record_ && is_decided) latecomers_.decided(record_->previous_state);
     phase_ = Phase::kGathering;
     gathering_since_ = kNever;
     seats_.clear();
@@ -233,7 +234,10 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     // Called by a predecessor: the round begins again with what is frozen.
     const bool has_waited = now >= gathering_since_ + 2 * config_.rules.heartbeat;
     if (has_waited && has_frozen_members()) return call(now, out);
-    if (batch_.estimate(now) >= config_.rules.target_batch) return call(now, out);
+    const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
+    const Duration patience = std::max(expected_, config_.rules.heartbeat);
+    const bool waits = is_reached && latecomers_.hold_up(now, voter_.head(), links_, patience);
+    if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
         look_at_ = now + std::clamp((reached_at - now) / kLooks, kShortestLook, kLongestLook);

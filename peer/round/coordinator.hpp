@@ -23,6 +23,7 @@
 #include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
 #include "peer/progress/target_batch.hpp"
+#include "peer/round/latecomers.hpp"
 #include "peer/round/member.hpp"
 #include "peer/round/outbox.hpp"
 #include "peer/round/plan_maker.hpp"
@@ -116,6 +117,7 @@ class Coordinator {
     TimePoint published_at_{};
     std::map<PeerKey, TimePoint> retold_;  ///< the plan, since then
 
+    Latecomers latecomers_;
     Veterans veterans_;  ///< of the last round that this peer has seen decided
     std::optional<wire::Plan> plan_;
     std::set<PeerKey> reduced_;         ///< in this attempt

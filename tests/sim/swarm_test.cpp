@@ -167,6 +167,34 @@ TEST_CASE("a newcomer loads the state and joins the rounds", "[state][sim]") {
     }
 }
 
+TEST_CASE("who needs longer for an average than the others for a batch gets into the rounds",
+          "[state][sim]") {
+    for (const auto seed : seeds(3)) {
+        INFO("replay: " << replay_command(seed));
+        // A batch takes 0.4 s, an average, of 1 MB over 8 Mbit/s, at least 1 and a round 2: who was
+        // not in the last one would be a step behind for good.
+        RoundRules rules = quick_rules(80, 262'144);
+        rules.target_batch = Samples{64};
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        world.add_backbone(slow_link(8));
+        world.add_trainers(4, slow_link(8));
+        world.run_for(20s);
+        const auto late = world.add_trainer(Profile::with_mbit(8, 8));
+        const auto round_count = [&] { return world.checkers().history().size(); };
+        const auto is_in = [&](const Round& round) {
+            return has_samples_of(round, world.key(late));
+        };
+        require_within(world, 60s, "the newcomer is in a round",
+                       [&] { return is_in(world.checkers().history().back()); });
+        const std::size_t joined = round_count();
+        require_within(world, 60s, "ten rounds more", [&] { return round_count() >= joined + 10; });
+        const auto history = world.checkers().history();
+        CHECK(std::all_of(history.begin() + static_cast<std::ptrdiff_t>(joined), history.end(),
+                          is_in));
+    }
+}
+
 TEST_CASE("a suspended trainer sends nothing and comes back", "[boinc][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));

@@ -1,0 +1,52 @@
+#include "peer/round/latecomers.hpp"
+
+#include <algorithm>
+
+namespace dedloc::round {
+
+bool Latecomers::hold_up(TimePoint now, const Head& head, const membership::Links& links,
+                         Duration patience) {
+    std::vector<PeerKey> behind;
+    for (const auto& [peer, known] : links.known()) {
+        const Digest& state = known.heartbeat.state;
+        const bool is_former = state != Digest{} && (state == former_[0] || state == former_[1]);
+        const bool may_come = known.has_reported && known.generation == head.generation;
+        if (may_come && known.receives && is_former) behind.push_back(peer);
+    }
+    return hold_up(now, head, behind, patience);
+}
+
+bool Latecomers::hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
+                         Duration patience) {
+    if (head.generation != generation_) {
+        generation_ = head.generation;
+        pauses_.clear();
+        rests_until_ = {};
+    }
+    if (head.record != record_) {
+        record_ = head.record;
+        until_ = now + patience;
+        awaited_.clear();
+        std::erase_if(pauses_, [&](const auto& entry) {
+            return entry.second.ends + kLongestPause <= head.step;
+        });
+        for (const PeerKey& peer : behind) await(peer, head.step);
+    }
+    const bool is_missing = std::any_of(
+        behind.begin(), behind.end(), [&](const PeerKey& peer) { return awaited_.contains(peer); });
+    if (!is_missing) return false;
+    if (now < until_) return true;
+    awaited_.clear();
+    rests_until_ = head.step + kRest;
+    return false;
+}
+
+void Latecomers::await(const PeerKey& peer, StepIndex step) {
+    const auto pause = pauses_.try_emplace(peer, Pause{.ends = step, .length = kPause}).first;
+    if (step < rests_until_ || step < pause->second.ends) return;
+    awaited_.insert(peer);
+    pause->second.ends = step + pause->second.length;
+    pause->second.length = std::min(pause->second.length + pause->second.length, kLongestPause);
+}
+
+}  // namespace dedloc::round
