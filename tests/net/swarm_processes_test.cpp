@@ -33,6 +33,8 @@ using Seconds = ProcessSwarm::Seconds;
 /// The swarm goes on within this time after any death, and who comes back is in it within it.
 constexpr Seconds kPatience = 30s;
 
+/// A step takes target_batch / 700 seconds or more, since seven trainers do a hundred samples a
+/// second each. `steps` must be enough for `seed_outage`, however quick the machine is.
 struct Trial {
     std::uint64_t steps = 0;
     std::uint64_t target_batch = 0;
@@ -198,6 +200,7 @@ class Story {
         swarm_.start_seed();
         say("the seed is back");
         await_return("late");
+        REQUIRE(swarm_.of("late").rounds >= 2);  // before the run was over
     }
 
     void finish() {
@@ -240,10 +243,10 @@ void run(const Trial& trial) {
 }  // namespace
 
 TEST_CASE("eight processes agree on every step while some are killed", "[short]") {
-    run({.steps = 60, .target_batch = 60, .quiet_steps = 10, .seed_outage = 2s});
+    run({.steps = 80, .target_batch = 100, .quiet_steps = 10, .seed_outage = 2s});
 }
 
 TEST_CASE("two hundred rounds of eight processes survive deaths and a minute without a seed",
           "[long]") {
-    run({.steps = 200, .target_batch = 200, .quiet_steps = 10, .seed_outage = 60s});
+    run({.steps = 200, .target_batch = 400, .quiet_steps = 10, .seed_outage = 60s});
 }
