@@ -132,6 +132,7 @@ void Election::count_promises(round::Outbox& out) {
     }
     phase_ = Phase::kLeading;
     term_ = candidacy_;
+    deferring_since_ = kNever;
     quorum_seen_ = now_;
     out.note("coordinating from step " + std::to_string(voter_.head().step.value()) + " in term " +
              std::to_string(term_.number));
@@ -221,7 +222,24 @@ void Election::reset() {
     phase_ = Phase::kFollowing;
     term_ = candidacy_ = {};
     highest_ = 0;
+    deferring_since_ = kNever;
     round_changed();
+}
+
+/// Whoever is better is waited for, but not for good: it may reach too few to be elected.
+bool Election::defers(TimePoint now, bool is_led, const std::vector<PeerKey>& here) {
+    const auto is_better = [&](const PeerKey& peer) {
+        return peer != self_ && outranks(peer, self_) && may_coordinate(peer);
+    };
+    auto better = std::count_if(here.begin(), here.end(), is_better);
+    const bool is_counted = std::ranges::binary_search(here, config_.backbone);
+    if (!is_counted && is_better(config_.backbone)) ++better;
+    if (is_led || better == 0) {
+        deferring_since_ = kNever;
+        return better > 0;
+    }
+    deferring_since_ = std::min(deferring_since_, now);
+    return now < deferring_since_ + better * config_.rules.silence;
 }
 
 void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbox& out) {
@@ -242,14 +260,14 @@ void Election::advance(TimePoint now, bool may_stand, bool is_idle, round::Outbo
         phase_ = Phase::kFollowing;
         round_changed();
     }
-    if (phase_ != Phase::kFollowing || now < retry_at_ || !may_stand || !has_quorum_here_) return;
-    if (!may_coordinate(self_)) return;
-    const auto is_better = [&](const PeerKey& peer) {
-        return peer != self_ && outranks(peer, self_) && may_coordinate(peer);
-    };
-    if (is_better(config_.backbone) || std::any_of(here.begin(), here.end(), is_better)) return;
+    if (!may_stand || !has_quorum_here_ || !may_coordinate(self_)) {
+        deferring_since_ = kNever;
+        return;
+    }
+    if (phase_ != Phase::kFollowing || now < retry_at_) return;
     const PeerKey& current = term_.coordinator;
     const bool is_led = current != PeerKey{} && current != self_ && leads(current);
+    if (defers(now, is_led, here)) return;
     if (is_led && (!outranks(self_, current) || !is_idle)) return;
     stand(now, out);
 }

@@ -1,6 +1,8 @@
 // Who coordinates. The backbone whenever it can; else the first of the view, by key, that can be
-// dialled. Terms only order claims; that no two coordinators decide differently is the voters'
-// doing (voter.hpp), so a wrong guess here costs time and nothing else.
+// dialled. Who is better but does not lead, for it reaches too few, is deferred to for as long as
+// silence is borne, by the second one after it for twice as long. Terms only order claims; that no
+// two coordinators decide differently is the voters' doing (voter.hpp), so a wrong guess here costs
+// time and nothing else.
 //
 //   following ──nobody better leads, a quorum of the view is here──► standing ──promises of a
 //       ▲  ▲                                                            │        quorum──► leading
@@ -83,6 +85,7 @@ class Election {
     bool could_lead(const Term& term) const;
     bool leads(const PeerKey& peer) const;
     bool may_coordinate(const PeerKey& peer) const;
+    bool defers(TimePoint now, bool is_led, const std::vector<PeerKey>& here);
     void stand(TimePoint now, round::Outbox& out);
     void count_promises(round::Outbox& out);
     void take(const PeerKey& from, const wire::Promise& promise);
@@ -103,6 +106,7 @@ class Election {
     TimePoint now_ = TimePoint::min();
     TimePoint look_at_ = TimePoint::min();  ///< at the view again, at the latest
     TimePoint retry_at_ = TimePoint::min();
+    TimePoint deferring_since_ = kNever;  ///< to somebody better who does not lead
     TimePoint quorum_seen_ = TimePoint::min();
     bool has_quorum_here_ = false;
 };

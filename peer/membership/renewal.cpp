@@ -7,8 +7,9 @@
 namespace dedloc::membership {
 namespace {
 
-// In silence limits.
-constexpr int kPatience = 2;
+// In silence limits. Those that reach a quorum have time to elect one of them, with whom the head
+// moves: a leader without a quorum steps down after two, and whoever defers to us after one more.
+constexpr int kPatience = 4;
 constexpr int kPatienceForState = 12;
 
 }  // namespace

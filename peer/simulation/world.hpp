@@ -118,6 +118,7 @@ class World final : private NetworkSink {
     void jump_clock(Id id, Duration step);
     void partition(const std::vector<Id>& side);  ///< from all others
     void heal();
+    void part(Id one, Id other);                  ///< they never reach each other any more
     void cut(Id id, std::uint64_t which);         ///< one of its links
     void silent_cut(Id id, std::uint64_t which);  ///< one of its links, and nobody is told
     /// Frames from now on have a byte changed with this probability. Links that prove who speaks

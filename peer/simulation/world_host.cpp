@@ -236,6 +236,12 @@ void World::heal() {
     for (Id id = 0; id < nodes_.size(); ++id) network_.set_group(id, 0);
 }
 
+void World::part(Id one, Id other) {
+    note(one, fmt::format("does not reach {} any more", other));
+    network_.set_blocked(one, other, true);
+    network_.set_blocked(other, one, true);
+}
+
 void World::cut(Id id, std::uint64_t which) {
     const auto links = network_.links_of(id);
     if (links.empty()) return;
