@@ -54,14 +54,17 @@ struct PlanRequest {
     bool operator==(const PlanRequest&) const = default;
 };
 
-/// Elements of a chunk: a power of two from 16 to wire::kChunkElements.
+/// Elements of a chunk for this vector, these members and this way of writing numbers, whatever the
+/// request says so far: a power of two from 16 to wire::kChunkElements.
 ///
-/// Long vectors   at least 64 chunks a reducer, of at least 4,096 elements. Fewer cost processors
-///                less and links more (tests/bench/README.md, net_bench)
+/// Long vectors   at least 64 chunks a reducer, of at least 4,096 elements. Where links are fast
+///                processors are the bottleneck, and each chunk costs them the same whatever its
+///                length: at least 32, if a chunk else took the slowest link less than a
+///                millisecond (tests/bench/README.md, net_bench)
 /// Short vectors  at least 8 chunks a reducer, of at least 16 elements, so that a vector of 2,000
 ///                elements still splits among 6
-/// Requires       elements ≥ 1, reducers ≥ 1
-std::uint32_t chunk_elements_for(std::uint64_t elements, std::uint64_t reducers);
+/// Requires       elements ≥ 1, members
+std::uint32_t chunk_elements_for(const PlanRequest& request);
 
 /// The vector as chunks, and its size on the wire.
 struct VectorSize {

@@ -23,10 +23,9 @@ planning::Member member_of(const Seat& seat, bool contributes) {
             .is_reachable = seat.endpoint.port != 0};
 }
 
-planning::PlanRequest request_for(const RoundRules& rules, std::uint32_t chunk_elements) {
+planning::PlanRequest request_for(const RoundRules& rules) {
     return {.members = {},
             .elements = rules.elements,
-            .chunk_elements = chunk_elements,
             .contribution = planning::on_the_wire(rules.codec),
             .average = planning::on_the_wire(rules.codec),
             .latency = kLatency};
@@ -79,22 +78,19 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                     .reducers = {},
                     .relays = {},
                     .expected = {}};
-    std::uint64_t reachable = 0;
+    auto request = request_for(rules);
+    bool is_reachable = false;
     for (const auto& [peer, seat] : seats) {
         plan.members.push_back({.peer = peer,
                                 .samples = seat.join->samples,
                                 .loss_sum = seat.join->loss_sum,
                                 .freeze = seat.join->freeze,
                                 .receives = seat.join->receives});
-        reachable += seat.endpoint.port != 0 ? 1 : 0;
-    }
-    if (!has_samples(plan) || reachable == 0) return {};
-    const auto reducers = std::min<std::uint64_t>(reachable, wire::kMaxReducers);
-    plan.chunk_elements = planning::chunk_elements_for(rules.elements, reducers);
-    auto request = request_for(rules, plan.chunk_elements);
-    for (const auto& [peer, seat] : seats) {
         request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
+        is_reachable = is_reachable || request.members.back().is_reachable;
     }
+    if (!has_samples(plan) || !is_reachable) return {};
+    plan.chunk_elements = request.chunk_elements = planning::chunk_elements_for(request);
     const auto shares = planning::plan_shares(request);
     if (!shares) return {};
     plan.ranges = shares->ranges;
@@ -116,7 +112,8 @@ std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& 
                                      const std::set<PeerKey>& demoted, const Veterans& veterans) {
     wire::Plan amended = plan;
     ++amended.attempt;
-    auto request = request_for(rules, plan.chunk_elements);
+    auto request = request_for(rules);
+    request.chunk_elements = plan.chunk_elements;
     std::vector<PeerIndex> lost;
     for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
         const PeerKey& peer = plan.members[k].peer;

@@ -106,7 +106,7 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
     Fleet fleet;
     planning::PlanRequest& round = fleet.training.round;
     const rapidjson::Value& peers = fields.array("peers", 1, wire::kMaxMembers);
-    std::uint64_t reducers = 0;
+    bool is_any_reachable = false;
     for (std::size_t k = 0; k < peers.Size(); ++k) {
         Peer peer = parse_peer(peers[static_cast<rapidjson::SizeType>(k)], k, document);
         if (std::ranges::find(fleet.names, peer.name) != fleet.names.end()) {
@@ -116,17 +116,16 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
         fleet.names.push_back(std::move(peer.name));
         round.members.push_back(peer.member);
         fleet.training.samples_per_second.push_back(peer.samples_per_second);
-        reducers += peer.member.is_reachable ? 1 : 0;
+        is_any_reachable = is_any_reachable || peer.member.is_reachable;
     }
-    if (reducers == 0) fields.refuse("peers", "must hold one that is not outbound_only");
+    if (!is_any_reachable) fields.refuse("peers", "must hold one that is not outbound_only");
     fleet.codec = fields.text("codec", 8);
     round.contribution = codec_of(fields, "codec", fleet.codec);
     fleet.average_codec =
         fields.has("average_codec") ? fields.text("average_codec", 8) : fleet.codec;
     round.average = codec_of(fields, "average_codec", fleet.average_codec);
     round.elements = parse_elements(fields, round.contribution);
-    round.chunk_elements = planning::chunk_elements_for(
-        round.elements, std::min<std::uint64_t>(reducers, round.max_reducers));
+    round.chunk_elements = planning::chunk_elements_for(round);
     if (fields.has("latency_ms")) {
         const double milliseconds = fields.number("latency_ms", 0, kMaxLatencyMs);
         round.latency = Duration{std::llround(milliseconds * 1e6)};

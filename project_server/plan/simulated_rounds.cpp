@@ -62,13 +62,10 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
         member.receives |= member.contributes;  // who computes needs the next state
     }
     place_backbone(request);
-    const auto reducers = std::count_if(request.members.begin(), request.members.end(),
-                                        [](const Member& member) { return member.is_reachable; });
     request.elements = elements / scale + 1;
-    request.chunk_elements =
-        planning::chunk_elements_for(request.elements, static_cast<std::uint64_t>(reducers));
     request.contribution = planning::on_the_wire(Codec::kFp32);
     request.average = request.contribution;
+    request.chunk_elements = planning::chunk_elements_for(request);
     request.latency = options.latency;
     return request;
 }

@@ -13,14 +13,12 @@ namespace dedloc::planning {
 
 inline constexpr std::uint64_t kMegabit = 125'000;  // bytes
 
-/// Chunks follow from the vector's length and the members that can be dialled.
+/// Chunks follow from the vector's length and the members.
 inline void set_vector(PlanRequest& request, std::uint64_t elements, const Codec& codec) {
-    std::uint64_t reducers = 0;
-    for (const Member& member : request.members) reducers += member.is_reachable ? 1 : 0;
     request.elements = elements;
-    request.chunk_elements = chunk_elements_for(elements, std::max<std::uint64_t>(1, reducers));
     request.contribution = codec;
     request.average = codec;
+    request.chunk_elements = chunk_elements_for(request);
 }
 
 /// `count` times the same member.

@@ -184,24 +184,54 @@ TEST_CASE("reducers with less to do than a latency are left out", "[planning]") 
     CHECK(planned(request).ranges.size() == 1);
 }
 
+std::uint64_t chunk_of(std::uint64_t elements, std::size_t reducers,
+                       const planning::Codec& codec = kFp32) {
+    return fleet_of({{reducers, 100, 100}}, elements, codec).chunk_elements;
+}
+
 TEST_CASE("chunks are small enough to share out and large enough to send", "[planning]") {
-    CHECK(chunk_elements_for(18'000'000, 16) == 16'384);
-    CHECK(chunk_elements_for(25'625'000, 8) == 32'768);
-    CHECK(chunk_elements_for(wire::kMaxElements, 1) == wire::kChunkElements);
-    CHECK(chunk_elements_for(wire::kMaxElements, 1'024) == wire::kChunkElements);
-    CHECK(chunk_elements_for(2'000, 6) == 32);
-    CHECK(chunk_elements_for(1, 1'000) == 16);
+    CHECK(chunk_of(18'000'000, 16) == 16'384);
+    CHECK(chunk_of(25'625'000, 8) == 32'768);
+    CHECK(chunk_of(wire::kMaxElements, 1) == wire::kChunkElements);
+    CHECK(chunk_of(wire::kMaxElements, 1'024) == wire::kChunkElements);
+    CHECK(chunk_of(2'000, 6) == 32);
+    CHECK(chunk_of(1, 1'000) == 16);
     for (const std::uint64_t elements : {1u, 17u, 999u, 65'536u, 1'000'003u, 400'000'000u}) {
-        for (const std::uint64_t reducers : {1u, 2u, 6u, 33u, 128u}) {
-            const std::uint64_t chunk = chunk_elements_for(elements, reducers);
-            CHECK(chunk >= 16);
-            CHECK(chunk <= wire::kChunkElements);
-            CHECK((chunk & (chunk - 1)) == 0);
-            CHECK(elements / chunk <= wire::kMaxChunks);
-            CHECK((chunk == 16 || elements / chunk >= 8 * reducers));
-            CHECK((chunk <= 4'096 || elements / chunk >= 64 * reducers));
+        for (const std::size_t reducers : {1u, 2u, 6u, 33u, 128u}) {
+            for (const std::uint64_t mbit : {1u, 1'000u, 100'000u}) {
+                const std::uint64_t chunk =
+                    fleet_of({{reducers, mbit, mbit}}, elements, kHalf).chunk_elements;
+                CHECK(chunk >= 16);
+                CHECK(chunk <= wire::kChunkElements);
+                CHECK((chunk & (chunk - 1)) == 0);
+                CHECK(elements / chunk <= wire::kMaxChunks);
+                CHECK((chunk == 16 || elements / chunk >= 8 * reducers));
+                CHECK((chunk <= 4'096 || elements / chunk >= 32 * reducers));
+                CHECK((chunk <= 4'096 || mbit > 1 || elements / chunk >= 64 * reducers));
+            }
         }
     }
     PlanRequest tiny = fleet_of({{6, 100, 100}}, 2'000, kFp32);
     CHECK(chunks_of(planned(tiny)) == std::vector<std::uint32_t>{11, 11, 11, 10, 10, 10});
+}
+
+TEST_CASE("chunks are larger where the slowest link is fast", "[planning]") {
+    // 9,000,000 elements among 8: 16,384 on ordinary links, at most 32,768.
+    CHECK(chunk_of(9'000'000, 8) == 16'384);
+    const auto chunk_at = [](std::uint64_t slowest, const planning::Codec& codec = kFp32) {
+        const Group others{.count = 7, .up_mbit = 10'000, .down_mbit = 10'000};
+        const Group one{.count = 1, .up_mbit = 10'000, .down_mbit = slowest};
+        return fleet_of({others, one}, 9'000'000, codec).chunk_elements;
+    };
+    CHECK(chunk_at(100) == 16'384);
+    CHECK(chunk_at(1'000) == 16'384);         // 31,250 elements a millisecond
+    CHECK(chunk_at(1'000, kHalf) == 32'768);  // 62,500
+    CHECK(chunk_at(1'100) == 32'768);
+    CHECK(chunk_at(10'000) == 32'768);
+    // Nobody knows anything: as on ordinary links.
+    CHECK(fleet_of({{8, 0, 0}}, 9'000'000, kFp32).chunk_elements == 16'384);
+    // Who cannot be dialled reduces nothing, but its link carries chunks.
+    const Group outbound{.count = 1, .up_mbit = 20, .down_mbit = 100, .is_reachable = false};
+    CHECK(fleet_of({{7, 10'000, 10'000}, outbound}, 9'000'000, kFp32).chunk_elements == 16'384);
+    CHECK(fleet_of({{7, 10'000, 10'000}}, 9'000'000, kFp32).chunk_elements == 32'768);
 }
