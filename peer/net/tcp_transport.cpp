@@ -28,8 +28,8 @@ namespace {
 
 /// After a failed accept (no descriptor left, say) this passes before the next one.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-/// Room for large frames that is kept for the next ones: a round of 36 MB frees so much at once,
-/// and what is not kept is zeroed again, a tenth of a round between two on loopback.
+/// Room for large frames that is kept for the next ones, enough for a round of 36 MB: what is not
+/// kept is zeroed again in the next round (tests/bench/README.md, net_bench).
 constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
 /// So often links are looked at whose tickets may have expired.
 constexpr std::chrono::seconds kLookEvery{1};

@@ -16,7 +16,6 @@ constexpr std::uint64_t kSmallestLongChunk = 4'096;
 constexpr std::uint64_t kChunksOfLong = 64;
 constexpr std::uint64_t kChunksOnFastLinks = 32;
 constexpr std::uint64_t kChunksOfShort = 8;
-constexpr std::uint64_t kChunksASecond = 1'000;      // on a link, at most, if 32 a reducer are left
 constexpr std::uint64_t kOrdinaryLink = 12'500'000;  // 100 Mbit/s
 
 /// Of the members that know it; 0 if none does.
@@ -30,14 +29,14 @@ std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::
     return known == 0 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(sum / known));
 }
 
-/// What the slowest link carries in the time of a chunk, at most so many a second; a power of two.
-std::uint64_t elements_a_turn(const PlanRequest& request) {
+/// What the slowest link carries in a millisecond, rounded down to a power of two.
+std::uint64_t elements_a_millisecond(const PlanRequest& request) {
     std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
     for (const LinkSpeed& link : known_links(request)) {
         slowest = std::min({slowest, link.upload, link.download});
     }
     const Codec& codec = request.contribution;
-    return std::bit_floor(slowest / kChunksASecond * codec.block_elements / codec.bytes_per_block);
+    return std::bit_floor(slowest / 1'000 * codec.block_elements / codec.bytes_per_block);
 }
 
 }  // namespace
@@ -49,11 +48,11 @@ Codec on_the_wire(dedloc::Codec codec) {
 }
 
 std::uint32_t chunk_elements_for(const PlanRequest& request) {
-    DEDLOC_CHECK(request.elements > 0 && !request.members.empty(), "a chunk of nothing",
-                 request.elements, request.members.size());
+    DEDLOC_CHECK(request.elements > 0 && !request.members.empty() && request.max_reducers > 0,
+                 "a chunk of nothing", request.elements, request.members.size());
     const auto reachable = std::ranges::count_if(request.members, &Member::is_reachable);
-    const auto reducers = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(reachable), 1,
-                                                    std::max(request.max_reducers, 1U));
+    const auto reducers =
+        std::clamp<std::uint64_t>(static_cast<std::uint64_t>(reachable), 1, request.max_reducers);
     const auto cut = [&](std::uint64_t each) {
         return std::min<std::uint64_t>(std::bit_floor(request.elements / (each * reducers)),
                                        wire::kChunkElements);
@@ -62,7 +61,7 @@ std::uint32_t chunk_elements_for(const PlanRequest& request) {
     if (chunk < kSmallestLongChunk) {
         chunk = std::clamp(cut(kChunksOfShort), kSmallestChunk, kSmallestLongChunk);
     } else {
-        chunk = std::clamp(elements_a_turn(request), chunk, cut(kChunksOnFastLinks));
+        chunk = std::clamp(elements_a_millisecond(request), chunk, cut(kChunksOnFastLinks));
     }
     return static_cast<std::uint32_t>(chunk);
 }

@@ -63,7 +63,7 @@ struct PlanRequest {
 ///                millisecond (tests/bench/README.md, net_bench)
 /// Short vectors  at least 8 chunks a reducer, of at least 16 elements, so that a vector of 2,000
 ///                elements still splits among 6
-/// Requires       elements ≥ 1, members
+/// Requires       elements ≥ 1, members, max_reducers ≥ 1 (DEDLOC_CHECK)
 std::uint32_t chunk_elements_for(const PlanRequest& request);
 
 /// The vector as chunks, and its size on the wire.

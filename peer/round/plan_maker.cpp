@@ -79,7 +79,6 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                     .relays = {},
                     .expected = {}};
     auto request = request_for(rules);
-    bool is_reachable = false;
     for (const auto& [peer, seat] : seats) {
         plan.members.push_back({.peer = peer,
                                 .samples = seat.join->samples,
@@ -87,9 +86,9 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                 .freeze = seat.join->freeze,
                                 .receives = seat.join->receives});
         request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
-        is_reachable = is_reachable || request.members.back().is_reachable;
     }
-    if (!has_samples(plan) || !is_reachable) return {};
+    if (!has_samples(plan)) return {};
+    if (std::ranges::none_of(request.members, &planning::Member::is_reachable)) return {};
     plan.chunk_elements = request.chunk_elements = planning::chunk_elements_for(request);
     const auto shares = planning::plan_shares(request);
     if (!shares) return {};

@@ -106,7 +106,6 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
     Fleet fleet;
     planning::PlanRequest& round = fleet.training.round;
     const rapidjson::Value& peers = fields.array("peers", 1, wire::kMaxMembers);
-    bool is_any_reachable = false;
     for (std::size_t k = 0; k < peers.Size(); ++k) {
         Peer peer = parse_peer(peers[static_cast<rapidjson::SizeType>(k)], k, document);
         if (std::ranges::find(fleet.names, peer.name) != fleet.names.end()) {
@@ -116,9 +115,10 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
         fleet.names.push_back(std::move(peer.name));
         round.members.push_back(peer.member);
         fleet.training.samples_per_second.push_back(peer.samples_per_second);
-        is_any_reachable = is_any_reachable || peer.member.is_reachable;
     }
-    if (!is_any_reachable) fields.refuse("peers", "must hold one that is not outbound_only");
+    if (std::ranges::none_of(round.members, &planning::Member::is_reachable)) {
+        fields.refuse("peers", "must hold one that is not outbound_only");
+    }
     fleet.codec = fields.text("codec", 8);
     round.contribution = codec_of(fields, "codec", fleet.codec);
     fleet.average_codec =
