@@ -14,6 +14,7 @@
 #include "boinc_app/seat.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/net/descriptors.hpp"
 #include "peer/net/endpoint_text.hpp"
 
 namespace dedloc {
@@ -150,6 +151,7 @@ void add_options(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
     using namespace dedloc;
+    net::raise_descriptor_limit();
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);

@@ -37,6 +37,7 @@ class SeatEvents final : public net::Host {
     void generation_begun(const action::GenerationBegun& begun) override;
     // Backbones only.
     void generation_wanted(const action::GenerationWanted&) override {}
+    void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override;

@@ -23,7 +23,6 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
       links_(config_, key),
       voter_(config_, key),
       election_(config_, self_, links_, voter_, Random{config_.random_seed}.split(2)),
-      renewal_(config_, self_, links_, voter_),
       member_(config_, self_, voter_),
       coordinator_(config_, self_, links_, voter_, election_, member_),
       settlement_(config_, self_),
@@ -33,24 +32,22 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
           [this](const CommitRecord& record, const Certificate& certificate) {
               return voter_.is_decided(record, certificate);
           },
+          [this](const StateCertificate& certificate) { return is_proven(certificate); },
           Random{config_.random_seed}.split(1)),
       upload_(config_.upload_bytes_per_second),
       download_(config_.download_bytes_per_second) {
     const auto fault = fault_of(config_.rules);
     DEDLOC_CHECK(!fault, "the rules of a run are sound", fault.value_or(""));
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
-    donor_.begin(head().generation, voter_.first_step());
-    if (config_.last_record) donor_.decided(*config_.last_record);
-    if (config_.last_record && config_.last_certificate) {
-        last_decision_ = {*config_.last_record, *config_.last_certificate};
-    }
+    donor_.begin(head().generation);
+    last_decision_ = config_.last_decision;
     bandwidth_measured();
-    head_changed();
+    head_changed(false);
 }
 
 void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
     DEDLOC_CHECK(now >= now_, "time does not go backwards");
-    if (now_ == TimePoint::min()) voter_.heard_backbone(now);
+    if (now_ == TimePoint::min()) coordinator_.head_changed(now, false, last_record());
     now_ = now;
     is_bulk_event_ = std::holds_alternative<event::FrameWritten>(event);
     out_.actions = std::move(actions);
@@ -64,10 +61,8 @@ TimePoint Peer::Core::next_deadline() const {
     TimePoint next =
         std::min({links_.next_deadline(), donor_.next_deadline(), catch_up_.next_deadline(),
                   member_.next_deadline(), election_.next_deadline(), coordinator_.next_deadline(),
-                  next_heartbeat_, next_progress_, leave_at_});
-    if (config_.role == Role::kBackbone) {
-        next = std::min({next, settlement_.next_deadline(), renewal_.next_deadline()});
-    }
+                  next_heartbeat_, next_progress_, leave_at_, overdue_at_});
+    if (config_.role == Role::kBackbone) next = std::min(next, settlement_.next_deadline());
     return next;
 }
 
@@ -111,7 +106,6 @@ void Peer::Core::on(const event::FrameReceived& event) {
     if (std::holds_alternative<wire::Chunk>(message->body)) {
         download_.carried(now_, Bytes{event.frame->size()});
     }
-    if (message->sender == config_.backbone) voter_.heard_backbone(now_);
     received_ = event.frame;
     deliver(*message);
     received_.reset();
@@ -124,6 +118,8 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
     settlement_.lost(peer);
     member_.link_lost(peer);
     told_.erase(peer);
+    ahead_.erase(peer);
+    history_sent_.erase(peer);
     election_.look_again();
     has_bulk_ = true;
     const wire::Plan* plan = member_.plan();
@@ -148,23 +144,14 @@ void Peer::Core::on(const event::ContributionFrozen& event) {
     member_.frozen(event, out_);
 }
 void Peer::Core::on(const event::StateReached& event) {
-    if (catch_up_.is_loading()) {
-        const auto& record = catch_up_.loading_record();
-        if (record) donor_.decided(*record);
-        // Decisions that came while it was loaded count more than where the state stands.
-        if (record && head().step <= event.step && head().record != digest_of(*record)) {
-            voter_.adopt(membership::head_after(*record));
-            last_decision_.reset();
-            head_changed();
-        }
-    }
     catch_up_.reached(now_, event.step, event.digest, out_);
     member_.state_reached(event, out_);
     donor_.reached(now_, own(), out_);
     settlement_.reported(self_, event.step, event.digest);
     coordinator_.reported(now_, self_, event.step, Samples{0}, member_.samples_per_second());
-    doubt_seen_ = TimePoint::min();
+    // Before the certificate, which makes peers that are behind ask for what we have.
     send_heartbeat(Audience::kAll);
+    certify_own_state();
 }
 void Peer::Core::on(const event::StateRefused&) {
     out_.note("the state that was fetched has another digest than was promised");
@@ -174,8 +161,23 @@ void Peer::Core::on(const event::SnapshotTaken& event) {
     donor_.snapshot_taken(now_, event, own(), out_);
     catch_up_.own_snapshot(now_, event, out_);
 }
+/// The swarm may have moved on since it was asked for: then another one is, with the next number.
 void Peer::Core::on(const event::GenerationSigned& event) {
+    const GenerationRecord& record = event.generation.record;
+    pause_until_ = next_generation_ = now_;
+    const bool is_held = member_.holds_state() && member_.step() == record.step &&
+                         member_.digest() == record.state &&
+                         member_.phase() != round::Member::Phase::kApplying;
+    if (!is_held || record.step > head().step) {
+        return out_.note("generation " + std::to_string(record.generation) +
+                         " is dropped: the swarm has gone on since it was asked for");
+    }
     begin_generation(event.generation);
+}
+void Peer::Core::on(const event::VotersWanted& event) {
+    wanted_voters_ = event.voters;
+    wanted_generation_ = event.min_generation;
+    next_generation_ = TimePoint::min();
 }
 
 void Peer::Core::on(const event::LeaveRequested&) {
@@ -230,23 +232,26 @@ void Peer::Core::follow_up() {
 
 void Peer::Core::look_around() {
     for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
+    for (const PeerKey& peer : links_.take_relinked()) member_.link_lost(peer);
     links_.tick(now_, out_.actions);
     donor_.tick(now_, own(), out_);
     catch_up_.tick(now_, out_);
     member_.tick(now_, out_);
+    for (const StateCertificate& proven : std::exchange(proven_, {})) take_certificate(proven);
+    adopt_when_overdue();
     const bool is_staying = leave_at_ == kNever;
     const bool has_state = is_current() || member_.phase() == round::Member::Phase::kApplying;
-    election_.advance(now_, is_staying && has_state, !member_.is_in_round(), out_);
+    election_.advance(now_, is_staying && has_state, out_);
+    certify_as_coordinator();
     if (is_staying) coordinator_.advance(now_, out_);
     post();
-    if (config_.role == Role::kBackbone) {
+    if (keeps_history()) {
         settlement_.advance(now_, out_);
-        renew();
+        ask_for_history();
+        offer_uncertified_state();
+        want_generation();
     }
-    if (behind_since_ != kNever && now_ >= behind_since_ + 2 * config_.rules.heartbeat) {
-        behind_since_ = kNever;
-        member_.outdated(out_);
-    }
+    hold_without_coordinator();
     catch_up();
     // A backbone waits until its members have said what they reached.
     const bool is_over = is_current() && head().step >= config_.rules.last_step;
@@ -288,42 +293,38 @@ void Peer::Core::settle_votes() {
     if (const auto change = voter_.take_change()) out_.act(action::Voted{*change});
 }
 
-void Peer::Core::renew() {
-    if (!config_.may_begin_generations || head().step >= config_.rules.last_step) return;
-    const auto holds_head = [&](const auto& entry) {
-        const membership::Known& known = entry.second;
-        return known.generation == head().generation && known.step >= head().step &&
-               known.heartbeat.has_state;
-    };
-    const auto& known = links_.known();
-    const bool is_held = member_.phase() == round::Member::Phase::kApplying || is_current() ||
-                         std::any_of(known.begin(), known.end(), holds_head);
-    renewal_.advance(now_,
-                     {.has_quorum = election_.has_quorum_here(),
-                      .is_held = is_held,
-                      .holds_state = member_.holds_state(),
-                      .step = member_.step(),
-                      .state = member_.digest()},
-                     out_);
+/// Without a majority of the voters nothing is decided: trainers finish the target batch, by what
+/// they hear from each other, and hold it for the first call.
+void Peer::Core::hold_without_coordinator() {
+    if (election_.has_live_leader()) return;
+    if (coordinator_.is_target_reached(now_)) member_.hold(out_);
 }
 
 void Peer::Core::greet_newcomers() {
     for (const PeerKey& peer : links_.take_newcomers()) {
         if (voter_.generation())
             out_.send(peer, head().step, wire::Generation{*voter_.generation()});
+        // The heartbeat first: it says what we can give, the certificate makes the peer ask for it.
         out_.send(peer, head().step, heartbeat_body());
+        send_certificate(peer);
         coordinator_.greet(peer, out_);
         has_bulk_ = true;
-        if (is_finished_ && (election_.is_leading() || self_ == config_.backbone)) {
-            out_.send(peer, head().step, wire::Finished{member_.digest()});
-        }
     }
 }
 
 void Peer::Core::catch_up() {
-    const bool needs = config_.receives && !is_finished_ && leave_at_ == kNever &&
-                       member_.phase() == round::Member::Phase::kIdle;
-    if (needs) catch_up_.begin(now_, own(), out_);
+    const bool is_idle = config_.receives && !is_finished_ && leave_at_ == kNever &&
+                         member_.phase() == round::Member::Phase::kIdle;
+    if (!is_idle) return;
+    catch_up_.begin(now_, own(), out_);
+    if (!catch_up_.is_active() && is_certified()) member_.resume(out_);
+}
+
+/// The trainer's state is the one that the head leads to, as far as is known.
+bool Peer::Core::is_certified() const {
+    if (!member_.holds_state() || member_.step() != head().step) return false;
+    const auto certificate = certificates_.find(head().step);
+    return certificate == certificates_.end() || certificate->second.state == member_.digest();
 }
 
 // --- bulk --------------------------------------------------------------------
@@ -376,16 +377,16 @@ void Peer::Core::measure() {
 
 void Peer::Core::beat() {
     if (is_away_) return;
-    const bool has_other_hub =
-        links_.watch(head().view.size(), election_.term().coordinator, election_.has_live_leader());
-    if (has_other_hub || standing() != told_standing_) is_heartbeat_due_ = true;
+    const std::size_t members =
+        last_decision_ ? last_decision_->record.members.size() : links_.known().size();
+    const bool is_watched_anew = links_.watch(head().voters, members, election_.has_live_leader());
+    if (is_watched_anew || standing() != told_standing_) is_heartbeat_due_ = true;
     const TimePoint soonest = last_heartbeat_ + kShortestHeartbeat;
     if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
     if (now_ >= next_heartbeat_) {
         return send_heartbeat(is_heartbeat_due_ ? Audience::kSmallSwarm : Audience::kWatched);
     }
     if (!is_progress_due_) return;
-    const std::size_t members = last_decision_ ? last_decision_->record.members.size() : 1;
     const auto crowd =
         static_cast<Duration::rep>(std::max<std::size_t>(1, members / kOftenReporting));
     next_progress_ =
@@ -393,18 +394,15 @@ void Peer::Core::beat() {
     if (now_ >= next_progress_) report_progress();
 }
 
-/// Who calls the round waits for samples.
+/// The coordinator waits for samples, and every voter may be the next one.
 void Peer::Core::report_progress() {
     is_progress_due_ = false;
     next_progress_ = kNever;
     last_heartbeat_ = now_;
-    const PeerKey& coordinator = election_.term().coordinator;
-    links_.send(coordinator, head().step, heartbeat_body(), out_.actions);
-    if (coordinator != config_.backbone) {
-        links_.send(config_.backbone, head().step, heartbeat_body(), out_.actions);
+    for (const PeerKey& voter : head().voters) {
+        links_.send(voter, head().step, heartbeat_body(), out_.actions);
     }
-    // Both hubs have been told: does anybody else wait for a heartbeat?
-    if (links_.is_watched_by_hubs_only()) next_heartbeat_ = now_ + config_.rules.heartbeat;
+    if (links_.is_watched_by_voters_only()) next_heartbeat_ = now_ + config_.rules.heartbeat;
 }
 
 Peer::Core::Standing Peer::Core::standing() const {
@@ -415,7 +413,6 @@ Peer::Core::Standing Peer::Core::standing() const {
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
     const Standing standing = this->standing();
-    const membership::Known* coordinator = links_.find(standing.term.coordinator);
     return {.has_state = standing.has_state,
             .state = member_.digest(),
             .record = head().record,
@@ -426,7 +423,6 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .is_frozen = member_.is_in_round(),
             .may_vote = standing.may_vote,
             .term = standing.term,
-            .coordinator = coordinator != nullptr ? coordinator->endpoint : Endpoint{},
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0};
 }
 
@@ -476,9 +472,7 @@ state::Own Peer::Core::own() const {
     return {.has_state = has_state,
             .generation = head().generation,
             .step = step,
-            .state = member_.digest(),
-            .record = voter_.record_before(step).value_or(Digest{}),
-            .origin = voter_.origin()};
+            .state = member_.digest()};
 }
 
 std::vector<state::DonorCandidate> Peer::Core::donors() const {
@@ -489,7 +483,7 @@ std::vector<state::DonorCandidate> Peer::Core::donors() const {
                           .step = known.step,
                           .has_state = known.heartbeat.has_state,
                           .state = known.heartbeat.state,
-                          .is_coordinator = election_.is_coordinator(peer)});
+                          .is_voter = voter_.is_voter(peer)});
     }
     return donors;
 }

@@ -10,8 +10,6 @@
 
 #include "peer/membership/election.hpp"
 #include "peer/membership/links.hpp"
-#include "peer/membership/quorum.hpp"
-#include "peer/membership/renewal.hpp"
 #include "peer/membership/voter.hpp"
 #include "peer/peer.hpp"
 #include "peer/progress/link_rate.hpp"
@@ -49,6 +47,8 @@ class Peer::Core {
     void on(const event::StateRefused& event);
     void on(const event::SnapshotTaken& event);
     void on(const event::GenerationSigned& event);
+    void on(const event::VotersWanted& event);
+    void on(const event::HistoryRead& event);
     void on(const event::LeaveRequested& event);
     void on(const event::ReturnRequested& event);
 
@@ -58,7 +58,8 @@ class Peer::Core {
     void post();
     void deliver(const round::Letter& letter);
     void settle_votes();
-    void renew();
+    void want_generation();
+    void hold_without_coordinator();
     void greet_newcomers();
     void catch_up();
     void pump();
@@ -73,7 +74,7 @@ class Peer::Core {
     void report_progress();
     void report_swarm();
 
-    // Messages (core_messages.cpp). All but Heartbeat, Leave and Generation are of our generation.
+    // Messages (core_messages.cpp, core_history.cpp). Most are of our generation.
     void deliver(const wire::Message& message);
     void take(const wire::Message& m, const wire::Heartbeat& body);
     void take(const wire::Message& m, const wire::Generation& body);
@@ -92,7 +93,8 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::Propose& body);
     void take(const wire::Message& m, const wire::Accept& body);
     void take(const wire::Message& m, const wire::Commit& body);
-    void take(const wire::Message& m, const wire::Finished& body);
+    void take(const wire::Message& m, const wire::StateVotes& body);
+    void take(const wire::Message& m, const wire::CommitQuery& body);
     void take(const wire::Message& m, const wire::StateQuery& body);
     void take(const wire::Message& m, const wire::StateOffer& body);
     void take(const wire::Message& m, const wire::RoundOffer& body);
@@ -104,16 +106,31 @@ class Peer::Core {
 
     void pass_on(const wire::Plan& plan);
     bool follows(const PeerKey& sender, const Term& term);
-    void compare_heads(const wire::Message& m, const wire::Heartbeat& body);
-    void weigh(StepIndex step, const Digest& record);
-    bool is_quorum(const std::set<PeerKey>& peers) const;  ///< of the view, the rest left out
+    void tell_if_behind(const wire::Message& m, const wire::Heartbeat& body);
     void tell_decision(const PeerKey& peer, StepIndex step);
     void tell_outsiders(StepIndex step);
     bool was_addressed(const PeerKey& peer) const;
-    void decide(const Decision& decision);
+
+    // Where the history stands (core_history.cpp).
+    bool keeps_history() const { return config_.role == Role::kBackbone; }
+    void certify_own_state();
+    void certify_as_coordinator();
+    void count_state_votes(const StateCertificate& voted);
+    void take_certificate(const StateCertificate& certificate);
+    void send_certificate(const PeerKey& to);
+    bool is_proven(const StateCertificate& certificate);
+    void offer_uncertified_state();
+    void compare_with_certificate();
+    void adopt(const StateCertificate& certificate);
+    void adopt_when_overdue();
+    void note_ahead(const PeerKey& voter);
+    void ask_for_history();
+    bool may_appoint() const;
+    /// `is_live`: it was decided just now.
+    void decide(const Decision& decision, bool is_live);
     void apply_fetched();
     void begin_generation(const SignedGeneration& generation);
-    void head_changed();
+    void head_changed(bool is_live);
     void finish(StepIndex step, const Digest& state);
     void peer_lost(const PeerKey& peer);
     void reach_reducers(const wire::Plan& plan);
@@ -121,6 +138,23 @@ class Peer::Core {
     const Head& head() const { return voter_.head(); }
     state::Own own() const;
     bool is_current() const { return member_.has_state() && member_.step() == head().step; }
+    bool is_certified() const;
+    const CommitRecord* last_record() const {
+        return last_decision_ ? &last_decision_->record : nullptr;
+    }
+    /// With its record, for a peer that lacks the plan.
+    static wire::Commit whole_commit(const Decision& decision) {
+        return {.digest = digest_of(decision.record),
+                .certificate = decision.certificate,
+                .attempt = 0,
+                .average = decision.record.average,
+                .previous_state = decision.record.previous_state,
+                .record = decision.record};
+    }
+    static wire::StateVotes state_votes_of(const StateCertificate& certificate) {
+        return {
+            .record = certificate.record, .state = certificate.state, .votes = certificate.votes};
+    }
     wire::Heartbeat heartbeat_body() const;
     std::vector<state::DonorCandidate> donors() const;
 
@@ -129,7 +163,6 @@ class Peer::Core {
     membership::Links links_;
     membership::Voter voter_;
     membership::Election election_;
-    membership::Renewal renewal_;
     round::Member member_;
     round::Coordinator coordinator_;
     round::Settlement settlement_;
@@ -143,17 +176,31 @@ class Peer::Core {
     TimePoint decided_at_ = TimePoint::min();
     std::set<PeerKey> addressed_;  ///< whom we have sent its Commit; empty: another one has
     SharedBytes received_;         ///< the frame at hand, if its sender has sent it to us itself
-    std::map<PeerKey, StepIndex> told_;  ///< up to which step who has been told decisions
+    std::map<PeerKey, StepIndex> told_;  ///< up to which step each peer has been told decisions
     bool has_bulk_ = false;              ///< something may be sent that could not before
     TimePoint now_ = TimePoint::min();
     TimePoint last_heartbeat_ = TimePoint::min();
     TimePoint next_heartbeat_ = TimePoint::min();
     TimePoint next_progress_ = kNever;
     TimePoint leave_at_ = kNever;
-    TimePoint behind_since_ = kNever;          ///< the coordinator is a step ahead of our head
-    TimePoint doubt_since_ = kNever;           ///< which state is the swarm's
-    TimePoint doubt_seen_ = TimePoint::min();  ///< the last time; nobody has any more: it is over
-    bool is_bulk_event_ = false;               ///< nothing but data has moved
+    std::map<StepIndex, StateCertificate> certificates_;  ///< the newest of this generation
+    std::vector<StateCertificate> proven_;                ///< not taken yet
+    std::map<PeerKey, StateCertificate> state_votes_;     ///< the last one of each voter
+    TimePoint overdue_at_ = kNever;            ///< the Commit that leads to the newest certificate
+    TimePoint uncertified_since_ = kNever;     ///< the state of the head
+    std::map<PeerKey, StepIndex> ahead_;       ///< voters that say so, of a keeper of history
+    std::optional<SignedGeneration> pending_;  ///< begins once the history before it is here
+    TimePoint next_query_ = TimePoint::min();  ///< for history
+    std::size_t queried_commits_ = 0;          ///< that have come since the last query
+    std::map<PeerKey, TimePoint> history_sent_;     ///< to keepers that are behind
+    std::vector<PeerKey> wanted_voters_;            ///< by the project; none: those of the head
+    std::uint64_t wanted_generation_ = 0;           ///< at least: also with the same voters
+    std::uint64_t last_wanted_ = 0;                 ///< generation that was asked for
+    TimePoint pause_until_ = TimePoint::min();      ///< the answer, or that none comes
+    TimePoint next_generation_ = TimePoint::min();  ///< to be asked for again
+    TimePoint stuck_since_ = kNever;                ///< the state of the head does not come
+    std::uint64_t stuck_at_ = 0;                    ///< CatchUp::progress() then
+    bool is_bulk_event_ = false;                    ///< nothing but data has moved
     struct Standing {
         bool has_state = false;
         bool may_vote = false;
@@ -162,6 +209,7 @@ class Peer::Core {
     };
     Standing standing() const;
     Standing told_standing_;
+    bool was_leading_ = false;       ///< when the last event was over
     bool is_heartbeat_due_ = false;  ///< something has changed that everybody wants to know
     bool is_progress_due_ = false;
     bool is_away_ = false;

@@ -8,10 +8,12 @@
 namespace dedloc {
 namespace {
 
-/// These say something whatever generation they come from.
+/// These say something whatever generation they come from: commits are compared with the head.
 bool is_of_any_generation(const wire::Body& body) {
     return std::holds_alternative<wire::Heartbeat>(body) ||
            std::holds_alternative<wire::Generation>(body) ||
+           std::holds_alternative<wire::Commit>(body) ||
+           std::holds_alternative<wire::CommitQuery>(body) ||
            std::holds_alternative<wire::Leave>(body) || std::holds_alternative<wire::Refusal>(body);
 }
 
@@ -24,49 +26,31 @@ void Peer::Core::deliver(const wire::Message& message) {
 
 // --- who is where ------------------------------------------------------------
 
+/// What a heartbeat claims moves no head: a peer that is behind is told, one ahead has to prove it.
 void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
     if (m.generation < head().generation) {
         out_.send(m.sender, head().step, wire::Generation{*voter_.generation()});
         return;
     }
     if (m.generation > head().generation) return;  // its Generation follows
-    if (body.term.coordinator == m.sender) {
-        election_.heard(body.term, out_);
-    } else if (body.coordinator.port != 0 && body.term.coordinator != self_ &&
-               links_.find(body.term.coordinator) == nullptr) {
-        links_.reach(now_, body.coordinator, out_.actions);
-    }
+    if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);
         settlement_.reported(m.sender, m.step, body.state);
     }
     coordinator_.heard(now_, m.sender, body, out_);
-    compare_heads(m, body);
+    if (m.step < head().step) tell_if_behind(m, body);
+    if (m.step > head().step) note_ahead(m.sender);
 }
 
-void Peer::Core::compare_heads(const wire::Message& m, const wire::Heartbeat& body) {
-    if (m.step < head().step) {
-        // The coordinator's business; without one, anybody's who knows.
-        const bool is_mine = election_.is_leading() || !election_.has_live_leader();
-        // The Commit may still be under way to it, unless it was sent to others only.
-        const bool is_overdue = now_ >= decided_at_ + config_.rules.heartbeat / 2 ||
-                                (election_.is_leading() && !was_addressed(m.sender));
-        if (is_mine && is_overdue && !links_.is_crowded()) tell_decision(m.sender, m.step);
-        return;
-    }
-    const bool is_ahead = m.step > head().step;
-    // A decision that we have missed; who is one step behind is told.
-    const bool is_told = election_.is_coordinator(m.sender) || !election_.has_live_leader() ||
-                         election_.is_leading();
-    if (is_ahead && is_told && config_.receives) {
-        if (m.step > head().step.next()) member_.outdated(out_);
-        behind_since_ = std::min(behind_since_, now_);
-    }
-    const bool is_same_head = m.step == head().step && body.record == head().record;
-    const bool is_applying = member_.phase() == round::Member::Phase::kApplying;
-    const bool is_apart =
-        is_same_head && !is_applying && (!is_current() || body.state != member_.digest());
-    if (body.has_state && config_.receives && (is_ahead || is_apart)) weigh(m.step, body.record);
+/// The coordinator's business; of a peer that hears no coordinator, or without one, every peer's.
+void Peer::Core::tell_if_behind(const wire::Message& m, const wire::Heartbeat& body) {
+    const bool is_mine = election_.is_leading() || !election_.has_live_leader() ||
+                         body.term.coordinator == PeerKey{};
+    // The Commit may still be under way to it, unless it was sent to others only.
+    const bool is_overdue = now_ >= decided_at_ + config_.rules.heartbeat / 2 ||
+                            (election_.is_leading() && !was_addressed(m.sender));
+    if (is_mine && is_overdue && !links_.is_crowded()) tell_decision(m.sender, m.step);
 }
 
 /// Whether our last Commit was for this peer too. It was if we do not know.
@@ -75,100 +59,17 @@ bool Peer::Core::was_addressed(const PeerKey& peer) const {
     return line_of(last_decision_->record, peer) != nullptr;
 }
 
-/// Which state of this step is the swarm's, from what is reported: the one that a quorum holds, for
-/// no other can be built on; else the one that most hold, of equals the coordinator's. One voice
-/// alone may be the damaged one: others are waited for.
-void Peer::Core::weigh(StepIndex step, const Digest& record) {
-    const bool is_led = election_.has_live_leader() && !election_.is_leading();
-    const membership::Known* leader = is_led ? links_.find(election_.term().coordinator) : nullptr;
-    if (leader != nullptr && leader->heartbeat.has_state && leader->step != step) return;
-    std::map<Digest, std::set<PeerKey>> held;
-    std::size_t reports = 0;
-    std::size_t still_behind = 0;
-    for (const auto& [peer, known] : links_.known()) {
-        if (known.generation != head().generation || !known.heartbeat.has_state) continue;
-        if (known.step < step) ++still_behind;
-        if (known.step != step || known.heartbeat.record != record) continue;
-        held[known.heartbeat.state].insert(peer);
-        ++reports;
-    }
-    const bool is_own_step = is_current() && head().step == step;
-    if (is_own_step) held[member_.digest()].insert(self_), ++reports;
-    if (held.empty()) return;
-    Digest best = held.begin()->first;
-    for (const auto& [state, holders] : held) {
-        const bool is_leaders = leader != nullptr && leader->heartbeat.state == state;
-        const bool is_ours = is_own_step && member_.digest() == state && leader == nullptr;
-        const std::size_t most = held[best].size();
-        const bool is_tie_broken = holders.size() == most && (is_leaders || is_ours);
-        if (holders.size() > most || is_tie_broken) best = state;
-    }
-    bool is_certain = 2 * held[best].size() > reports && (reports > 1 || still_behind == 0);
-    for (const auto& [state, holders] : held) {
-        if (head().step != step || !is_quorum(holders)) continue;
-        best = state;
-        is_certain = true;
-    }
-    // A doubt lasts as long as heartbeats go on raising it.
-    const Duration patience = 2 * config_.rules.heartbeat;
-    if (now_ > doubt_seen_ + patience) doubt_since_ = now_;
-    doubt_seen_ = now_;
-    if (!is_certain && now_ < doubt_since_ + patience) return;
-    doubt_seen_ = TimePoint::min();
-    if (is_own_step && best == member_.digest()) return;
-    catch_up_.aim(now_,
-                  {.generation = head().generation, .step = step, .state = best, .record = record},
-                  out_);
-    if (!is_own_step && step == head().step) return;
-    if (election_.is_leading())
-        election_.step_down(out_, "others hold another state, or are ahead");
-    if (!is_own_step) return;
-    out_.note("our state is not the swarm's: fetching it");
-    member_.outdated(out_);
-}
-
-bool Peer::Core::is_quorum(const std::set<PeerKey>& peers) const {
-    std::vector<PeerKey> voters;
-    for (const PeerKey& peer : peers) {
-        if (voter_.is_in_view(peer)) voters.push_back(peer);
-    }
-    return membership::is_quorum(head().view, config_.backbone, voters);
-}
-
-/// For somebody who has missed it: the record comes along.
+/// A peer that has missed something: the commit with its record if that is all, else what proves
+/// where the history stands.
 void Peer::Core::tell_decision(const PeerKey& peer, StepIndex step) {
-    if (!last_decision_) return;
-    const membership::Known* known = links_.find(peer);
-    const bool is_next = step == last_decision_->record.step;
-    const bool wants_any = known != nullptr && !known->receives;
-    if (known == nullptr || (!is_next && !wants_any)) return;
     const auto told = told_.find(peer);
     if (told != told_.end() && told->second >= head().step) return;
+    const bool is_last = last_decision_ && step == last_decision_->record.step;
+    const bool has_proof = !certificates_.empty() && certificates_.rbegin()->first > step;
+    if (!is_last && !has_proof) return;
     told_[peer] = head().step;
-    out_.send(peer, last_decision_->record.step,
-              wire::Commit{.digest = digest_of(last_decision_->record),
-                           .certificate = last_decision_->certificate,
-                           .record = last_decision_->record});
-}
-
-void Peer::Core::take(const wire::Message&, const wire::Generation& body) {
-    begin_generation(body.generation);
-}
-
-void Peer::Core::begin_generation(const SignedGeneration& generation) {
-    if (!voter_.begin(generation)) return;
-    out_.note("generation " + std::to_string(generation.record.generation) + " begins at step " +
-              std::to_string(generation.record.step.value()));
-    out_.act(action::GenerationBegun{generation});
-    last_decision_.reset();
-    election_.reset();
-    catch_up_.reset();
-    settlement_.reset();
-    donor_.begin(head().generation, voter_.first_step());
-    head_changed();
-    member_.restart(generation.record.state, out_);
-    links_.broadcast(head().step, wire::Generation{generation}, out_.actions);
-    send_heartbeat(Audience::kSmallSwarm);
+    if (!is_last) return send_certificate(peer);
+    out_.send(peer, step, whole_commit(*last_decision_));
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Leave&) {
@@ -177,20 +78,20 @@ void Peer::Core::take(const wire::Message& m, const wire::Leave&) {
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Refusal& body) {
-    if (m.sender == config_.backbone) out_.act(action::Refused{body.reason});
+    if (voter_.is_voter(m.sender)) out_.act(action::Refused{body.reason});
 }
 
 // --- who coordinates ---------------------------------------------------------
 
 void Peer::Core::take(const wire::Message& m, const wire::Elect& body) {
-    if (m.step < head().step) tell_decision(m.sender, m.step);
-    election_.asked(now_, m.sender, m.step, body, out_);
+    if (m.step > head().step) note_ahead(m.sender);
+    election_.on_elect(now_, m.sender, m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Promise& body) {
-    renewal_.answered(m.sender, m.step, body);
+    if (m.step > head().step) note_ahead(m.sender);
     const bool was_leading = election_.is_leading();
-    election_.answered(m.sender, m.step, body, out_);
+    election_.on_promise(m.sender, m.step, body, out_);
     if (!was_leading && election_.is_leading()) send_heartbeat(Audience::kSmallSwarm);
 }
 
@@ -207,7 +108,7 @@ void Peer::Core::pass_on(const wire::Plan& plan) {
 
 void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
     received_.reset();  // one hop
-    // Whoever has proven the link, it speaks for another one here.
+    // The peer that has proven the link passes on what another one has signed.
     const auto inner = wire::decode(body.frame, wire::LinkKind::kUnproven);
     const bool is_relayed = inner && inner->run == config_.run && inner->sender != self_ &&
                             wire::may_be_relayed(inner->body);
@@ -220,7 +121,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
 /// Whether the sender coordinates, as far as is known here.
 bool Peer::Core::follows(const PeerKey& sender, const Term& term) {
     if (term.coordinator != sender) return false;
-    election_.heard(term, out_);
+    election_.on_coordinator(term, out_);
     return election_.term() == term;
 }
 
@@ -228,11 +129,10 @@ bool Peer::Core::follows(const PeerKey& sender, const Term& term) {
 
 void Peer::Core::take(const wire::Message& m, const wire::Call& body) {
     if (!follows(m.sender, body.term)) return;
-    election_.called(m.sender, m.step, body, out_);
     if (leave_at_ == kNever) member_.called(m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Join& body) {
-    coordinator_.joined(m.sender, m.step, body, out_);
+    coordinator_.joined(now_, m.sender, m.step, body, out_);
 }
 /// Those that are not known here (any more) are dialled.
 void Peer::Core::reach_reducers(const wire::Plan& plan) {
@@ -263,30 +163,25 @@ void Peer::Core::take(const wire::Message& m, const wire::Reduced& body) {
     coordinator_.reduced(m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Stalled& body) {
-    coordinator_.stalled(now_, m.sender, m.step, body);
+    coordinator_.stalled(now_, m.sender, m.step, body, out_);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Ready& body) {
     coordinator_.ready(m.sender, m.step, body);
 }
 void Peer::Core::take(const wire::Message& m, const wire::Propose& body) {
     if (!follows(m.sender, body.term)) return;
-    const wire::Plan* plan = member_.last_plan();
-    const bool is_of_plan =
-        plan != nullptr && plan->term == body.term && plan->attempt == body.attempt;
-    if (is_of_plan && member_.proposal(body.digest) == nullptr) pass_on(*plan);
-    election_.proposed(m.sender, m.step, body.term, out_);
-    member_.proposed(now_, m.step, body, out_);
+    election_.on_propose(m.sender, body.term, out_);
+    member_.proposed(m.step, body, out_);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     const auto decision = coordinator_.accepted(m.sender, m.step, body);
     if (!decision) return;
     const std::set<PeerKey> members = coordinator_.addressees();
-    // Ours first: the ledger has the commit before anybody acts on it.
+    const wire::Commit commit = coordinator_.commit_of(*decision);
+    // Ours first: the ledger has the commit before any other peer acts on it.
     const StepIndex step = decision->record.step;
-    const wire::Commit commit{
-        .digest = digest_of(decision->record), .certificate = decision->certificate, .record = {}};
-    decide(*decision);
+    decide(*decision, true);
     addressed_ = members;
     settle_votes();
     membership::Links::Circular circular = links_.circular(step, commit);
@@ -296,8 +191,8 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     tell_outsiders(step);
 }
 
-/// Who was not in the round and holds the state it began with catches up now: told only after its
-/// next heartbeat, it would be a step behind forever where rounds are short.
+/// A peer that was not in the round and holds the state it began with catches up now: told only
+/// after its next heartbeat, it would be a step behind forever where rounds are short.
 void Peer::Core::tell_outsiders(StepIndex step) {
     for (const auto& [peer, known] : links_.known()) {
         if (links_.is_crowded()) return;
@@ -306,64 +201,43 @@ void Peer::Core::tell_outsiders(StepIndex step) {
     }
 }
 
-void Peer::Core::take(const wire::Message& m, const wire::Commit& body) {
-    const CommitRecord* proposal = member_.proposal(body.digest);
-    if (!body.record && proposal == nullptr) return;
-    const CommitRecord record = body.record ? *body.record : *proposal;
-    if (digest_of(record) != body.digest) return;
-    if (voter_.extends_head(record)) {
-        if (!voter_.is_decided(record, body.certificate)) return;
-        if (const wire::Plan* plan = member_.last_plan(); plan != nullptr) pass_on(*plan);
-        decide({record, body.certificate});
-        return;
-    }
-    // Who holds no state has nothing else to tell it where the swarm is.
-    const membership::Known* sender = links_.find(m.sender);
-    const bool is_told = !config_.receives && record.step >= head().step && sender != nullptr &&
-                         election_.is_coordinator(m.sender) &&
-                         sender->heartbeat.record == body.digest;
-    if (!is_told) return;
-    voter_.adopt(membership::head_after(record));
-    head_changed();
-    member_.follow_head(out_);
+void Peer::Core::take(const wire::Message&, const wire::Commit& body) {
+    const auto record = member_.record_of(body);
+    if (!record || !voter_.extends_head(*record)) return;
+    if (!voter_.is_decided(*record, body.certificate)) return;
+    if (const wire::Plan* plan = member_.last_plan(); plan != nullptr) pass_on(*plan);
+    const bool was_asked_for = body.record.has_value();
+    queried_commits_ += was_asked_for ? 1 : 0;
+    if (queried_commits_ >= wire::kMaxCommitsPerQuery) next_query_ = now_;
+    decide({*record, body.certificate}, !was_asked_for);
 }
 
-void Peer::Core::decide(const Decision& decision) {
+void Peer::Core::decide(const Decision& decision, bool is_live) {
     const SharedFloats average = member_.average_of(decision.record);
     last_decision_ = decision;
     addressed_.clear();
     decided_at_ = now_;
     member_.decided(decision.record, decision.certificate, out_);
     member_.reuse(donor_.keep(decision.record, decision.certificate, average));
-    if (config_.role == Role::kBackbone) settlement_.decided(now_, decision.record, out_);
+    if (config_.role == Role::kBackbone) {
+        settlement_.decided(now_, decision.record, out_);
+        for (const CommitLine& line : decision.record.members) {
+            if (line.peer != self_ && links_.find(line.peer) == nullptr) {
+                settlement_.lost(line.peer);
+            }
+        }
+    }
     if (config_.measures_bandwidth) {
         upload_.end(now_);
         download_.end(now_);
     }
     bandwidth_measured();
-    head_changed();
+    head_changed(is_live);
 }
 
 void Peer::Core::bandwidth_measured() {
     member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
     donor_.set_upload(upload_.bytes_per_second());
-}
-
-/// Promises, watches and envelopes are about the head.
-void Peer::Core::head_changed() {
-    links_.set_generation(head().generation);
-    election_.round_changed();
-    renewal_.reset();
-    behind_since_ = kNever;
-    doubt_seen_ = TimePoint::min();
-    is_heartbeat_due_ = true;
-}
-
-void Peer::Core::take(const wire::Message& m, const wire::Finished& body) {
-    // A backbone is done when it holds the last state: others come to it for that.
-    if (config_.role == Role::kBackbone) return;
-    const bool is_told = election_.is_coordinator(m.sender) || m.sender == config_.backbone;
-    if (is_told && m.step >= config_.rules.last_step) finish(m.step, body.state);
 }
 
 void Peer::Core::finish(StepIndex step, const Digest& state) {
@@ -396,20 +270,21 @@ void Peer::Core::apply_fetched() {
     const auto fetched = catch_up_.take_round();
     if (!fetched) return;
     const Decision decision{.record = fetched->record, .certificate = fetched->certificate};
-    if (voter_.extends_head(decision.record)) decide(decision);
+    if (voter_.extends_head(decision.record)) decide(decision, false);
     member_.reuse(donor_.keep(decision.record, decision.certificate, fetched->average));
     const CommitRecord& record = decision.record;
     if (member_.caught_up(record, fetched->average, out_)) return;
     catch_up_.reset();
-    // The record is proof of the state before it: who holds another one is damaged.
+    // The record is proof of the state before it: a peer that holds another one is damaged.
     const bool is_damaged = member_.holds_state() && member_.step() == record.step &&
                             member_.digest() != record.previous_state;
     if (!is_damaged) return;
     catch_up_.aim(now_,
                   {.generation = record.generation,
                    .step = record.step,
+                   .record = record.previous_record,
                    .state = record.previous_state,
-                   .record = record.previous_record},
+                   .votes = {}},
                   out_);
 }
 

@@ -55,6 +55,8 @@ struct LinkOpened {
     /// Whose key the other end has proven to hold, with a ticket of the run; nothing where links
     /// prove nothing.
     std::optional<PeerKey> proven{};
+    std::uint64_t user = 0;                    ///< of its ticket's seat; 0: none
+    std::uint64_t max_samples_per_second = 0;  ///< of its ticket; 0: the run's
 };
 /// Comes exactly once for each LinkOpened, also after action::Close.
 struct LinkClosed {
@@ -101,10 +103,23 @@ struct SnapshotTaken {
     std::vector<Digest> leaves;  ///< of the digest tree over `bytes` (ModelState::leaf_digests)
 };
 
-/// The project's word that the history begins anew here. From the host of a backbone; other peers
-/// hear it from it.
+/// The project has appointed voters. From the host of a backbone; other peers hear it from it.
 struct GenerationSigned {
     SignedGeneration generation;
+};
+/// Backbone only: these are to vote, ascending. action::GenerationWanted follows as soon as those
+/// that are new hold the swarm's state; repeated until there is such a generation.
+struct VotersWanted {
+    std::vector<PeerKey> voters;
+    /// Of the generation: higher than the present one, it is wanted also if the voters stay the
+    /// same, because one of them has lost its memory and is appointed again.
+    std::uint64_t min_generation = 0;
+};
+/// The answer to action::ReadHistory: consecutive entries from the place asked for, nothing if that
+/// is not in the ledger.
+struct HistoryRead {
+    PeerKey to;
+    std::vector<std::variant<Decision, SignedGeneration>> entries;
 };
 
 /// The volunteer's machine wants us out of the swarm (suspend, quit): action::Left follows within
@@ -115,11 +130,12 @@ struct ReturnRequested {};
 
 }  // namespace event
 
-using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
-                           event::DialFailed, event::FrameWritten, event::FrameReceived,
-                           event::Progressed, event::ContributionFrozen, event::StateReached,
-                           event::StateRefused, event::SnapshotTaken, event::GenerationSigned,
-                           event::LeaveRequested, event::ReturnRequested>;
+using Event =
+    std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
+                 event::DialFailed, event::FrameWritten, event::FrameReceived, event::Progressed,
+                 event::ContributionFrozen, event::StateReached, event::StateRefused,
+                 event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
+                 event::HistoryRead, event::LeaveRequested, event::ReturnRequested>;
 
 namespace action {
 
@@ -156,9 +172,8 @@ struct Load {
 struct Pause {};
 
 // For the host of the peer: ledger, receipt, progress, pages.
-/// This peer's vote has changed. Comes before the frames that depend on it. Who wants to vote again
-/// after a restart (a backbone) has it on the disk before it goes on, and gives it back in
-/// PeerConfig::voter; others may ignore it: after a restart they wait for a new view.
+/// This voter's memory has changed; only from a peer that was given one (PeerConfig::voter). Comes
+/// before the frames that depend on it: the host has it on the disk before it goes on.
 struct Voted {
     VoterState state;
 };
@@ -168,14 +183,23 @@ struct Committed {
     CommitRecord record;
     Certificate certificate;
 };
-/// The history begins anew: all records from this step on are void.
+/// The project has appointed voters: all records from this step on are void.
 struct GenerationBegun {
     SignedGeneration generation;
 };
-/// Backbone only: too few of the view are left to decide anything, and it is safe to begin anew. A
-/// host that holds the project's key signs it and answers with event::GenerationSigned.
+/// Only with PeerConfig::may_begin_generations: voters are to be appointed, or no peer that is
+/// here holds the state that was decided last. The host signs it and answers with
+/// event::GenerationSigned.
 struct GenerationWanted {
     GenerationRecord record;
+};
+/// Backbone only: another backbone has missed what was decided from this place on. The host answers
+/// with event::HistoryRead, from its ledger.
+struct ReadHistory {
+    PeerKey to;
+    std::uint64_t generation = 0;
+    StepIndex step;
+    std::size_t max_entries = 0;
 };
 /// Backbone only: how many of the commit's members have reported the state that follows it.
 struct Settled {
@@ -211,11 +235,12 @@ struct Note {
 
 }  // namespace action
 
-using Action = std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
-                            action::Apply, action::TakeSnapshot, action::Load, action::Pause,
-                            action::Voted, action::Committed, action::GenerationBegun,
-                            action::GenerationWanted, action::Settled, action::SwarmSeen,
-                            action::Finished, action::Refused, action::Left, action::Note>;
+using Action =
+    std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
+                 action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
+                 action::Committed, action::GenerationBegun, action::GenerationWanted,
+                 action::ReadHistory, action::Settled, action::SwarmSeen, action::Finished,
+                 action::Refused, action::Left, action::Note>;
 using Actions = std::vector<Action>;
 
 }  // namespace dedloc

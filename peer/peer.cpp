@@ -6,6 +6,15 @@
 
 namespace dedloc {
 
+VoterState first_memory(std::uint64_t generation, bool is_first_voter) {
+    return {.generation = generation,
+            .step = {},
+            .may_vote = is_first_voter,
+            .promised = {},
+            .accepted_in = {},
+            .accepted = {}};
+}
+
 Peer::Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers)
     : core_(std::make_unique<Core>(std::move(config), key, workers)) {}
 Peer::~Peer() = default;

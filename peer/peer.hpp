@@ -3,8 +3,8 @@
 // the same actions.
 //
 //   membership/links      who is there: handshake, heartbeats, silence
-//   membership/voter      what this peer has promised and voted for; the view that decides
-//   membership/election   who coordinates, and who stands when nobody does
+//   membership/voter      where the history stands; what a voter has promised and voted for
+//   membership/election   which voter coordinates
 //   progress/             when will the target batch be reached; how fast are the links
 //   planning/             who averages how much
 //   round/coordinator     when a round begins, who is in it, amendments, the decision
@@ -48,9 +48,8 @@ struct RoundRules {
     /// From Plan to the last Ready, or this many times the planner's time if that is longer.
     Duration round_timeout = std::chrono::seconds{60};
     double round_patience = 8;
-    /// Voters that have heard no backbone for so long vote no more; a backbone that has reached no
-    /// quorum for a quarter longer may ask for a new generation.
-    Duration backbone_absence = std::chrono::hours{1};
+    /// The most that a trainer computes whose ticket names no figure: claims beyond it are refused.
+    std::uint64_t max_samples_per_second = 100'000;
     /// What may be finished after event::LeaveRequested.
     Duration leave_limit = std::chrono::milliseconds{900};
     /// Bulk queued at one link: enough to keep it busy, little enough to stay responsive. At least
@@ -69,7 +68,7 @@ std::optional<std::string> fault_of(const RoundRules& rules);
 struct PeerConfig {
     RunId run;
     PeerKey project{};  ///< signs generations
-    PeerKey backbone;   ///< the whole view at the start; breaks ties; coordinates whenever it can
+    PeerKey backbone;   ///< the only voter of generation 0
     Role role = Role::kTrainer;
     bool receives = true;                         ///< false: reduces only, holds no state
     std::string result_name;                      ///< BOINC's name of the job; empty outside BOINC
@@ -85,14 +84,16 @@ struct PeerConfig {
 
     /// Backbone only: its host holds the project's key and answers action::GenerationWanted.
     bool may_begin_generations = false;
-    // What a backbone remembers after a restart; nothing: the run has not begun.
+    // What a backbone's host has kept; nothing: the run has not begun.
     std::optional<SignedGeneration> generation{};  ///< the last one begun, if any
-    std::optional<CommitRecord> last_record{};  ///< the last action::Committed of that generation
-    /// Its proof, for members that have not heard of it; nothing: they may have to be without it.
-    std::optional<Certificate> last_certificate{};
-    /// The last action::Voted; nothing: it does not vote before it is in a new view.
+    std::optional<Decision> last_decision{};  ///< the last action::Committed of that generation
+    /// The last action::Voted, or first_memory(). Nothing: this peer never votes.
     std::optional<VoterState> voter{};
 };
+
+/// The memory of a voter that has never voted: the run's own backbone at the run's beginning, or a
+/// key that is made to be appointed in a later generation than `generation`.
+VoterState first_memory(std::uint64_t generation, bool is_first_voter);
 
 class Peer final {
   public:

@@ -28,9 +28,6 @@ std::optional<std::string> fault_of_durations(const RoundRules& rules) {
     if (!std::isfinite(rules.round_patience) || rules.round_patience < 1) {
         return "round_patience has to be a number from 1 on";
     }
-    if (rules.backbone_absence <= rules.silence) {
-        return "backbone_absence has to be longer than silence";
-    }
     if (rules.leave_limit < none) return "leave_limit must not be below 0";
     return {};
 }
@@ -43,6 +40,9 @@ std::optional<std::string> fault_of(const RoundRules& rules) {
     }
     if (rules.target_batch.value() == 0 || rules.target_batch.value() > wire::kMaxSamples) {
         return "target_batch has to be from 1 to " + std::to_string(wire::kMaxSamples);
+    }
+    if (rules.max_samples_per_second == 0 || rules.max_samples_per_second > wire::kMaxSamples) {
+        return "max_samples_per_second has to be from 1 to " + std::to_string(wire::kMaxSamples);
     }
     if (rules.last_step.value() > wire::kMaxStep) {
         return "last_step has to be at most " + std::to_string(wire::kMaxStep);

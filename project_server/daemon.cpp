@@ -11,6 +11,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/net/descriptors.hpp"
 
 namespace dedloc::server {
 
@@ -100,6 +101,7 @@ int run_http_daemon(
     app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
     return run_main(app, count, arguments, name, [&] {
         const ListenAddress address = parse_listen_address(listen);
+        net::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
         serve(project, address);
     });

@@ -57,6 +57,15 @@ void write_all(int file, std::string_view text, const std::filesystem::path& nam
     }
 }
 
+/// Best effort where a file system cannot do it: the file itself is on the disk.
+void sync_folder(std::filesystem::path folder) {
+    if (folder.empty()) folder = ".";
+    const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    fsync(descriptor);
+    close(descriptor);
+}
+
 }  // namespace
 
 std::string master_url(const Settings& settings) {
@@ -131,6 +140,7 @@ void write_text(const std::filesystem::path& file, const std::string& text, unsi
         unlink(beside.c_str());
         throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(reason)));
     }
+    sync_folder(file.parent_path());
 }
 
 }  // namespace dedloc::server

@@ -29,8 +29,8 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
 
 /// Whole contents of a file. Errors: IoError.
 std::string read_text(const std::filesystem::path& file);
-/// Writes beside, flushes to disk, renames: readers see the old or the new file, never a half.
-/// Errors: IoError.
+/// Writes beside, flushes to disk, renames, flushes the folder: readers see the old or the new
+/// file, never a half, also after a crash. Errors: IoError.
 void write_text(const std::filesystem::path& file, const std::string& text, unsigned mode = 0644);
 
 }  // namespace dedloc::server

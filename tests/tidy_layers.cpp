@@ -78,6 +78,11 @@ Layers protocol_layers() {
                        "peer/ledger/", "kernels/"},
                  kText}),
          kNoThreadHeaders, pure},
+        // What a member may do that does not keep to the protocol: it stands outside the core.
+        {"peer/hostile/",
+         {"peer/hostile/", "peer/base/", "peer/wire/", "peer/events.hpp"},
+         kNoThreadHeaders,
+         pure},
         // A driver of the core in virtual time.
         {"peer/simulation/", joined({Names{"peer/", "kernels/"}, kText}), kNoThreadHeaders, pure},
         // The adapters of the core to a real network.
@@ -115,9 +120,9 @@ Layers project_layers() {
          {"random"},
          kNoChance},
         {"project_server/",
-         joined({Names{"project_server/", "validators/", "peer/wire/", "peer/base/", "CLI/",
-                       "sodium.h", "mysql.h", "mysqld_error.h", "httplib.h", "openssl/", "curl/",
-                       "sentencepiece_"},
+         joined({Names{"project_server/", "validators/", "peer/wire/", "peer/base/",
+                       "peer/net/descriptors.hpp", "CLI/", "sodium.h", "mysql.h", "mysqld_error.h",
+                       "httplib.h", "openssl/", "curl/", "sentencepiece_"},
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},

@@ -1,25 +1,27 @@
+// A decoder reads what it can check against the chain and hands the rest to membership::extends, so
+// that what comes out of it is an entry that an encoder would have taken.
 #include "peer/ledger/codec.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "peer/base/check.hpp"
 #include "peer/membership/quorum.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::ledger {
 namespace {
 
-enum class Kind : std::uint8_t { kCommit = 1, kCertificate = 2, kGeneration = 3 };
+enum class Kind : std::uint8_t { kCommit = 1, kGeneration = 2 };
 
 // Flags of a commit.
 constexpr std::uint8_t kMembersChange = 1;
-constexpr std::uint8_t kSomeLeave = 2;
+constexpr std::uint8_t kNewTerm = 2;
 constexpr std::uint8_t kShortLosses = 4;  ///< all losses are binary32 numbers
 constexpr std::uint8_t kNewLearningRate = 8;
 constexpr std::uint8_t kNewBiasCorrection = 16;
 constexpr std::uint8_t kAllFlags = 31;
+static_assert(wire::kMaxVoters < 64, "a set of voters is a number");
 
 void write_number(std::uint64_t number, ByteWriter& out) {
     for (; number >= 0x80; number >>= 7) out.write(static_cast<std::uint8_t>(number | 0x80));
@@ -86,16 +88,22 @@ bool is_short(double loss) {
     return static_cast<double>(static_cast<float>(loss)) == loss;
 }
 
-std::uint8_t flags_of(const CommitRecord& record, const Head& head, const UpdateScalars& scalars) {
-    std::uint8_t flags = 0;
-    if (!std::ranges::equal(record.members, head.view, {}, &CommitLine::peer)) {
-        flags |= kMembersChange;
-    }
-    if (!std::ranges::all_of(record.members, &CommitLine::stays)) flags |= kSomeLeave;
-    if (std::ranges::all_of(record.members, is_short, &CommitLine::loss_sum)) flags |= kShortLosses;
-    if (record.scalars.learning_rate != scalars.learning_rate) flags |= kNewLearningRate;
-    if (record.scalars.bias_correction != scalars.bias_correction) flags |= kNewBiasCorrection;
-    return flags;
+bool is_ascending(std::span<const PeerKey> keys) {
+    return std::ranges::adjacent_find(keys, std::greater_equal{}) == keys.end();
+}
+
+/// Ascending voters of the generation.
+bool are_votes_of(std::span<const PeerKey> voters, const std::vector<Vote>& votes) {
+    return std::ranges::adjacent_find(votes, std::greater_equal{}, &Vote::voter) == votes.end() &&
+           std::ranges::all_of(votes, [&](const Vote& vote) {
+               return std::ranges::binary_search(voters, vote.voter);
+           });
+}
+
+bool can_begin_after(const Head& head, const GenerationRecord& record) {
+    return record.generation > head.generation && record.generation <= wire::kMaxGeneration &&
+           record.step.value() <= wire::kMaxStep && !record.voters.empty() &&
+           record.voters.size() <= wire::kMaxVoters && is_ascending(record.voters);
 }
 
 bool read_losses(ByteReader& bytes, bool are_short, std::vector<CommitLine>& members) {
@@ -142,36 +150,31 @@ std::optional<PeerKey> Codec::read_key(ByteReader& bytes) {
     return key;
 }
 
-void Codec::encode(const CommitRecord& record, ByteWriter& out) {
-    DEDLOC_CHECK(membership::extends(head_, record), "a commit that does not extend the ledger",
-                 record.step.value(), head_.step.value());
+std::uint8_t Codec::flags_of(const Decision& decision) const {
+    const CommitRecord& record = decision.record;
+    std::uint8_t flags = 0;
+    if (!std::ranges::equal(record.members, members_, {}, &CommitLine::peer)) {
+        flags |= kMembersChange;
+    }
+    if (decision.certificate.term != term_) flags |= kNewTerm;
+    if (std::ranges::all_of(record.members, is_short, &CommitLine::loss_sum)) flags |= kShortLosses;
+    if (record.scalars.learning_rate != scalars_.learning_rate) flags |= kNewLearningRate;
+    if (record.scalars.bias_correction != scalars_.bias_correction) flags |= kNewBiasCorrection;
+    return flags;
+}
+
+bool Codec::encode(const Decision& decision, ByteWriter& out) {
+    const CommitRecord& record = decision.record;
+    if (!membership::extends(head_, record)) return false;
+    if (!are_votes_of(head_.voters, decision.certificate.votes)) return false;
+    const std::uint8_t flags = flags_of(decision);
     out.write(Kind::kCommit);
-    const std::uint8_t flags = flags_of(record, head_, scalars_);
     out.write(flags);
     out.write(record.previous_state);
     out.write(record.average);
     if ((flags & kNewLearningRate) != 0) out.write(record.scalars.learning_rate);
     if ((flags & kNewBiasCorrection) != 0) out.write(record.scalars.bias_correction);
-    if ((flags & kMembersChange) != 0) {
-        std::vector<std::size_t> gone;
-        for (std::size_t i = 0; i < head_.view.size(); ++i) {
-            if (!std::ranges::binary_search(record.members, head_.view[i], {}, &CommitLine::peer)) {
-                gone.push_back(i);
-            }
-        }
-        write_places(gone, out);
-        write_number(record.members.size() - (head_.view.size() - gone.size()), out);
-        for (const CommitLine& line : record.members) {
-            if (!std::ranges::binary_search(head_.view, line.peer)) write_key(line.peer, out);
-        }
-    }
-    if ((flags & kSomeLeave) != 0) {
-        std::vector<std::size_t> leave;
-        for (std::size_t i = 0; i < record.members.size(); ++i) {
-            if (!record.members[i].stays) leave.push_back(i);
-        }
-        write_places(leave, out);
-    }
+    if ((flags & kMembersChange) != 0) write_members(record, out);
     for (const CommitLine& line : record.members) {
         write_difference(roster_[place_of(line.peer)].samples, line.samples.value(), out);
     }
@@ -182,31 +185,49 @@ void Codec::encode(const CommitRecord& record, ByteWriter& out) {
             out.write(line.loss_sum);
         }
     }
-    took_in(record);
+    write_certificate(decision.certificate, (flags & kNewTerm) != 0, out);
+    advance(decision);
+    return true;
 }
 
-void Codec::encode(const Certificate& certificate, ByteWriter& out) {
-    DEDLOC_CHECK(after_commit_, "a certificate without its commit before it");
-    out.write(Kind::kCertificate);
-    write_number(certificate.term.number, out);
-    write_key(certificate.term.coordinator, out);
-    write_number(certificate.votes.size(), out);
-    for (const Vote& vote : certificate.votes) {
-        write_key(vote.voter, out);
-        out.append(vote.signature);
+void Codec::write_members(const CommitRecord& record, ByteWriter& out) {
+    std::vector<std::size_t> gone;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (line_of(record, members_[i]) == nullptr) gone.push_back(i);
     }
-    after_commit_ = false;
+    write_places(gone, out);
+    write_number(record.members.size() - (members_.size() - gone.size()), out);
+    for (const CommitLine& line : record.members) {
+        if (!std::ranges::binary_search(members_, line.peer)) write_key(line.peer, out);
+    }
 }
 
-void Codec::encode(const SignedGeneration& generation, ByteWriter& out) {
+void Codec::write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out) {
+    if (is_new_term) {
+        write_number(certificate.term.number, out);
+        write_key(certificate.term.coordinator, out);
+    }
+    std::uint64_t voters = 0;
+    for (const Vote& vote : certificate.votes) {
+        const auto at = std::ranges::lower_bound(head_.voters, vote.voter);
+        voters |= std::uint64_t{1} << (at - head_.voters.begin());
+    }
+    write_number(voters, out);
+    for (const Vote& vote : certificate.votes) out.append(vote.signature);
+}
+
+bool Codec::encode(const SignedGeneration& generation, ByteWriter& out) {
     const GenerationRecord& record = generation.record;
+    if (!can_begin_after(head_, record)) return false;
     out.write(Kind::kGeneration);
     write_number(record.generation, out);
     write_number(record.step.value(), out);
     out.write(record.state);
-    write_key(record.backbone, out);
+    write_number(record.voters.size(), out);
+    for (const PeerKey& voter : record.voters) write_key(voter, out);
     out.append(generation.signature);
-    took_in(record);
+    advance(record);
+    return true;
 }
 
 std::optional<Entry> Codec::decode(ByteReader& bytes) {
@@ -215,8 +236,6 @@ std::optional<Entry> Codec::decode(ByteReader& bytes) {
     switch (*kind) {
         case static_cast<std::uint8_t>(Kind::kCommit):
             return decode_commit(bytes);
-        case static_cast<std::uint8_t>(Kind::kCertificate):
-            return decode_certificate(bytes);
         case static_cast<std::uint8_t>(Kind::kGeneration):
             return decode_generation(bytes);
         default:
@@ -226,11 +245,11 @@ std::optional<Entry> Codec::decode(ByteReader& bytes) {
 
 /// The member list of a commit that says it has changed.
 std::optional<std::vector<PeerKey>> Codec::read_members(ByteReader& bytes) {
-    const auto gone = read_places(bytes, head_.view.size());
+    const auto gone = read_places(bytes, members_.size());
     if (!gone) return std::nullopt;
     std::vector<PeerKey> members;
-    for (std::size_t i = 0; i < head_.view.size(); ++i) {
-        if (!std::ranges::binary_search(*gone, i)) members.push_back(head_.view[i]);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (!std::ranges::binary_search(*gone, i)) members.push_back(members_[i]);
     }
     const auto added = read_count(bytes, wire::kMaxMembers - members.size());
     if (!added) return std::nullopt;
@@ -262,14 +281,9 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
         record.scalars.bias_correction = bytes.read<std::uint32_t>().value_or(0);
     }
     const auto members =
-        (*flags & kMembersChange) != 0 ? read_members(bytes) : std::optional{head_.view};
+        (*flags & kMembersChange) != 0 ? read_members(bytes) : std::optional{members_};
     if (!members) return std::nullopt;
     for (const PeerKey& peer : *members) record.members.emplace_back().peer = peer;
-    if ((*flags & kSomeLeave) != 0) {
-        const auto leave = read_places(bytes, members->size());
-        if (!leave) return std::nullopt;
-        for (const std::size_t place : *leave) record.members[place].stays = false;
-    }
     for (CommitLine& line : record.members) {
         const auto samples = read_after(roster_[place_of(line.peer)].samples, bytes);
         if (!samples) return std::nullopt;
@@ -277,54 +291,66 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
     }
     if (!read_losses(bytes, (*flags & kShortLosses) != 0, record.members)) return std::nullopt;
     if (!membership::extends(head_, record)) return std::nullopt;
-    took_in(record);
-    return record;
+    auto certificate = read_certificate(bytes, (*flags & kNewTerm) != 0);
+    if (!certificate) return std::nullopt;
+    Decision decision{.record = std::move(record), .certificate = std::move(*certificate)};
+    advance(decision);
+    return decision;
 }
 
-std::optional<Entry> Codec::decode_certificate(ByteReader& bytes) {
-    if (!std::exchange(after_commit_, false)) return std::nullopt;
-    Certificate certificate;
-    const auto number = read_number(bytes);
-    const auto coordinator = read_key(bytes);
-    const auto count = read_count(bytes, wire::kMaxVoters);
-    if (!number || !coordinator || !count) return std::nullopt;
-    certificate.term = {*number, *coordinator};
-    for (std::size_t i = 0; i < *count; ++i) {
-        const auto voter = read_key(bytes);
+std::optional<Certificate> Codec::read_certificate(ByteReader& bytes, bool is_new_term) {
+    Certificate certificate{.term = term_, .votes = {}};
+    if (is_new_term) {
+        const auto number = read_number(bytes);
+        const auto coordinator = read_key(bytes);
+        if (!number || !coordinator) return std::nullopt;
+        certificate.term = {*number, *coordinator};
+    }
+    const auto voters = read_number(bytes);
+    if (!voters || *voters >> head_.voters.size() != 0) return std::nullopt;
+    for (std::size_t i = 0; i < head_.voters.size(); ++i) {
+        if ((*voters >> i & 1) == 0) continue;
         const auto signature = bytes.read<Signature>();
-        if (!voter || !signature) return std::nullopt;
-        certificate.votes.push_back({*voter, *signature});
+        if (!signature) return std::nullopt;
+        certificate.votes.push_back({head_.voters[i], *signature});
     }
     return certificate;
 }
 
 std::optional<Entry> Codec::decode_generation(ByteReader& bytes) {
     SignedGeneration generation;
+    GenerationRecord& record = generation.record;
     const auto number = read_number(bytes);
     const auto step = read_number(bytes);
     const auto state = bytes.read<Digest>();
-    const auto backbone = read_key(bytes);
+    const auto count = read_count(bytes, wire::kMaxVoters);
+    if (!number || !step || !state || !count) return std::nullopt;
+    record = {.generation = *number, .step = StepIndex{*step}, .state = *state, .voters = {}};
+    for (std::size_t i = 0; i < *count; ++i) {
+        const auto voter = read_key(bytes);
+        if (!voter) return std::nullopt;
+        record.voters.push_back(*voter);
+    }
     const auto signature = bytes.read<Signature>();
-    if (!number || !step || !state || !backbone || !signature) return std::nullopt;
-    if (*number <= head_.generation) return std::nullopt;
-    generation.record = {*number, StepIndex{*step}, *state, *backbone};
+    if (!signature || !can_begin_after(head_, record)) return std::nullopt;
     generation.signature = *signature;
-    took_in(generation.record);
+    advance(record);
     return generation;
 }
 
-void Codec::took_in(const CommitRecord& record) {
-    for (const CommitLine& line : record.members) {
+void Codec::advance(const Decision& decision) {
+    members_.clear();
+    for (const CommitLine& line : decision.record.members) {
         roster_[place_of(line.peer)].samples = line.samples.value();
+        members_.push_back(line.peer);
     }
-    scalars_ = record.scalars;
-    head_ = membership::head_after(record);
-    after_commit_ = true;
+    scalars_ = decision.record.scalars;
+    term_ = decision.certificate.term;
+    head_ = membership::head_after(head_, decision.record);
 }
 
-void Codec::took_in(const GenerationRecord& record) {
+void Codec::advance(const GenerationRecord& record) {
     head_ = membership::head_after(run_, record);
-    after_commit_ = false;
 }
 
 }  // namespace dedloc::ledger

@@ -1,24 +1,26 @@
 // Ledger entries in few bytes, one after the other. What a reader of all entries before knows
 // already is left out: generation, step and previous_record follow from the chain, most members are
-// those that stayed last time, keys are named by their place in a roster of all keys so far, and
-// samples are differences to the member's last ones. What cannot be guessed (two digests, losses)
-// stays whole, so that decoding gives back the very record and its digest.
+// those of the last record, keys are named by their place in a roster of all keys so far, samples
+// are differences to the member's last ones, and voters are those of the generation. What cannot be
+// guessed (two digests, losses, signatures) stays whole, so that decoding gives back the very
+// decision and its digest.
 //
 //   1  commit       flags, previous_state (32), average (32), scalars that changed (4 each),
-//                   changes of the member list, who does not stay, samples, losses (8 or 4 each)
-//   2  certificate  of the commit before: term, voters, signatures (64 each)
-//   3  generation   begins the history anew; what follows chains to it
+//                   changes of the member list, samples, losses (8 or 4 each), then the
+//                   certificate: its term if that is a new one, the set of its voters, signatures
+//                   (64 each)
+//   2  generation   the project's appointment of voters; what follows chains to it
 //
 // Numbers are LEB128, differences zigzag, the rest little-endian. A change of the member list is
-// the places of those gone in the view before, then the roster places of those new; a place at the
-// roster's end is followed by the key, which is thereby in it.
+// the places of those gone in the last record's list, then the roster places of those new; a place
+// at the roster's end is followed by the key, which is thereby in it. The set of voters is a number
+// whose bit i stands for the generation's voter i.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <variant>
 #include <vector>
 
@@ -28,7 +30,7 @@
 
 namespace dedloc::ledger {
 
-using Entry = std::variant<CommitRecord, Certificate, SignedGeneration>;
+using Entry = std::variant<Decision, SignedGeneration>;
 
 /// One direction: either encodes or decodes, an unbroken sequence of entries from the run's
 /// beginning. A value: a copy goes on from the same place. Memory: about 150 bytes for each key
@@ -37,11 +39,12 @@ class Codec {
   public:
     Codec(const RunId& run, const PeerKey& backbone);
 
-    /// Appends the entry's bytes. A commit must extend head(), a certificate follow its commit
-    /// (DEDLOC_CHECK).       Cost  O(members × log keys)
-    void encode(const CommitRecord& record, ByteWriter& out);
-    void encode(const Certificate& certificate, ByteWriter& out);
-    void encode(const SignedGeneration& generation, ByteWriter& out);
+    /// Appends the entry's bytes. False, and nothing is written or changed, for an entry that
+    /// cannot come next: a record that does not extend head(), or votes that are not of its voters
+    /// in ascending order; a generation that is not higher than the one before, or has no voters.
+    /// Signatures are not checked.       Cost  O(members × log keys)
+    [[nodiscard]] bool encode(const Decision& decision, ByteWriter& out);
+    [[nodiscard]] bool encode(const SignedGeneration& generation, ByteWriter& out);
 
     /// The next entry. Nothing when the bytes are no entry that can come next: hostile bytes do no
     /// more harm than that, and the codec is then of no further use. Signatures are not checked.
@@ -60,17 +63,21 @@ class Codec {
     Place place_of(const PeerKey& key);
     void write_key(const PeerKey& key, ByteWriter& out);
     std::optional<PeerKey> read_key(ByteReader& bytes);
+    std::uint8_t flags_of(const Decision& decision) const;
+    void write_members(const CommitRecord& record, ByteWriter& out);
+    void write_certificate(const Certificate& certificate, bool is_new_term, ByteWriter& out);
     std::optional<std::vector<PeerKey>> read_members(ByteReader& bytes);
+    std::optional<Certificate> read_certificate(ByteReader& bytes, bool is_new_term);
     std::optional<Entry> decode_commit(ByteReader& bytes);
-    std::optional<Entry> decode_certificate(ByteReader& bytes);
     std::optional<Entry> decode_generation(ByteReader& bytes);
-    void took_in(const CommitRecord& record);
-    void took_in(const GenerationRecord& record);
+    void advance(const Decision& decision);
+    void advance(const GenerationRecord& record);
 
     RunId run_;
     Head head_;
-    UpdateScalars scalars_;
-    bool after_commit_ = false;  ///< the last entry was a commit
+    std::vector<PeerKey> members_;  ///< of the last record, ascending
+    UpdateScalars scalars_;         ///< of the last record
+    Term term_;                     ///< of the last certificate
     std::vector<Known> roster_;
     std::map<PeerKey, Place> places_;
 };

@@ -10,8 +10,7 @@
 namespace dedloc::ledger {
 namespace {
 
-constexpr std::string_view kMagic = "dedloc ledger 1\n";
-constexpr std::uint64_t kKeptEvery = 32;
+constexpr std::string_view kMagic = "dedloc ledger 2\n";
 
 Buffer file_head(const Trust& trust) {
     ByteWriter out;
@@ -24,10 +23,6 @@ Buffer file_head(const Trust& trust) {
 
 }  // namespace
 
-bool is_kept(const Head& before, const CommitRecord& record) {
-    return record.step.value() % kKeptEvery == 0 || view_after(record) != before.view;
-}
-
 const char* describe(LedgerError error) {
     switch (error) {
         case LedgerError::kForeign:
@@ -35,7 +30,7 @@ const char* describe(LedgerError error) {
         case LedgerError::kMalformed:
             return "an entry cannot come after those before it";
         case LedgerError::kNotCertified:
-            return "a record is not proven by a quorum's signatures";
+            return "a record is not signed by a majority of its voters";
         case LedgerError::kNotSigned:
             return "a generation is not signed by the project";
     }
@@ -44,27 +39,23 @@ const char* describe(LedgerError error) {
 
 Ledger::Ledger(const Trust& trust) : trust_(trust), codec_(trust.run, trust.backbone) {}
 
-bool Ledger::append(const CommitRecord& record, const Certificate& certificate) {
-    const Head before = head();
-    if (!membership::is_certified(trust_.run, before, trust_.backbone, record, certificate)) {
+bool Ledger::append(const Decision& decision) {
+    if (!membership::is_certified(trust_.run, head(), decision.record, decision.certificate)) {
         return false;
     }
-    write(record);
-    note(before, record);
-    last_->certificate = certificate;
-    if (is_kept(before, record)) {
-        write(certificate);
-        last_->is_written = true;
-    }
+    ByteWriter out;
+    if (!codec_.encode(decision, out)) return false;
+    add(std::move(out).finish());
+    count(decision.record);
     return true;
 }
 
 bool Ledger::begin(const SignedGeneration& generation) {
-    if (generation.record.generation <= head().generation) return false;
     if (!membership::is_signed(trust_.run, trust_.project, generation)) return false;
-    if (last_ && !last_->is_written) write(*last_->certificate);
-    write(generation);
-    note(generation.record);
+    ByteWriter out;
+    if (!codec_.encode(generation, out)) return false;
+    add(std::move(out).finish());
+    generations_.push_back(generation.record);
     recount();
     return true;
 }
@@ -77,8 +68,8 @@ Samples Ledger::samples_of(const PeerKey& peer) const {
 std::vector<wire::ReceiptLine> Ledger::receipt_lines(const PeerKey& peer) const {
     std::vector<wire::ReceiptLine> lines;
     for_each([&](const CommitRecord& record) {
-        const auto line = std::ranges::lower_bound(record.members, peer, {}, &CommitLine::peer);
-        if (line == record.members.end() || line->peer != peer) return;
+        const CommitLine* const line = line_of(record, peer);
+        if (line == nullptr) return;
         if (line->samples > Samples{}) lines.push_back({record.step, line->samples});
     });
     return lines;
@@ -90,8 +81,8 @@ void Ledger::for_each(const std::function<void(const CommitRecord&)>& visit) con
     while (bytes.remaining() > 0) {
         const auto entry = codec.decode(bytes);
         DEDLOC_CHECK(entry.has_value(), "the ledger's own bytes cannot be read");
-        const auto* const record = std::get_if<CommitRecord>(&*entry);
-        if (record != nullptr && !is_void(*record)) visit(*record);
+        const auto* const decision = std::get_if<Decision>(&*entry);
+        if (decision != nullptr && !is_void(decision->record)) visit(decision->record);
     }
 }
 
@@ -112,9 +103,6 @@ Buffer Ledger::encode() const {
     ByteWriter out;
     out.append(file_head(trust_));
     out.append(entries_);
-    if (last_ && !last_->is_written) {
-        Codec(codec_).encode(*last_->certificate, out);
-    }
     return std::move(out).finish();
 }
 
@@ -129,7 +117,6 @@ Result<Ledger, LedgerError> Ledger::decode(std::span<const std::byte> bytes, con
     while (reader.remaining() > 0) {
         if (const auto error = ledger.read(reader)) return Failure{*error};
     }
-    if (ledger.last_ && !ledger.last_->certificate) return Failure{LedgerError::kNotCertified};
     const auto entries = bytes.subspan(expected.size());
     ledger.entries_.assign(entries.begin(), entries.end());
     if (!ledger.generations_.empty()) ledger.recount();
@@ -141,43 +128,24 @@ std::optional<LedgerError> Ledger::read(ByteReader& bytes) {
     const Head before = head();
     const auto entry = codec_.decode(bytes);
     if (!entry) return LedgerError::kMalformed;
-    const bool is_unproven = last_ && !last_->certificate;
-    if (const auto* const record = std::get_if<CommitRecord>(&*entry)) {
-        // A view's last certificate proves all that it has decided; now another view decides.
-        if (is_unproven && before.view != last_->before.view) return LedgerError::kNotCertified;
-        note(before, *record);
-    } else if (const auto* const certificate = std::get_if<Certificate>(&*entry)) {
-        if (!membership::is_certified(trust_.run, last_->before, trust_.backbone, last_->record,
-                                      *certificate)) {
+    if (const auto* const decision = std::get_if<Decision>(&*entry)) {
+        if (!membership::is_certified(trust_.run, before, decision->record,
+                                      decision->certificate)) {
             return LedgerError::kNotCertified;
         }
-        last_->certificate = *certificate;
-        last_->is_written = true;
-    } else if (const auto* const generation = std::get_if<SignedGeneration>(&*entry)) {
-        if (!membership::is_signed(trust_.run, trust_.project, *generation)) {
+        count(decision->record);
+    } else {
+        const auto& generation = std::get<SignedGeneration>(*entry);
+        if (!membership::is_signed(trust_.run, trust_.project, generation)) {
             return LedgerError::kNotSigned;
         }
-        if (is_unproven) return LedgerError::kNotCertified;
-        note(generation->record);
+        generations_.push_back(generation.record);
     }
     return std::nullopt;
 }
 
-void Ledger::write(const Entry& entry) {
-    ByteWriter out;
-    std::visit([&](const auto& what) { codec_.encode(what, out); }, entry);
-    const Buffer bytes = std::move(out).finish();
-    entries_.insert(entries_.end(), bytes.begin(), bytes.end());
-}
-
-void Ledger::note(const Head& before, const CommitRecord& record) {
-    count(record);
-    last_ = Last{.before = before, .record = record, .certificate = {}, .is_written = false};
-}
-
-void Ledger::note(const GenerationRecord& generation) {
-    generations_.push_back(generation);
-    last_.reset();
+void Ledger::add(std::span<const std::byte> entry) {
+    entries_.insert(entries_.end(), entry.begin(), entry.end());
 }
 
 /// After some records have become void.

@@ -1,11 +1,8 @@
 // All decisions of a run, from its genesis: the record of who contributed what. Whoever knows the
 // run, the project's key and the backbone's can check a ledger from anybody:
 //
-//   every record chains to the one before by digest; a quorum of the view before has signed it.
-//
-// A signature covers everything before it through the chain, so of a stretch with one view only the
-// newest certificate is needed, and certificates at changes of the view prove the rest: those are
-// kept (and every 32nd, so that a reader of a growing file is never far behind).
+//   every record chains to the one before by digest, and carries the signatures of a majority of
+//   its generation's voters, whom the project has signed (generation 0: the backbone alone).
 #pragma once
 
 #include <cstdint>
@@ -28,17 +25,14 @@ namespace dedloc::ledger {
 struct Trust {
     RunId run;
     PeerKey project;   ///< signs generations
-    PeerKey backbone;  ///< the first view; breaks ties
+    PeerKey backbone;  ///< the only voter of generation 0
     bool operator==(const Trust&) const = default;
 };
-
-/// Whether the certificate of `record` has to be kept with it. `before` is the head it extends.
-bool is_kept(const Head& before, const CommitRecord& record);
 
 enum class LedgerError : std::uint8_t {
     kForeign,       ///< no ledger, or that of another run, project or backbone
     kMalformed,     ///< some entry cannot come after those before it
-    kNotCertified,  ///< a proof is missing or false
+    kNotCertified,  ///< a record whose votes are too few or false
     kNotSigned,     ///< a generation that the project has not signed
 };
 const char* describe(LedgerError error);
@@ -48,8 +42,8 @@ class Ledger {
     explicit Ledger(const Trust& trust);
 
     /// Takes a decision in. False, and nothing changes, when the certificate does not prove that
-    /// `record` comes next.        Cost  one signature check a vote
-    [[nodiscard]] bool append(const CommitRecord& record, const Certificate& certificate);
+    /// the record comes next.        Cost  one signature check a vote
+    [[nodiscard]] bool append(const Decision& decision);
     /// All records from its step on are void. False, and nothing changes, unless it is a higher
     /// generation, signed by the project.       Cost  reads the whole ledger
     [[nodiscard]] bool begin(const SignedGeneration& generation);
@@ -66,23 +60,13 @@ class Ledger {
     /// DEDLOC_CHECKs that samples are conserved: totals = Σ lines of the records that are kept.
     void check_invariants() const;
 
-    /// The whole as a file: about 270 bytes a step of 16 members, 1.1 KB of 100.
+    /// The whole as a file.
     Buffer encode() const;
     /// Any bytes; every proof is checked.
     static Result<Ledger, LedgerError> decode(std::span<const std::byte> bytes, const Trust& trust);
 
   private:
-    /// The last commit and the head it extends, while it may need its certificate.
-    struct Last {
-        Head before;
-        CommitRecord record;
-        std::optional<Certificate> certificate;
-        bool is_written = false;  ///< the certificate is in entries_
-    };
-
-    void write(const Entry& entry);
-    void note(const Head& before, const CommitRecord& record);
-    void note(const GenerationRecord& generation);
+    void add(std::span<const std::byte> entry);
     std::optional<LedgerError> read(ByteReader& bytes);
     void recount();
     void count(const CommitRecord& record);
@@ -91,7 +75,6 @@ class Ledger {
     Trust trust_;
     Codec codec_;  ///< at the end of entries_
     Buffer entries_;
-    std::optional<Last> last_;
     std::vector<GenerationRecord> generations_;
     std::map<PeerKey, Samples> totals_;
     Samples samples_;

@@ -1,17 +1,20 @@
-// Who coordinates. The backbone whenever it can; else the first of the view, by key, that can be
-// dialled. Who is better but does not lead, for it reaches too few, is deferred to for as long as
-// silence is borne, by the second one after it for twice as long. Terms only order claims; that no
-// two coordinators decide differently is the voters' doing (voter.hpp), so a wrong guess here costs
-// time and nothing else.
+// Which voter coordinates. A voter that hears of no coordinator, holds the state and sees a
+// majority of the voters stands; it leads once a majority has promised it a term, for as many steps
+// as it stays in touch with a majority. No leader is displaced: a voter refuses candidates while it
+// hears a coordinator. Terms only order claims: that two coordinators never decide differently is
+// the voters' doing (voter.hpp), so a wrong guess here costs time and nothing else. Members that do
+// not vote follow the voter with the highest term that they hear.
 //
-//   following ──nobody better leads, a quorum of the view is here──► standing ──promises of a
-//       ▲  ▲                                                            │        quorum──► leading
-//       │  └──────────────── refused, or too late: wait, try again ─────┘                     │
-//       └───────────────── a higher term leads, or no quorum is left ─────────────────────────┘
+//   following ──no coordinator is heard, a majority is here──► standing ──promises of a──► leading
+//       ▲  ▲                                                      │        majority           │
+//       │  └────────────── refused, or too late: try again ───────┘                           │
+//       └──────────────── a higher term leads, or no majority is here any more ───────────────┘
+//
+// Candidates take turns: the run's backbone stands at once, the others one election_pause later
+// each, in the order of their keys.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,47 +32,38 @@ class Election {
     Election(const PeerConfig& config, const PeerKey& self, const Links& links, Voter& voter,
              Random random);
 
-    /// Somebody stands. Refused while a better coordinator lives.
-    void asked(TimePoint now, const PeerKey& from, StepIndex step, const wire::Elect& elect,
-               round::Outbox& out);
-    /// The coordinator's Call asks for the same promise.
-    void called(const PeerKey& from, StepIndex step, const wire::Call& call, round::Outbox& out);
-    void answered(const PeerKey& from, StepIndex step, const wire::Promise& promise,
+    /// A candidate asks for our vote; `step` is its head.
+    void on_elect(TimePoint now, const PeerKey& from, StepIndex step, const wire::Elect& elect,
                   round::Outbox& out);
-    /// Its Propose waits for our vote: it is told when we have promised more meanwhile.
-    void proposed(const PeerKey& from, StepIndex step, const Term& term, round::Outbox& out);
-    /// Somebody coordinates in this term. Ignored if it cannot have been elected, or if the term is
-    /// a lower one than that of a coordinator who lives.
-    void heard(const Term& term, round::Outbox& out);
-    /// Somebody has come or gone.
+    /// A voter answers our candidacy, or tells us that our term is over.
+    void on_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise,
+                    round::Outbox& out);
+    /// A coordinator asks for our vote on a record: if we have promised more since, it is told.
+    void on_propose(const PeerKey& from, const Term& term, round::Outbox& out);
+    /// A peer says that it coordinates in this term. Ignored unless it is a voter, or if the term
+    /// is lower than that of a coordinator that is alive.
+    void on_coordinator(const Term& term, round::Outbox& out);
+    /// A link has opened or closed: advance() looks at the voters again.
     void look_again() { look_at_ = TimePoint::min(); }
-    /// A new round or generation: promises were for the old one.
-    void round_changed();
+    /// The head has moved: what was accepted is decided.
+    void head_changed();
+    /// A new generation, or out of the swarm: forgets all terms.
     void reset();
-    /// Leading with a state that the others do not have: somebody else should.
+    /// Leading, and should not any more.
     void step_down(round::Outbox& out, const std::string& why);
 
-    /// `may_stand`: holds the state of the head or is about to, and is not leaving. `is_idle`: in
-    /// no round.
-    void advance(TimePoint now, bool may_stand, bool is_idle, round::Outbox& out);
-    /// Leading: asks those of the view that are not in the round; `seated` are asked by Call.
-    void ask_others(const std::set<PeerKey>& seated, round::Outbox& out);
+    /// `may_lead`: holds the state of the head, or is about to, and is not leaving.
+    void advance(TimePoint now, bool may_lead, round::Outbox& out);
 
     bool is_leading() const { return phase_ == Phase::kLeading; }
-    /// Nobody: the key is all zero.
+    /// Followed or led; without a coordinator its key is all zero.
     const Term& term() const { return term_; }
     bool is_coordinator(const PeerKey& peer) const { return term_.coordinator == peer; }
-    /// Leading, and a quorum of the view has promised this round.
-    bool has_promises() const;
-    /// A quorum of the view was known here and voted when advance() last looked.
-    bool has_quorum_here() const { return has_quorum_here_; }
-    /// Whether term() names somebody who coordinates, as far as is known.
-    bool has_leader() const {
-        return term_.coordinator != PeerKey{} && (term_.coordinator != self_ || is_leading());
-    }
-    /// And that one is known here and says so itself.
+    /// This peer leads, or the coordinator of term() is linked and says that it leads.
     bool has_live_leader() const;
-    /// Of those that promised: what was accepted in the highest term.
+    /// A majority of the voters is linked and votes, as advance() last saw.
+    bool has_majority_here() const { return has_majority_here_; }
+    /// Of those that have promised: what was accepted in the head's round, in the highest term.
     const std::optional<CommitRecord>& inherited() const { return inherited_; }
 
     TimePoint next_deadline() const;
@@ -77,19 +71,12 @@ class Election {
   private:
     enum class Phase : std::uint8_t { kFollowing, kStanding, kLeading };
 
-    /// Those of the view that are known here and vote, this peer included.
     std::vector<PeerKey> voters_here() const;
-    bool has_quorum_promised() const;
-    bool outranks(const PeerKey& a, const PeerKey& b) const;
-    bool is_eligible(const PeerKey& peer) const;
-    bool could_lead(const Term& term) const;
     bool leads(const PeerKey& peer) const;
-    bool may_coordinate(const PeerKey& peer) const;
-    bool defers(TimePoint now, bool is_led, const std::vector<PeerKey>& here);
+    TimePoint turn(const std::vector<PeerKey>& here) const;
     void stand(TimePoint now, round::Outbox& out);
     void count_promises(round::Outbox& out);
-    void take(const PeerKey& from, const wire::Promise& promise);
-    void answer(const PeerKey& to, StepIndex step, const Term& term, round::Outbox& out);
+    void take_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise);
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -99,16 +86,17 @@ class Election {
     Phase phase_ = Phase::kFollowing;
     Term term_;                   ///< followed or led
     Term candidacy_;              ///< stood for
-    std::uint64_t highest_ = 0;   ///< number seen
-    std::set<PeerKey> promised_;  ///< for this round in `term_`
+    std::uint64_t highest_ = 0;   ///< number of a term seen
+    std::set<PeerKey> promised_;  ///< for `candidacy_`
     std::optional<CommitRecord> inherited_;
     Term inherited_in_;
     TimePoint now_ = TimePoint::min();
-    TimePoint look_at_ = TimePoint::min();  ///< at the view again, at the latest
+    TimePoint look_at_ = TimePoint::min();  ///< at the voters again, at the latest
     TimePoint retry_at_ = TimePoint::min();
-    TimePoint deferring_since_ = kNever;  ///< to somebody better who does not lead
-    TimePoint quorum_seen_ = TimePoint::min();
-    bool has_quorum_here_ = false;
+    TimePoint turn_at_ = kNever;  ///< to stand
+    TimePoint unled_since_ = kNever;
+    TimePoint majority_seen_ = TimePoint::min();
+    bool has_majority_here_ = false;
 };
 
 }  // namespace dedloc::membership

@@ -7,13 +7,6 @@
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::membership {
-namespace {
-
-constexpr Duration kFirstRetry = std::chrono::seconds{1};
-constexpr unsigned kMaxBackoffDoublings = 5;  // 32 s between tries at most
-constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
-
-}  // namespace
 
 Links::Links(const PeerConfig& config, const KeyPair& key)
     : config_(config), key_(key), random_(config.random_seed), session_(random_.next()) {}
@@ -30,6 +23,8 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
               .dialled = event.dialled,
               .nonce = {},
               .proven = event.proven,
+              .user = event.user,
+              .max_samples_per_second = event.max_samples_per_second,
               .peer = {},
               .last_sequence = 0,
               .opened_at = now};
@@ -38,6 +33,7 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
         std::memcpy(link.nonce.bytes.data() + i, &word, sizeof word);
     }
     const Digest nonce = link.nonce;
+    if (event.dialled) dials_ -= std::min<std::size_t>(dials_, 1);
     tick_at_ = std::min(tick_at_, now + config_.rules.silence);
     const wire::LinkKind kind = link.kind();
     links_.insert_or_assign(event.link, std::move(link));
@@ -85,9 +81,12 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
         actions.push_back(
             action::Note{"the link to " + link.remote.text() + " is closed: " + event.why});
     }
+    // It stays dialled until it closes; what answers there without proving to be a peer backs off.
     if (link.dialled) {
-        attempts_[link.remote].is_dialling = false;
-        if (!link.peer) try_later(now, link.remote);  // somebody answers there who is no peer
+        if (const auto dialled = attempts_.find(link.remote); dialled != attempts_.end()) {
+            dialled->second.is_dialling = false;
+        }
+        if (!link.peer) try_later(now, link.remote);
     }
     if (!link.peer) return {};
     const auto known = known_.find(*link.peer);
@@ -105,50 +104,13 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
             return link.peer;
         }
     }
+    remember_voter(*link.peer, known->second);
     known_.erase(known);
     std::erase(newcomers_, *link.peer);
     return link.peer;
 }
 
-void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions) {
-    try_later(now, event.remote);
-    if (event.is_self) self_.insert(event.remote);
-    if (event.is_self || event.why.empty() || !refusals_.count(event.why, now)) return;
-    actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
-}
-
-void Links::try_later(TimePoint now, const Endpoint& remote) {
-    Attempt& attempt = attempts_[remote];
-    attempt.is_dialling = false;
-    attempt.not_before =
-        now + kFirstRetry * (1 << std::min(attempt.failures, kMaxBackoffDoublings));
-    ++attempt.failures;
-}
-
-bool Links::is_known_endpoint(const Endpoint& endpoint) const {
-    return std::any_of(known_.begin(), known_.end(),
-                       [&](const auto& entry) { return entry.second.endpoint == endpoint; });
-}
-
-void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
-    for (const Endpoint& endpoint : endpoints) {
-        if (known_.size() >= kMeshLimit) return;
-        if (attempts_.size() >= kMaxAttempts && !attempts_.contains(endpoint)) continue;
-        reach(now, endpoint, actions);
-    }
-}
-
-void Links::reach(TimePoint now, const Endpoint& endpoint, Actions& actions) {
-    if (endpoint.port == 0 || self_.contains(endpoint) || is_known_endpoint(endpoint)) return;
-    dial(now, endpoint, actions);
-}
-
-void Links::dial(TimePoint now, const Endpoint& endpoint, Actions& actions) {
-    Attempt& attempt = attempts_[endpoint];
-    if (attempt.is_dialling || now < attempt.not_before) return;
-    attempt.is_dialling = true;
-    actions.push_back(action::Dial{endpoint});
-}
+// --- what closes links --------------------------------------------------------
 
 void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions) {
     if (link.is_closing) return;
@@ -160,22 +122,22 @@ void Links::close(LinkId id, Link& link, const std::string& why, Actions& action
 }
 
 void Links::drop(const PeerKey& peer, Actions& actions) {
-    known_.erase(peer);
+    if (const auto known = known_.find(peer); known != known_.end()) {
+        remember_voter(peer, known->second);
+        known_.erase(known);
+    }
     std::erase(newcomers_, peer);
     for (auto& [id, link] : links_) {
         if (link.peer == peer) close(id, link, "", actions);
     }
 }
 
-void Links::outdate(const PeerKey& peer) {
-    if (const auto it = known_.find(peer); it != known_.end())
-        it->second.heartbeat.has_state = false;
-}
-
 void Links::leave_all(Actions& actions) {
     for (auto& [id, link] : links_) close(id, link, "", actions);
+    for (const auto& [peer, known] : known_) remember_voter(peer, known);
     links_.clear();
     queued_bytes_ = 0;
+    dials_ = 0;
     known_.clear();
     attempts_.clear();
     newcomers_.clear();
@@ -292,11 +254,19 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         chosen != links_.end() && now >= chosen->second.last_heard + 2 * config_.rules.heartbeat;
     if (is_new || is_quiet || dialler <= known.dialler) {
         if (chosen != links_.end()) chosen->second.close_at = now + 2 * config_.rules.silence;
+        if (is_quiet) {
+            relinked_.push_back(message.sender);
+            newcomers_.push_back(message.sender);
+        }
         known.link = id;
         known.dialler = dialler;
     } else {
         link.close_at = now + 2 * config_.rules.silence;
     }
+    known.user = link.user;
+    known.max_samples_per_second = link.max_samples_per_second > 0
+                                       ? link.max_samples_per_second
+                                       : config_.rules.max_samples_per_second;
     known.session = hello.session;
     known.role = hello.role;
     known.receives = hello.receives;
@@ -381,29 +351,25 @@ void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat
     }
 }
 
-bool Links::watch(std::size_t view_size, const PeerKey& coordinator, bool is_led) {
-    is_small_ = view_size <= kMeshLimit;
-    if (is_led == is_led_ && hub_ == coordinator) return false;
+bool Links::watch(const std::vector<PeerKey>& voters, std::size_t members, bool is_led) {
+    is_small_ = members <= kMeshLimit;
+    if (is_led == is_led_ && voters_ == voters) return false;
     is_led_ = is_led;
-    hub_ = coordinator;
+    voters_ = voters;
     tick_at_ = TimePoint::min();  // others are waited for now
     return true;
 }
 
-bool Links::is_hub(const PeerKey& peer) const {
-    return peer == config_.backbone || peer == hub_;
-}
-
 bool Links::is_watched(const PeerKey& peer) const {
-    if (!is_led_ || is_hub(key_.public_key()) || is_hub(peer)) return true;
+    if (!is_led_ || is_voter(key_.public_key()) || is_voter(peer)) return true;
     const Known* known = find(peer);
     return known != nullptr && known->heartbeat.term.coordinator == PeerKey{};
 }
 
-bool Links::is_watched_by_hubs_only() const {
-    if (is_hub(key_.public_key())) return false;
+bool Links::is_watched_by_voters_only() const {
+    if (is_voter(key_.public_key())) return false;
     return std::none_of(known_.begin(), known_.end(), [&](const auto& entry) {
-        return !is_hub(entry.first) && is_watched(entry.first);
+        return !is_voter(entry.first) && is_watched(entry.first);
     });
 }
 
@@ -428,6 +394,7 @@ void Links::tick(TimePoint now, Actions& actions) {
         if (now < silent_at(link)) continue;
         close(known.link, link, peer.brief() + " is silent", actions);
     }
+    redial_voters(now, actions);
     tick_at_ = earliest_deadline();
 }
 
@@ -447,6 +414,11 @@ TimePoint Links::earliest_deadline() const {
     for (const auto& [peer, known] : known_) {
         const Link& link = links_.at(known.link);
         if (!link.is_closing) next = std::min(next, silent_at(link));
+    }
+    for (const auto& [peer, endpoint] : lost_voters_) {
+        const auto attempt = attempts_.find(endpoint);
+        const bool waits = attempt != attempts_.end() && !attempt->second.is_dialling;
+        if (waits) next = std::min(next, attempt->second.not_before);
     }
     return next;
 }

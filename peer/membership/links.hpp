@@ -9,10 +9,13 @@
 //              which both ends close later.
 // Lives        a Hello names the session of its process: who has restarted with the same key is
 //              lost first, and then a newcomer.
-// Liveness     the hubs (the backbone, the coordinator) exchange a heartbeat a second with
-//              everybody, and so does who knows no living coordinator; silence is loss. Other pairs
-//              tell each other what is new, of more than kMeshLimit members only new states; their
-//              links live as long as the transport keeps them. A closed last link is loss.
+// Liveness     voters exchange a heartbeat a second with every peer, and so does a peer that knows
+//              no living coordinator; silence is loss. Other pairs tell each other what is new, in
+//              swarms of more than kMeshLimit members only new states; their links live as long as
+//              the transport keeps them. A closed last link is loss.
+// Dials        to what the directory finds, to the reducers of a plan, and to voters that are lost,
+//              which are tried again every two seconds for as long as it takes. At most kMaxDials
+//              at once, and each address ever more seldom.
 // Signatures   on a link that proves who speaks only what may be relayed is signed (see
 //              wire::LinkKind).
 // Back-pressure a link has room for bulk while less than the window waits in its queue.
@@ -37,8 +40,8 @@
 
 namespace dedloc::membership {
 
-/// In views up to this size everybody hears from everybody what is new. A larger swarm's is larger.
-inline constexpr std::size_t kMeshLimit = wire::kMaxVoters - 1;
+/// In swarms up to this size every peer tells every other what is new.
+inline constexpr std::size_t kMeshLimit = 64;
 
 /// What is known of another peer.
 struct Known {
@@ -48,8 +51,10 @@ struct Known {
     bool receives = true;
     Endpoint endpoint;  ///< port 0: cannot be dialled
     std::string result_name;
-    std::uint64_t session = 0;  ///< one life of its process
-    bool has_reported = false;  ///< a heartbeat has come
+    std::uint64_t user = 0;                    ///< of its ticket's seat; 0: none
+    std::uint64_t max_samples_per_second = 0;  ///< that its device can compute
+    std::uint64_t session = 0;                 ///< one life of its process
+    bool has_reported = false;                 ///< a heartbeat has come
     std::uint64_t generation = 0;
     StepIndex step;  ///< of its last heartbeat
     wire::Heartbeat heartbeat;
@@ -75,12 +80,13 @@ class Links {
     /// Perhaps too early: who was heard since moves it at the next tick.
     TimePoint next_deadline() const { return tick_at_; }
 
-    /// Which pairs exchange heartbeats: one of the two is a hub, or is not led by anybody, or has
-    /// said so. So both ends know it. False: nothing has changed.
-    bool watch(std::size_t view_size, const PeerKey& coordinator, bool is_led);
+    /// Which pairs exchange heartbeats, so that both ends agree on it: one of the two is a voter,
+    /// or knows no living coordinator and says so. `members` is the size of the swarm. False:
+    /// nothing has changed.
+    bool watch(const std::vector<PeerKey>& voters, std::size_t members, bool is_led);
     bool is_watched(const PeerKey& peer) const;
-    /// Nobody but the backbone and the coordinator waits for our heartbeats.
-    bool is_watched_by_hubs_only() const;
+    /// No peer but the voters waits for our heartbeats.
+    bool is_watched_by_voters_only() const;
     /// Of every frame from now on.
     void set_generation(std::uint64_t generation) { generation_ = generation; }
 
@@ -124,8 +130,6 @@ class Links {
     void refuse(TimePoint now, const PeerKey& peer, const char* why, Actions& actions);
     /// It said good-bye: not known any more, its links are closed.
     void drop(const PeerKey& peer, Actions& actions);
-    /// What its last heartbeat said of its state does not hold any more.
-    void outdate(const PeerKey& peer);
     /// Closes everything; knows nobody afterwards. Links that close later are ignored.
     void leave_all(Actions& actions);
 
@@ -133,6 +137,9 @@ class Links {
     const Known* find(const PeerKey& peer) const;
     /// True once after somebody became known; for the greeting that only the caller can give.
     std::vector<PeerKey> take_newcomers() { return std::exchange(newcomers_, {}); }
+    /// Peers that have a new link beside one that says nothing, once each; they are newcomers as
+    /// well, for what was sent over that one may be lost.
+    std::vector<PeerKey> take_relinked() { return std::exchange(relinked_, {}); }
     /// Peers whose earlier life is over, once each; they are newcomers as well.
     std::vector<PeerKey> take_restarted() { return std::exchange(restarted_, {}); }
     void check_invariants() const;
@@ -145,7 +152,9 @@ class Links {
         Endpoint remote;
         bool dialled = false;
         Digest nonce;                   ///< what we challenged with
-        std::optional<PeerKey> proven;  ///< by the transport: nobody else speaks here
+        std::optional<PeerKey> proven;  ///< by the transport: no other peer speaks here
+        std::uint64_t user = 0;         ///< of its ticket, with the next one
+        std::uint64_t max_samples_per_second = 0;
         std::optional<PeerKey> peer;
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
@@ -169,7 +178,10 @@ class Links {
     wire::Message message_with(StepIndex step, wire::Body body);
     const Frame& frame_for(const Link& link, Circular& circular);
     TimePoint earliest_deadline() const;
-    bool is_hub(const PeerKey& peer) const;
+    bool is_voter(const PeerKey& peer) const;
+    void remember_voter(const PeerKey& peer, const Known& known);
+    void redial_voters(TimePoint now, Actions& actions);
+    void forget_worst_attempt();
     void post(LinkId id, Frame frame, Actions& actions);
     void close(LinkId id, Link& link, const std::string& why, Actions& actions);
     void try_later(TimePoint now, const Endpoint& remote);
@@ -189,8 +201,10 @@ class Links {
     std::uint64_t queued_bytes_ = 0;
     TimePoint tick_at_ = kNever;  ///< nothing can be due before
     bool is_small_ = true;
-    bool is_led_ = false;  ///< by somebody who is here
-    PeerKey hub_;
+    bool is_led_ = false;            ///< by a coordinator that is linked
+    std::vector<PeerKey> voters_{};  ///< ascending
+    std::map<PeerKey, Endpoint> lost_voters_;
+    std::size_t dials_ = 0;         ///< not answered yet
     LogLimit<TimePoint> refusals_;  ///< of frames
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;
@@ -198,6 +212,7 @@ class Links {
     std::set<Endpoint> self_;  ///< endpoints that turned out to be our own
     std::vector<PeerKey> newcomers_;
     std::vector<PeerKey> restarted_;
+    std::vector<PeerKey> relinked_;
 };
 
 }  // namespace dedloc::membership

@@ -1,3 +1,5 @@
+// Certificates are checked from cheap to dear: order and membership of the voters first, then one
+// Ed25519 signature a vote.
 #include "peer/membership/quorum.hpp"
 
 #include <algorithm>
@@ -15,10 +17,6 @@ bool is_ascending(std::span<const PeerKey> keys) {
     return std::ranges::adjacent_find(keys, std::greater_equal{}) == keys.end();
 }
 
-const PeerKey& distinguished(std::span<const PeerKey> view, const PeerKey& backbone) {
-    return std::ranges::binary_search(view, backbone) ? backbone : view.front();
-}
-
 bool are_consistent(std::span<const CommitLine> members) {
     Samples sum;
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -28,51 +26,60 @@ bool are_consistent(std::span<const CommitLine> members) {
         if (line.samples.value() > wire::kMaxSamples) return false;
         sum += line.samples;
     }
-    return sum.value() <= wire::kMaxSamples;
+    return sum > Samples{0} && sum.value() <= wire::kMaxSamples;
+}
+
+bool has_majority(std::span<const PeerKey> voters, std::span<const Vote> votes,
+                  std::span<const std::byte> signed_bytes) {
+    std::vector<PeerKey> some;
+    some.reserve(votes.size());
+    for (const Vote& vote : votes) some.push_back(vote.voter);
+    if (!is_majority(voters, some)) return false;
+    return std::ranges::all_of(
+        votes, [&](const Vote& vote) { return verify(vote.voter, signed_bytes, vote.signature); });
 }
 
 }  // namespace
 
-bool is_quorum(std::span<const PeerKey> view, const PeerKey& backbone,
-               std::span<const PeerKey> voters) {
-    if (view.empty() || !is_ascending(view) || !is_ascending(voters)) return false;
-    if (!std::ranges::includes(view, voters)) return false;
-    if (2 * voters.size() != view.size()) return 2 * voters.size() > view.size();
-    return std::ranges::binary_search(voters, distinguished(view, backbone));
+bool is_majority(std::span<const PeerKey> voters, std::span<const PeerKey> some) {
+    if (!is_ascending(voters) || !is_ascending(some)) return false;
+    return std::ranges::includes(voters, some) && 2 * some.size() > voters.size();
 }
 
 bool extends(const Head& head, const CommitRecord& record) {
     if (record.generation != head.generation || record.step != head.step) return false;
     if (record.previous_record != head.record) return false;
-    if (record.members.size() > wire::kMaxMembers || !are_consistent(record.members)) return false;
-    return std::ranges::any_of(record.members, &CommitLine::stays);
+    return record.members.size() <= wire::kMaxMembers && are_consistent(record.members);
 }
 
-bool is_certified(const RunId& run, const Head& head, const PeerKey& backbone,
-                  const CommitRecord& record, const Certificate& certificate) {
-    if (!extends(head, record)) return false;
-    std::vector<PeerKey> voters;
-    voters.reserve(certificate.votes.size());
-    for (const Vote& vote : certificate.votes) voters.push_back(vote.voter);
-    if (!is_quorum(head.view, backbone, voters)) return false;
-    const auto signed_bytes = vote_bytes(run, certificate.term, digest_of(record));
-    return std::ranges::all_of(certificate.votes, [&](const Vote& vote) {
-        return verify(vote.voter, signed_bytes, vote.signature);
-    });
+bool is_certified(const RunId& run, const Head& head, const CommitRecord& record,
+                  const Certificate& certificate) {
+    return extends(head, record) && is_certified(run, head.voters, record, certificate);
 }
 
-Head head_after(const CommitRecord& record) {
+bool is_certified(const RunId& run, std::span<const PeerKey> voters, const CommitRecord& record,
+                  const Certificate& certificate) {
+    return has_majority(voters, certificate.votes,
+                        vote_bytes(run, certificate.term, digest_of(record)));
+}
+
+bool is_certified(const RunId& run, std::span<const PeerKey> voters,
+                  const StateCertificate& certificate) {
+    return has_majority(voters, certificate.votes, state_vote_bytes(run, certificate));
+}
+
+Head head_after(const Head& head, const CommitRecord& record) {
     return {.generation = record.generation,
             .step = record.step.next(),
             .record = digest_of(record),
-            .view = view_after(record)};
+            .voters = head.voters};
 }
 
 Head head_after(const RunId& run, const GenerationRecord& record) {
     return {.generation = record.generation,
             .step = record.step,
             .record = digest_of(run, record),
-            .view = {record.backbone}};
+            .voters = record.voters};
 }
 
 bool is_signed(const RunId& run, const PeerKey& project, const SignedGeneration& generation) {

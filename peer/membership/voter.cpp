@@ -1,3 +1,5 @@
+// Everything that a vote depends on is in `state_`, which the host makes durable (action::Voted)
+// before any frame that follows from it is sent. The head is not part of it: the ledger has that.
 #include "peer/membership/voter.hpp"
 
 #include <algorithm>
@@ -5,52 +7,44 @@
 
 #include "peer/base/check.hpp"
 #include "peer/membership/quorum.hpp"
-#include "peer/wire/limits.hpp"
 
 namespace dedloc::membership {
-namespace {
-
-constexpr std::size_t kRememberedDecisions = 64;
-
-}  // namespace
-
-Voter::Voter(const PeerConfig& config, const KeyPair& key) : config_(config), key_(key) {
-    generation_ = config.generation;
-    const Head first = generation_ ? head_after(config.run, generation_->record)
-                                   : genesis(config.run, config.backbone);
-    origin_ = first.record;
-    head_ = first;
-    if (config.last_record && config.last_record->generation == first.generation) {
-        head_ = head_after(*config.last_record);
-        remember(*config.last_record);
+Voter::Voter(const PeerConfig& config, const KeyPair& key)
+    : config_(config), key_(key), generation_(config.generation) {
+    head_ = generation_ ? head_after(config.run, generation_->record)
+                        : genesis(config.run, config.backbone);
+    if (config.last_decision && config.last_decision->record.generation == head_.generation) {
+        head_ = head_after(head_, config.last_decision->record);
     }
-    const bool is_current = config.voter && config.voter->generation == head_.generation &&
-                            config.voter->step == head_.step;
-    if (is_current) {
-        state_ = *config.voter;
-    } else if (config.voter) {
-        state_.promised = config.voter->promised;
-    }
-    // Who kept its votes on a disk has cast none that it does not know of; a backbone that has
-    // never run has none to forget.
-    const bool is_first = head_ == first && key.public_key() == config.backbone;
-    state_.may_vote = is_in_view(key.public_key()) && (is_first || config.voter);
+    if (config.voter) recall(*config.voter);
     state_.generation = head_.generation;
     state_.step = head_.step;
 }
 
-bool Voter::is_in_view(const PeerKey& peer) const {
-    return std::binary_search(head_.view.begin(), head_.view.end(), peer);
+/// The ledger is written before the vote that follows from it, so it may be ahead of the votes.
+/// Votes that are ahead of the ledger are about records that this peer has lost: then it cannot
+/// tell any more what it must not contradict.
+void Voter::recall(const VoterState& remembered) {
+    const bool is_appointed = is_voter(key_.public_key());
+    if (remembered.generation < head_.generation) {
+        state_.may_vote = is_appointed;
+        return;
+    }
+    const bool is_known =
+        remembered.generation == head_.generation && remembered.step <= head_.step;
+    state_ = remembered;
+    state_.may_vote = remembered.may_vote && is_appointed && is_known;
+    if (remembered.step == head_.step && is_known) return;
+    state_.accepted.reset();
+    state_.accepted_in = {};
 }
 
-bool Voter::is_near(const Term& term) const {
-    if (term.number == kLastTerm) return term.coordinator == config_.backbone;
-    const std::uint64_t promised = state_.promised.number;
-    return term.number - std::min(term.number, promised) <= wire::kMaxTermLead;
+bool Voter::is_voter(const PeerKey& peer) const {
+    return std::ranges::binary_search(head_.voters, peer);
 }
 
 wire::Promise Voter::promise(const Term& term) {
-    const bool is_granted = state_.may_vote && is_near(term) && term >= state_.promised;
+    const bool is_granted = state_.may_vote && term >= state_.promised;
     if (is_granted && term != state_.promised) {
         state_.promised = term;
         has_changed_ = true;
@@ -63,12 +57,10 @@ wire::Promise Voter::promise(const Term& term) {
     return answer;
 }
 
-std::optional<Signature> Voter::accept(TimePoint now, const Term& term,
-                                       const CommitRecord& record) {
-    const bool is_away = key_.public_key() != config_.backbone &&
-                         now - heard_backbone_ > config_.rules.backbone_absence;
-    if (!state_.may_vote || is_away || term < state_.promised || !extends_head(record)) return {};
-    if (term.number == kLastTerm) return {};
+std::optional<Signature> Voter::accept(const Term& term, const CommitRecord& record) {
+    if (!state_.may_vote || is_paused_ || term < state_.promised || !extends_head(record)) {
+        return {};
+    }
     if (state_.accepted_in != term || !state_.accepted) {
         state_.promised = term;
         state_.accepted_in = term;
@@ -80,46 +72,66 @@ std::optional<Signature> Voter::accept(TimePoint now, const Term& term,
     return key_.sign(vote_bytes(config_.run, term, digest_of(record)));
 }
 
+std::optional<Vote> Voter::vote_for_state(const Digest& state) const {
+    if (!state_.may_vote) return {};
+    const StateCertificate certificate{.generation = head_.generation,
+                                       .step = head_.step,
+                                       .record = head_.record,
+                                       .state = state,
+                                       .votes = {}};
+    return Vote{.voter = key_.public_key(),
+                .signature = key_.sign(state_vote_bytes(config_.run, certificate))};
+}
+
+void Voter::stop_voting() {
+    if (!std::exchange(state_.may_vote, false)) return;
+    has_changed_ = true;
+}
+
 bool Voter::extends_head(const CommitRecord& record) const {
     return extends(head_, record);
 }
 
 bool Voter::is_decided(const CommitRecord& record, const Certificate& certificate) const {
     if (record.generation != head_.generation) return false;
-    if (record.step < head_.step) {
-        const auto it = decided_.find(record.step);
-        return it != decided_.end() && it->second == digest_of(record);
+    if (record.step >= head_.step) {
+        return is_certified(config_.run, head_, record, certificate);
     }
-    return extends_head(record) &&
-           is_certified(config_.run, head_, config_.backbone, record, certificate);
+    return is_certified(config_.run, head_.voters, record, certificate);
 }
 
-void Voter::remember(const CommitRecord& record) {
-    decided_[record.step] = digest_of(record);
-    if (decided_.size() > kRememberedDecisions) decided_.erase(decided_.begin());
+bool Voter::is_proven(const StateCertificate& state) const {
+    if (state.generation != head_.generation) return false;
+    if (generation_ && state.generation == generation_->record.generation) {
+        const GenerationRecord& first = generation_->record;
+        const bool is_first = state.step == first.step && state.state == first.state &&
+                              state.record == digest_of(config_.run, first);
+        if (is_first) return true;
+    }
+    return is_certified(config_.run, head_.voters, state);
 }
 
-void Voter::advance(const CommitRecord& record, bool was_ready) {
-    DEDLOC_CHECK(extends_head(record), "a decision follows the one before", record.step.value());
-    remember(record);
-    head_ = head_after(record);
+void Voter::move_to(const Head& head) {
+    head_ = head;
     state_.generation = head_.generation;
     state_.step = head_.step;
     state_.accepted.reset();
     state_.accepted_in = {};
-    state_.may_vote = was_ready && is_in_view(key_.public_key());
     has_changed_ = true;
 }
 
-void Voter::adopt(const Head& head) {
-    head_ = head;
-    decided_.clear();
-    state_.generation = head.generation;
-    state_.step = head.step;
-    state_.accepted.reset();
-    state_.accepted_in = {};
-    state_.may_vote = false;
-    has_changed_ = true;
+void Voter::advance(const CommitRecord& record) {
+    DEDLOC_CHECK(extends_head(record), "a decision follows the one before", record.step.value());
+    move_to(head_after(head_, record));
+}
+
+void Voter::adopt(const StateCertificate& state) {
+    DEDLOC_CHECK(state.generation == head_.generation, "a head of this generation",
+                 state.generation);
+    move_to({.generation = state.generation,
+             .step = state.step,
+             .record = state.record,
+             .voters = head_.voters});
 }
 
 bool Voter::begin(const SignedGeneration& generation) {
@@ -127,21 +139,10 @@ bool Voter::begin(const SignedGeneration& generation) {
     if (record.generation <= head_.generation) return false;
     if (!is_signed(config_.run, config_.project, generation)) return false;
     generation_ = generation;
-    adopt(head_after(config_.run, record));
-    origin_ = head_.record;
-    // A new history has new terms, and one voter that has forgotten nothing of it.
-    state_.promised = {};
-    state_.may_vote = is_in_view(key_.public_key());
+    move_to(head_after(config_.run, record));
+    state_.promised = {};  // terms are of one generation
+    state_.may_vote = config_.voter.has_value() && is_voter(key_.public_key());
     return true;
-}
-
-std::optional<Digest> Voter::record_before(StepIndex step) const {
-    if (step == head_.step) return head_.record;
-    if (step == first_step()) return origin_;
-    const auto known =
-        step == StepIndex{0} ? decided_.end() : decided_.find(StepIndex{step.value() - 1});
-    if (known == decided_.end()) return {};
-    return known->second;
 }
 
 StepIndex Voter::first_step() const {
@@ -151,16 +152,16 @@ StepIndex Voter::first_step() const {
 }
 
 std::optional<VoterState> Voter::take_change() {
-    if (!std::exchange(has_changed_, false)) return {};
+    if (!std::exchange(has_changed_, false) || !config_.voter) return {};
     return state_;
 }
 
 void Voter::check_invariants() const {
-    DEDLOC_CHECK(!state_.may_vote || is_in_view(key_.public_key()), "who votes is in the view");
+    DEDLOC_CHECK(!state_.may_vote || is_voter(key_.public_key()), "only appointed voters vote");
     DEDLOC_CHECK(state_.step == head_.step && state_.generation == head_.generation,
                  "a vote is about the next round", state_.step.value());
     DEDLOC_CHECK(!state_.accepted || extends_head(*state_.accepted), "a vote follows the head");
-    DEDLOC_CHECK(std::is_sorted(head_.view.begin(), head_.view.end()), "a view is in order");
+    DEDLOC_CHECK(std::ranges::is_sorted(head_.voters), "voters are in order");
 }
 
 }  // namespace dedloc::membership

@@ -1,20 +1,17 @@
-// What one peer has promised and voted for: the acceptor of single-decree Paxos, one instance a
-// step (Lamport, "Paxos Made Simple", 2001), whose voters are the members that the decision before
-// has named (vertical reconfiguration; Lamport, Malkhi, Zhou, 2009).
+// Where this peer's history stands, and, at a voter, what it has promised and voted for: the
+// acceptor of Multi-Paxos (Lamport, "Paxos Made Simple", 2001), one instance a step. The voters are
+// those that the project has appointed for the generation.
 //
-// Why no swarm splits    Only records that a quorum of the view has accepted in one term are
-//     decided; two quorums of a view share a voter; a voter accepts nothing below what it has
-//     promised; who proposes has asked a quorum first and takes over what it has accepted. So at
-//     most one record of a step is ever decided, and with it the view of the next step.
-// Forgetting             A voter that has restarted remembers no promise. It votes again only in a
-//     view of a round that it was ready for in this life, unless it kept its VoterState on a disk.
-// Lease                  Voters that have not heard a backbone for RoundRules::backbone_absence
-//     accept nothing. After a quarter more a backbone that reaches no quorum may begin a new
-//     generation: nobody decides in the old one any more.
+// Why there is one history    Only records that a majority of the voters have accepted in one term
+//     are decided; two majorities share a voter; a voter accepts nothing in a term below the one it
+//     has promised; a candidate leads only with the promises of a majority, none of which is ahead
+//     of it, and proposes first what they have accepted. So at most one record of a step is
+//     decided.
+// Forgetting    A voter votes only in a generation that began after its memory did
+//     (PeerConfig::voter): one that has lost its votes waits until the project appoints it again.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 
 #include "peer/events.hpp"
@@ -23,50 +20,47 @@
 
 namespace dedloc::membership {
 
-/// The number that only a backbone may use: whoever promises it decides nothing any more in this
-/// generation.
-inline constexpr std::uint64_t kLastTerm = ~std::uint64_t{0};
-
 class Voter {
   public:
     Voter(const PeerConfig& config, const KeyPair& key);
 
     const Head& head() const { return head_; }
-    bool is_in_view(const PeerKey& peer) const;
-    /// In the round of the head. Not who has forgotten what it promised, nor who has renounced.
-    bool may_vote() const { return state_.may_vote && state_.promised.number != kLastTerm; }
+    bool is_voter(const PeerKey& peer) const;
+    /// This peer is appointed and remembers its votes.
+    bool may_vote() const { return state_.may_vote; }
     const Term& promised() const { return state_.promised; }
     const std::optional<SignedGeneration>& generation() const { return generation_; }
 
-    /// A backbone's sign of life.
-    void heard_backbone(TimePoint now) { heard_backbone_ = now; }
-
-    /// Its number is no more than kMaxTermLead above what is promised. The last one is for a
-    /// backbone that begins a generation.
-    bool is_near(const Term& term) const;
-    /// Promises `term` in the round of the head, or says what stands against it.
+    /// Promises `term`, or says what stands against it.
     wire::Promise promise(const Term& term);
-    /// Votes for the record, which the caller has checked against its own state: the signature of
-    /// the vote, or nothing.
-    std::optional<Signature> accept(TimePoint now, const Term& term, const CommitRecord& record);
+    /// Votes for the record, which the caller has compared with its own state: the signature of the
+    /// vote, or nothing.
+    std::optional<Signature> accept(const Term& term, const CommitRecord& record);
+    /// The vote for the state that the head leads to; nothing if this peer may not vote.
+    std::optional<Vote> vote_for_state(const Digest& state) const;
+    /// This peer has voted for something that it does not know of, so its memory is not its last
+    /// one: no more votes in this generation.
+    void stop_voting();
+    /// No vote on a record for a while: a generation is being signed that goes on from the state
+    /// before it. Not durable.
+    void pause(bool is_paused) { is_paused_ = is_paused; }
 
     /// Whether it follows the head: same generation, step and record before it.
     bool extends_head(const CommitRecord& record) const;
-    /// Whether the record is decided: certified by the view of the head, or known as the decision
-    /// of one of the last steps.
+    /// Whether the record is decided in this generation: after the head, or before it.
     bool is_decided(const CommitRecord& record, const Certificate& certificate) const;
-    /// The round of the head is decided. Requires extends_head(record). Votes in the next round if
-    /// `was_ready` for this one in this life.
-    void advance(const CommitRecord& record, bool was_ready);
-    /// A state was loaded whole: this decision led to it, or a generation began with it. No vote.
-    void adopt(const Head& head);
+    /// Whether a majority of the voters of the head's generation have signed this state, or the
+    /// project has, as the first one of the generation.
+    bool is_proven(const StateCertificate& state) const;
+
+    /// The round of the head is decided. Requires extends_head(record).
+    void advance(const CommitRecord& record);
+    /// The history stands there, with the records between unknown. Requires a certificate that
+    /// is_proven().
+    void adopt(const StateCertificate& state);
     /// False when it is not the project's, or not newer than ours.
     [[nodiscard]] bool begin(const SignedGeneration& generation);
 
-    /// Of the record that led to state `step`, as far back as is known.
-    std::optional<Digest> record_before(StepIndex step) const;
-    /// Of the generation that the head is in: what its first record is chained to.
-    const Digest& origin() const { return origin_; }
     /// The state that this generation begins with.
     StepIndex first_step() const;
 
@@ -75,17 +69,16 @@ class Voter {
     void check_invariants() const;
 
   private:
-    void remember(const CommitRecord& record);
+    void move_to(const Head& head);
+    void recall(const VoterState& remembered);
 
     const PeerConfig& config_;
     const KeyPair key_;
     Head head_;
-    Digest origin_;
     VoterState state_;
     bool has_changed_ = false;
-    TimePoint heard_backbone_{};
+    bool is_paused_ = false;
     std::optional<SignedGeneration> generation_;
-    std::map<StepIndex, Digest> decided_;  ///< the last few of this generation
 };
 
 }  // namespace dedloc::membership

@@ -36,14 +36,18 @@ struct Rhythm {
 };
 constexpr auto kYouth = 2min;
 /// Young tables know few nodes: only the union of several looks is complete. Later looks keep the
-/// seed's table filled.
-constexpr Rhythm kLook{500ms, 2s, 5s, 30s};
+/// seed's table filled, and find a peer that has come back at another address.
+constexpr Rhythm kLook{500ms, 2s, 5s, 10s};
+/// The swarm's head, which names the voters, is looked for whatever else was found, and again and
+/// again: a backbone that comes back is found within seconds. "Alone" is without any head yet.
+constexpr Rhythm kLookForHead{500ms, 5s, 5s, 5s};
 /// Alone: the seed may just have come back. Young: so that it is stored on more nodes than the
 /// seed. Stored ones live 45 minutes, but a restarted seed has lost them.
 constexpr Rhythm kAnnounce{3s, 5s, 15s, 2min};
-/// A node that got no answer at its start asks no seed again by itself, and a seed may have lost
-/// its state.
-constexpr Rhythm kAskSeed{2s, 5s, 1min, 1min};
+/// A node that got no answer at its start asks no seed again by itself, nor does one that knows
+/// three other nodes, although the seed has come back: it may have lost its state, and then only
+/// the seed knows what is announced anew. A ping each time.
+constexpr Rhythm kAskSeed{2s, 3s, 3s, 3s};
 /// The swarm's head, which whoever stores it forgets after two hours.
 constexpr Rhythm kPublish{2s, 5s, 5s, 20s};
 constexpr std::size_t kMostEndpoints = 512;  // of one answer
@@ -94,6 +98,7 @@ class DhtDirectory::Impl {
         Clock::time_point since;
         std::optional<Clock::time_point> found_at;
         Clock::time_point next_look;
+        Clock::time_point next_head;
         Clock::time_point next_announce;
         Clock::time_point next_seed;
         Clock::time_point next_put;
@@ -109,7 +114,8 @@ class DhtDirectory::Impl {
         return word_;
     }
     void put(const Word& word);
-    void take_head(const lt::dht_mutable_item_alert& alert);
+    bool take_head(const lt::dht_mutable_item_alert& alert);
+    void report();
     void ask_routers(std::uint16_t port);
     void take_mapping(const lt::portmap_alert& alert);
     void take_reply(const lt::dht_get_peers_reply_alert& reply);
@@ -252,17 +258,35 @@ void DhtDirectory::Impl::put(const Word& word) {
     dht_.session.dht_put_item(key_of(word.project.public_key()), sign, wire::salt_of(run_));
 }
 
-/// libtorrent has verified that the key's owner has signed it.
-void DhtDirectory::Impl::take_head(const lt::dht_mutable_item_alert& alert) {
-    if (!project_ || alert.key != key_of(*project_)) return;
-    if (alert.item.type() != lt::entry::string_t) return;
+/// libtorrent has verified that the key's owner has signed it. False: it is no head of this run, or
+/// older than one that we know.
+bool DhtDirectory::Impl::take_head(const lt::dht_mutable_item_alert& alert) {
+    if (!project_ || alert.key != key_of(*project_)) return false;
+    if (alert.item.type() != lt::entry::string_t) return false;
     const auto head = wire::decode_swarm_head(bytes_of(alert.item.string()));
-    if (!head || head->run != run_) return;
-    for (const Endpoint& endpoint : head->backbones) {
-        if (search_ && !is_own(endpoint)) search_->answer.insert(endpoint);
-    }
+    if (!head || head->run != run_) return false;
     const std::lock_guard lock(mutex_);
-    if (!head_ || wire::sequence_of(*head_) < wire::sequence_of(*head)) head_ = head;
+    if (head_ && wire::sequence_of(*head) < wire::sequence_of(*head_)) return false;
+    head_ = head;
+    return true;
+}
+
+/// Gives the sink the voters that the project names, and after them all who announced themselves:
+/// anybody can announce any address, so these must neither displace nor delay the voters.
+void DhtDirectory::Impl::report() {
+    std::vector<Endpoint> found;
+    if (const auto head = this->head()) {
+        std::ranges::copy_if(head->backbones, std::back_inserter(found),
+                             [this](const Endpoint& voter) { return !is_own(voter); });
+    }
+    const std::set<Endpoint> voters(found.begin(), found.end());
+    std::ranges::set_difference(search_->answer, voters, std::back_inserter(found));
+    if (found.empty()) return;
+    if (!search_->found_at) {
+        search_->found_at = Clock::now();
+        search_->next_look = *search_->found_at + kLook.young;
+    }
+    sink_(event::EndpointsFound{std::move(found)});
 }
 
 void DhtDirectory::Impl::join(std::uint16_t port) {
@@ -306,7 +330,7 @@ DhtDirectory::Impl::Search DhtDirectory::Impl::begin_search(std::uint16_t port) 
     const auto now = Clock::now();
     Search search;
     search.port = port;
-    search.since = search.next_look = now;
+    search.since = search.next_look = search.next_head = now;
     search.next_announce = is_bootstrapped_ ? now : now + kAnnounce.alone;
     search.next_seed = now + kAskSeed.alone;
     return search;
@@ -320,8 +344,12 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
     if (now >= search_->next_look) {
         search_->answer.clear();
         dht_.session.dht_get_peers(hash_);
-        if (project_) dht_.session.dht_get_item(key_of(*project_), wire::salt_of(run_));
         search_->next_look = now + pick(kLook, is_alone, is_young);
+    }
+    if (project_ && now >= search_->next_head) {
+        dht_.session.dht_get_item(key_of(*project_), wire::salt_of(run_));
+        search_->next_head = now + pick(kLookForHead, !head(), now < search_->since + kYouth);
+        report();  // the head that is known, even while the DHT does not answer
     }
     if (search_->port != 0 && now >= search_->next_announce) {
         dht_.session.dht_announce(hash_, search_->port);
@@ -332,6 +360,7 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
         search_->next_seed = now + pick(kAskSeed, is_alone, is_young);
     }
     auto next = std::min(search_->next_look, search_->next_seed);
+    if (project_) next = std::min(next, search_->next_head);
     if (const auto word = current_word()) {
         if (now >= search_->next_put) {
             put(*word);
@@ -345,7 +374,8 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
 void DhtDirectory::Impl::read_alerts() {
     std::vector<lt::alert*> alerts;
     dht_.session.pop_alerts(&alerts);
-    std::size_t known = search_ ? search_->answer.size() : 0;
+    const std::size_t known = search_ ? search_->answer.size() : 0;
+    bool is_head_found = false;
     for (const lt::alert* alert : alerts) {
         if (lt::alert_cast<lt::dht_bootstrap_alert>(alert)) {
             is_bootstrapped_ = true;  // or 15 seconds have passed without an answer from any seed
@@ -357,17 +387,13 @@ void DhtDirectory::Impl::read_alerts() {
         if (const auto* listening = lt::alert_cast<lt::listen_succeeded_alert>(alert)) {
             own_addresses_.insert(listening->address.to_string());
         }
-        if (const auto* item = lt::alert_cast<lt::dht_mutable_item_alert>(alert)) take_head(*item);
+        const auto* item = lt::alert_cast<lt::dht_mutable_item_alert>(alert);
+        if (item && take_head(*item)) is_head_found = true;
         if (const auto* mapping = lt::alert_cast<lt::portmap_alert>(alert)) take_mapping(*mapping);
         const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(alert);
         if (reply && search_ && reply->info_hash == hash_) take_reply(*reply);
     }
-    if (!search_ || search_->answer.size() == known) return;
-    if (!search_->found_at) {
-        search_->found_at = Clock::now();
-        search_->next_look = *search_->found_at + kLook.young;
-    }
-    sink_(event::EndpointsFound{{search_->answer.begin(), search_->answer.end()}});
+    if (search_ && (is_head_found || search_->answer.size() > known)) report();
 }
 
 void DhtDirectory::Impl::take_reply(const lt::dht_get_peers_reply_alert& reply) {

@@ -44,10 +44,10 @@ struct SessionOptions {
 
 /// Of what is said in a handshake and on the link after it: a new kind of frame is a new version.
 /// Frames of version 1 had no receipts and no tickets, and their pings did not say when the next
-/// one comes.
+/// one comes. Tickets of version 2 did not say what the seat's device can train.
 struct LinkVersions {
-    std::uint16_t oldest = 2;
-    std::uint16_t newest = 2;
+    std::uint16_t oldest = 3;
+    std::uint16_t newest = 3;
 };
 
 /// Whether a ticket is good in this run, now; kNone if so. It may be anybody's: the key is not

@@ -26,9 +26,8 @@ constexpr std::chrono::seconds kTimeToLeave{2};
 constexpr std::chrono::seconds kLongestWait{1};
 
 /// The protocol's time. CLOCK_BOOTTIME goes on while the machine sleeps, where steady_clock stands
-/// still: a voter that has heard no backbone for so and so long must not vote any more, and a
-/// laptop that was closed overnight has heard nobody all that time, whatever its steady_clock says.
-/// Like that one it is never set back.
+/// still: when a laptop that was closed overnight wakes up, all its timeouts have passed. Like
+/// steady_clock it is never set back.
 TimePoint now() {
     timespec time{};
     DEDLOC_CHECK(clock_gettime(CLOCK_BOOTTIME, &time) == 0, "this system has no CLOCK_BOOTTIME");
@@ -74,6 +73,7 @@ class Reactor::Impl {
     void act(const action::Committed& committed) { host_.committed(committed); }
     void act(const action::GenerationBegun& begun) { host_.generation_begun(begun); }
     void act(const action::GenerationWanted& wanted) { host_.generation_wanted(wanted); }
+    void act(const action::ReadHistory& wanted) { host_.read_history(wanted); }
     void act(const action::Settled& settled) { host_.settled(settled); }
     void act(const action::SwarmSeen& swarm) { host_.swarm_seen(swarm); }
     void act(const action::Finished& finished) { host_.finished(finished); }

@@ -33,8 +33,8 @@ class Host {
   public:
     virtual ~Host() = default;
 
-    /// Comes before the frames that depend on the vote: who is to vote again after a restart has
-    /// it on the disk when this returns.
+    /// Comes before the frames that depend on the vote: a host that has given the peer a memory
+    /// (PeerConfig::voter) has it on the disk when this returns.
     virtual void voted(const action::Voted& vote) = 0;
     /// Comes before the trainer is told to apply: what must not be lost is written before it
     /// returns.
@@ -42,6 +42,8 @@ class Host {
     virtual void generation_begun(const action::GenerationBegun& begun) = 0;
     /// Only if PeerConfig::may_begin_generations: to be answered by event::GenerationSigned.
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
+    /// Only of a backbone: to be answered by event::HistoryRead.
+    virtual void read_history(const action::ReadHistory& wanted) = 0;
     virtual void settled(const action::Settled& settled) = 0;
     virtual void swarm_seen(const action::SwarmSeen& swarm) = 0;
     virtual void finished(const action::Finished& finished) = 0;

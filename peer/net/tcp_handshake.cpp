@@ -15,11 +15,11 @@ wire::UtcSeconds utc_now() {
 static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
 
 TcpHandshake::TcpHandshake(TcpSocket socket, const Terms& terms, const wire::Revocations& revoked,
-                           std::function<void(TcpHandshake&)> on_over)
+                           Owner owner)
     : session_(terms.session),
       patience_(terms.deadline),
       revoked_(revoked),
-      on_over_(std::move(on_over)),
+      owner_(std::move(owner)),
       handshake_(*session_, terms.side, terms.expected),
       socket_(std::move(socket)),
       deadline_(socket_.get_executor()) {}
@@ -83,7 +83,7 @@ void TcpHandshake::over() {
         error_code ignored;
         socket_.close(ignored);
     }
-    on_over_(*this);
+    owner_.on_over(*this);
 }
 
 void TcpHandshake::take_in() {
@@ -91,6 +91,7 @@ void TcpHandshake::take_in() {
         round_trip_ = std::min<std::chrono::nanoseconds>(round_trip_, Clock::now() - *asked_at_);
     }
     out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), utc_now(), revoked_);
+    if (!handshake_.is_refused() && !std::exchange(has_hello_, true)) owner_.on_hello();
 }
 
 }  // namespace dedloc::net

@@ -28,11 +28,19 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
         std::chrono::milliseconds deadline;  ///< from start() on, for everything together
     };
 
-    /// `on_over` is called once after start, but not by it. The connection is closed by then unless
-    /// both ends are proven. What is referred to must outlive the transport's thread; `revoked` is
-    /// read when a ticket is judged.
+    /// What the handshake tells its owner.
+    struct Owner {
+        /// The other end's Hello has come and is good. Must not end this handshake.
+        std::function<void()> on_hello;
+        /// Called once after start, but not by it. The connection is closed by then unless both
+        /// ends are proven.
+        std::function<void(TcpHandshake&)> on_over;
+    };
+
+    /// What is referred to must outlive the transport's thread; `revoked` is read when a ticket is
+    /// judged.
     TcpHandshake(TcpSocket socket, const Terms& terms, const wire::Revocations& revoked,
-                 std::function<void(TcpHandshake&)> on_over);
+                 Owner owner);
     TcpHandshake(const TcpHandshake&) = delete;
     TcpHandshake& operator=(const TcpHandshake&) = delete;
 
@@ -40,7 +48,7 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     /// Ends it now for this reason, if it is not over.
     void cut(LinkRefusal why);
 
-    // For on_over.
+    // For Owner::on_over.
     bool is_proven() const { return handshake_.is_proven() && why_ == LinkRefusal::kNone; }
     /// The shortest time from the first byte of a message to the last of its answer; the highest
     /// value if there was none.
@@ -67,7 +75,7 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     const std::shared_ptr<const SessionOptions> session_;
     const std::chrono::milliseconds patience_;
     const wire::Revocations& revoked_;
-    const std::function<void(TcpHandshake&)> on_over_;
+    const Owner owner_;
     Handshake handshake_;
     TcpSocket socket_;
     Timer deadline_;
@@ -76,6 +84,7 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     std::chrono::nanoseconds round_trip_ = std::chrono::nanoseconds::max();
     Buffer out_;
     std::array<std::byte, Handshake::kSealedBytes> in_{};
+    bool has_hello_ = false;
     bool is_over_ = false;
     LinkRefusal why_ = LinkRefusal::kNone;  ///< other than the handshake's own reason
 };

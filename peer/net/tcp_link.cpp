@@ -245,6 +245,7 @@ void TcpLink::take_ticket(const Buffer& ticket) {
 
 void TcpLink::take_frame(SharedBytes frame) {
     if (is_closing_) return;
+    if (!std::exchange(has_taken_frame_, true)) owner_.on_first_frame(id_);
     untaken_.push_back(frame->size());
     untaken_bytes_ += frame->size();
     liven();

@@ -39,6 +39,8 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
         std::function<LinkRefusal(LinkId, std::span<const std::byte>)> on_ticket;
         /// From now on reading waits for taken(), or it does so no more.
         std::function<void(bool)> on_held_back;
+        /// The first frame has arrived.
+        std::function<void(LinkId)> on_first_frame;
         /// Comes last, after LinkClosed.
         std::function<void(LinkId)> on_over;
     };
@@ -123,6 +125,7 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
     LinkWindow window_;                ///< frames whose FrameWritten is due
     bool is_writing_ = false;          ///< write() is going to be called
 
+    bool has_taken_frame_ = false;
     std::size_t wanted_ = 0;           ///< bytes that places() has room for
     bool is_read_to_end_ = false;      ///< by a goodbye, or by what no honest end sends
     bool is_held_back_ = false;        ///< reading waits for taken()

@@ -30,4 +30,12 @@ inline void keep_from_children(int descriptor) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
+/// It sends small data at once: by Nagle's algorithm a receipt or a vote would wait for a round
+/// trip while something else is on its way. On a connection that is lost already this does nothing.
+inline void set_up(TcpSocket& socket) {
+    error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    keep_from_children(socket.native_handle());
+}
+
 }  // namespace dedloc::net

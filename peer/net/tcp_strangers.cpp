@@ -1,25 +1,25 @@
 #include "peer/net/tcp_strangers.hpp"
 
-#include <arpa/inet.h>
-
-#include <algorithm>
-#include <array>
 #include <utility>
 
 namespace dedloc::net {
 
-std::string neighbourhood_of(const std::string& numeric_host) {
-    std::array<unsigned char, 16> address{};
-    if (inet_pton(AF_INET6, numeric_host.c_str(), address.data()) != 1) return numeric_host;
-    return {reinterpret_cast<const char*>(address.data()), 8};
-}
+namespace {
 
-TcpStrangers::TcpStrangers(const SessionOptions& session, const HandshakeLimits& limits,
+using Clock = std::chrono::steady_clock;
+
+/// An honest peer far away, or on a busy machine, is done by then.
+constexpr std::chrono::seconds kEnoughTime{1};
+
+}  // namespace
+
+TcpStrangers::TcpStrangers(const TransportOptions& options, const SocketPlaces& places,
                            const wire::Revocations& revoked, OnOver on_over)
-    : limits_(limits),
+    : deadline_(options.handshakes.deadline),
+      places_(places),
       revoked_(revoked),
       on_over_(std::move(on_over)),
-      session_(std::make_shared<const SessionOptions>(session)) {}
+      session_(std::make_shared<const SessionOptions>(*options.session)) {}
 
 void TcpStrangers::present(const wire::SignedTicket& ticket) {
     SessionOptions session = *session_;
@@ -29,36 +29,47 @@ void TcpStrangers::present(const wire::SignedTicket& ticket) {
 
 void TcpStrangers::greet(TcpSocket socket, const Endpoint& remote, Side side,
                          const std::optional<PeerKey>& expected) {
-    const std::string neighbourhood = neighbourhood_of(remote.host);
-    if (side == Side::kListener) make_room(neighbourhood);
-    const Place place = strangers_.insert(strangers_.end(), Stranger{remote, neighbourhood, side});
-    place->handshake = std::make_shared<TcpHandshake>(
-        std::move(socket), TcpHandshake::Terms{session_, side, expected, limits_.deadline},
-        revoked_, [this, place](TcpHandshake&) { over(place); });
-    place->handshake->start();
+    const Number number = ++last_number_;
+    if (side == Side::kListener) {
+        const std::string neighbourhood = neighbourhood_of(remote.host);
+        make_room(silent_, neighbourhood);
+        silent_.add(number, neighbourhood);
+    }
+    const auto handshake = std::make_shared<TcpHandshake>(
+        std::move(socket), TcpHandshake::Terms{session_, side, expected, deadline_}, revoked_,
+        TcpHandshake::Owner{.on_hello = [this, number] { on_hello(number); },
+                            .on_over = [this, number](TcpHandshake&) { over(number); }});
+    strangers_.emplace(number, Stranger{remote, side, Clock::now(), handshake});
+    handshake->start();
 }
 
-void TcpStrangers::make_room(const std::string& neighbourhood) {
-    const auto is_counted = [](const Stranger& stranger) {
-        return stranger.side == Side::kListener;
-    };
-    const auto is_near = [&](const Stranger& stranger) {
-        return is_counted(stranger) && stranger.neighbourhood == neighbourhood;
-    };
-    const auto count = [&](const auto& fits) {
-        return static_cast<std::size_t>(std::ranges::count_if(strangers_, fits));
-    };
-    if (count(is_near) >= limits_.from_one_address) hang_up_on_oldest(is_near);
-    if (count(is_counted) >= limits_.together) hang_up_on_oldest(is_counted);
+/// A silent connection becomes a greeted one, and closes another of these if they are too many.
+void TcpStrangers::on_hello(Number number) {
+    const Stranger& stranger = strangers_.at(number);
+    if (stranger.side != Side::kListener) return;
+    const std::string neighbourhood = neighbourhood_of(stranger.remote.host);
+    silent_.remove(number);
+    make_room(greeted_, neighbourhood);
+    greeted_.add(number, neighbourhood);
 }
 
-void TcpStrangers::hang_up_on_oldest(const std::function<bool(const Stranger&)>& fits) {
-    std::ranges::find_if(strangers_, fits)->handshake->cut(LinkRefusal::kCrowded);
+void TcpStrangers::make_room(const AddressGroups& kind, const std::string& neighbourhood) {
+    const auto cut = [this](std::optional<Number> number) {
+        const Stranger& stranger = strangers_.at(number.value());
+        if (Clock::now() < stranger.since + kEnoughTime) is_crowded_ = true;
+        stranger.handshake->cut(LinkRefusal::kCrowded);
+    };
+    if (kind.size_of(neighbourhood) >= places_.from_one_address) {
+        cut(kind.oldest_of(neighbourhood));
+    }
+    if (kind.size() >= places_.handshakes) cut(kind.oldest_of_largest());
 }
 
-void TcpStrangers::over(Place place) {
-    const Stranger stranger = std::move(*place);
-    strangers_.erase(place);
+void TcpStrangers::over(Number number) {
+    const Stranger stranger = std::move(strangers_.at(number));
+    strangers_.erase(number);
+    silent_.remove(number);
+    greeted_.remove(number);
     on_over_(stranger.remote, stranger.side, *stranger.handshake);
 }
 

@@ -1,22 +1,30 @@
 // Connections whose ends are still proving who they are, with a bound on those that came from
-// outside: one more than may be, and the oldest is hung up on. So who connects a thousand times and
-// says nothing keeps nobody out, not even its neighbours.
+// outside: the oldest one makes room for a new one.
+//
+// There are two kinds, each with places of its own: silent ones, which have not sent a Hello yet,
+// and greeted ones, which have. An honest peer sends its Hello with the connection and is greeted a
+// moment later, so silent connections, however many there are and however fast they are renewed,
+// never close one that is in the middle of its proofs. Among those of a kind the oldest of the
+// address that holds most of them is closed. When even that one is young, connections come faster
+// than honest ones could prove themselves: then they had better wait in the system's queue.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "peer/events.hpp"
+#include "peer/net/address_groups.hpp"
+#include "peer/net/socket_places.hpp"
 #include "peer/net/tcp_handshake.hpp"
 #include "peer/net/transport_options.hpp"
 
 namespace dedloc::net {
-
-/// Whoever may as well be one: an IPv4 address, an IPv6 network of 2⁶⁴ addresses.
-std::string neighbourhood_of(const std::string& numeric_host);
 
 /// Thread: the transport's.
 class TcpStrangers final {
@@ -25,7 +33,7 @@ class TcpStrangers final {
     using OnOver = std::function<void(const Endpoint& remote, Side side, TcpHandshake& handshake)>;
 
     /// What is referred to must outlive the transport's thread.
-    TcpStrangers(const SessionOptions& session, const HandshakeLimits& limits,
+    TcpStrangers(const TransportOptions& options, const SocketPlaces& places,
                  const wire::Revocations& revoked, OnOver on_over);
     TcpStrangers(const TcpStrangers&) = delete;
     TcpStrangers& operator=(const TcpStrangers&) = delete;
@@ -36,24 +44,36 @@ class TcpStrangers final {
     /// What handshakes that begin from now on prove with.
     void present(const wire::SignedTicket& ticket);
 
+    /// True if one has been closed, since the last call, that had had little time: the next
+    /// connection is to be accepted after a pause.
+    bool take_crowded() { return std::exchange(is_crowded_, false); }
+
+    /// Handshakes under way that we have dialled.
+    std::size_t dialled() const { return strangers_.size() - silent_.size() - greeted_.size(); }
+
   private:
+    using Number = AddressGroups::Number;
     struct Stranger {
         Endpoint remote;
-        std::string neighbourhood;
         Side side = Side::kListener;
+        std::chrono::steady_clock::time_point since;
         std::shared_ptr<TcpHandshake> handshake{};
     };
-    using Place = std::list<Stranger>::iterator;
 
-    void make_room(const std::string& neighbourhood);
-    void hang_up_on_oldest(const std::function<bool(const Stranger&)>& fits);
-    void over(Place place);
+    void make_room(const AddressGroups& kind, const std::string& neighbourhood);
+    void on_hello(Number number);
+    void over(Number number);
 
-    const HandshakeLimits limits_;
+    const std::chrono::milliseconds deadline_;
+    const SocketPlaces places_;
     const wire::Revocations& revoked_;
     const OnOver on_over_;
     std::shared_ptr<const SessionOptions> session_;  ///< never changed, but replaced
-    std::list<Stranger> strangers_;                  ///< the oldest first
+    std::map<Number, Stranger> strangers_;
+    Number last_number_ = 0;
+    AddressGroups silent_;   ///< from outside, without a Hello yet
+    AddressGroups greeted_;  ///< from outside, with one
+    bool is_crowded_ = false;
 };
 
 }  // namespace dedloc::net

@@ -15,10 +15,15 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/net/address_groups.hpp"
+#include "peer/net/descriptors.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/link_ticket.hpp"
 #include "peer/net/refusal_log.hpp"
 #include "peer/net/signals_blocked.hpp"
+#include "peer/net/socket_places.hpp"
+#include "peer/net/tcp_dials.hpp"
 #include "peer/net/tcp_link.hpp"
 #include "peer/net/tcp_strangers.hpp"
 
@@ -28,20 +33,15 @@ namespace {
 
 /// After a failed accept (no descriptor left, say) this passes before the next one.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+/// Between two connections while strangers are many: 16 of one address so have 16 ms to say Hello,
+/// and 1,000 that wait in the system's queue delay another by a second.
+constexpr std::chrono::milliseconds kCrowdedPause{1};
 /// Room for large frames that is kept for the next ones, enough for a round of 36 MB: what is not
 /// kept is zeroed again in the next round (tests/bench/README.md, net_bench).
 constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
 /// So often links are looked at whose tickets may have expired.
 constexpr std::chrono::seconds kLookEvery{1};
-
-/// Why a dial failed, as one of a few sentences. It is aborted by its deadline only.
-std::string sentence_of(const error_code& error) {
-    if (error == asio::error::connection_refused) return "nobody listens there";
-    if (!error || error == asio::error::operation_aborted || error == asio::error::timed_out) {
-        return "it cannot be reached in time";
-    }
-    return fmt::format("it cannot be reached ({})", error.message());
-}
+constexpr const char* kLinksTaken = "every place for links is taken";
 
 Endpoint remote_of(const TcpSocket& socket) {
     error_code error;
@@ -50,14 +50,6 @@ Endpoint remote_of(const TcpSocket& socket) {
     if (!remote.address().is_v6()) return {remote.address().to_string(), remote.port()};
     const asio::ip::address_v6 without_scope(remote.address().to_v6().to_bytes());
     return {without_scope.to_string(), remote.port()};
-}
-
-/// It sends small data at once: by Nagle's algorithm a receipt or a vote would wait for a round
-/// trip while something else is on its way. On a connection that is lost already this does nothing.
-void set_up(TcpSocket& socket) {
-    error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    keep_from_children(socket.native_handle());
 }
 
 }  // namespace
@@ -86,16 +78,11 @@ class TcpTransport::Impl {
     std::shared_ptr<TcpLink> find(LinkId id) const;
 
   private:
-    struct Dialling {
-        explicit Dialling(asio::io_context& context) : socket(context), deadline(context) {}
-        TcpSocket socket;
-        Timer deadline;
-    };
-
     struct Entry {
         std::shared_ptr<TcpLink> link;
         std::optional<LinkTicket> ticket;  ///< of the other end
         bool is_dialled = false;
+        Endpoint remote;
     };
 
     void listen(const Endpoint& endpoint);
@@ -103,6 +90,7 @@ class TcpTransport::Impl {
     void drain();
     void stop();
     void accept();
+    void accept_after(std::chrono::milliseconds pause);
     void accepted(TcpSocket socket);
     void connected(TcpSocket socket, const Endpoint& remote, Side side,
                    const std::optional<PeerKey>& expected);
@@ -110,12 +98,15 @@ class TcpTransport::Impl {
     void adopt(TcpSocket socket, const Endpoint& remote, Side side, const Proven* proven,
                LinkWindow::Duration round_trip = LinkWindow::kLongestRoundTrip);
     void make_room_for(const PeerKey& peer, const Endpoint& remote);
+    bool make_room_for_unproven(const Endpoint& remote);
+    void over(LinkId id);
     LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void held_back(bool now);
     void look_again();
     void end_expired();
 
     const TransportOptions options_;
+    const SocketPlaces places_;
     const EventSink sink_;
     const BufferPool pool_{kPoolBytes};
     std::atomic<std::uint16_t> port_ = 0;
@@ -130,11 +121,23 @@ class TcpTransport::Impl {
     asio::executor_work_guard<Executor> work_{context_.get_executor()};
     std::vector<Task> tasks_;  ///< that were in the inbox
     std::unordered_map<LinkId, Entry> links_;
+    AddressGroups unproven_;  ///< incoming links that prove nothing, by LinkId
+    AddressGroups silent_;    ///< those of them on which no frame has arrived
     wire::Revocations revoked_;
     std::optional<wire::SignedTicket> presented_;  ///< our last, once it has been renewed
     std::uint64_t last_id_ = 0;
     RefusalLog refusals_;
     std::optional<TcpStrangers> strangers_;  ///< nothing when links prove nothing
+    TcpDials dials_{context_,
+                    options_.dial_deadline,
+                    {.on_connected =
+                         [this](TcpSocket socket, const Endpoint& remote, const auto& expected) {
+                             connected(std::move(socket), remote, Side::kDialler, expected);
+                         },
+                     .on_failed =
+                         [this](const Endpoint& remote, const auto& why) {
+                             sink_(event::DialFailed{remote, why});
+                         }}};
     TcpAcceptor acceptor_{context_};
     Timer accept_pause_{context_};
     Timer next_look_{context_};
@@ -142,11 +145,17 @@ class TcpTransport::Impl {
 };
 
 TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
-    : options_(options), sink_(std::move(sink)) {
+    : options_(options),
+      places_(divide_sockets(options, options.sockets.value_or(socket_budget(descriptor_limit())))),
+      sink_(std::move(sink)) {
     DEDLOC_CHECK(options_.limits.frame_bytes <= kLargestFrameLimit, "frame limit is too large");
+    if (places_.links < options_.most_links) {
+        log_info("few descriptors: places for {} links, {} dials, {} and {} handshakes",
+                 places_.links, places_.dials, places_.handshakes, places_.handshakes);
+    }
     if (options_.session) {
         revoked_ = options_.session->revocations;
-        strangers_.emplace(*options_.session, options_.handshakes, revoked_,
+        strangers_.emplace(options_, places_, revoked_,
                            [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
                                greeted(remote, side, handshake);
                            });
@@ -229,49 +238,35 @@ void TcpTransport::Impl::accept() {
     acceptor_.async_accept([this](const error_code& error, TcpSocket socket) {
         if (!error) {
             accepted(std::move(socket));
-            return accept();
+            const bool is_crowded = strangers_ && strangers_->take_crowded();
+            return is_crowded ? accept_after(kCrowdedPause) : accept();
         }
-        accept_pause_.expires_after(kAcceptPause);
-        accept_pause_.async_wait([this](const error_code&) { accept(); });
+        refusals_.accept_failed(error == asio::error::no_descriptors
+                                    ? "this process has no descriptor left"
+                                    : error.message());
+        accept_after(kAcceptPause);
     });
 }
 
+void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
+    accept_pause_.expires_after(pause);
+    accept_pause_.async_wait([this](const error_code&) { accept(); });
+}
+
 void TcpTransport::Impl::accepted(TcpSocket socket) {
-    if (links_.size() >= options_.most_links) return;
     set_up(socket);
     const Endpoint remote = remote_of(socket);
+    const bool has_place =
+        strangers_ ? links_.size() < places_.links : make_room_for_unproven(remote);
+    if (!has_place) return refusals_.refused(remote, kLinksTaken);
     connected(std::move(socket), remote, Side::kListener, {});
 }
 
 void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
-    if (!is_numeric_host(remote.host) || remote.port == 0) {
-        sink_(event::DialFailed{remote, "it has no address that can be dialled"});
-        return;
-    }
-    const tcp::endpoint there(asio::ip::make_address(remote.host), remote.port);
-    // Shared by the two that asio calls, whichever comes last.
-    const auto dialling = std::make_shared<Dialling>(context_);
-    error_code error;
-    dialling->socket.open(there.protocol(), error);
-    if (error) {
-        sink_(event::DialFailed{remote, sentence_of(error)});
-        return;
-    }
-    set_up(dialling->socket);
-    dialling->deadline.expires_after(options_.dial_deadline);
-    dialling->deadline.async_wait([dialling](const error_code& cancelled) {
-        error_code ignored;
-        if (!cancelled) dialling->socket.close(ignored);
-    });
-    dialling->socket.async_connect(
-        there, [this, dialling, remote, expected](const error_code& refused) {
-            dialling->deadline.cancel();
-            if (!refused && dialling->socket.is_open()) {
-                connected(std::move(dialling->socket), remote, Side::kDialler, expected);
-            } else {
-                sink_(event::DialFailed{remote, sentence_of(refused)});
-            }
-        });
+    const std::size_t dials = dials_.count() + (strangers_ ? strangers_->dialled() : 0);
+    const bool has_place =
+        dials < places_.dials && links_.size() + dials < places_.links + places_.dials;
+    dials_.dial(remote, expected, has_place);
 }
 
 void TcpTransport::Impl::connected(TcpSocket socket, const Endpoint& remote, Side side,
@@ -341,7 +336,9 @@ void TcpTransport::Impl::end_expired() {
 void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side side,
                                const Proven* proven, LinkWindow::Duration round_trip) {
     const bool is_dialled = side == Side::kDialler;
-    if (!is_dialled && links_.size() >= options_.most_links) return;
+    if (!is_dialled && links_.size() >= places_.links) {
+        return refusals_.refused(remote, kLinksTaken);
+    }
     const bool is_sealed = proven != nullptr && proven->encrypts;
     FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
                                                      options_.limits.frame_bytes, pool_)
@@ -351,6 +348,8 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
     if (proven != nullptr) {
         ticket.emplace(proven->peer);
         opened.proven = proven->peer.peer;
+        opened.user = proven->peer.seat.user;
+        opened.max_samples_per_second = proven->peer.max_samples_per_second;
         if (!is_dialled) make_room_for(proven->peer.peer, remote);
     }
     const auto link = std::make_shared<TcpLink>(
@@ -360,8 +359,13 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
         options_.limits, sink_,
         TcpLink::Owner{.on_ticket = [this](LinkId id, auto shown) { return renewed(id, shown); },
                        .on_held_back = [this](bool now) { held_back(now); },
-                       .on_over = [this](LinkId id) { links_.erase(id); }});
-    links_.emplace(opened.link, Entry{link, ticket, is_dialled});
+                       .on_first_frame = [this](LinkId id) { silent_.remove(id.value()); },
+                       .on_over = [this](LinkId id) { over(id); }});
+    links_.emplace(opened.link, Entry{link, ticket, is_dialled, remote});
+    if (!is_dialled && !ticket) {
+        unproven_.add(opened.link.value(), neighbourhood_of(remote.host));
+        silent_.add(opened.link.value(), neighbourhood_of(remote.host));
+    }
     sink_(opened);
     // Revoked, or renewed here, while it was proving itself.
     if (ticket && revoked_.covers(ticket->last())) link->refuse(LinkRefusal::kRevoked);
@@ -385,6 +389,28 @@ void TcpTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remo
     if (count < options_.most_links_of_one) return;
     find(oldest->first)->cut();
     refusals_.refused(remote, "it opens more and more links");
+}
+
+/// Closes a link that proves nothing and has said nothing, if that is needed for one more from this
+/// address. False: there is none, and no place.
+bool TcpTransport::Impl::make_room_for_unproven(const Endpoint& remote) {
+    const std::string neighbourhood = neighbourhood_of(remote.host);
+    const bool is_share_taken =
+        unproven_.size_of(neighbourhood) >= places_.unproven_from_one_address;
+    if (!is_share_taken && links_.size() < places_.links) return true;
+    const auto oldest =
+        is_share_taken ? silent_.oldest_of(neighbourhood) : silent_.oldest_of_largest();
+    if (!oldest) return false;
+    const LinkId id{*oldest};
+    refusals_.refused(links_.at(id).remote, "it says nothing, and others want its place");
+    find(id)->cut();
+    return true;
+}
+
+void TcpTransport::Impl::over(LinkId id) {
+    links_.erase(id);
+    unproven_.remove(id.value());
+    silent_.remove(id.value());
 }
 
 std::shared_ptr<TcpLink> TcpTransport::Impl::find(LinkId id) const {

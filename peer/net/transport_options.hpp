@@ -32,8 +32,8 @@ struct LinkLimits {
     std::chrono::milliseconds farewell{2000};  ///< from close to the end, whoever has not hung up
 };
 
-/// Bounds of incoming connections that have not proven anything yet. One more, and the oldest of
-/// them is hung up on: who says nothing makes room for who does.
+/// Bounds of incoming connections that have not proven anything yet, for those that have sent a
+/// Hello and again for those that have not (tcp_strangers.hpp). Over them, the oldest is closed.
 struct HandshakeLimits {
     std::chrono::milliseconds deadline{5000};
     std::size_t from_one_address = 16;  ///< IPv6: from one network of 2⁶⁴ addresses
@@ -43,7 +43,11 @@ struct HandshakeLimits {
 struct TransportOptions {
     std::optional<Endpoint> listen;  ///< numeric host, port 0 for any; nothing: outbound-only
     LinkLimits limits;
-    std::size_t most_links = 1024;  ///< more incoming ones are hung up on
+    /// Sockets for everything below together; nothing: socket_budget(descriptor_limit()). With few,
+    /// the bounds below are lower (socket_places.hpp).
+    std::optional<std::size_t> sockets{};
+    std::size_t most_links = 1024;  ///< more incoming ones are closed
+    std::size_t most_dials = 512;   ///< at once; more fail
     /// That one peer has opened and proven; one more, and its oldest is cut.
     std::size_t most_links_of_one = 4;
     std::chrono::milliseconds dial_deadline{5000};

@@ -17,6 +17,10 @@ double as_number(Samples samples) {
 
 /// No machine computes so many samples a second; more is a lie that must not overflow sums.
 constexpr double kFastest = 1e9;
+/// Trust that each round gives back to a peer that joins with all that it has reported.
+constexpr double kTrustRegained = 0.25;
+/// Peers that are not trusted whole; of more, the least distrusted are forgotten.
+constexpr std::size_t kMaxDistrusted = 4'096;
 
 }  // namespace
 
@@ -63,6 +67,33 @@ void TargetBatch::gathered(Samples joined) {
     lead_ = std::clamp(lead_ + kShare * std::clamp(error, -most, most), -most, most);
 }
 
+void TargetBatch::joined(const PeerKey& peer, Samples samples) {
+    const auto report = reports_.find(peer);
+    if (report == reports_.end() || report->second.step != step_) return;
+    const double reported = as_number(report->second.samples);
+    double trust = trust_in(peer);
+    trust = samples >= report->second.samples ? trust + kTrustRegained
+                                              : std::min(trust, as_number(samples) / reported);
+    if (trust >= 1) {
+        trust_.erase(peer);
+        return;
+    }
+    trust_[peer] = trust;
+    if (trust_.size() <= kMaxDistrusted) return;
+    trust_.erase(std::ranges::max_element(trust_, {}, [](const auto& t) { return t.second; }));
+}
+
+double TargetBatch::trust_in(const PeerKey& peer) const {
+    const auto found = trust_.find(peer);
+    return found == trust_.end() ? 1 : found->second;
+}
+
+Samples TargetBatch::trusted(const PeerKey& peer, const Report& report) const {
+    const double trust = trust_in(peer);
+    if (trust >= 1) return report.samples;
+    return Samples{static_cast<std::uint64_t>(trust * as_number(report.samples))};
+}
+
 /// How much a peer had at its last report, the micro-batch at hand included: it is as far in it as
 /// the time allows since its count rose, which was somewhere between two reports.
 double TargetBatch::at_report(const Report& report) const {
@@ -81,7 +112,7 @@ double TargetBatch::extrapolated(const Report& report, TimePoint now) const {
 Samples TargetBatch::estimate(TimePoint now) const {
     double sum = 0;
     for (const auto& [peer, report] : reports_) {
-        if (report.step == step_) sum += extrapolated(report, now);
+        if (report.step == step_) sum += trust_in(peer) * extrapolated(report, now);
     }
     return std::max(Samples{static_cast<std::uint64_t>(std::max(sum, 0.0) + 0.5)}, reported());
 }
@@ -89,7 +120,7 @@ Samples TargetBatch::estimate(TimePoint now) const {
 Samples TargetBatch::reported() const {
     Samples sum;
     for (const auto& [peer, report] : reports_) {
-        if (report.step == step_) sum += report.samples;
+        if (report.step == step_) sum += trusted(peer, report);
     }
     return sum;
 }
@@ -104,10 +135,12 @@ TimePoint TargetBatch::reached_at(TimePoint now) const {
     double rate = 0;
     for (const auto& [peer, report] : reports_) {
         if (report.step != step_) continue;
-        sum += extrapolated(report, now);
-        if (report.samples_per_second > 0 && rate_ends_at(report) > now) {
-            ends.push_back({rate_ends_at(report), report.samples_per_second});
-            rate += report.samples_per_second;
+        const double trust = trust_in(peer);
+        const double trusted_rate = trust * report.samples_per_second;
+        sum += trust * extrapolated(report, now);
+        if (trusted_rate > 0 && rate_ends_at(report) > now) {
+            ends.push_back({rate_ends_at(report), trusted_rate});
+            rate += trusted_rate;
         }
     }
     const double target = as_number(rules_.target);

@@ -39,6 +39,9 @@ class TargetBatch {
     /// What the peers have joined the round of this step with, which was called when the target was
     /// reached: the next one is called earlier or later for it.
     void gathered(Samples joined);
+    /// What one of them has joined with. Reports of a peer that joins with less than it has
+    /// reported count for as much less, until it has joined with as much several times.
+    void joined(const PeerKey& peer, Samples samples);
 
     /// Reported, and computed since. A peer's rate counts for at most half a heartbeat after its
     /// next report was due: who has stopped reporting has perhaps stopped.     Cost  O(peers)
@@ -61,6 +64,8 @@ class TargetBatch {
     };
     double at_report(const Report& report) const;
     double extrapolated(const Report& report, TimePoint now) const;
+    double trust_in(const PeerKey& peer) const;
+    Samples trusted(const PeerKey& peer, const Report& report) const;
     TimePoint rate_ends_at(const Report& report) const {
         return report.at + rules_.heartbeat + rules_.heartbeat / 2;
     }
@@ -69,6 +74,7 @@ class TargetBatch {
     StepIndex step_;
     double lead_ = 0;  ///< so many seconds are the peers ahead of what they have told
     std::map<PeerKey, Report> reports_;
+    std::map<PeerKey, double> trust_;  ///< in reports, where it is below 1; outlives them
 };
 
 }  // namespace dedloc::progress

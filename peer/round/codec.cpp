@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/exact_arithmetic.hpp"
+#include "kernels/finite.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/half_lanes.hpp"
 #include "kernels/weighted_mean.hpp"
@@ -159,6 +160,18 @@ std::uint8_t average_of(std::span<const wire::Elements> pieces,
         kernels::widen_halves(set, halves.data(), scale_of(exponent), out.data() + first, count);
     }
     return exponent;
+}
+
+bool is_finite(const wire::Elements& elements) {
+    if (const auto* floats = std::get_if<SharedSlice<float>>(&elements)) {
+        return kernels::all_finite(floats->values());
+    }
+    constexpr std::uint16_t kExponentBits = 0x7C00;  // all set: infinite or NaN
+    std::uint16_t found = 0;
+    for (const std::uint16_t half : std::get<wire::Halves>(elements).bits.values()) {
+        found |= static_cast<std::uint16_t>((half & kExponentBits) == kExponentBits ? 1 : 0);
+    }
+    return found == 0;
 }
 
 void decode(const wire::Elements& elements, std::span<float> out) {

@@ -31,6 +31,8 @@ class Encoder {
     Encoder(Codec codec, Contribution contribution, SharedFloats residual);
 
     const Contribution& contribution() const { return contribution_; }
+    /// Of all pieces that are halves; 0 with other codecs, and of nothing.
+    std::uint8_t exponent() const { return exponent_; }
     /// Elements [first, first + count). Requires a sum, and a range of it. Cost with fp32: none.
     wire::Elements piece(std::uint64_t first, std::uint64_t count) const;
 
@@ -67,6 +69,9 @@ class Feedback {
 /// one codec, each with as many elements as `out`, in member order.
 std::uint8_t average_of(std::span<const wire::Elements> pieces,
                         std::span<const std::uint64_t> weights, std::span<float> out);
+
+/// Whether no number is infinite or NaN. Cost: one pass over them.
+bool is_finite(const wire::Elements& elements);
 
 /// The numbers themselves. Requires as many.
 void decode(const wire::Elements& elements, std::span<float> out);

@@ -1,3 +1,6 @@
+// The phases of a round as its coordinator goes through them: gather, call, plan, amend, propose.
+// What is heard is only noted; advance(), which follows every event, looks at what is noted and
+// takes the next step. What members claim is judged in coordinator_claims.cpp.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
@@ -11,8 +14,6 @@
 namespace dedloc::round {
 namespace {
 
-/// Complaints of others about the same loss are waited for before anybody is judged.
-constexpr Duration kHearing = std::chrono::seconds{1};
 /// Reports are not added up at every event: the oftener the nearer the target is.
 constexpr Duration kShortestLook = std::chrono::milliseconds{10};
 constexpr Duration kLongestLook = std::chrono::milliseconds{100};
@@ -26,42 +27,20 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
     return election_.is_leading() && step == step_ && term == term_;
 }
 
-bool Coordinator::is_eligible(const membership::Known& known) const {
-    const Head& head = voter_.head();
-    const wire::Heartbeat& heartbeat = known.heartbeat;
-    const bool is_sound = heartbeat.has_state && heartbeat.state == own_.digest();
-    return known.has_reported && known.generation == head.generation && known.step == head.step &&
-           heartbeat.record == head.record && (is_sound || !known.receives);
-}
-
-void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
-                           double samples_per_second) {
-    batch_.report(from, now, step, samples, samples_per_second);
-}
-
-void Coordinator::joined(const PeerKey& from, StepIndex step, const wire::Join& join, Outbox& out) {
-    const auto seat = seats_.find(from);
-    if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
-    if (join.receives && join.state != own_.digest()) {
-        out.note(from.brief() + " joined with another state: left out");
-        seats_.erase(seat);
-        return;
+/// Without a decision of just now, trainers may hold a batch of before: they stop at the target.
+void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
+    expected_members_.clear();
+    if (last != nullptr) {
+        for (const CommitLine& line : last->members) expected_members_.insert(line.peer);
     }
-    if (!join.is_finite) out.note(from.brief() + " had a gradient that is not finite");
-    seat->second.join = join;
+    now_ = head_since_ = now;
+    carried_ = is_live ? Samples{0} : config_.rules.target_batch;
+    batch_.begin(voter_.head().step);
 }
 
 void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
     if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
     if (reduced.attempt == attempt_) reduced_.insert(from);
-}
-
-void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
-                          const wire::Stalled& stalled) {
-    if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
-    if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
-    stalls_[from] = stalled;
-    judge_at_ = std::min(judge_at_, now + kHearing);
 }
 
 void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& ready) {
@@ -74,7 +53,7 @@ void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& 
 std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex step,
                                               const wire::Accept& accept) {
     if (!is_about_us(step, accept.term) || phase_ != Phase::kProposed) return {};
-    if (accept.digest != proposal_.digest || !voter_.is_in_view(from)) return {};
+    if (accept.digest != proposal_.digest || !voter_.is_voter(from)) return {};
     const auto bytes = vote_bytes(config_.run, term_, proposal_.digest);
     if (votes_.contains(from) || !verify(from, bytes, accept.signature)) return {};
     votes_.emplace(from, accept.signature);
@@ -84,8 +63,21 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
         voters.push_back(voter);
         certificate.votes.push_back({.voter = voter, .signature = signature});
     }
-    if (!membership::is_quorum(voter_.head().view, config_.backbone, voters)) return {};
+    if (!membership::is_majority(voter_.head().voters, voters)) return {};
+    for (const CommitLine& line : record_->members) exclusions_.served(account_of(line.peer));
     return Decision{.record = *record_, .certificate = std::move(certificate)};
+}
+
+/// A proposal of an earlier term may be of a plan that is not known here any more.
+wire::Commit Coordinator::commit_of(const Decision& decision) const {
+    wire::Commit commit{.digest = digest_of(decision.record),
+                        .certificate = decision.certificate,
+                        .attempt = proposal_.attempt,
+                        .average = decision.record.average,
+                        .previous_state = decision.record.previous_state,
+                        .record = {}};
+    if (!plan_) commit.record = decision.record;
+    return commit;
 }
 
 void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
@@ -113,10 +105,13 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
 
 void Coordinator::greet(const PeerKey& peer, Outbox& out) {
     if (!election_.is_leading() || phase_ == Phase::kGathering) return;
-    if (voter_.is_in_view(peer) && !seats_.contains(peer))
-        out.send(peer, step_, wire::Elect{term_});
+    const auto seat = seats_.find(peer);
+    const bool is_awaited = seat != seats_.end() && !seat->second.join;
+    if (phase_ == Phase::kCalled && is_awaited) out.send(peer, step_, wire::Call{term_});
     if (phase_ == Phase::kPlanned) out.send(peer, step_, *plan_);
-    if (phase_ == Phase::kProposed) out.send(peer, step_, whole_proposal());
+    if (phase_ == Phase::kProposed && voter_.is_voter(peer)) {
+        out.send(peer, step_, whole_proposal());
+    }
 }
 
 // --- time --------------------------------------------------------------------
@@ -130,7 +125,7 @@ void Coordinator::reset() {
     if (plan_ && is_decided) veterans_ = veterans_of(*plan_);
     if (record_ && is_decided) latecomers_.decided(record_->previous_state);
     phase_ = Phase::kGathering;
-    gathering_since_ = kNever;
+    members_since_ = frozen_since_ = kNever;
     seats_.clear();
     most_lost_ = 0;
     plan_.reset();
@@ -146,17 +141,21 @@ void Coordinator::reset() {
 }
 
 void Coordinator::advance(TimePoint now, Outbox& out) {
+    now_ = now;
     const bool is_ours =
         election_.is_leading() &&
         (phase_ == Phase::kGathering || (step_ == voter_.head().step && term_ == election_.term()));
     if (!is_ours) reset();
     if (!election_.is_leading()) return;
-    if (phase_ != Phase::kProposed && election_.inherited() && election_.has_promises()) {
+    if (phase_ != Phase::kProposed && election_.inherited()) {
         propose_again(*election_.inherited(), out);
     }
+    const bool had_round = phase_ != Phase::kGathering;
     if (now >= deadline_) time_out(now, out);
     if (now >= judge_at_) judge_stalls(out);
     if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
+    // Called off: our own member, too, has to hear of it before the next call.
+    if (had_round && phase_ == Phase::kGathering) return;
     if (phase_ == Phase::kProposed && ask_at_ == kNever) {
         ask_at_ = now + config_.rules.election_pause;
     }
@@ -172,7 +171,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
             return;
         }
         case Phase::kPlanned: {
-            if (is_ready_at_all_but_lost() && election_.has_promises()) propose(out);
+            if (is_ready_at_all_but_lost()) propose(out);
             return;
         }
         case Phase::kProposed:
@@ -180,24 +179,26 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     }
 }
 
-/// Who could not promise or vote a moment ago may have caught up, or mended its state.
+/// A voter that could not vote a moment ago may have caught up, or mended its state.
 void Coordinator::ask_again(TimePoint now, Outbox& out) {
     ask_at_ = now + config_.rules.election_pause;
-    if (phase_ == Phase::kProposed) {
-        std::set<PeerKey> silent;
-        for (const PeerKey& peer : voter_.head().view) {
-            if (!votes_.contains(peer)) silent.insert(peer);
-        }
-        send_to(silent, whole_proposal(), out);
-    } else if (!election_.has_promises()) {
-        election_.ask_others({}, out);
+    std::set<PeerKey> silent;
+    for (const PeerKey& peer : voter_.head().voters) {
+        if (!votes_.contains(peer)) silent.insert(peer);
     }
+    send_to(silent, whole_proposal(), out);
 }
 
 void Coordinator::time_out(TimePoint now, Outbox& out) {
     deadline_ = kNever;
     if (phase_ == Phase::kCalled) {
-        std::erase_if(seats_, [](const auto& entry) { return !entry.second.join; });
+        std::erase_if(seats_, [&](const auto& entry) {
+            if (entry.second.join) return false;
+            if (entry.first != self_) {
+                exclude(entry.first, "was called and has not joined in time", out);
+            }
+            return true;
+        });
         if (!seats_.contains(self_)) return cancel("the coordinator itself is late", out);
         return plan(now, out);
     }
@@ -219,11 +220,11 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
 void Coordinator::gather(TimePoint now, Outbox& out) {
     ask_at_ = kNever;
     const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
-    if (!has_state || own_.step() >= config_.rules.last_step) {
+    const bool is_over = own_.step() >= config_.rules.last_step;
+    if (!has_state || is_over || !election_.has_majority_here()) {
         deadline_ = kNever;
         return;
     }
-    gathering_since_ = std::min(gathering_since_, now);
     if (own_.is_in_round()) return call(now, out);
     const bool is_new = step_ != own_.step() || !has_begun_;
     if (is_new) batch_.begin(own_.step());
@@ -231,9 +232,22 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     has_begun_ = true;
     if (!is_new && now < look_at_) return;
     look_at_ = now + kShortestLook;
-    // Called by a predecessor: the round begins again with what is frozen.
-    const bool has_waited = now >= gathering_since_ + 2 * config_.rules.heartbeat;
-    if (has_waited && has_frozen_members()) return call(now, out);
+    // New to this step, for it has just begun to lead: members have the time to link again. What
+    // they were called for by a predecessor, or have held, is called then.
+    if (carried_ > Samples{0} && has_members()) {
+        members_since_ = std::min(members_since_, now);
+        const TimePoint begins_at = members_since_ + config_.rules.silence;
+        if (now < begins_at && !are_expected_here()) {
+            deadline_ = std::min(begins_at, now + kLongestLook);
+            return;
+        }
+        if (has_frozen_members()) return call(now, out);
+    }
+    // They have lost touch with this peer, and hold what they have. A few may only say so.
+    frozen_since_ = are_most_frozen() ? std::min(frozen_since_, now) : kNever;
+    if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
+        return call(now, out);
+    }
     const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
     const Duration patience = std::max(expected_, config_.rules.heartbeat);
     const bool waits = is_reached && latecomers_.hold_up(now, voter_.head(), links_, patience);
@@ -245,10 +259,34 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     deadline_ = std::max(reached_at, look_at_);
 }
 
+bool Coordinator::has_members() const {
+    return std::ranges::any_of(
+        links_.known(), [&](const auto& entry) { return is_eligible(entry.first, entry.second); });
+}
+
+/// The members of the last round, as far as they are known.
+bool Coordinator::are_expected_here() const {
+    return std::ranges::all_of(expected_members_, [&](const PeerKey& peer) {
+        const membership::Known* known = links_.find(peer);
+        return peer == self_ || (known != nullptr && is_eligible(peer, *known));
+    });
+}
+
+bool Coordinator::are_most_frozen() const {
+    std::size_t trainers = 0;
+    std::size_t frozen = 0;
+    for (const auto& [peer, known] : links_.known()) {
+        if (known.role != Role::kTrainer || !is_eligible(peer, known)) continue;
+        ++trainers;
+        frozen += known.heartbeat.is_frozen ? 1 : 0;
+    }
+    return 2 * frozen > trainers;
+}
+
 /// By a predecessor, or in a round that they have not heard the end of.
 bool Coordinator::has_frozen_members() const {
     return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
-        return is_eligible(entry.second) && entry.second.heartbeat.is_frozen;
+        return is_eligible(entry.first, entry.second) && entry.second.heartbeat.is_frozen;
     });
 }
 
@@ -260,16 +298,14 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
     deadline_ = now + config_.rules.join_timeout;
-    ask_at_ = now + config_.rules.election_pause;
     seats_.try_emplace(self_, Seat{.join = {}, .endpoint = {"", config_.listening_port}});
     for (const auto& [peer, known] : links_.known()) {
-        if (!is_eligible(known) || seats_.size() >= wire::kMaxMembers) continue;
+        if (!is_eligible(peer, known) || seats_.size() >= wire::kMaxMembers) continue;
         seats_.try_emplace(peer, Seat{.join = {}, .endpoint = known.endpoint});
     }
     std::set<PeerKey> seated;
     for (const auto& [peer, seat] : seats_) seated.insert(peer);
     send_to(seated, wire::Call{term_}, out);
-    election_.ask_others(seated, out);
 }
 
 void Coordinator::cancel(const std::string& why, Outbox& out) {
@@ -287,11 +323,17 @@ void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbo
 // --- plan --------------------------------------------------------------------
 
 void Coordinator::plan(TimePoint now, Outbox& out) {
+    drop_overflow(out);
+    if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     const auto planned =
         make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
     if (!planned) return cancel("nobody has samples, or nobody can be dialled", out);
     Samples joined;
-    for (const wire::PlanMember& member : planned->plan.members) joined += member.samples;
+    for (const wire::PlanMember& member : planned->plan.members) {
+        joined += member.samples;
+        // A trainer that says that its gradient overflowed has claimed nothing that was not so.
+        if (seats_.at(member.peer).join->is_finite) batch_.joined(member.peer, member.samples);
+    }
     batch_.gathered(joined);
     phase_ = Phase::kPlanned;
     expected_ = planned->expected;
@@ -345,8 +387,10 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
         const auto seat = seats_.find(member.peer);
         if (seat != seats_.end() && seat->second.is_lost) absent.push_back(member.peer);
     }
-    if (is_ready_at_all_but_lost()) return;
-    bool moves_chunks = !demoted_.empty();
+    if (gone_.empty() && is_ready_at_all_but_lost()) return;
+    bool moves_chunks = !demoted_.empty() || std::ranges::any_of(gone_, [&](const PeerKey& peer) {
+        return reduces(peer);
+    });
     for (const PeerKey& peer : absent) {
         if (!reduces(peer) && is_reduced_by_all_but(peer)) continue;
         gone_.insert(peer);
@@ -365,45 +409,6 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
     publish(*amended, now, out);
     gone_.clear();
     demoted_.clear();
-}
-
-/// Who is to blame when chunks do not come. A contributor that several reducers miss (or the only
-/// one) is out; a reducer that alone misses somebody cannot be reached by it, and a reducer that
-/// only receivers miss does not send: both lose their part and stay.
-void Coordinator::judge_stalls(Outbox& out) {
-    judge_at_ = kNever;
-    std::map<std::uint32_t, std::set<PeerKey>> missed_by;
-    for (const auto& [peer, stall] : stalls_) {
-        for (const std::uint32_t k : stall.senders) missed_by[k].insert(peer);
-    }
-    std::size_t reducers = 0;
-    for (const auto& [peer, seat] : seats_) reducers += !seat.is_lost && reduces(peer) ? 1 : 0;
-    const auto is_member = [&](std::uint32_t k) { return k < plan_->members.size(); };
-    bool is_explained = false;
-    for (const auto& [k, witnesses] : missed_by) {
-        if (!is_member(k)) continue;
-        is_explained = true;
-        const PeerKey& sender = plan_->members[k].peer;
-        const bool is_alone = witnesses.size() == 1 && reducers > 1;
-        if (is_alone) {
-            out.note(sender.brief() + " does not reach " + witnesses.begin()->brief() +
-                     ", which loses its part");
-            demoted_.insert(*witnesses.begin());
-        } else if (const auto seat = seats_.find(sender); seat != seats_.end() && sender != self_) {
-            out.note(sender.brief() + " does not send: left out");
-            lose(seat->second);
-        }
-    }
-    for (const auto& [peer, stall] : stalls_) {
-        for (const std::uint32_t k : stall.reducers) {
-            if (is_explained || !is_member(k) || reducers < 2) continue;
-            const PeerKey& reducer = plan_->members[k].peer;
-            out.note(reducer.brief() + " does not send averages, and loses its part");
-            demoted_.insert(reducer);
-        }
-    }
-    stalls_.clear();
-    is_amend_due_ = true;
 }
 
 // --- decide ------------------------------------------------------------------
@@ -431,23 +436,18 @@ void Coordinator::propose(Outbox& out) {
                  .digest = {},
                  .average = average_of_most(),
                  .previous_state = own_.digest(),
-                 .stays = {},
                  .record = {}};
     for (const wire::PlanMember& member : plan_->members) {
         const auto ready = ready_.find(member.peer);
-        const bool is_equal =
-            ready != ready_.end() && (!member.receives || ready->second == proposal_.average);
-        if (ready != ready_.end() && !is_equal) {
-            out.note(member.peer.brief() + " holds another average: it has to fetch the state");
-        }
-        const bool stays = is_equal && !seats_.at(member.peer).is_lost;
-        proposal_.stays.push_back(stays ? 1 : 0);
+        if (ready == ready_.end() || !member.receives) continue;
+        if (ready->second == proposal_.average) continue;
+        out.note(member.peer.brief() + " holds another average: it has to fetch the state");
     }
-    record_ = record_of(*plan_, proposal_, voter_.head());
+    record_ = record_of(*plan_, proposal_.average, proposal_.previous_state, voter_.head());
     proposal_.digest = digest_of(*record_);
     phase_ = Phase::kProposed;
     deadline_ = judge_at_ = kNever;
-    send_to(addressees(), proposal_, out);
+    out.send_to_all(voter_.head().voters, step_, proposal_);
 }
 
 void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
@@ -461,10 +461,9 @@ void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
                  .digest = digest_of(record),
                  .average = record.average,
                  .previous_state = record.previous_state,
-                 .stays = {},
                  .record = record};
     out.note("proposing again what was accepted for step " + std::to_string(step_.value()));
-    send_to(addressees(), proposal_, out);
+    out.send_to_all(voter_.head().voters, step_, proposal_);
 }
 
 std::set<PeerKey> Coordinator::addressees() const {
@@ -472,7 +471,7 @@ std::set<PeerKey> Coordinator::addressees() const {
 }
 
 std::set<PeerKey> Coordinator::receivers() const {
-    std::set<PeerKey> all(voter_.head().view.begin(), voter_.head().view.end());
+    std::set<PeerKey> all(voter_.head().voters.begin(), voter_.head().voters.end());
     if (record_) {
         for (const CommitLine& line : record_->members) all.insert(line.peer);
     }

@@ -7,13 +7,16 @@ namespace dedloc::round {
 bool Latecomers::hold_up(TimePoint now, const Head& head, const membership::Links& links,
                          Duration patience) {
     std::vector<PeerKey> behind;
+    int steps = 1;
     for (const auto& [peer, known] : links.known()) {
         const Digest& state = known.heartbeat.state;
         const bool is_former = state != Digest{} && (state == former_[0] || state == former_[1]);
         const bool may_come = known.has_reported && known.generation == head.generation;
-        if (may_come && known.receives && is_former) behind.push_back(peer);
+        if (!may_come || !known.receives || !is_former) continue;
+        behind.push_back(peer);
+        if (state != former_[0]) steps = 2;
     }
-    return hold_up(now, head, behind, patience);
+    return hold_up(now, head, behind, steps * patience);
 }
 
 bool Latecomers::hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,

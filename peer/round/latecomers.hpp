@@ -7,9 +7,9 @@
 // others.
 //
 // What that may cost is bounded, for some never come: none is waited for longer than the caller's
-// patience, nobody for kRest steps after a wait in vain, and each at first once in kPause steps and
-// then, the oftener it was waited for, up to once in kLongestPause. Members compute meanwhile: the
-// batch grows.
+// patience for each step that it is behind, none for kRest steps after a wait in vain, and each at
+// first once in kPause steps and then, the oftener it was waited for, up to once in kLongestPause.
+// Members compute meanwhile: the batch grows.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class Latecomers {
     /// A round that began with this state is decided.
     void decided(const Digest& state) { former_ = {state, former_[0]}; }
     /// The target is reached: is there anybody to wait for, of those who hold one of the last two
-    /// of these states? For `patience` at most, from the first look at this head on.
+    /// of these states? For `patience` a step at most, from the first look at this head on.
     /// Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
                                Duration patience);

@@ -19,29 +19,21 @@ constexpr int kSlowness = 4;
 constexpr std::uint64_t kQueuedChunks = 2;
 constexpr std::uint64_t kLeastWindow = 32 * 1024;
 
-bool stays_in(const CommitRecord& record, const PeerKey& peer) {
-    const CommitLine* line = line_of(record, peer);
-    return line != nullptr && line->stays;
-}
-
 }  // namespace
 
-std::optional<CommitRecord> record_of(const wire::Plan& plan, const wire::Propose& propose,
-                                      const Head& head) {
-    if (propose.stays.size() != plan.members.size()) return {};
+CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Digest& previous_state,
+                       const Head& head) {
     CommitRecord record{.generation = head.generation,
                         .step = head.step,
                         .previous_record = head.record,
-                        .previous_state = propose.previous_state,
+                        .previous_state = previous_state,
                         .members = {},
-                        .average = propose.average,
+                        .average = average,
                         .scalars = plan.scalars};
-    for (std::size_t k = 0; k < plan.members.size(); ++k) {
-        const wire::PlanMember& member = plan.members[k];
-        record.members.push_back({.peer = member.peer,
-                                  .samples = member.samples,
-                                  .loss_sum = member.loss_sum,
-                                  .stays = propose.stays[k] != 0});
+    record.members.reserve(plan.members.size());
+    for (const wire::PlanMember& member : plan.members) {
+        record.members.push_back(
+            {.peer = member.peer, .samples = member.samples, .loss_sum = member.loss_sum});
     }
     return record;
 }
@@ -59,10 +51,14 @@ void Member::forget_round() {
     // Not settled: others may decide about it while we are away.
     if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
     frozen_ = {};
+    forget_attempts();
+}
+
+void Member::forget_attempts() {
     reduction_.reset();
     has_plan_ = has_told_reduced_ = false;
     average_ = former_ = {};
-    proposal_.reset();
+    told_refused_.clear();
     last_chunk_.clear();
     sealed_.clear();
     stall_at_ = kNever;
@@ -116,6 +112,14 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     out.act(action::Freeze{step_});
 }
 
+void Member::hold(Outbox& out) {
+    if (phase_ != Phase::kWorking || !config_.receives) return;
+    term_ = {};
+    phase_ = Phase::kFreezing;
+    ++freeze_;
+    out.act(action::Freeze{step_});
+}
+
 void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
     if (phase_ != Phase::kFreezing || event.step != step_) return;
     Contribution contribution = event.contribution;
@@ -131,6 +135,7 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
 }
 
 void Member::join(Outbox& out) {
+    if (term_.coordinator == PeerKey{}) return;  // held until a call
     const Contribution& contribution = frozen_.contribution();
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
@@ -141,7 +146,8 @@ void Member::join(Outbox& out) {
                         .receives = config_.receives,
                         .state = config_.receives ? digest_ : Digest{},
                         .upload_bytes_per_second = upload_,
-                        .download_bytes_per_second = download_});
+                        .download_bytes_per_second = download_,
+                        .exponent = frozen_.exponent()});
 }
 
 // --- reduce ------------------------------------------------------------------
@@ -178,10 +184,12 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     planned_at_ = now;
     stall_at_ = now + config_.rules.stall_timeout;
     has_told_reduced_ = false;
+    told_refused_.clear();
     if (!reduction_) begin_reduction();
     reduction_->follow(plan, frozen_);
     sealed_.clear();
     has_more_ = true;
+    report_refused(out);
     check_progress(out);
 }
 
@@ -195,7 +203,22 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     reduction_->take(from, chunk);
     if (!reduction_->is_following()) return;
     if (reduction_->offered_chunks() != offered) has_more_ = true;
+    report_refused(out);
     check_progress(out);
+}
+
+/// A sender of pieces that cannot be averaged is named at once: nothing better comes from it.
+void Member::report_refused(Outbox& out) {
+    if (phase_ != Phase::kReducing) return;
+    std::vector<std::uint32_t> refused = reduction_->refused_senders();
+    if (refused == told_refused_) return;
+    told_refused_ = refused;
+    out.send(term_.coordinator, step_,
+             wire::Stalled{.term = plan_.term,
+                           .attempt = plan_.attempt,
+                           .senders = {},
+                           .reducers = {},
+                           .refused = std::move(refused)});
 }
 
 void Member::link_lost(const PeerKey& peer) {
@@ -273,27 +296,35 @@ TimePoint Member::next_deadline() const {
 
 // --- the end of a round ------------------------------------------------------
 
-void Member::proposed(TimePoint now, StepIndex step, const wire::Propose& propose, Outbox& out) {
-    if (step != voter_.head().step) return;
+void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out) {
+    if (step != voter_.head().step || !voter_.may_vote()) return;
     const bool is_of_plan =
         has_plan_ && plan_.term == propose.term && plan_.attempt == propose.attempt;
     auto record = propose.record;
-    if (!record && is_of_plan) record = record_of(plan_, propose, voter_.head());
+    if (!record && is_of_plan) {
+        record = round::record_of(plan_, propose.average, propose.previous_state, voter_.head());
+    }
     if (!record || digest_of(*record) != propose.digest) return;
-    proposal_ = record;
     // A coordinator with a damaged state gets no votes, nor from those who cannot tell yet. What an
     // earlier term has accepted may be decided already: it is not judged again.
     const bool is_current = has_state() && step_ == step;
     const bool is_judged = config_.receives && propose.attempt != 0;
     if (is_judged && (!is_current || record->previous_state != digest_)) return;
-    const auto signature = voter_.accept(now, propose.term, *record);
+    const auto signature = voter_.accept(propose.term, *record);
     if (!signature) return;
     out.send(propose.term.coordinator, step,
              wire::Accept{.term = propose.term, .digest = propose.digest, .signature = *signature});
 }
 
-const CommitRecord* Member::proposal(const Digest& digest) const {
-    return proposal_ && digest_of(*proposal_) == digest ? &*proposal_ : nullptr;
+std::optional<CommitRecord> Member::record_of(const wire::Commit& commit) const {
+    std::optional<CommitRecord> record = commit.record;
+    const bool is_of_plan =
+        has_plan_ && plan_.term == commit.certificate.term && plan_.attempt == commit.attempt;
+    if (!record && is_of_plan) {
+        record = round::record_of(plan_, commit.average, commit.previous_state, voter_.head());
+    }
+    if (record && digest_of(*record) != commit.digest) record.reset();
+    return record;
 }
 
 SharedFloats Member::average_of(const CommitRecord& record) const {
@@ -307,9 +338,8 @@ SharedFloats Member::average_of(const CommitRecord& record) const {
 void Member::decided(const CommitRecord& record, const Certificate& certificate, Outbox& out) {
     SharedFloats average = average_of(record);
     const bool is_whole = average != nullptr;
-    const bool was_there = is_in_round() && stays_in(record, self_);
     out.act(action::Committed{.record = record, .certificate = certificate});
-    voter_.advance(record, was_there && (is_whole || !config_.receives));
+    voter_.advance(record);
     settle(record);
     if (!config_.receives) return follow_head(out);
     if (is_whole) {
@@ -354,8 +384,13 @@ void Member::resume(Outbox& out) {
 void Member::restart(const Digest& state, Outbox& out) {
     if (!config_.receives) return follow_head(out);
     if (phase_ == Phase::kApplying) return;
-    outdated(out);
-    if (digest_ == state) resume(out);
+    const bool is_ours = holds_state_ && step_ == voter_.head().step && digest_ == state;
+    if (!is_ours) return outdated(out);
+    if (phase_ == Phase::kIdle) return resume(out);
+    // Terms and plans of the former generation say nothing any more.
+    forget_attempts();
+    term_ = {};
+    if (phase_ > Phase::kFrozen) phase_ = Phase::kFrozen;
 }
 
 void Member::follow_head(Outbox& out) {
@@ -374,7 +409,7 @@ void Member::check_invariants() const {
     DEDLOC_CHECK(!has_state() || !is_in_round() || step_ == voter_.head().step,
                  "a round is about the state at hand", step_.value());
     DEDLOC_CHECK(phase_ != Phase::kReducing || (reduction_ && reduction_->is_following()),
-                 "who reduces has a plan");
+                 "a member that reduces has a plan");
 }
 
 }  // namespace dedloc::round

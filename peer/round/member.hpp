@@ -7,9 +7,10 @@
 //     │              └────── state ─── applying ◄──────── decided ──────────────────────────────┘
 //     └── behind, or decided without us: the state is fetched
 //
-// Who coordinates may change in any phase: a contribution stays frozen, and what has arrived stays,
-// until the round is decided or called off. A member that does not receive holds no state: it is
-// wherever the head is.
+// The coordinator may change in any phase: a contribution stays frozen, and what has arrived stays,
+// until the round is decided or called off. Without a coordinator a member that has heard of the
+// whole target batch freezes what it has and waits for a call (hold). A member that does not
+// receive holds no state: it is wherever the head is.
 #pragma once
 
 #include <cstdint>
@@ -55,12 +56,14 @@ class Member {
 
     // From the coordinator of the term; the caller has checked that it is.
     void called(StepIndex step, const wire::Call& call, Outbox& out);
+    /// There is no coordinator, and the swarm has computed the target batch: stops computing.
+    void hold(Outbox& out);
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
     /// Of this round, and newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
     void cancelled(StepIndex step, Outbox& out);
-    /// Votes, if nothing is wrong with it.
-    void proposed(TimePoint now, StepIndex step, const wire::Propose& propose, Outbox& out);
+    /// At a voter: votes, if nothing is wrong with it.
+    void proposed(StepIndex step, const wire::Propose& propose, Outbox& out);
 
     void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
                Outbox& out);
@@ -71,8 +74,9 @@ class Member {
         download_ = download;
     }
 
-    /// The record that a Commit is about, if it is known here.
-    const CommitRecord* proposal(const Digest& digest) const;
+    /// The record of a Commit: the one that it carries, else the one that its plan here leads to.
+    /// Nothing if that has another digest.
+    std::optional<CommitRecord> record_of(const wire::Commit& commit) const;
     /// The round of the head is decided: applies it if the average is here, else waits for the
     /// state. Requires that the record extends the head.
     void decided(const CommitRecord& record, const Certificate& certificate, Outbox& out);
@@ -84,9 +88,10 @@ class Member {
     void outdated(Outbox& out);
     /// Works again, if the state is still the head's.
     void resume(Outbox& out);
-    /// A new generation begins with this state: it is kept if it is ours.
+    /// A new generation begins with this state. If it is ours, it is kept, with what was computed
+    /// on it: the round begins again.
     void restart(const Digest& state, Outbox& out);
-    /// Of a member that does not receive: the head was told.
+    /// Of a member that does not receive: the head has moved.
     void follow_head(Outbox& out);
     /// The room of an average that is not needed any more, for the next one once nobody else holds
     /// it: to clear fresh memory takes as long as to fill it. Null is ignored.
@@ -163,11 +168,13 @@ class Member {
 
     void work(Outbox& out);
     void forget_round();
+    void forget_attempts();
     void settle(const CommitRecord& record);
     void join(Outbox& out);
     void begin_reduction();
     void check_progress(Outbox& out);
     TimePoint release_at() const;
+    void report_refused(Outbox& out);
     Duration patience_with(std::uint32_t part) const;
 
     const PeerConfig& config_;
@@ -204,7 +211,7 @@ class Member {
     /// yet. Back again, it proposes it, and somebody has to have it then.
     Average former_;
     TimePoint planned_at_{};
-    std::optional<CommitRecord> proposal_;
+    std::vector<std::uint32_t> told_refused_;  ///< in this attempt
     std::map<PeerKey, TimePoint> last_chunk_;
     TimePoint stall_at_ = kNever;
     TimePoint last_sent_{};  ///< a chunk
@@ -212,8 +219,8 @@ class Member {
     std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
 };
 
-/// The record that a proposal of this plan is about. Nothing when they do not fit.
-std::optional<CommitRecord> record_of(const wire::Plan& plan, const wire::Propose& propose,
-                                      const Head& head);
+/// The record that a plan leads to with this average and the state that it was made on.
+CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Digest& previous_state,
+                       const Head& head);
 
 }  // namespace dedloc::round

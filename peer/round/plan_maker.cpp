@@ -84,7 +84,8 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                 .samples = seat.join->samples,
                                 .loss_sum = seat.join->loss_sum,
                                 .freeze = seat.join->freeze,
-                                .receives = seat.join->receives});
+                                .receives = seat.join->receives,
+                                .exponent = seat.join->exponent});
         request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));
     }
     if (!has_samples(plan)) return {};

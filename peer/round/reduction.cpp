@@ -46,6 +46,7 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     const Samples samples = own.contribution().samples;
     DEDLOC_CHECK(plan.members[own_index_].samples == samples,
                  "the plan counts what was joined with", samples.value());
+    forget_given(plan);
     own_ = own;
     receives_ = plan.members[own_index_].receives;
     mix_ = mix;
@@ -71,6 +72,18 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
         if (has_average_[c]) offer(c);
     }
     replay_early();
+}
+
+/// A member with another freeze has begun anew since the plan before, or is new in this one: it may
+/// not have kept what it was given of the average.
+void Reduction::forget_given(const wire::Plan& plan) {
+    if (!plan_) return;
+    for (const wire::PlanMember& member : plan.members) {
+        const std::uint32_t former = wire::index_of(*plan_, member.peer);
+        const bool is_same =
+            former < plan_->members.size() && plan_->members[former].freeze == member.freeze;
+        if (!is_same) gathered_.erase(member.peer);
+    }
 }
 
 void Reduction::assign(const wire::Plan& plan) {
@@ -248,6 +261,16 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     if (member.samples == Samples{0} || chunk.mix != member.freeze || !is_mine(chunk.chunk)) {
         return false;
     }
+    const auto refused = refused_.find(from);
+    if (refused != refused_.end() && refused->second == member.freeze) return true;
+    const auto* halves = std::get_if<wire::Halves>(&chunk.elements);
+    const bool is_as_joined = halves == nullptr || halves->exponent == member.exponent;
+    if (!is_as_joined || !is_finite(chunk.elements)) {
+        refused_[from] = member.freeze;
+        kept_.erase(from);
+        count_slices();
+        return true;
+    }
     Kept& kept = kept_[from];
     if (kept.freeze != member.freeze) kept = {.freeze = member.freeze, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
@@ -361,6 +384,17 @@ std::vector<std::uint32_t> Reduction::missing_senders() const {
         }
     }
     return missing;
+}
+
+std::vector<std::uint32_t> Reduction::refused_senders() const {
+    std::vector<std::uint32_t> senders;
+    for (const std::uint32_t k : contributors_) {
+        const auto refused = refused_.find(plan_->members[k].peer);
+        const bool is_refused =
+            refused != refused_.end() && refused->second == plan_->members[k].freeze;
+        if (is_refused) senders.push_back(k);
+    }
+    return senders;
 }
 
 std::vector<std::uint32_t> Reduction::missing_reducers() const {

@@ -14,7 +14,9 @@
 // Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
 //           the chunks reduced here as they sent it, and chunks ahead of their plan (of each sender
 //           at most 2 N elements and 8 MiB for keeping books, the newest)
-// Trust     a slice counts for its sender only, an average only from the reducer of its chunk
+// Trust     a slice counts for its sender only, an average only from the reducer of its chunk; a
+//           slice that is not finite, or not beside the exponent that its sender has joined with,
+//           is refused with all that the sender has sent for this freeze, and the sender is named
 #pragma once
 
 #include <cstdint>
@@ -88,6 +90,8 @@ class Reduction {
     /// Members of the plan whose contribution, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
+    /// Members of the plan whose slices were refused here.
+    std::vector<std::uint32_t> refused_senders() const;
     bool has_due_chunks() const;
     /// How many averaged chunks are offered to all.
     std::size_t offered_chunks() const { return reduced_.size(); }
@@ -103,6 +107,7 @@ class Reduction {
     void count_slices();
     void forget_chunks();
     void forget_sums();
+    void forget_given(const wire::Plan& plan);
     void assign(const wire::Plan& plan);
     void schedule_scatter();
     struct Scatter;
@@ -136,9 +141,10 @@ class Reduction {
     std::vector<std::uint32_t> owner_;         ///< by chunk: index of its reducer
 
     std::map<PeerKey, Kept> kept_;
-    std::vector<std::uint32_t> slices_here_;  ///< by chunk: how many of the others' are kept
-    std::uint32_t slices_wanted_ = 0;         ///< contributors but ourselves
-    std::vector<PeerKey> scattered_to_;       ///< by chunk of the own contribution
+    std::map<PeerKey, std::uint32_t> refused_;  ///< the freeze of which slices were refused
+    std::vector<std::uint32_t> slices_here_;    ///< by chunk: how many of the others' are kept
+    std::uint32_t slices_wanted_ = 0;           ///< contributors but ourselves
+    std::vector<PeerKey> scattered_to_;         ///< by chunk of the own contribution
     /// What one reducer gets of the own contribution.
     struct Scatter {
         std::deque<std::uint32_t> due;

@@ -9,6 +9,8 @@ namespace dedloc::round {
 namespace {
 
 constexpr std::size_t kMostRelays = 32;
+/// Rounds up to this size have no relays.
+constexpr std::size_t kMostWithoutRelays = 65;
 /// One more hop.
 constexpr double kHopSeconds = 0.05;
 /// Of a link that nobody has measured: slow, so that it is not chosen for its speed.
@@ -58,7 +60,7 @@ std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
                                          const Veterans& veterans) {
     const std::size_t members = plan.members.size();
     const auto coordinator = seats.find(plan.term.coordinator);
-    if (members <= wire::kMaxVoters || coordinator == seats.end()) return {};
+    if (members <= kMostWithoutRelays || coordinator == seats.end()) return {};
     const double bytes = size_of(plan);
     const double own = upload_of(coordinator->second);
     std::vector<std::uint32_t> relays = candidates(plan, seats, veterans);

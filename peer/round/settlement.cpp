@@ -10,9 +10,7 @@ void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out)
     step_ = record.step.next();
     states_.clear();
     waiting_.clear();
-    for (const CommitLine& line : record.members) {
-        if (line.stays) waiting_.insert(line.peer);
-    }
+    for (const CommitLine& line : record.members) waiting_.insert(line.peer);
     deadline_ = now + config_.rules.join_timeout;
 }
 

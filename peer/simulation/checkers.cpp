@@ -88,6 +88,7 @@ void Checkers::generation_begun(const SignedGeneration& generation) {
                    generation.signature),
             "generation {} begins with a signature that is not the project's",
             generation.record.generation);
+    begun_.insert(generation.record.generation);
     if (generation.record.generation <= newest_begun_) return;
     newest_begun_ = generation.record.generation;
     newest_step_ = generation.record.step;
@@ -96,7 +97,7 @@ void Checkers::generation_begun(const SignedGeneration& generation) {
 GenerationRecord Checkers::begin_of(std::uint64_t generation) const {
     if (generation == 0) {
         GenerationRecord first;
-        first.backbone = settings_.backbone;
+        first.voters = {settings_.backbone};
         return first;
     }
     const auto it = signed_.find(generation);
@@ -106,8 +107,7 @@ GenerationRecord Checkers::begin_of(std::uint64_t generation) const {
 
 bool Checkers::is_void(const Place& place, std::uint64_t by_generation) const {
     for (std::uint64_t g = place.first + 1; g <= by_generation; ++g) {
-        const auto it = signed_.find(g);
-        if (it != signed_.end() && place.second >= it->second.record.step) return true;
+        if (begun_.contains(g) && place.second >= signed_.at(g).record.step) return true;
     }
     return false;
 }
@@ -116,12 +116,12 @@ bool Checkers::is_void(const Place& place, std::uint64_t by_generation) const {
 
 /// The digest of the state at a step as this generation sees it; null when nobody has reached it.
 const Digest* Checkers::state_at(std::uint64_t generation, StepIndex step) const {
-    while (generation > 0) {
+    for (; generation > 0; --generation) {
+        if (!begun_.contains(generation)) continue;
         const auto begun = signed_.find(generation);
         if (begun == signed_.end()) return nullptr;
         if (step == begun->second.record.step) return &begun->second.record.state;
         if (step > begun->second.record.step) break;
-        --generation;
     }
     const auto it = states_.find({generation, step});
     return it == states_.end() ? nullptr : &it->second;
@@ -147,10 +147,6 @@ const Round* Checkers::round_at(std::uint64_t generation, StepIndex step) const 
     return it == rounds_.end() ? nullptr : &it->second;
 }
 
-std::vector<PeerKey> Checkers::view_after(std::uint64_t generation, StepIndex step) const {
-    return dedloc::view_after(round_at(generation, step)->record);
-}
-
 void Checkers::applies(std::uint64_t generation, const action::Apply& apply) {
     const Round* round = round_at(generation, apply.step);
     require(round != nullptr, "an average is applied to state {} of generation {}, undecided",
@@ -171,7 +167,11 @@ void Checkers::loads(std::uint64_t generation, const action::Load& load) {
 
 // --- records -----------------------------------------------------------------
 
-void Checkers::committed(const action::Committed& committed) {
+void Checkers::set_hostile(const PeerKey& peer, std::uint64_t max_samples_per_second) {
+    hostile_[peer] = max_samples_per_second;
+}
+
+void Checkers::committed(const action::Committed& committed, TimePoint now, Duration jumps) {
     const CommitRecord& record = committed.record;
     const Digest digest = digest_of(record);
     const Place place{record.generation, record.step};
@@ -183,17 +183,22 @@ void Checkers::committed(const action::Committed& committed) {
     } else {
         Round round{.record = record, .digest = digest, .contributions = {}};
         check_first(record, round);
-        if (settings_.computes_averages) check_average(round);
+        for (const CommitLine& line : record.members) check_claim(record, line, now, jumps);
+        decided_at_.try_emplace(record.step, now);
+        const bool is_computed = !round.is_claimed && !distrusted_.contains(record.step);
+        if (settings_.computes_averages && is_computed) check_average(round);
         rounds_.emplace(place, std::move(round));
-        newest_step_ = record.step.next();
+        if (!is_void(place, newest_begun_)) newest_step_ = record.step.next();
     }
     check_certificate(record, digest, committed.certificate);
 }
 
 void Checkers::check_first(const CommitRecord& record, Round& round) {
     const std::uint64_t step = record.step.value();
-    require(record.generation == newest_begun_, "generation {} decides step {} after {} has begun",
-            record.generation, step, newest_begun_);
+    const bool is_void_now = is_void({record.generation, record.step}, newest_begun_);
+    require(record.generation == newest_begun_ || is_void_now,
+            "generation {} decides step {} after {} has begun", record.generation, step,
+            newest_begun_);
     const GenerationRecord begin = begin_of(record.generation);
     Digest previous = genesis(settings_.run, settings_.backbone).record;
     if (record.generation > 0) previous = digest_of(settings_.run, begin);
@@ -217,16 +222,43 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
                 "the members of step {} are not ascending, so one may count twice", step);
         const CommitLine& line = record.members[i];
         all += line.samples;
-        if (line.samples > Samples{0}) {
-            round.contributions.push_back(used_contribution(record, line));
+        if (line.samples == Samples{0}) continue;
+        if (const Frozen* used = used_contribution(record, line)) {
+            round.contributions.push_back(*used);
+        } else {
+            round.is_claimed = true;
         }
     }
     require(all > Samples{0}, "step {} is decided without a sample", step);
-    require(!dedloc::view_after(record).empty(), "nobody may decide after step {}", step);
 }
 
-Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
+/// A hostile peer's line is within what its device can compute since the step before, as the
+/// coordinator's clock shows it, and a second; or a batch more, for who has been waiting.
+void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
+                           Duration jumps) const {
+    const auto hostile = hostile_.find(line.peer);
+    if (hostile == hostile_.end()) return;
+    constexpr double kFastestClock = 1.06;
+    TimePoint since{};
+    if (record.step > StepIndex{0}) {
+        const auto before = decided_at_.find(StepIndex{record.step.value() - 1});
+        if (before != decided_at_.end()) since = before->second;
+    }
+    const std::chrono::duration<double> time = now - since;
+    const std::chrono::duration<double> slack = jumps + std::chrono::seconds{1};
+    const double most =
+        static_cast<double>(hostile->second) * (kFastestClock * time.count() + slack.count()) +
+        static_cast<double>(settings_.target_batch.value());
+    require(static_cast<double>(line.samples.value()) <= most,
+            "step {} counts {} samples of {}, whose device can have computed {:.0f}",
+            record.step.value(), line.samples.value(), line.peer.brief(), most);
+}
+
+/// Null: a hostile peer's, which froze no such thing.
+const Frozen* Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
     const auto made = made_.find({line.peer, record.step});
+    const bool is_hostile = hostile_.contains(line.peer);
+    if (made == made_.end() && is_hostile) return nullptr;
     require(made != made_.end(), "step {} counts samples of {}, who froze none",
             record.step.value(), line.peer.brief());
     const auto match =
@@ -234,6 +266,7 @@ Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine&
             return candidate.frozen.contribution.samples == line.samples &&
                    candidate.frozen.contribution.loss_sum == line.loss_sum;
         });
+    if (match == made->second.end() && is_hostile) return nullptr;
     require(match != made->second.end(), "step {} counts {} samples of {}, who froze others",
             record.step.value(), line.samples.value(), line.peer.brief());
     require(match->frozen.contribution.is_finite, "step {} counts a gradient that is not finite",
@@ -246,14 +279,13 @@ Frozen Checkers::used_contribution(const CommitRecord& record, const CommitLine&
                 line.peer.brief(), record.step.value());
     }
     match->used_in.push_back({record.generation, record.step});
-    Frozen used = match->frozen;
     if (record.step.value() >= kStepsOfSums) {
         const auto old = made_.find({line.peer, StepIndex{record.step.value() - kStepsOfSums}});
         if (old != made_.end()) {
             for (Made& past : old->second) past.frozen.contribution.sum = nullptr;
         }
     }
-    return used;
+    return &match->frozen;
 }
 
 void Checkers::check_average(const Round& round) const {
@@ -267,37 +299,23 @@ void Checkers::check_average(const Round& round) const {
             round.record.step.value());
 }
 
-std::vector<PeerKey> Checkers::view_before(const CommitRecord& record) const {
-    const GenerationRecord begin = begin_of(record.generation);
-    if (record.step == begin.step) return {begin.backbone};
-    return dedloc::view_after(
-        rounds_.at({record.generation, StepIndex{record.step.value() - 1}}).record);
-}
-
 void Checkers::check_certificate(const CommitRecord& record, const Digest& digest,
                                  const Certificate& certificate) {
     if (!proven_.insert(digest_of_certificate(digest, certificate)).second) return;
-    const std::vector<PeerKey> view = view_before(record);
+    const std::vector<PeerKey> voters = voters_of(record.generation);
     const std::uint64_t step = record.step.value();
     const auto signed_bytes = vote_bytes(settings_.run, certificate.term, digest);
     for (std::size_t i = 0; i < certificate.votes.size(); ++i) {
         const Vote& vote = certificate.votes[i];
         require(i == 0 || certificate.votes[i - 1].voter < vote.voter,
                 "the votes for step {} are not ascending, so one may count twice", step);
-        require(std::find(view.begin(), view.end(), vote.voter) != view.end(),
-                "{} voted for step {} and is not in the view", vote.voter.brief(), step);
+        require(std::find(voters.begin(), voters.end(), vote.voter) != voters.end(),
+                "{} voted for step {} and is not appointed", vote.voter.brief(), step);
         require(verify(vote.voter, signed_bytes, vote.signature),
                 "a vote of {} for step {} is forged", vote.voter.brief(), step);
     }
-    const bool has_backbone = std::find(view.begin(), view.end(), settings_.backbone) != view.end();
-    const PeerKey tie_breaker =
-        has_backbone ? settings_.backbone : *std::min_element(view.begin(), view.end());
-    const bool has_tie_breaker =
-        std::any_of(certificate.votes.begin(), certificate.votes.end(),
-                    [&](const Vote& vote) { return vote.voter == tie_breaker; });
-    const std::size_t twice = 2 * certificate.votes.size();
-    require(twice > view.size() || (twice == view.size() && has_tie_breaker),
-            "step {} is decided with {} votes of {}", step, certificate.votes.size(), view.size());
+    require(2 * certificate.votes.size() > voters.size(), "step {} is decided with {} votes of {}",
+            step, certificate.votes.size(), voters.size());
 }
 
 std::vector<Round> Checkers::history() const {

@@ -1,14 +1,17 @@
 // What must hold in a swarm after every event, whatever fails. Told of what every peer does, it
 // knows more than any of them: all contributions, all decisions, all states.
 //
-//   one record      of a generation and step there is one, over the whole swarm and for ever; an
-//                   old generation decides nothing once a newer one has begun
-//   proven          every certificate shown holds a quorum of the view before the record
+//   one record      of a generation and step there is one, over the whole swarm and for ever; once
+//                   a newer generation has begun, an old one decides only what is void in that
+//   proven          every certificate shown holds a majority of the generation's voters
 //   counted once    a line is a contribution that its peer froze, on that state, and each is in one
 //                   record at most; Σ weights = Σ samples, for the average is computed again
 //   nobody alone    a state changes by the average of a decided record, or by loading a state that
 //                   follows from decided records
 //   equal states    one digest at one generation and step
+//
+// Of hostile peers only what is decided counts: a line of one that it has not frozen is within the
+// cap of its device, and an average is not computed again where one has sent garbage for it.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +39,7 @@ struct Round {
     CommitRecord record;
     Digest digest;                      ///< of the record
     std::vector<Frozen> contributions;  ///< of the lines with samples, in their order
+    bool is_claimed = false;  ///< a hostile peer's line is not what it froze: it has none here
 };
 
 /// The average of these contributions, given as sums of N elements, as everybody has it in the end.
@@ -49,6 +53,7 @@ class Checkers {
         PeerKey backbone;
         std::function<UpdateScalars(StepIndex)> scalars_of;
         Codec codec = Codec::kFp32;
+        Samples target_batch;
         bool computes_averages = true;  ///< false: saves time and memory in large worlds
     };
     explicit Checkers(Settings settings);
@@ -58,9 +63,15 @@ class Checkers {
     void amended(const PeerKey& peer, const event::ContributionFrozen& frozen,
                  const SharedFloats& residual);
     void generation_signed(const SignedGeneration& generation);
+    /// Does not keep to the protocol; its device computes so many samples a second at most.
+    void set_hostile(const PeerKey& peer, std::uint64_t max_samples_per_second);
+    /// A hostile peer has sent garbage for averages of the round of this step.
+    void distrust_average(StepIndex step) { distrusted_.insert(step); }
+    std::size_t distrusted_averages() const { return distrusted_.size(); }
 
     // What a peer does. `generation` is the one it was last told of. All throw Violation.
-    void committed(const action::Committed& committed);
+    /// `jumps`: by how much clocks have jumped so far.
+    void committed(const action::Committed& committed, TimePoint now, Duration jumps);
     void generation_begun(const SignedGeneration& generation);
     void applies(std::uint64_t generation, const action::Apply& apply);
     void loads(std::uint64_t generation, const action::Load& load);
@@ -70,8 +81,10 @@ class Checkers {
     std::vector<Round> history() const;
     std::uint64_t generation() const { return newest_begun_; }
     std::uint64_t record_count() const { return rounds_.size(); }
-    /// Who votes after this step's round, as this generation sees it. Requires that it is decided.
-    std::vector<PeerKey> view_after(std::uint64_t generation, StepIndex step) const;
+    /// Of a generation that is known to be signed.
+    std::vector<PeerKey> voters_of(std::uint64_t generation) const {
+        return begin_of(generation).voters;
+    }
     /// The state after the newest record that holds; 0 before the first.
     StepIndex newest_step() const { return newest_step_; }
 
@@ -84,24 +97,29 @@ class Checkers {
     };
 
     void check_first(const CommitRecord& record, Round& round);
-    Frozen used_contribution(const CommitRecord& record, const CommitLine& line);
+    void check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
+                     Duration jumps) const;
+    const Frozen* used_contribution(const CommitRecord& record, const CommitLine& line);
     void check_average(const Round& round) const;
     void check_certificate(const CommitRecord& record, const Digest& digest,
                            const Certificate& certificate);
     GenerationRecord begin_of(std::uint64_t generation) const;
-    std::vector<PeerKey> view_before(const CommitRecord& record) const;
     const Round* round_at(std::uint64_t generation, StepIndex step) const;
     const Digest* state_at(std::uint64_t generation, StepIndex step) const;
     bool is_void(const Place& place, std::uint64_t by_generation) const;
 
     const Settings settings_;
     std::map<std::uint64_t, SignedGeneration> signed_;
+    std::set<std::uint64_t> begun_;  ///< of these: a backbone drops those that come too late
     std::uint64_t newest_begun_ = 0;
     StepIndex newest_step_;
     std::map<Place, Round> rounds_;
     std::map<Place, Digest> states_;
     std::map<std::pair<PeerKey, StepIndex>, std::vector<Made>> made_;
-    std::set<Digest> proven_;  ///< certificates
+    std::set<Digest> proven_;                   ///< certificates
+    std::map<PeerKey, std::uint64_t> hostile_;  ///< samples a second
+    std::set<StepIndex> distrusted_;
+    std::map<StepIndex, TimePoint> decided_at_;  ///< first
 };
 
 }  // namespace dedloc::simulation

@@ -4,6 +4,12 @@
 #include <array>
 
 namespace dedloc::simulation {
+namespace {
+
+/// Of the random numbers of what is drawn and scheduled apart.
+constexpr std::uint64_t kApart = 60;
+
+}  // namespace
 
 FaultMix FaultMix::ordinary() {
     FaultMix mix;
@@ -31,6 +37,9 @@ FaultMix FaultMix::rough() {
     mix.clock_jumps = 2;
     mix.full_disks = 0.5;
     mix.corruption = 0.0005;
+    mix.one_way_cuts = 4;
+    mix.rate_changes = 6;
+    mix.long_pauses = 2;
     return mix;
 }
 
@@ -52,33 +61,51 @@ FaultMix FaultMix::drawn(Random& random) {
     mix.full_disks = draw(most.full_disks);
     mix.corruption = draw(most.corruption);
     if (random.below(2) == 0) mix.directory = most.directory;
+    Random apart = random.split(kApart);
+    const auto draw_apart = [&](std::uint64_t one_in, double rate) {
+        return apart.below(one_in) == 0 ? rate : 0;
+    };
+    mix.one_way_cuts = draw_apart(4, most.one_way_cuts);
+    mix.rate_changes = draw_apart(4, most.rate_changes);
+    mix.long_pauses = draw_apart(25, most.long_pauses);
     return mix;
 }
 
+void Faults::Chain::add(double kind_rate, std::function<void()> happen) {
+    kinds.push_back({kind_rate, std::move(happen)});
+    rate += kind_rate;
+}
+
+Duration Faults::Chain::up_to(Duration most) {
+    return Duration{
+        static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most.count()) + 1))};
+}
+
 Faults::Faults(World& world, const FaultMix& mix, Random random)
-    : world_(world), mix_(mix), random_(random) {
-    kinds_ = {
-        {mix.crashes, [this] { crash(somebody()); }},
-        {mix.backbone_crashes, [this] { crash(0); }},
-        {mix.point_kills, [this] { kill_at_point(); }},
-        {mix.hangs, [this] { hang(); }},
-        {mix.suspensions, [this] { suspend(); }},
-        {mix.cuts, [this] { world_.cut(anybody(), random_.next()); }},
-        {mix.silent_cuts, [this] { world_.silent_cut(anybody(), random_.next()); }},
-        {mix.partitions, [this] { part(); }},
-        {mix.poisons, [this] { world_.poison(somebody()); }},
-        {mix.bit_flips, [this] { world_.flip_a_bit(somebody()); }},
-        {mix.clock_jumps, [this] { world_.jump_clock(anybody(), up_to(mix_.longest_jump)); }},
-        {mix.full_disks,
-         [this] {
-             world_.fill_disk(0, true);
-             world_.after(up_to(mix_.longest_absence), [this] {
-                 world_.fill_disk(0, false);
-                 bring_back(0);
-             });
-         }},
-    };
-    for (const Kind& kind : kinds_) rate_ += kind.rate;
+    : world_(world), mix_(mix), usual_{random}, apart_{random.split(kApart)} {
+    Chain& usual = usual_;
+    usual.add(mix.crashes, [this] { crash(somebody()); });
+    usual.add(mix.backbone_crashes, [this] { crash(0); });
+    usual.add(mix.point_kills, [this] { kill_at_point(); });
+    usual.add(mix.hangs, [this] { hang(); });
+    usual.add(mix.suspensions, [this] { suspend(); });
+    usual.add(mix.cuts, [this] { world_.cut(anybody(), usual_.random.next()); });
+    usual.add(mix.silent_cuts, [this] { world_.silent_cut(anybody(), usual_.random.next()); });
+    usual.add(mix.partitions, [this] { part(); });
+    usual.add(mix.poisons, [this] { world_.poison(somebody()); });
+    usual.add(mix.bit_flips, [this] { world_.flip_a_bit(somebody()); });
+    usual.add(mix.clock_jumps,
+              [this] { world_.jump_clock(anybody(), usual_.up_to(mix_.longest_jump)); });
+    usual.add(mix.full_disks, [this] {
+        world_.fill_disk(0, true);
+        world_.after(usual_.up_to(mix_.longest_absence), [this] {
+            world_.fill_disk(0, false);
+            bring_back(0, usual_);
+        });
+    });
+    apart_.add(mix.one_way_cuts, [this] { cut_one_way(); });
+    apart_.add(mix.rate_changes, [this] { change_rate(); });
+    apart_.add(mix.long_pauses, [this] { pause_long(); });
 }
 
 void Faults::run(Duration duration) {
@@ -86,23 +113,25 @@ void Faults::run(Duration duration) {
     world_.corrupt(mix_.corruption);
     world_.set_directory(mix_.directory);
     world_.after(duration, [this] { calm_down(); });
-    if (rate_ > 0) next();
+    if (usual_.rate > 0) next(usual_);
+    if (apart_.rate > 0) next(apart_);
 }
 
-void Faults::next() {
-    const Duration mean{static_cast<std::int64_t>(60e9 / rate_)};
-    world_.after(up_to(2 * mean), [this] {
+/// `chain` is one of ours.
+void Faults::next(Chain& chain) {
+    const Duration mean{static_cast<std::int64_t>(60e9 / chain.rate)};
+    world_.after(chain.up_to(2 * mean), [this, &chain] {
         if (world_.now() >= end_) return;
-        if (is_anybody_damaged()) return next();
-        double place = random_.uniform() * rate_;
-        for (const Kind& kind : kinds_) {
+        if (is_anybody_damaged()) return next(chain);
+        double place = chain.random.uniform() * chain.rate;
+        for (const Kind& kind : chain.kinds) {
             place -= kind.rate;
             if (place >= 0) continue;
             ++count_;
             kind.happen();
             break;
         }
-        next();
+        next(chain);
     });
 }
 
@@ -117,66 +146,100 @@ void Faults::calm_down() {
     world_.corrupt(0);
     world_.set_directory({});
     world_.heal();
+    if (mix_.rate_changes <= 0) return;
+    for (World::Id id = 0; id < world_.size(); ++id) world_.scale_bandwidth(id, 1);
 }
 
 World::Id Faults::anybody() {
-    return static_cast<World::Id>(random_.below(world_.size()));
+    return static_cast<World::Id>(usual_.random.below(world_.size()));
 }
 
 World::Id Faults::somebody() {
     if (world_.size() == 1) return 0;
-    return static_cast<World::Id>(1 + random_.below(world_.size() - 1));
-}
-
-Duration Faults::up_to(Duration most) {
-    return Duration{
-        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most.count()) + 1))};
+    return static_cast<World::Id>(1 + usual_.random.below(world_.size() - 1));
 }
 
 void Faults::crash(World::Id id) {
-    world_.crash(id, std::array{Exit::kFlushed, Exit::kCutOff, Exit::kSilent}[random_.below(3)]);
-    world_.after(up_to(mix_.longest_absence), [this, id] { bring_back(id); });
+    world_.crash(id,
+                 std::array{Exit::kFlushed, Exit::kCutOff, Exit::kSilent}[usual_.random.below(3)]);
+    world_.after(usual_.up_to(mix_.longest_absence), [this, id] { bring_back(id, usual_); });
 }
 
-void Faults::bring_back(World::Id id) {
+void Faults::bring_back(World::Id id, Chain& chain) {
     if (world_.is_alive(id)) return;
     const bool keeps_all = world_.role(id) == Role::kBackbone;
-    const Memory memory =
-        std::array{Memory::kDisk, Memory::kStale, Memory::kLost}[random_.below(keeps_all ? 2 : 3)];
+    const Memory memory = std::array{Memory::kDisk, Memory::kStale,
+                                     Memory::kLost}[chain.random.below(keeps_all ? 2 : 3)];
     world_.restart(id, memory);
 }
 
 void Faults::kill_at_point() {
     const World::Id id = anybody();
     if (!world_.is_alive(id)) return;
-    const Point point = all_points()[random_.below(kPointCount)];
+    const Point point = all_points()[usual_.random.below(kPointCount)];
     world_.kill(id, point, world_.step(id));
     // Whether the point is reached or not: dead hosts are looked after, and nobody dies later.
     world_.after(mix_.longest_absence, [this, id] {
         world_.spare(id);
-        bring_back(id);
+        bring_back(id, usual_);
     });
 }
 
 void Faults::hang() {
     const World::Id id = anybody();
     world_.hang(id);
-    world_.after(up_to(mix_.longest_hang), [this, id] { world_.wake(id); });
+    world_.after(usual_.up_to(mix_.longest_hang), [this, id] { world_.wake(id); });
 }
 
 void Faults::suspend() {
     const World::Id id = somebody();
     world_.suspend(id);
-    world_.after(up_to(mix_.longest_absence), [this, id] { world_.resume(id); });
+    world_.after(usual_.up_to(mix_.longest_absence), [this, id] { world_.resume(id); });
 }
 
 void Faults::part() {
     std::vector<World::Id> side;
     for (World::Id id = 0; id < world_.size(); ++id) {
-        if (random_.below(2) == 0) side.push_back(id);
+        if (usual_.random.below(2) == 0) side.push_back(id);
     }
     world_.partition(side);
-    world_.after(up_to(mix_.longest_absence), [this] { world_.heal(); });
+    world_.after(usual_.up_to(mix_.longest_absence), [this] { world_.heal(); });
+}
+
+void Faults::cut_one_way() {
+    const World::Id from = apart_.any_of(world_.size());
+    const World::Id to = apart_.any_of(world_.size());
+    if (from == to) return;
+    world_.block(from, to, true);
+    world_.after(apart_.up_to(mix_.longest_absence),
+                 [this, from, to] { world_.block(from, to, false); });
+}
+
+void Faults::change_rate() {
+    constexpr std::array kFactors{0.02, 0.1, 0.5, 1.0, 2.0};
+    const World::Id id = apart_.any_of(world_.size());
+    world_.scale_bandwidth(id, kFactors[apart_.random.below(kFactors.size())]);
+}
+
+void Faults::pause_long() {
+    const World::Id id = apart_.any_of(world_.size());
+    const std::uint64_t kind = apart_.random.below(3);
+    const Duration length = apart_.up_to(mix_.longest_pause);
+    if (is_pausing_ || !world_.is_up(id)) return;
+    is_pausing_ = true;
+    if (kind == 0 && world_.role(id) != Role::kBackbone) {
+        world_.suspend(id);
+    } else if (kind == 1) {
+        world_.hang(id);
+    } else {
+        world_.crash(id, Exit::kSilent);
+    }
+    world_.after(length, [this, id] {
+        is_pausing_ = false;
+        world_.wake(id);
+        world_.resume(id);
+        bring_back(id, apart_);
+    });
 }
 
 }  // namespace dedloc::simulation

@@ -25,12 +25,22 @@ struct FaultMix {
     double clock_jumps = 0;
     double full_disks = 0;  ///< of the backbone, which dies of it
 
+    // Drawn and scheduled apart from those above, so that they change none of them.
+    double one_way_cuts = 0;  ///< what one host sends to another one is lost for a while
+    double rate_changes = 0;  ///< of one host's bandwidth, down to a fiftieth
+    /// A host, or the backbone, is suspended, hangs or is dead for up to `longest_pause`. One at a
+    /// time.
+    double long_pauses = 0;
+
     double corruption = 0;  ///< probability that a frame has a byte changed
     DirectoryFaults directory;
 
     Duration longest_absence = std::chrono::seconds{20};  ///< dead, suspended or cut off
     Duration longest_hang = std::chrono::seconds{15};
     Duration longest_jump = std::chrono::seconds{4};
+    Duration longest_pause = std::chrono::hours{2};
+    /// From the last fault until all of them are over.
+    Duration recovery() const { return long_pauses > 0 ? longest_pause : longest_absence; }
 
     /// A bad evening on home links.
     static FaultMix ordinary();
@@ -55,25 +65,37 @@ class Faults {
         double rate;
         std::function<void()> happen;
     };
+    /// Faults one after the other.
+    struct Chain {
+        Random random;
+        std::vector<Kind> kinds{};
+        double rate = 0;  ///< of all
 
-    void next();
+        void add(double kind_rate, std::function<void()> happen);
+        Duration up_to(Duration most);
+        World::Id any_of(std::size_t hosts) { return static_cast<World::Id>(random.below(hosts)); }
+    };
+
+    void next(Chain& chain);
     bool is_anybody_damaged() const;
     void calm_down();
     World::Id anybody();
     World::Id somebody();  ///< not the backbone; the backbone where it is alone
-    Duration up_to(Duration most);
     void crash(World::Id id);
-    void bring_back(World::Id id);
+    void bring_back(World::Id id, Chain& chain);
     void kill_at_point();
     void hang();
     void suspend();
     void part();
+    void cut_one_way();
+    void change_rate();
+    void pause_long();
 
     World& world_;
     const FaultMix mix_;
-    Random random_;
-    std::vector<Kind> kinds_;
-    double rate_ = 0;  ///< of all
+    Chain usual_;
+    Chain apart_;
+    bool is_pausing_ = false;
     TimePoint end_;
     std::uint64_t count_ = 0;
 };

@@ -388,6 +388,12 @@ void Network::set_blocked(NodeId from, NodeId to, bool is_blocked) {
     }
 }
 
+void Network::set_bandwidth(NodeId id, double upload, double download) {
+    DEDLOC_CHECK(upload > 0 && download > 0, "a connection carries something in both directions");
+    nodes_[id].connection.upload_bytes_per_second = upload;
+    nodes_[id].connection.download_bytes_per_second = download;
+}
+
 void Network::closed(LinkId link) {
     sink_.happened(end(link).node, event::LinkClosed{link});
 }

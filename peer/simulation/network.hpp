@@ -102,6 +102,9 @@ class Network {
     /// What `from` sends to `to` is lost from now on, or not any more; the links between them that
     /// there are stay dead in that direction.
     void set_blocked(NodeId from, NodeId to, bool is_blocked);
+    /// Of every frame that starts from now on. Requires bandwidths above 0.
+    void set_bandwidth(NodeId node, double upload, double download);
+    const Connection& connection(NodeId node) const { return nodes_[node].connection; }
 
     std::vector<LinkId> links_of(NodeId node) const;  ///< the open ones, ascending
     NodeId owner_of(LinkId link) const { return end(link).node; }

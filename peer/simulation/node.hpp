@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "peer/hostile/adversary.hpp"
 #include "peer/simulation/world.hpp"
 
 namespace dedloc::simulation {
@@ -17,9 +19,8 @@ struct World::Disk {
         Checkpoint state;
     };
     bool is_full = false;
-    std::optional<SignedGeneration> generation;
-    std::optional<CommitRecord> last_record;  ///< of that generation
-    std::optional<Certificate> last_certificate;
+    /// Everything that was decided and begun, in order.
+    std::vector<std::variant<Decision, SignedGeneration>> ledger;
     std::optional<VoterState> voter;
     std::vector<Written> checkpoints;  ///< the newest few, oldest first
 };
@@ -33,6 +34,8 @@ struct World::Node {
     Disk disk{};
     std::unique_ptr<Peer> peer{};
     std::unique_ptr<VirtualTrainer> trainer{};
+    std::optional<hostile::Misbehaviour> misbehaviour{};
+    std::unique_ptr<hostile::Adversary> adversary{};  ///< of a hostile peer's life
     std::uint64_t life = 0;              ///< what was scheduled for an earlier one is void
     std::uint64_t generation = 0;        ///< that the peer was last told of
     std::uint64_t state_generation = 0;  ///< that the trainer's state belongs to
@@ -51,6 +54,7 @@ struct World::Node {
     bool was_killed = false;
     bool has_flip_coming = false;
     PeerKey coordinator{};  ///< as it says
+    std::vector<PeerKey> wanted_voters{};
 };
 
 }  // namespace dedloc::simulation

@@ -11,9 +11,10 @@ namespace dedloc::simulation {
 namespace {
 
 constexpr std::array kEventNames{
-    "Tick",         "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
-    "FrameWritten", "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
-    "StateRefused", "SnapshotTaken",  "GenerationSigned", "LeaveRequested",     "ReturnRequested"};
+    "Tick",           "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
+    "FrameWritten",   "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
+    "StateRefused",   "SnapshotTaken",  "GenerationSigned", "VotersWanted",       "HistoryRead",
+    "LeaveRequested", "ReturnRequested"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames{"Dial",
@@ -29,6 +30,7 @@ constexpr std::array kActionNames{"Dial",
                                   "Committed",
                                   "GenerationBegun",
                                   "GenerationWanted",
+                                  "ReadHistory",
                                   "Settled",
                                   "SwarmSeen",
                                   "Finished",
@@ -38,10 +40,11 @@ constexpr std::array kActionNames{"Dial",
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 constexpr std::array kBodyNames{
-    "Challenge",  "Hello",      "Leave",       "Refusal", "Heartbeat", "Generation", "Elect",
-    "Promise",    "Call",       "Join",        "Plan",    "Cancel",    "Chunk",      "Reduced",
-    "Stalled",    "Ready",      "Propose",     "Accept",  "Commit",    "Finished",   "StateQuery",
-    "StateOffer", "RoundOffer", "LeafRequest", "Leaf",    "Relay"};
+    "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",  "Generation",
+    "Elect",       "Promise",    "Call",        "Join",       "Plan",       "Cancel",
+    "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",    "Accept",
+    "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer", "RoundOffer",
+    "LeafRequest", "Leaf",       "Relay"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// Empty for a heartbeat.

@@ -78,8 +78,26 @@ World::World(std::uint64_t seed, const WorldOptions& options)
                  .backbone = key_of(seed, 1).public_key(),
                  .scalars_of = scalars_at,
                  .codec = options.rules.codec,
+                 .target_batch = options.rules.target_batch,
                  .computes_averages = options.computes_averages}) {
     if (options.keeps_whole_trace) trace_.keep_all();
+    if (options.voters > 1) begin_with_voters();
+}
+
+/// Appointed before the run begins: with generation 1, at the first state.
+void World::begin_with_voters() {
+    VirtualTrainer first{*problem_, {}, [](const Event&) {}, [](Duration, const auto&) {}, {}};
+    first.start_at_the_beginning();
+    GenerationRecord record{
+        .generation = 1, .step = {}, .state = first.state().digest(), .voters = {}};
+    for (std::size_t i = 0; i < options_.voters; ++i) {
+        record.voters.push_back(key_of(seed_, 1 + i).public_key());
+    }
+    std::sort(record.voters.begin(), record.voters.end());
+    const SignedGeneration generation = signed_by_project(record);
+    signed_.emplace(record.generation, generation);
+    checkers_.generation_signed(generation);
+    checkers_.generation_begun(generation);
 }
 
 World::~World() = default;
@@ -87,7 +105,7 @@ World::~World() = default;
 // --- hosts -------------------------------------------------------------------
 
 World::Id World::add(Role role, const Profile& profile) {
-    DEDLOC_CHECK(nodes_.empty() == (role == Role::kBackbone), "the backbone comes first, once");
+    DEDLOC_CHECK(!nodes_.empty() || role == Role::kBackbone, "the backbone comes first");
     const std::size_t number = nodes_.size();
     const Endpoint endpoint{
         fmt::format("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255), 4'000};
@@ -98,6 +116,14 @@ World::Id World::add(Role role, const Profile& profile) {
     // Nobody's clock shows what another's does.
     const TimePoint shown = TimePoint{} + std::chrono::milliseconds{random_.below(1'000'000)};
     node(id).clock = Clock{now(), shown, profile.drift_ppm};
+    if (role != Role::kBackbone) return id;
+    // A key that is made now has voted for nothing, whatever was decided before.
+    const bool is_first_voter = id == 0 && options_.voters == 1;
+    const std::uint64_t generation = id < options_.voters ? 0 : checkers_.generation();
+    node(id).disk.voter = first_memory(generation, is_first_voter);
+    if (id < options_.voters && options_.voters > 1) {
+        node(id).disk.ledger.emplace_back(signed_.at(1));
+    }
     return id;
 }
 
@@ -105,6 +131,21 @@ World::Id World::add_backbone(const Profile& profile) {
     const Id id = add(Role::kBackbone, profile);
     start(id);
     return id;
+}
+
+std::vector<World::Id> World::add_voters(const Profile& profile) {
+    std::vector<Id> ids;
+    for (std::size_t i = 0; i < options_.voters; ++i) ids.push_back(add_backbone(profile));
+    return ids;
+}
+
+void World::appoint(const std::vector<Id>& voters) {
+    std::vector<PeerKey> wanted;
+    for (const Id id : voters) wanted.push_back(key(id));
+    std::sort(wanted.begin(), wanted.end());
+    note(0, fmt::format("is to appoint {} voters", wanted.size()));
+    node(0).wanted_voters = wanted;
+    if (node(0).is_alive) deliver(0, event::VotersWanted{wanted});
 }
 
 World::Id World::add_trainer(const Profile& profile) {
@@ -147,15 +188,13 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .rules = options_.rules,
         .random_seed = Random{seed_}.split(2'000'000 + id).split(host.life).next(),
         .scalars_of = scalars_at,
-        .may_begin_generations = host.role == Role::kBackbone,
+        .may_begin_generations = id == 0,
         .generation = {},
-        .last_record = {},
-        .last_certificate = {},
+        .last_decision = {},
         .voter = {}};
-    if (memory != Memory::kLost) {
-        config.generation = host.disk.generation;
-        config.last_record = host.disk.last_record;
-        config.last_certificate = host.disk.last_certificate;
+    if (memory != Memory::kLost || host.life == 1) {
+        config.generation = last_generation(host.disk);
+        config.last_decision = last_decision(host.disk);
         config.voter = host.disk.voter;
     }
     return config;
@@ -209,8 +248,10 @@ void World::start(Id id, Memory memory) {
     if (config.generation) host.generation = config.generation->record.generation;
     host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
+    start_adversary(id);
     load_disk(id, memory);
     deliver(id, event::Tick{});
+    if (!host.wanted_voters.empty()) deliver(id, event::VotersWanted{host.wanted_voters});
     answer_directory(id);
 }
 
@@ -289,10 +330,11 @@ std::string World::describe() const {
                     checkers_.record_count(), checkers_.generation(), options_.replay);
     for (Id id = 0; id < nodes_.size(); ++id) {
         const Node& host = node(id);
-        text += fmt::format("  {:3} {} {}{}{}{}{} generation {} step {}\n", id, key(id).brief(),
+        text += fmt::format("  {:3} {} {}{}{}{}{}{} generation {} step {}\n", id, key(id).brief(),
                             host.role == Role::kBackbone  ? "backbone"
                             : host.role == Role::kTrainer ? "trainer"
                                                           : "aggregator",
+                            is_hostile(id) ? fmt::format(", {}", name_of(*host.misbehaviour)) : "",
                             host.profile.connection.is_outbound_only ? ", outbound only" : "",
                             host.is_alive ? "" : ", dead", host.is_hung ? ", hangs" : "",
                             host.is_leaving ? ", suspended" : "", host.generation,
@@ -308,7 +350,10 @@ void World::happened(Id id, const Event& event) {
     const auto* opened = std::get_if<event::LinkOpened>(&event);
     if (opened == nullptr || !proves_links_) return deliver(id, event);
     event::LinkOpened proven = *opened;
-    proven.proven = key(network_.remote_of(opened->link));
+    const Id remote = network_.remote_of(opened->link);
+    proven.proven = key(remote);
+    proven.user = 1 + remote;
+    proven.max_samples_per_second = max_samples_per_second(remote);
     deliver(id, proven);
 }
 
@@ -319,6 +364,12 @@ void World::deliver(Id id, const Event& event) {
         if (!std::holds_alternative<event::Tick>(event)) host.inbox.push_back(event);
         return;
     }
+    if (host.adversary != nullptr) return deliver_to_adversary(id, event);
+    deliver_to_peer(id, event);
+}
+
+void World::deliver_to_peer(Id id, const Event& event) {
+    Node& host = node(id);
     trace_.event(now(), id, event);
     if (const auto* reached = std::get_if<event::StateReached>(&event)) {
         if (!host.trainer->is_tainted()) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
+#include "peer/hostile/misbehaviour.hpp"
 #include "peer/peer.hpp"
 #include "peer/simulation/checkers.hpp"
 #include "peer/simulation/clock.hpp"
@@ -72,6 +73,9 @@ struct WorldOptions {
     RoundRules rules;
     NetworkOptions network;
     ProblemKind problem = ProblemKind::kQuadratic;
+    /// Voters of the first round, on hosts 0, 1, …: the backbone alone by generation 0, more by a
+    /// generation 1 that the project has signed before the run begins.
+    std::size_t voters = 1;
     bool auto_sign = true;          ///< the project signs generations that are wanted
     bool computes_averages = true;  ///< checks averages; false saves time in large worlds
     /// Links say whose they are, as after a real network's handshake; nothing: the seed decides.
@@ -94,11 +98,17 @@ class World final : private NetworkSink {
     ~World() override;
 
     // --- who is there ---
-    /// The first host, once.
+    /// The first host; then other voters, or backbones that may be appointed.
     Id add_backbone(const Profile& profile = {});
+    /// As many as WorldOptions::voters, which come first.
+    std::vector<Id> add_voters(const Profile& profile = {});
+    /// The project wants these to vote, and tells its backbone (host 0), now and at every start.
+    void appoint(const std::vector<Id>& voters);
     Id add_trainer(const Profile& profile = {});
     std::vector<Id> add_trainers(std::size_t count, const Profile& profile = {});
     Id add_aggregator(const Profile& profile = {});
+    /// A trainer whose frames pass through an adversary.
+    Id add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile = {});
     /// A host whose peer does not run until start().
     Id add(Role role, const Profile& profile);
     void start(Id id, Memory memory = Memory::kLost);
@@ -118,7 +128,11 @@ class World final : private NetworkSink {
     void jump_clock(Id id, Duration step);
     void partition(const std::vector<Id>& side);  ///< from all others
     void heal();
-    void part(Id one, Id other);                  ///< they never reach each other any more
+    void part(Id one, Id other);  ///< they never reach each other any more
+    /// What `from` sends to `to` is lost, until it is not blocked any more and they link again.
+    void block(Id from, Id to, bool is_blocked);
+    /// Its links have so many times the bandwidth of its profile from now on.
+    void scale_bandwidth(Id id, double factor);
     void cut(Id id, std::uint64_t which);         ///< one of its links
     void silent_cut(Id id, std::uint64_t which);  ///< one of its links, and nobody is told
     /// Frames from now on have a byte changed with this probability. Links that prove who speaks
@@ -127,8 +141,8 @@ class World final : private NetworkSink {
     void set_directory(const DirectoryFaults& faults) { directory_ = faults; }
     void fill_disk(Id id, bool is_full);  ///< who must write and cannot, dies
     void poison(Id id);                   ///< its next contribution is not finite
-    /// In its parameters, with its next update after which a quorum of the view is sound, here and
-    /// about to stay: what a quorum holds is the swarm's state, so more damage is not damage.
+    /// In its parameters, with its next update after which a majority of the voters without it is
+    /// sound and here: what they sign is the swarm's state, so more damage is not damage.
     void flip_a_bit(Id id);
     void note(Id id, const std::string& line);
 
@@ -150,14 +164,17 @@ class World final : private NetworkSink {
     bool has_state(Id id) const;
     StepIndex step(Id id) const;  ///< of the state it holds; 0 without one
     Digest digest(Id id) const;
-    std::uint64_t loads(Id id) const;  ///< of whole states, in this life
-    /// All that run and receive hold this or a later state, or were told that the run is over.
+    std::uint64_t loads(Id id) const;        ///< of whole states, in this life
+    std::size_t ledger_length(Id id) const;  ///< entries on its disk
+    /// All honest peers that run and receive hold this or a later state, or were told that the run
+    /// is over.
     bool are_all_at(StepIndex step) const;
     const VirtualTrainer& trainer(Id id) const;
     const PeerKey& key(Id id) const;
     Role role(Id id) const;
+    bool is_hostile(Id id) const;
     std::optional<Id> find(const PeerKey& key) const;
-    /// As the backbone sees it; nobody knows who while it is away.
+    /// As the first backbone that is up sees it; nothing without one.
     std::optional<Id> coordinator() const;
     const Traffic& traffic(Id id) const { return network_.traffic(id); }
     const Checkers& checkers() const { return checkers_; }
@@ -178,11 +195,25 @@ class World final : private NetworkSink {
     const Node& node(Id id) const { return *nodes_[id]; }
     void happened(Id id, const Event& event) override;
     void deliver(Id id, const Event& event);
+    void deliver_to_peer(Id id, const Event& event);
     void handle(Id id, const Event& event);
     void perform(Id id, const Action& action);
+    void do_dial(Id id, const action::Dial& dial);
     void do_send(Id id, const action::Send& send);
+    void put_on_link(LinkId link, const Frame& frame);
+    // Of a hostile peer (world_hostile.cpp).
+    void deliver_to_adversary(Id id, const Event& event);
+    void send_through_adversary(Id id, const action::Send& send);
+    void act_as_adversary(const Node& host, Id id, const Actions& actions);
+    void start_adversary(Id id);
+    std::uint64_t max_samples_per_second(Id id) const;
     void do_write(Id id, const Action& action);
     void sign(Id id, const GenerationRecord& wanted);
+    SignedGeneration signed_by_project(const GenerationRecord& record) const;
+    void begin_with_voters();
+    void read_history(Id id, const action::ReadHistory& wanted);
+    std::optional<SignedGeneration> last_generation(const Disk& disk) const;
+    std::optional<Decision> last_decision(const Disk& disk) const;
     void die_at_point(Id id);
     void arm(Id id);
     void tick(Id id, const Moment& moment);
@@ -194,7 +225,7 @@ class World final : private NetworkSink {
     void write_checkpoint(Id id, StepIndex step);
     void answer_directory(Id id);
     void check_leaving(Id id, std::uint64_t life);
-    bool is_damage_noticed(Id id, StepIndex step) const;
+    bool is_damage_noticed(Id id) const;
 
     const WorldOptions options_;
     const std::uint64_t seed_;
@@ -213,6 +244,7 @@ class World final : private NetworkSink {
     std::uint64_t next_call_ = 0;
     std::map<std::uint64_t, SignedGeneration> signed_;
     std::vector<action::Settled> settled_;
+    Duration jumps_{};  ///< of clocks, all of them
     double corruption_ = 0;
     DirectoryFaults directory_;
 };

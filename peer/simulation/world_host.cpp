@@ -29,7 +29,7 @@ struct Overloaded : Handlers... {
 void World::perform(Id id, const Action& action) {
     Node& host = node(id);
     std::visit(Overloaded{
-                   [&](const action::Dial& a) { network_.dial(id, a.remote); },
+                   [&](const action::Dial& a) { do_dial(id, a); },
                    [&](const action::Send& a) { do_send(id, a); },
                    [&](const action::Close& a) { network_.close(a.link); },
                    [&](const action::Work& a) { host.trainer->work(a.step); },
@@ -37,7 +37,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Apply& a) {
                        checkers_.applies(host.generation, a);
                        host.state_generation = host.generation;
-                       if (host.has_flip_coming && is_damage_noticed(id, a.step)) {
+                       if (host.has_flip_coming && is_damage_noticed(id)) {
                            host.has_flip_coming = false;
                            note(id, "has a flipped bit");
                            host.trainer->flip_a_bit();
@@ -55,7 +55,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Voted&) { do_write(id, action); },
                    [&](const action::Committed& a) {
                        do_write(id, action);
-                       if (host.is_alive) checkers_.committed(a);
+                       if (host.is_alive) checkers_.committed(a, now(), jumps_);
                    },
                    [&](const action::GenerationBegun& a) {
                        do_write(id, action);
@@ -64,6 +64,7 @@ void World::perform(Id id, const Action& action) {
                        host.generation = a.generation.record.generation;
                    },
                    [&](const action::GenerationWanted& a) { sign(id, a.record); },
+                   [&](const action::ReadHistory& a) { read_history(id, a); },
                    [&](const action::Settled& a) { settled_.push_back(a); },
                    [&](const action::SwarmSeen& a) { host.coordinator = a.coordinator; },
                    [&](const action::Finished&) { host.is_finished = true; },
@@ -74,23 +75,36 @@ void World::perform(Id id, const Action& action) {
                action);
 }
 
+void World::do_dial(Id id, const action::Dial& dial) {
+    if (hostile::is_storm_endpoint(dial.remote)) {
+        throw Violation{fmt::format("peer {} dials {}, which only an adversary has named", id,
+                                    dial.remote.text())};
+    }
+    network_.dial(id, dial.remote);
+}
+
 void World::do_send(Id id, const action::Send& send) {
     if (node(id).has_left) {
         throw Violation{fmt::format("peer {} has left and sends something", id)};
     }
-    SharedBytes frame = send.frame.whole();
-    if (corruption_ > 0 && random_.uniform() < corruption_) {
-        if (proves_links_) return network_.cut(send.link);
-        auto bad = std::make_shared<Buffer>(*frame);
-        (*bad)[random_.below(bad->size())] ^= static_cast<std::byte>(1 + random_.below(255));
-        frame = std::move(bad);
-    }
-    network_.send(send.link, std::move(frame));
+    if (is_hostile(id)) return send_through_adversary(id, send);
+    put_on_link(send.link, send.frame);
     const std::uint64_t most = options_.rules.window_bytes + kControlBytes;
     if (options_.checks_bytes_queued && network_.queued_bytes(send.link) > most) {
         throw Violation{fmt::format("peer {} has {} bytes queued at one link", id,
                                     network_.queued_bytes(send.link))};
     }
+}
+
+void World::put_on_link(LinkId link, const Frame& sent) {
+    SharedBytes frame = sent.whole();
+    if (corruption_ > 0 && random_.uniform() < corruption_) {
+        if (proves_links_) return network_.cut(link);
+        auto bad = std::make_shared<Buffer>(*frame);
+        (*bad)[random_.below(bad->size())] ^= static_cast<std::byte>(1 + random_.below(255));
+        frame = std::move(bad);
+    }
+    network_.send(link, std::move(frame));
 }
 
 /// What must be on the disk before the peer goes on. Who cannot write it dies.
@@ -105,22 +119,56 @@ void World::do_write(Id id, const Action& action) {
     if (const auto* voted = std::get_if<action::Voted>(&action)) {
         disk.voter = voted->state;
     } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
-        disk.last_record = committed->record;
-        disk.last_certificate = committed->certificate;
+        disk.ledger.emplace_back(Decision{committed->record, committed->certificate});
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
-        disk.generation = begun->generation;
-        disk.last_record.reset();
-        disk.last_certificate.reset();
+        disk.ledger.emplace_back(begun->generation);
     }
+}
+
+std::optional<SignedGeneration> World::last_generation(const Disk& disk) const {
+    for (auto entry = disk.ledger.rbegin(); entry != disk.ledger.rend(); ++entry) {
+        if (const auto* begun = std::get_if<SignedGeneration>(&*entry)) return *begun;
+    }
+    return {};
+}
+
+std::optional<Decision> World::last_decision(const Disk& disk) const {
+    if (disk.ledger.empty()) return {};
+    const auto* decision = std::get_if<Decision>(&disk.ledger.back());
+    return decision != nullptr ? std::optional{*decision} : std::nullopt;
+}
+
+/// From where the ledger stood at this generation and step.
+void World::read_history(Id id, const action::ReadHistory& wanted) {
+    event::HistoryRead read{.to = wanted.to, .entries = {}};
+    std::uint64_t generation = 0;
+    StepIndex step;
+    bool is_found = false;
+    for (const auto& entry : node(id).disk.ledger) {
+        is_found = is_found || (generation == wanted.generation && step == wanted.step);
+        if (is_found && read.entries.size() < wanted.max_entries) read.entries.push_back(entry);
+        if (const auto* begun = std::get_if<SignedGeneration>(&entry)) {
+            generation = begun->record.generation;
+            step = begun->record.step;
+        } else {
+            step = std::get<Decision>(entry).record.step.next();
+        }
+    }
+    after(Duration{0}, [this, id, life = node(id).life, read] {
+        if (node(id).life == life) deliver(id, read);
+    });
+}
+
+SignedGeneration World::signed_by_project(const GenerationRecord& record) const {
+    return {record, project_.sign(digest_of(run_, record).bytes)};
 }
 
 void World::sign(Id id, const GenerationRecord& wanted) {
     note(id,
          fmt::format("wants generation {} from step {}", wanted.generation, wanted.step.value()));
     if (!options_.auto_sign) return;
-    const auto [it, is_new] = signed_.emplace(
-        wanted.generation, SignedGeneration{wanted, project_.sign(digest_of(run_, wanted).bytes)});
-    // The project signs a number once; who asks again gets what was signed.
+    const auto [it, is_new] = signed_.emplace(wanted.generation, signed_by_project(wanted));
+    // The project signs a number once; the backbone that asks again gets what was signed.
     if (is_new) checkers_.generation_signed(it->second);
     after(kSigningTime, [this, id, life = node(id).life, answer = it->second] {
         if (node(id).life == life) deliver(id, event::GenerationSigned{answer});
@@ -224,6 +272,7 @@ void World::jump_clock(Id id, Duration step) {
     if (!host.is_alive || host.is_hung) return;
     note(id, "its clock jumps");
     host.clock.jump(now(), step);
+    jumps_ += step;
     deliver(id, event::Tick{});
 }
 
@@ -233,13 +282,29 @@ void World::partition(const std::vector<Id>& side) {
 }
 
 void World::heal() {
-    for (Id id = 0; id < nodes_.size(); ++id) network_.set_group(id, 0);
+    for (Id id = 0; id < nodes_.size(); ++id) {
+        network_.set_group(id, 0);
+        for (Id other = 0; other < nodes_.size(); ++other) network_.set_blocked(id, other, false);
+    }
 }
 
 void World::part(Id one, Id other) {
     note(one, fmt::format("does not reach {} any more", other));
     network_.set_blocked(one, other, true);
     network_.set_blocked(other, one, true);
+}
+
+void World::block(Id from, Id to, bool is_blocked) {
+    note(from,
+         fmt::format("{} {}", is_blocked ? "is not heard any more by" : "is heard again by", to));
+    network_.set_blocked(from, to, is_blocked);
+}
+
+void World::scale_bandwidth(Id id, double factor) {
+    const Connection& connection = node(id).profile.connection;
+    note(id, fmt::format("has {:.2f} times its bandwidth", factor));
+    network_.set_bandwidth(id, factor * connection.upload_bytes_per_second,
+                           factor * connection.download_bytes_per_second);
 }
 
 void World::cut(Id id, std::uint64_t which) {
@@ -269,20 +334,21 @@ void World::flip_a_bit(Id id) {
     note(id, "will have a flipped bit in an update");
     node(id).has_flip_coming = true;
 }
-/// Whether the others that are sound, and stay as far as is known, are a quorum after this round.
-bool World::is_damage_noticed(Id id, StepIndex step) const {
-    const std::vector<PeerKey> view = checkers_.view_after(node(id).generation, step);
+/// Whether the other voters that are sound and here are a majority.
+bool World::is_damage_noticed(Id id) const {
+    const std::vector<PeerKey> voters = checkers_.voters_of(node(id).generation);
     std::vector<PeerKey> sound;
     for (Id other = 0; other < nodes_.size(); ++other) {
         const Node& host = node(other);
         if (!host.is_alive) continue;
         if (is_damaged(other) || host.kill_point || host.disk.is_full) return false;
-        const bool is_voter = std::find(view.begin(), view.end(), key(other)) != view.end();
-        const bool would_say = is_up(other) && has_state(other);
-        if (other != id && is_voter && would_say) sound.push_back(key(other));
+        const bool is_voter = std::find(voters.begin(), voters.end(), key(other)) != voters.end();
+        if (other != id && is_voter && is_up(other) && has_state(other)) {
+            sound.push_back(key(other));
+        }
     }
     std::sort(sound.begin(), sound.end());
-    return membership::is_quorum(view, key(0), sound);
+    return membership::is_majority(voters, sound);
 }
 
 void World::note(Id id, const std::string& line) {
@@ -321,9 +387,12 @@ Digest World::digest(Id id) const {
 std::uint64_t World::loads(Id id) const {
     return node(id).loads;
 }
+std::size_t World::ledger_length(Id id) const {
+    return node(id).disk.ledger.size();
+}
 bool World::are_all_at(StepIndex wanted) const {
     for (Id id = 0; id < nodes_.size(); ++id) {
-        if (!is_up(id) || !node(id).profile.receives) continue;
+        if (!is_up(id) || !node(id).profile.receives || is_hostile(id)) continue;
         // Who comes when the run is over need not fetch its last state.
         if (node(id).is_finished && node(id).role != Role::kBackbone) continue;
         if (!has_state(id) || step(id) < wanted) return false;
@@ -346,8 +415,11 @@ std::optional<World::Id> World::find(const PeerKey& wanted) const {
     return std::nullopt;
 }
 std::optional<World::Id> World::coordinator() const {
-    if (nodes_.empty() || !is_up(0)) return std::nullopt;
-    return find(node(0).coordinator);
+    for (Id id = 0; id < nodes_.size(); ++id) {
+        const auto found = is_up(id) ? find(node(id).coordinator) : std::nullopt;
+        if (found) return found;
+    }
+    return std::nullopt;
 }
 
 }  // namespace dedloc::simulation

@@ -23,63 +23,80 @@ std::string text(StepIndex step) {
 }  // namespace
 
 CatchUp::CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided,
-                 Random random)
+                 IsProven is_proven, Random random)
     : rules_(rules),
       candidates_(std::move(candidates)),
       is_decided_(std::move(is_decided)),
+      is_proven_(std::move(is_proven)),
       random_(random) {}
 
 // --- the aim -----------------------------------------------------------------
 
-void CatchUp::aim(TimePoint now, const Target& target, round::Outbox& out) {
-    if (!aims_.empty() && target.generation < newest().generation) return;
-    if (!aims_.empty() && target.generation > newest().generation) {
-        aims_.clear();
-        if (is_asking()) stop();
-    }
+void CatchUp::remember(const StateCertificate& target) {
     aims_.insert_or_assign(target.step, target);
     if (aims_.size() > kRememberedTargets) aims_.erase(aims_.begin());
-    if (!is_asking()) return;
-    if (fetched_) return;
-    if (bytes_ && target.step == target_.step && target.state != target_.state) {
-        forget_fetch();  // the coordinator has changed its mind
-        return proceed(now, out);
-    }
-    std::erase_if(offers_, [&](const auto& o) { return !may_be_aimed(o.first, o.second, out); });
+}
+
+void CatchUp::enter_generation(std::uint64_t generation) {
+    has_goal_ = true;
+    if (generation == generation_) return;
+    generation_ = generation;
+    head_ = StepIndex{0};
+    aims_.clear();
+    if (is_asking()) stop();
+}
+
+void CatchUp::follow(std::uint64_t generation, StepIndex head) {
+    if (has_goal_ && generation < generation_) return;
+    enter_generation(generation);
+    head_ = head;
+}
+
+void CatchUp::aim(TimePoint now, const StateCertificate& target, round::Outbox& out) {
+    if (has_goal_ && target.generation < generation_) return;
+    enter_generation(target.generation);
+    remember(target);
+    if (!is_asking() || fetched_) return;
+    const bool is_damaged =
+        knows_own_state_ && own_.step == target.step && own_.state != target.state;
+    if (mode_ == Mode::kRounds && is_damaged) return enter(now, Mode::kState, out);
     if (mode_ == Mode::kState) choose_state(now, out);
 }
 
-const Target* CatchUp::aim_at(StepIndex step) const {
+StepIndex CatchUp::goal() const {
+    return aims_.empty() ? head_ : std::max(head_, aims_.rbegin()->first);
+}
+
+const StateCertificate* CatchUp::aim_at(StepIndex step) const {
     const auto found = aims_.find(step);
     return found == aims_.end() ? nullptr : &found->second;
 }
 
 bool CatchUp::is_at_aim() const {
-    if (!own_.has_state || own_.generation != newest().generation) return false;
-    if (own_.step != newest().step) return own_.step > newest().step;
-    return !knows_own_state_ || own_.state == newest().state;
+    if (!own_.has_state || own_.generation != generation_) return false;
+    if (own_.step != goal()) return own_.step > goal();
+    const StateCertificate* same = aim_at(own_.step);
+    return !same || !knows_own_state_ || own_.state == same->state;
 }
 
 bool CatchUp::is_news(StepIndex step) const {
-    if (!own_.has_state || own_.generation != newest().generation) return true;
-    const Target* same = aim_at(own_.step);
+    if (!own_.has_state || own_.generation != generation_) return true;
+    const StateCertificate* same = aim_at(own_.step);
     const bool is_damaged = same && knows_own_state_ && same->state != own_.state;
     return is_damaged || step > own_.step;
 }
 
 bool CatchUp::wants_rounds() const {
-    if (!own_.has_state || own_.generation != newest().generation) return false;
-    if (own_.step >= newest().step) return false;
-    if ((newest().step - own_.step).value() > rules_.kept_averages) return false;
-    const Target* same = aim_at(own_.step);
-    return !same ||
-           (same->record == own_.record && (!knows_own_state_ || same->state == own_.state));
+    if (!own_.has_state || own_.generation != generation_ || own_.step >= goal()) return false;
+    if ((goal() - own_.step).value() > rules_.kept_averages) return false;
+    const StateCertificate* same = aim_at(own_.step);
+    return !same || !knows_own_state_ || same->state == own_.state;
 }
 
 // --- modes -------------------------------------------------------------------
 
 void CatchUp::begin(TimePoint now, const Own& own, round::Outbox& out) {
-    if (is_active() || aims_.empty()) return;
+    if (is_active() || !has_goal_) return;
     own_ = own;
     knows_own_state_ = own.has_state;
     distrusts_own_ = false;
@@ -122,35 +139,35 @@ void CatchUp::stop() {
 void CatchUp::reset() {
     stop();
     aims_.clear();
-    state_record_.reset();
+    has_goal_ = false;
     fetched_.reset();
 }
 
 void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out) {
     if (!is_active()) return;
-    const Target* same = aim_at(step);
+    const StateCertificate* same = aim_at(step);
     if (mode_ == Mode::kLoading) {
         if (step != target_.step || state != target_.state) return;
         own_.has_state = knows_own_state_ = true;
         own_.generation = target_.generation;
         own_.step = step;
         own_.state = state;
-        own_.record = target_.record;
-        if (own_.generation != newest().generation) return stop();
+        if (own_.generation != generation_) return stop();
         return proceed(now, out);
     }
     const bool is_damaged = same && same->state != state;
-    if (is_damaged || step >= own_.step) {
+    // Without a state, own_.step is that of the head.
+    if (is_damaged || !own_.has_state || step >= own_.step) {
         own_.has_state = knows_own_state_ = true;
         own_.step = step;
         own_.state = state;
     }
     if ((mode_ == Mode::kRounds || fetched_) && is_damaged) {
-        out.note("the own state of step " + text(step) + " is not the coordinator's");
+        out.note("the own state of step " + text(step) + " is not the certified one");
         fetched_.reset();
         return enter(now, Mode::kState, out);
     }
-    if (mode_ == Mode::kState && !is_damaged && is_at_aim()) stop();
+    if (is_asking() && !fetched_ && !is_damaged && is_at_aim()) stop();
 }
 
 void CatchUp::refused(TimePoint now, round::Outbox& out) {
@@ -195,8 +212,8 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
 }
 
 void CatchUp::finish_round(TimePoint now) {
-    own_.record = digest_of(round_->record);
     own_.step = own_.step.next();
+    ++progress_;
     knows_own_state_ = false;
     fetched_ = FetchedRound{std::move(round_->record), std::move(round_->certificate),
                             std::move(round_->average)};
@@ -214,15 +231,23 @@ std::optional<FetchedRound> CatchUp::take_round() {
 
 bool CatchUp::is_aimed(const Offer& offer) const {
     if (bytes_ && offer.step == target_.step && offer.root == target_.state) return true;
-    const Target* aim = aim_at(offer.step);
-    return aim && aim->state == offer.root && aim->record == offer.led_by;
+    const StateCertificate* aim = aim_at(offer.step);
+    return aim && aim->state == offer.root;
 }
 
-bool CatchUp::may_be_aimed(const PeerKey& from, const Offer& offer, round::Outbox& out) const {
+bool CatchUp::is_proven(const PeerKey& from, const Offer& offer, round::Outbox& out) {
     if (is_aimed(offer)) return true;
-    if (!aim_at(offer.step)) return offer.step > newest().step;
+    const StateCertificate target{.generation = generation_,
+                                  .step = offer.step,
+                                  .record = offer.state.record,
+                                  .state = offer.root,
+                                  .votes = offer.state.votes};
+    if (!aim_at(offer.step) && is_proven_(target)) {
+        remember(target);
+        return true;
+    }
     out.note(from.brief() + " offers a state of step " + text(offer.step) +
-             " that is not the coordinator's");
+             " that its certificate does not prove");
     return false;
 }
 
@@ -239,9 +264,8 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
     Offer entry{.at = now,
                 .step = step,
                 .state = offer,
-                .root = state_digest(step, offer.leaves, offer.bytes),
-                .led_by = offer.record ? digest_of(*offer.record) : own_.origin};
-    if (offers_.size() < kMaxOffers && may_be_aimed(from, entry, out)) {
+                .root = state_digest(step, offer.leaves, offer.bytes)};
+    if (offers_.size() < kMaxOffers && is_proven(from, entry, out)) {
         offers_.insert_or_assign(from, std::move(entry));
     }
     answered(now, from, out);
@@ -289,12 +313,11 @@ void CatchUp::start_state(TimePoint now, StepIndex step, round::Outbox& out) {
     const auto found = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) {
         return o.second.step == step && is_aimed(o.second);
     });
-    const Target* aim = aim_at(step);
+    const StateCertificate* aim = aim_at(step);
     DEDLOC_CHECK(found != offers_.end() && aim && aim->state == found->second.root,
                  "only what is aimed at is fetched", step.value());
     const Offer& offer = found->second;
     target_ = *aim;
-    state_record_ = offer.state.record;
     Tree tree{.step = offer.step,
               .root = offer.root,
               .leaves = offer.state.leaves,
@@ -359,6 +382,7 @@ void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& lea
                        round::Outbox& out) {
     if (!download_ || leaf.root != download_->tree().root) return;
     const Download::Outcome outcome = download_->received(now, from, leaf.leaf, leaf.data);
+    if (outcome == Download::Outcome::kVerified) ++progress_;
     if (outcome == Download::Outcome::kVerified && asked_.contains(from)) asked_[from] = 0;
     if (outcome == Download::Outcome::kLie) lie(now, from, leaf.leaf, out);
     if (outcome == Download::Outcome::kGone) download_->drop_donor(from);
@@ -376,17 +400,17 @@ double CatchUp::fraction() const {
 void CatchUp::check_invariants() const {
     DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
     DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_), "one round waits to be taken");
-    DEDLOC_CHECK(mode_ == Mode::kIdle || !aims_.empty(), "what is under way has an aim");
+    DEDLOC_CHECK(mode_ == Mode::kIdle || has_goal_, "what is under way has a goal");
     DEDLOC_CHECK(is_asking() || !download_, "a download belongs to a fetch");
     DEDLOC_CHECK(!(bytes_ && round_), "one array at a time");
     DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has its target");
     DEDLOC_CHECK(own_leaves_until_ == kNever || bytes_, "own leaves are for a state");
     DEDLOC_CHECK(mode_ != Mode::kRounds || !bytes_, "rounds are fetched without a state");
     for (const PeerKey& peer : awaited_) {
-        DEDLOC_CHECK(asked_.contains(peer), "who is awaited was asked", peer.brief());
+        DEDLOC_CHECK(asked_.contains(peer), "a peer that is awaited was asked", peer.brief());
     }
     for (const auto& [peer, offer] : offers_) {
-        DEDLOC_CHECK(asked_.contains(peer), "offers come from who was asked", peer.brief());
+        DEDLOC_CHECK(asked_.contains(peer), "offers come from peers that were asked", peer.brief());
     }
     if (!download_) return;
     for (const PeerKey& peer : download_->donors()) {

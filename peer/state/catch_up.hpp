@@ -1,7 +1,8 @@
-// How a newcomer gets the state, how one who is behind catches up, and how a damaged one mends.
+// How a newcomer gets the state, how a peer that is behind catches up, and how a damaged state is
+// mended.
 //
-// Aim        what the coordinator's heartbeats say: digests of the last states. Nothing else is
-//            ever loaded, whoever sends it
+// Aim        states that a majority of the voters has signed (StateCertificate). Nothing else is
+//            ever loaded; an offer carries its own certificate
 // Rounds     a few steps behind in the same history: the decided averages, one after the other
 // State      else a whole one, its leaves from all donors that hold the same (download.hpp); leaves
 //            that are known to be right, also from the own state of that step, are not asked for
@@ -30,14 +31,6 @@
 
 namespace dedloc::state {
 
-/// What the coordinator says its state is.
-struct Target {
-    std::uint64_t generation = 0;
-    StepIndex step;
-    Digest state;
-    Digest record;  ///< of the decision that led to it
-};
-
 /// A peer that may have something to give, from its last heartbeat.
 struct DonorCandidate {
     PeerKey peer;
@@ -45,7 +38,7 @@ struct DonorCandidate {
     StepIndex step;
     bool has_state = false;
     Digest state;
-    bool is_coordinator = false;
+    bool is_voter = false;
 };
 
 /// A decided round to apply to the own state. Its average is the record's.
@@ -60,13 +53,20 @@ class CatchUp {
     using Candidates = std::function<std::vector<DonorCandidate>()>;
     /// Whether this record extends the own head and its certificate proves it.
     using IsDecided = std::function<bool(const CommitRecord&, const Certificate&)>;
+    /// Whether this state is proven, and this peer may go there.
+    using IsProven = std::function<bool(const StateCertificate&)>;
 
     /// The rules must outlive this.
-    CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided, Random random);
+    CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided,
+            IsProven is_proven, Random random);
 
-    /// Keeps the last 32 targets of the newest generation. A target of a lower one is ignored; one
-    /// of a higher one ends what is under way, except a load: begin() again.
-    void aim(TimePoint now, const Target& target, round::Outbox& out);
+    /// Requires a target that is proven. Keeps the last 32 of the newest generation. A target of a
+    /// lower one is ignored; one of a higher one ends what is under way, except a load: begin()
+    /// again.
+    void aim(TimePoint now, const StateCertificate& target, round::Outbox& out);
+    /// Decisions have got so far in this generation: rounds up to there are fetched as soon as they
+    /// are decided, with or without a state that is signed already.
+    void follow(std::uint64_t generation, StepIndex head);
     /// Asks donors, unless something is under way or `own` is where the aim is.
     /// Deadline   none overall: donors come and go; next_deadline() says when it moves by itself
     void begin(TimePoint now, const Own& own, round::Outbox& out);
@@ -91,10 +91,6 @@ class CatchUp {
     /// the next tick(), which is due at once), so no more than one waits here; is_decided() must
     /// know this one by then.
     std::optional<FetchedRound> take_round();
-    /// The record that led to the state that was given to action::Load last, for the head that
-    /// follows event::StateReached; read it before reached(). Nothing: the generation's first
-    /// state.
-    const std::optional<CommitRecord>& loading_record() const { return state_record_; }
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
     void lost(TimePoint now, const PeerKey& peer, round::Outbox& out);
@@ -105,6 +101,8 @@ class CatchUp {
     bool is_active() const { return mode_ != Mode::kIdle || fetched_; }
     /// Of what is being fetched, how much is verified: 0 to 1.
     double fraction() const;
+    /// Leaves that were verified and rounds that were taken, ever: grows as long as it gets on.
+    std::uint64_t progress() const { return progress_; }
     void check_invariants() const;
 
   private:
@@ -113,8 +111,7 @@ class CatchUp {
         TimePoint at;
         StepIndex step;
         wire::StateOffer state;
-        Digest root;    ///< of the state, from its leaves
-        Digest led_by;  ///< digest of its record
+        Digest root;  ///< of the state, from its leaves
     };
     struct Round {
         CommitRecord record;
@@ -134,8 +131,10 @@ class CatchUp {
     bool is_asking() const { return mode_ == Mode::kRounds || mode_ == Mode::kState; }
 
     // What to fetch.
-    const Target& newest() const { return aims_.rbegin()->second; }
-    const Target* aim_at(StepIndex step) const;
+    StepIndex goal() const;
+    void enter_generation(std::uint64_t generation);
+    const StateCertificate* aim_at(StepIndex step) const;
+    void remember(const StateCertificate& target);
     bool is_at_aim() const;
     /// Whether a state of this step is better than the own one.
     bool is_news(StepIndex step) const;
@@ -147,8 +146,8 @@ class CatchUp {
 
     // A whole state.
     bool is_aimed(const Offer& offer) const;
-    /// Also when the aim has not reached its step yet. Notes who contradicts the aim.
-    bool may_be_aimed(const PeerKey& from, const Offer& offer, round::Outbox& out) const;
+    /// Is an aim by then, if its certificate proves it. Notes a peer that offers anything else.
+    bool is_proven(const PeerKey& from, const Offer& offer, round::Outbox& out);
     void choose_state(TimePoint now, round::Outbox& out);
     void join_donors(TimePoint now);
     void start_state(TimePoint now, StepIndex step, round::Outbox& out);
@@ -164,9 +163,14 @@ class CatchUp {
     const RoundRules& rules_;
     const Candidates candidates_;
     const IsDecided is_decided_;
+    const IsProven is_proven_;
     Random random_;
 
-    std::map<StepIndex, Target> aims_;  ///< of one generation, ascending
+    std::uint64_t generation_ = 0;
+    StepIndex head_;
+    bool has_goal_ = false;                       ///< an aim or a head is known
+    std::map<StepIndex, StateCertificate> aims_;  ///< of that generation, ascending
+    std::uint64_t progress_ = 0;
     Mode mode_ = Mode::kIdle;
     Own own_;
     bool knows_own_state_ = false;  ///< own_.state holds; false after an update not yet reported
@@ -182,10 +186,9 @@ class CatchUp {
     TimePoint asked_at_;
     TimePoint ask_again_ = kNever;
 
-    std::optional<Download> download_;  ///< of the state or the round
-    std::shared_ptr<Buffer> bytes_;     ///< of the state
-    Target target_;                     ///< the state that is fetched or loaded
-    std::optional<CommitRecord> state_record_;
+    std::optional<Download> download_;     ///< of the state or the round
+    std::shared_ptr<Buffer> bytes_;        ///< of the state
+    StateCertificate target_;              ///< the state that is fetched or loaded
     TimePoint own_leaves_until_ = kNever;  ///< waiting for the own snapshot until then
     std::optional<Round> round_;
     std::optional<FetchedRound> fetched_;

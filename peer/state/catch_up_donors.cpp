@@ -15,26 +15,26 @@ constexpr int kAmnesty = 4;
 }  // namespace
 
 bool CatchUp::could_give(const DonorCandidate& candidate) const {
-    if (candidate.generation != newest().generation || !candidate.has_state) return false;
+    if (candidate.generation != generation_ || !candidate.has_state) return false;
     if (liars_.contains(candidate.peer) || offers_.contains(candidate.peer)) return false;
     if (download_ && download_->has_donor(candidate.peer)) return false;
     if (mode_ == Mode::kRounds) return candidate.step > own_.step;
-    const Target* aim = aim_at(candidate.step);
+    const StateCertificate* aim = aim_at(candidate.step);
     if (aim && aim->state != candidate.state) return false;
     // A further donor is of use only with the same state.
     return !has_donors() || candidate.step == target_.step || givers_.contains(candidate.peer);
 }
 
 std::vector<PeerKey> CatchUp::pick_donors() {
-    const StepIndex wanted = bytes_ ? target_.step : newest().step;
+    const StepIndex wanted = bytes_ ? target_.step : goal();
     // Who was asked in vain comes last, so that no crowd of mute ones hides the one who would give.
     using Ranked = std::tuple<std::uint32_t, bool, bool, std::uint64_t, PeerKey>;
     std::vector<Ranked> ranked;
     for (const DonorCandidate& c : candidates_()) {
         if (!could_give(c)) continue;
         const auto asked = asked_.find(c.peer);
-        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, c.is_coordinator,
-                            c.step != wanted, random_.next(), c.peer);
+        ranked.emplace_back(asked == asked_.end() ? 0 : asked->second, c.is_voter, c.step != wanted,
+                            random_.next(), c.peer);
     }
     std::sort(ranked.begin(), ranked.end());
     const std::size_t room = kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
@@ -53,7 +53,7 @@ void CatchUp::ask(TimePoint now, round::Outbox& out) {
     asked_at_ = now;
     awaited_.clear();
     const bool is_round = mode_ == Mode::kRounds;
-    const StepIndex step = is_round ? own_.step : bytes_ ? target_.step : newest().step;
+    const StepIndex step = is_round ? own_.step : bytes_ ? target_.step : goal();
     for (const PeerKey& peer : picked) {
         ++asked_[peer];
         awaited_.insert(peer);
@@ -119,6 +119,10 @@ void CatchUp::tick(TimePoint now, round::Outbox& out) {
             return enter(now, Mode::kState, out);
         }
         if (mode_ == Mode::kState) choose_state(now, out);
+        // No certified state is offered: perhaps the round is by now.
+        if (mode_ == Mode::kState && !has_donors() && !bytes_ && wants_rounds()) {
+            return enter(now, Mode::kRounds, out);
+        }
         if (is_asking()) ask(now, out);
     }
     go_on(now, out);

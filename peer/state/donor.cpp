@@ -16,30 +16,36 @@ constexpr std::size_t kFetching = 4;
 constexpr std::uint64_t kLeastBytesPerSecond = 2 * wire::kLeafBytes;  // for each of them
 constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
 constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
-constexpr std::size_t kMaxRecords = 8;    // a snapshot is never so many steps late
+constexpr std::size_t kMaxProofs = 8;     // a snapshot is never so many steps late
 
 }  // namespace
 
 // --- history -----------------------------------------------------------------
 
-void Donor::begin(std::uint64_t generation, StepIndex first) {
+void Donor::begin(std::uint64_t generation) {
     reset();
     generation_ = generation;
-    first_ = first;
-    records_.clear();
+    proofs_.clear();
     rounds_.clear();
 }
 
-void Donor::decided(const CommitRecord& record) {
-    if (record.generation != generation_) return;
-    records_.insert_or_assign(record.step, record);
-    if (records_.size() > kMaxRecords) records_.erase(records_.begin());
+void Donor::certified(TimePoint now, const StateCertificate& certificate, const Own& own,
+                      round::Outbox& out) {
+    if (certificate.generation != generation_) return;
+    // Votes may be added to what a few have signed.
+    const auto known = proofs_.find(certificate.step);
+    if (known != proofs_.end() && known->second.votes.size() >= certificate.votes.size()) return;
+    proofs_.insert_or_assign(certificate.step, certificate);
+    if (proofs_.size() > kMaxProofs) proofs_.erase(proofs_.begin());
+    if (Snapshot* snapshot = snapshot_at(certificate.step)) {
+        if (snapshot->state.digest == certificate.state) snapshot->proof = certificate;
+    }
+    if (!waiting_.empty()) serve_waiting(now, own, out);
 }
 
 SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certificate,
                          SharedFloats average) {
     if (record.generation != generation_) return average;
-    decided(record);
     if (rules_.kept_averages == 0 || !average) return average;
     DEDLOC_CHECK(average->size() == rules_.elements, "an average of this model", average->size(),
                  rules_.elements);
@@ -53,9 +59,9 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
     return oldest;
 }
 
-const CommitRecord* Donor::record_of(StepIndex round) const {
-    const auto found = records_.find(round);
-    return found == records_.end() ? nullptr : &found->second;
+const StateCertificate* Donor::proof_of(StepIndex step) const {
+    const auto found = proofs_.find(step);
+    return found == proofs_.end() ? nullptr : &found->second;
 }
 
 // --- queries -----------------------------------------------------------------
@@ -112,6 +118,7 @@ void Donor::serve_waiting(TimePoint now, const Own& own, round::Outbox& out, Sna
         // Another one than the asker wants: it only counts as used once it is fetched.
         if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
         if (!snapshot) return own.has_state ? take(now, out) : void();
+        if (!snapshot->proof) continue;  // served once its certificate is here
         offer(now, peer, *snapshot, out);
     }
 }
@@ -159,17 +166,18 @@ void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::O
     out.send(to, snapshot.state.step,
              wire::StateOffer{.bytes = snapshot.state.bytes->size(),
                               .leaves = snapshot.state.leaves,
-                              .record = snapshot.record});
+                              .record = snapshot.proof->record,
+                              .votes = snapshot.proof->votes});
 }
 
 // --- snapshots ---------------------------------------------------------------
 
 bool Donor::is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const {
-    if (own.has_state && own.generation == generation_ && own.step == snapshot.step) {
-        return own.state == snapshot.digest;
+    if (const StateCertificate* proof = proof_of(snapshot.step)) {
+        return proof->state == snapshot.digest;
     }
-    const CommitRecord* next = record_of(snapshot.step);
-    return next && next->previous_state == snapshot.digest;
+    return own.has_state && own.generation == generation_ && own.step == snapshot.step &&
+           own.state == snapshot.digest;
 }
 
 void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
@@ -187,12 +195,10 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
         waiting_.clear();
         return;
     }
-    const CommitRecord* record =
-        snapshot.step == first_ ? nullptr : record_of(StepIndex{snapshot.step.value() - 1});
-    if (snapshot.step != first_ && !record) return;
+    const StateCertificate* proof = proof_of(snapshot.step);
     if (!snapshot_at(snapshot.step) && make_room(now)) {
         snapshots_.push_back({.state = snapshot,
-                              .record = record ? std::optional{*record} : std::nullopt,
+                              .proof = proof ? std::optional{*proof} : std::nullopt,
                               .last_used = now});
     }
     if (!snapshots_.empty()) serve_waiting(now, own, out, &snapshots_.back());
@@ -313,10 +319,10 @@ void Donor::check_invariants() const {
     DEDLOC_CHECK(snapshots_.size() <= kMaxSnapshots, "snapshots are bounded", snapshots_.size());
     DEDLOC_CHECK(rounds_.size() <= rules_.kept_averages, "retained rounds are bounded",
                  rounds_.size());
-    DEDLOC_CHECK(records_.size() <= kMaxRecords, "records are bounded", records_.size());
+    DEDLOC_CHECK(proofs_.size() <= kMaxProofs, "certificates are bounded", proofs_.size());
     for (const Snapshot& snapshot : snapshots_) {
-        DEDLOC_CHECK(snapshot.record.has_value() == (snapshot.state.step != first_),
-                     "a snapshot has the record that led to it", snapshot.state.step.value());
+        DEDLOC_CHECK(!snapshot.proof || snapshot.proof->state == snapshot.state.digest,
+                     "a snapshot has its own certificate", snapshot.state.step.value());
     }
     DEDLOC_CHECK(fetching_.size() <= kFetching, "so many fetch at once", fetching_.size());
     for (const auto& [peer, queue] : queues_) {

@@ -1,9 +1,10 @@
 // What a member gives to others: whole states, and the averages of the last rounds.
 //
-// States     a snapshot is taken when somebody asks, and stays while somebody fetches it, whatever
-//            steps go on meanwhile; at most two, so memory is bounded
-// Rounds     the averages of the last decided rounds (RoundRules::kept_averages of them), for who
-//            is only a few steps behind; shared with the trainer, not copied
+// States     a snapshot is taken when a peer asks, and stays while one fetches it, whatever steps
+//            go on meanwhile; at most two, so memory is bounded. It is offered with its
+//            certificate, and not before that is here
+// Rounds     the averages of the last decided rounds (RoundRules::kept_averages of them), for peers
+//            that are only a few steps behind; shared with the trainer, not copied
 // Leaves     are pulled by the link that has room for one, so donating never delays a round
 // Turns      a state goes to one to four peers at once and the others wait, in the order in which
 //            they asked: who has it gives it on, so a crowd is served in rounds that grow, and no
@@ -29,13 +30,11 @@ class Donor {
     Donor(const RoundRules& rules, const kernels::Workers& workers)
         : rules_(rules), workers_(workers) {}
 
-    /// A history begins at state `first`: everything of another one is forgotten. `first` itself
-    /// is offered without a record.
-    void begin(std::uint64_t generation, StepIndex first);
-    /// A decision is known whose average is not at hand: the one that led to a state that was
-    /// loaded, or to the head after a restart. Without the record that led to it no state is
-    /// offered. Idempotent.
-    void decided(const CommitRecord& record);
+    /// A generation begins: everything of another one is forgotten.
+    void begin(std::uint64_t generation);
+    /// The proof of a state of this generation. Idempotent.
+    void certified(TimePoint now, const StateCertificate& certificate, const Own& own,
+                   round::Outbox& out);
     /// After each commit. `average` null: not held (a pure aggregator, or a decision learnt late).
     /// Requires N elements otherwise (DEDLOC_CHECK). An average that is retained no more, if any.
     SharedFloats keep(const CommitRecord& record, const Certificate& certificate,
@@ -84,7 +83,7 @@ class Donor {
   private:
     struct Snapshot {
         event::SnapshotTaken state;
-        std::optional<CommitRecord> record;  ///< that led to it
+        std::optional<StateCertificate> proof;  ///< nothing: not here yet
         TimePoint last_used;
     };
     /// Who wants a state and has not been offered one.
@@ -120,7 +119,7 @@ class Donor {
     void take(TimePoint now, round::Outbox& out);
     bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
-    const CommitRecord* record_of(StepIndex round) const;
+    const StateCertificate* proof_of(StepIndex step) const;
     Snapshot* snapshot_at(StepIndex step);
     Snapshot* snapshot_named(const Digest& root);
     /// Somebody fetches it, or may begin to.
@@ -133,10 +132,9 @@ class Donor {
     const kernels::Workers& workers_;
     std::uint64_t generation_ = 0;
     std::uint64_t upload_ = 0;
-    StepIndex first_;
-    std::map<StepIndex, CommitRecord> records_;  ///< the last few, by round
-    std::deque<Round> rounds_;                   ///< ascending
-    std::deque<Snapshot> snapshots_;             ///< oldest first
+    std::map<StepIndex, StateCertificate> proofs_;  ///< the last few
+    std::deque<Round> rounds_;                      ///< ascending
+    std::deque<Snapshot> snapshots_;                ///< oldest first
     std::map<PeerKey, Waiting> waiting_;
     std::map<PeerKey, Turn> fetching_;                         ///< states
     std::optional<TimePoint> taking_since_;                    ///< a snapshot is under way

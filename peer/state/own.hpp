@@ -14,8 +14,6 @@ struct Own {
     std::uint64_t generation = 0;
     StepIndex step;  ///< of the state; of the head when there is none
     Digest state;    ///< meaningless without has_state
-    Digest record;   ///< of the decision that led to `step`: Head::record
-    Digest origin;   ///< Head::record of the generation's first step, before any decision in it
 };
 
 }  // namespace dedloc::state

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
@@ -45,11 +46,15 @@ BackboneMemory::BackboneMemory(std::filesystem::path folder) : folder_(std::move
 void BackboneMemory::recall(PeerConfig& config) const {
     config.voter = recalled(folder_ / kVote, wire::decode_voter_state);
     config.generation = recalled(folder_ / kGeneration, wire::decode_generation);
-    const auto decision = recalled(folder_ / kDecision, wire::decode_decision);
+    auto decision = recalled(folder_ / kDecision, wire::decode_decision);
+    if (!config.voter && !config.generation && !decision) config.voter = first_memory(0, true);
+    if (!config.voter) {
+        log_error("{} has decisions but no votes: this backbone does not vote", folder_.string());
+    }
     const std::uint64_t generation = config.generation ? config.generation->record.generation : 0;
-    if (!decision || decision->record.generation != generation) return;
-    config.last_record = decision->record;
-    config.last_certificate = decision->certificate;
+    if (decision && decision->record.generation == generation) {
+        config.last_decision = std::move(decision);
+    }
 }
 
 void BackboneMemory::keep(const VoterState& vote) const {

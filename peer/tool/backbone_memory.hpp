@@ -15,8 +15,9 @@ class BackboneMemory final {
     /// Makes the folder. Errors: IoError.
     explicit BackboneMemory(std::filesystem::path folder);
 
-    /// Gives a backbone what was kept; nothing is there before the first vote.
-    /// Errors: InputError (a file is damaged: then the backbone may not vote).
+    /// Gives a backbone what was kept, or in an empty folder the memory of a voter that has never
+    /// voted. Where there are decisions but no votes it gets none and does not vote, which is in
+    /// the log. Errors: InputError (a file is damaged: then the backbone may not vote).
     void recall(PeerConfig& config) const;
 
     /// Each is on the disk when it returns. Errors: IoError.

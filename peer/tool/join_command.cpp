@@ -21,6 +21,10 @@ Role role_of(const Arguments& arguments) {
     return arguments.is_aggregator ? Role::kAggregator : Role::kTrainer;
 }
 
+std::vector<std::string> misbehaviours() {
+    return {hostile::kMisbehaviourNames.begin(), hostile::kMisbehaviourNames.end()};
+}
+
 void join(const Arguments& arguments, StopSignals& signals) {
     if (arguments.is_aggregator && arguments.member.samples_per_second > 0) {
         throw InputError("an aggregator computes nothing: no --samples-per-second");
@@ -50,6 +54,11 @@ void add_join_command(CLI::App& app, StopSignals& signals) {
     auto* backbone = command->add_flag("--backbone", arguments->is_backbone,
                                        "The member of the run that coordinates; wants --key");
     command->add_flag("--aggregator", arguments->is_aggregator, "Reduces only, holds no state")
+        ->excludes(backbone);
+    command
+        ->add_option("--misbehave", member.misbehaviour,
+                     "For tests: break the protocol in this way")
+        ->check(CLI::IsMember(misbehaviours()))
         ->excludes(backbone);
     add_member_options(*command, member);
     command->callback([arguments, &signals] { join(*arguments, signals); });

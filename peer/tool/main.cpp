@@ -8,6 +8,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/allocation.hpp"
+#include "peer/net/descriptors.hpp"
 #include "peer/tool/commands.hpp"
 
 namespace {
@@ -51,6 +52,7 @@ int run(int count, char** words, dedloc::tool::StopSignals& signals) {
 
 int main(int count, char** words) {
     dedloc::net::keep_freed_memory();
+    dedloc::net::raise_descriptor_limit();
     dedloc::tool::StopSignals signals;
     dedloc::start_log("dedloc-peer");
     try {

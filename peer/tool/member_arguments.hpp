@@ -25,6 +25,7 @@ struct MemberArguments {
     bool checks = false;
     bool is_quiet = false;
     std::vector<std::string> seeds;
+    std::string misbehaviour;
 };
 
 /// Those that do not depend on the kind of member.

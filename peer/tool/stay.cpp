@@ -5,6 +5,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/random.hpp"
 #include "peer/net/port_mapping.hpp"
 #include "peer/run_config.hpp"
 
@@ -19,6 +20,9 @@ StayOptions completed(const wire::RunFile& run, StayOptions options) {
     }
     if (!is_backbone && options.key.public_key() == run.backbone_key) {
         throw InputError("this key is the backbone's, which has to join as one");
+    }
+    if (is_backbone && options.misbehaviour) {
+        throw InputError("a backbone is trusted: it cannot be told to misbehave");
     }
     if (options.seeds.empty()) {
         for (const Endpoint& seed : run.dht_seeds) options.seeds.push_back(seed.text());
@@ -40,12 +44,17 @@ Stay::Stay(const wire::RunFile& run, const StayOptions& options)
     : run_(run),
       options_(completed(run, options)),
       memory_(memory_of(options_)),
+      adversary_(adversary()),
       watch_(run_.codec),
       log_(watch_, log_options()),
-      transport_(transport_options(), watched(watch_, queue_.sink())),
+      transport_(transport_options(), watched(watch_, transport_sink())),
       watched_(transport_, watch_),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run_, trainer_options(), reporting_sink()) {}
+      trainer_(run_, trainer_options(), reporting_sink()) {
+    if (!adversary_) return;
+    hostile_.emplace(watched_, *adversary_);
+    log_info("hostile on purpose: {}", name_of(*options_.misbehaviour));
+}
 
 Stay::~Stay() {
     if (reactor_) reactor_->stop();
@@ -60,6 +69,7 @@ PeerConfig Stay::peer_config() const {
     config.measures_bandwidth = options_.measures_bandwidth;
     if (options_.role == Role::kBackbone) {
         config.may_begin_generations = run_.project_key == options_.key.public_key();
+        config.voter = first_memory(0, true);
         if (memory_) memory_->recall(config);
     }
     return config;
@@ -82,6 +92,21 @@ net::TransportOptions Stay::transport_options() const {
         throw InputError("our ticket is for another key than ours");
     }
     return options;
+}
+
+std::unique_ptr<SharedAdversary> Stay::adversary() const {
+    if (!options_.misbehaviour) return nullptr;
+    const auto& ticket = options_.ticket;
+    const std::uint64_t figure = ticket ? ticket->ticket.max_samples_per_second : 0;
+    const hostile::AdversarySettings settings{
+        .misbehaviour = *options_.misbehaviour,
+        .max_samples_per_second = figure != 0 ? figure : RoundRules{}.max_samples_per_second,
+        .random_seed = unpredictable_seed()};
+    return std::make_unique<SharedAdversary>(settings, options_.key);
+}
+
+EventSink Stay::transport_sink() {
+    return adversary_ ? through(*adversary_, queue_.sink()) : queue_.sink();
 }
 
 net::DhtDirectoryOptions Stay::directory_options() const {
@@ -138,8 +163,9 @@ void Stay::publish(const action::Settled& settled) {
 void Stay::sit(const Pause& pause) {
     log_.print_start(options_.key.public_key(), transport_.listening_port());
     if (options_.maps_port) net::map_port(transport_, directory_, pause);
+    net::Transport& transport = hostile_ ? static_cast<net::Transport&>(*hostile_) : watched_;
     reactor_.emplace(peer_config(), options_.key,
-                     net::ReactorParts{queue_, watched_, directory_, trainer_, log_, workers_});
+                     net::ReactorParts{queue_, transport, directory_, trainer_, log_, workers_});
     reactor_->start();
     const bool is_backbone = options_.role == Role::kBackbone;
     StayEnd end;

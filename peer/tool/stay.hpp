@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "peer/net/reactor.hpp"
 #include "peer/net/tcp_transport.hpp"
 #include "peer/tool/backbone_memory.hpp"
+#include "peer/tool/hostile_transport.hpp"
 #include "peer/tool/round_watch.hpp"
 #include "peer/tool/step_log.hpp"
 #include "peer/tool/synthetic_trainer.hpp"
@@ -34,7 +36,8 @@ struct StayOptions {
     bool checks = false;           ///< every average is computed again
     std::filesystem::path memory;  ///< of a backbone: where it keeps its votes; empty: nowhere
     bool is_quiet = false;
-    std::optional<wire::SignedTicket> ticket;  ///< nothing: links prove nothing
+    std::optional<wire::SignedTicket> ticket;             ///< nothing: links prove nothing
+    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< not of a backbone; nothing: honest
 };
 
 /// Waits a little; true when it is time to stop.
@@ -62,6 +65,8 @@ class Stay final {
     StepLogOptions log_options();
     SyntheticTrainerOptions trainer_options();
     EventSink reporting_sink();
+    EventSink transport_sink();
+    std::unique_ptr<SharedAdversary> adversary() const;
     void publish(const action::Settled& settled);
 
     const wire::RunFile& run_;
@@ -69,10 +74,12 @@ class Stay final {
     const std::optional<BackboneMemory> memory_;
     const kernels::ThisThread workers_{};
     net::EventQueue queue_;
+    const std::unique_ptr<SharedAdversary> adversary_;  ///< null: honest
     RoundWatch watch_;
     StepLog log_;
     net::TcpTransport transport_;
     WatchedTransport watched_;
+    std::optional<HostileTransport> hostile_;
     net::DhtDirectory directory_;
     SyntheticTrainer trainer_;
     std::optional<net::Reactor> reactor_;  ///< once it is known where others can dial

@@ -58,6 +58,21 @@ void StepLog::generation_wanted(const action::GenerationWanted& wanted) {
                                                .signature = options_.project->sign(digest.bytes)}});
 }
 
+/// From the last few decisions: this backbone keeps no ledger.
+void StepLog::read_history(const action::ReadHistory& wanted) {
+    event::HistoryRead answer{.to = wanted.to, .entries = {}};
+    {
+        const std::lock_guard lock(mutex_);
+        auto next = decided_.find(wanted.step);
+        while (generation_ == wanted.generation && next != decided_.end() &&
+               answer.entries.size() < wanted.max_entries) {
+            answer.entries.emplace_back(next->second);
+            ++next;
+        }
+    }
+    options_.events(std::move(answer));
+}
+
 void StepLog::finished(const action::Finished&) {
     const std::lock_guard lock(mutex_);
     end_.is_finished = true;

@@ -45,6 +45,7 @@ class StepLog final : public net::Host {
     void committed(const action::Committed& commit) override;
     void generation_begun(const action::GenerationBegun& begun) override;
     void generation_wanted(const action::GenerationWanted& wanted) override;
+    void read_history(const action::ReadHistory& wanted) override;
     void settled(const action::Settled& settled) override;
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override;

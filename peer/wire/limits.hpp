@@ -6,8 +6,8 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 3;
-inline constexpr std::uint16_t kNewestProtocol = 3;
+inline constexpr std::uint16_t kOldestProtocol = 4;
+inline constexpr std::uint16_t kNewestProtocol = 4;
 inline constexpr std::size_t kSignatureBytes = 64;
 /// Before the signature, or before the message where there is none: the form of a frame.
 inline constexpr std::size_t kFormBytes = 8;
@@ -31,14 +31,15 @@ inline constexpr std::size_t kMaxChunks = std::size_t{1} << 22;
 inline constexpr std::size_t kMaxReducers = 128;
 /// Ranges of a plan: each lost reducer splits its range among the others.
 inline constexpr std::size_t kMaxRanges = 4'096;
-/// How far a term may be ahead of what a voter has promised: no liar can use the numbers up.
-inline constexpr std::uint64_t kMaxTermLead = std::uint64_t{1} << 20;
+/// Of the number of a term: the next one is always a number.
+inline constexpr std::uint64_t kMaxTermNumber = std::uint64_t{1} << 62;
 /// Largest frame that is read at all.
 inline constexpr std::size_t kMaxFrameBytes = 1u << 20;
 inline constexpr std::size_t kMaxMembers = 1'024;
-/// Of the members that stay, how many decide about the next round: a certificate is checked by
-/// everybody, and sent to everybody.
-inline constexpr std::size_t kMaxVoters = 65;
+/// Voters of a generation. Every peer checks a certificate of more than half of them at each step.
+inline constexpr std::size_t kMaxVoters = 15;
+/// Commits that a voter sends at once to one that has missed them.
+inline constexpr std::size_t kMaxCommitsPerQuery = 16;
 inline constexpr std::size_t kMaxResultNameBytes = 254;  // BOINC's result.name
 inline constexpr std::size_t kMaxHostBytes = 64;
 inline constexpr std::size_t kMaxUrlBytes = 1024;
@@ -55,8 +56,10 @@ inline constexpr double kMaxLossSum = 0x1p200;
 inline constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
 
-/// A signed ticket: format, run, key, seat, times, signature.
-inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 2 * 8 + kSignatureBytes;
+/// A signed ticket: format, run, key, seat, limit, times, signature.
+inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 8 + 2 * 8 + kSignatureBytes;
+/// That a ticket says a seat's device can do; Heartbeat::samples_per_second has the same bound.
+inline constexpr std::uint64_t kMaxSamplesPerSecond = kMaxSamples;
 /// What is told at once of users, hosts and keys together: more than a project revokes in a day.
 inline constexpr std::size_t kMaxRevocations = 1'000;
 /// Format, time, three counts, entries, signature.
@@ -75,7 +78,7 @@ inline constexpr std::int64_t kMaxUtcSeconds = std::int64_t{1} << 40;
 inline constexpr std::int64_t kClockErrorSeconds = 600;
 
 // What the lists cost on the wire (messages.fbs), and that the largest messages fit a frame.
-inline constexpr std::size_t kMemberBytes = 53;  ///< of a plan; a record has 49
+inline constexpr std::size_t kMemberBytes = 54;  ///< of a plan; a record has 48
 inline constexpr std::size_t kRangeBytes = 12;
 inline constexpr std::size_t kReducerBytes = kMaxHostBytes + 32;
 inline constexpr std::size_t kVoteBytes = 96;
@@ -99,7 +102,8 @@ static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +
               "a plan fits a frame, also when it is relayed");
 static_assert(kMaxRecordBytes + kMaxCertificateBytes + kMaxOverheadBytes <= kMaxRelayedBytes,
               "a commit fits a frame, also when it is relayed");
-static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxOverheadBytes <= kMaxFrameBytes,
+static_assert(kMaxLeaves * kDigestBytes + kMaxCertificateBytes + kMaxOverheadBytes <=
+                  kMaxFrameBytes,
               "an offer of a state fits a frame");
 static_assert(kMaxLeaves * kDigestBytes + kMaxRecordBytes + kMaxCertificateBytes +
                       kMaxOverheadBytes <=

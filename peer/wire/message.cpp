@@ -81,8 +81,7 @@ bool is_bulk(const Body& body) {
 }
 
 bool may_be_relayed(const Body& body) {
-    return std::holds_alternative<Plan>(body) || std::holds_alternative<Propose>(body) ||
-           std::holds_alternative<Commit>(body);
+    return std::holds_alternative<Plan>(body) || std::holds_alternative<Commit>(body);
 }
 
 const char* describe(DecodeError error) {

@@ -67,13 +67,12 @@ struct Heartbeat {
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
     bool is_frozen = false;                       ///< called, and waiting for the end of the round
-    bool may_vote = false;      ///< false in a view it is in: it has restarted and forgotten
-    Term term;                  ///< whom the sender follows; itself when it coordinates
-    Endpoint coordinator;       ///< where that one listens; port 0: not known
-    std::uint32_t attempt = 0;  ///< of the last plan seen in this round; 0: none
+    bool may_vote = false;                        ///< an appointed voter that remembers its votes
+    Term term;                                    ///< that the sender follows, or leads
+    std::uint32_t attempt = 0;                    ///< of the last plan seen in this round; 0: none
     bool operator==(const Heartbeat&) const = default;
 };
-/// The project has begun the history anew.
+/// The project has appointed voters, who go on from the state that it names.
 struct Generation {
     SignedGeneration generation;
     bool operator==(const Generation&) const = default;
@@ -81,25 +80,24 @@ struct Generation {
 
 // --- who coordinates ---------------------------------------------------------
 
-/// Candidate to the view: promise that you accept nothing lower. The envelope's step is the
-/// round's.
+/// Candidate to voters: vote for me in this term. The envelope's step is the candidate's head.
 struct Elect {
     Term term;
     bool operator==(const Elect&) const = default;
 };
-/// The answer to Elect and to Call.
+/// The answer to Elect. The envelope's step is the voter's head.
 struct Promise {
     Term term;  ///< the one asked for
     bool granted = false;
     Term promised;                           ///< the highest this voter has promised
     Term accepted_in{};                      ///< of `accepted`
-    std::optional<CommitRecord> accepted{};  ///< what it has voted for in this round
+    std::optional<CommitRecord> accepted{};  ///< what it has voted for in the round of its head
     bool operator==(const Promise&) const = default;
 };
 
 // --- a round -----------------------------------------------------------------
 
-/// Finish your micro-batch and freeze. Also asks for a Promise.
+/// Finish your micro-batch and freeze.
 struct Call {
     Term term;
     bool operator==(const Call&) const = default;
@@ -115,6 +113,7 @@ struct Join {
     Digest state;  ///< that the contribution was computed on
     std::uint64_t upload_bytes_per_second = 0;
     std::uint64_t download_bytes_per_second = 0;
+    std::uint8_t exponent = 0;  ///< of its halves; 0 with other codecs
     bool operator==(const Join&) const = default;
 };
 struct PlanMember {
@@ -123,6 +122,7 @@ struct PlanMember {
     double loss_sum = 0;
     std::uint32_t freeze = 0;
     bool receives = true;
+    std::uint8_t exponent = 0;  ///< Join::exponent: reducers refuse pieces with another one
     bool operator==(const PlanMember&) const = default;
 };
 /// Chunks [first_chunk, last_chunk) are averaged by members[member].
@@ -199,12 +199,13 @@ struct Reduced {
     std::uint32_t attempt = 0;
     bool operator==(const Reduced&) const = default;
 };
-/// Member to coordinator: nothing has come from these for too long. Indices into the plan.
+/// Member to coordinator: these hold me up. Indices into the plan, ascending.
 struct Stalled {
     Term term;
     std::uint32_t attempt = 0;
-    std::vector<std::uint32_t> senders;   ///< whose contribution I miss; ascending
-    std::vector<std::uint32_t> reducers;  ///< whose averages I miss; ascending
+    std::vector<std::uint32_t> senders;  ///< that have sent no piece of a contribution for too long
+    std::vector<std::uint32_t> reducers;   ///< that have sent no piece of the average for too long
+    std::vector<std::uint32_t> refused{};  ///< whose pieces are not finite, or not as joined
     bool operator==(const Stalled&) const = default;
 };
 /// Member to coordinator: I hold the whole average (or want none, and have reduced my part).
@@ -214,16 +215,16 @@ struct Ready {
     Digest average;  ///< all zero from a member that does not receive
     bool operator==(const Ready&) const = default;
 };
-/// Vote for this. Names the record of the plan `attempt`, or carries it whole when it was proposed
-/// in an earlier term.
+/// Coordinator to voters: vote for this record. Without `record` a voter makes it from its plan
+/// `attempt`; a record that was accepted in an earlier term, or whose plan the voter may lack, is
+/// there.
 struct Propose {
     Term term;
     std::uint32_t attempt = 0;
     Digest digest;  ///< digest_of the record
     Digest average;
     Digest previous_state;
-    std::vector<std::uint8_t> stays;  ///< one byte a member of the plan: 0 or 1
-    std::optional<CommitRecord> record;
+    std::optional<CommitRecord> record{};
     bool operator==(const Propose&) const = default;
 };
 struct Accept {
@@ -232,30 +233,46 @@ struct Accept {
     Signature signature{};  ///< of vote_bytes
     bool operator==(const Accept&) const = default;
 };
-/// Decided. The receiver knows the record from the proposal, or gets it here.
+/// Decided: the certificate proves `digest`. Without `record` the receiver makes the record from
+/// its plan of the certificate's term and `attempt`, and takes it only if its digest is `digest`.
 struct Commit {
-    Digest digest;
+    Digest digest;  ///< digest_of the record
     Certificate certificate;
-    std::optional<CommitRecord> record;
+    std::uint32_t attempt = 0;             ///< of the plan that the record follows from
+    Digest average;                        ///< CommitRecord::average
+    Digest previous_state;                 ///< CommitRecord::previous_state
+    std::optional<CommitRecord> record{};  ///< whole, for a receiver that may lack the plan
     bool operator==(const Commit&) const = default;
 };
-struct Finished {
+/// I hold this state at the envelope's generation and step; with the votes of a majority, a
+/// StateCertificate.
+struct StateVotes {
+    Digest record;
     Digest state;
-    bool operator==(const Finished&) const = default;
+    std::vector<Vote> votes;  ///< ascending by key
+    bool operator==(const StateVotes&) const = default;
+};
+/// Voter to voter: send me the commits, with their certificates, from the envelope's generation and
+/// step on.
+struct CommitQuery {
+    bool operator==(const CommitQuery&) const = default;
 };
 
 // --- state -------------------------------------------------------------------
 
-/// What can you give somebody at this step (the envelope's) of this generation?
+/// What can you give to a peer at this step (the envelope's) of this generation?
 struct StateQuery {
     bool has_state = false;  ///< false: a whole state is wanted
     bool operator==(const StateQuery&) const = default;
 };
-/// A whole state of the envelope's step: its leaves' digests and the decision that led to it.
+/// A whole state of the envelope's generation and step, with its proof: together with the root of
+/// the leaves, a StateCertificate. The first state of a generation needs no votes: the project has
+/// signed it.
 struct StateOffer {
     std::uint64_t bytes = 0;
     std::vector<Digest> leaves;
-    std::optional<CommitRecord> record;  ///< nothing at the first step of a generation
+    Digest record;
+    std::vector<Vote> votes;  ///< ascending by key
     bool operator==(const StateOffer&) const = default;
 };
 /// A decided round that the sender still holds: apply it to the state of the envelope's step.
@@ -288,16 +305,16 @@ struct Relay {
     bool operator==(const Relay&) const = default;
 };
 
-using Body =
-    std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise, Call,
-                 Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept, Commit,
-                 Finished, StateQuery, StateOffer, RoundOffer, LeafRequest, Leaf, Relay>;
+using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
+                          Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
+                          Commit, StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer,
+                          LeafRequest, Leaf, Relay>;
 
 /// Whether a frame may arrive out of the sender's order, again, or later than others: such a body
 /// is named by its content, so a replay changes nothing.
 bool is_bulk(const Body& body);
 
-/// Of a Plan, Propose or Commit: third parties get them too, so they are signed on every link.
+/// Of a Plan or Commit: third parties get them too, so they are signed on every link.
 bool may_be_relayed(const Body& body);
 
 /// What a link says of its other end, and so what a frame on it must say for itself.

@@ -71,12 +71,23 @@ bool is_good(const CommitRecord& record) {
 bool is_good(const std::optional<CommitRecord>& record) {
     return !record || is_good(*record);
 }
+bool are_votes(const std::vector<Vote>& votes) {
+    return votes.size() <= kMaxVoters && ascends(votes, &Vote::voter);
+}
+bool is_good(const Term& term) {
+    return term.number <= kMaxTermNumber;
+}
 bool is_good(const Certificate& certificate) {
-    return !certificate.votes.empty() && certificate.votes.size() <= kMaxVoters &&
-           ascends(certificate.votes, &Vote::voter);
+    return !certificate.votes.empty() && are_votes(certificate.votes) && is_good(certificate.term);
 }
 bool is_good(const GenerationRecord& record) {
-    return record.generation >= 1 && is_place(record.generation, record.step);
+    return record.generation >= 1 && is_place(record.generation, record.step) &&
+           !record.voters.empty() && record.voters.size() <= kMaxVoters &&
+           ascends(record.voters, std::identity{});
+}
+/// Of halves; 0: none.
+bool is_exponent(std::uint8_t exponent) {
+    return exponent == 0 || (exponent >= kLeastHalfExponent && exponent <= kMostHalfExponent);
 }
 
 /// Every chunk of the plan's vector is in exactly one range, in order.
@@ -103,15 +114,19 @@ struct IsGood {
         return are_samples(m.samples) && m.samples_per_second >= 0 &&
                m.samples_per_second <= static_cast<double>(kMaxSamples) &&
                is_bandwidth(m.upload_bytes_per_second) &&
-               is_bandwidth(m.download_bytes_per_second) && is_endpoint(m.coordinator);
+               is_bandwidth(m.download_bytes_per_second) && is_good(m.term);
     }
     bool operator()(const Generation& m) const { return is_good(m.generation.record); }
-    bool operator()(const Elect&) const { return true; }
-    bool operator()(const Promise& m) const { return is_good(m.accepted); }
-    bool operator()(const Call&) const { return true; }
+    bool operator()(const Elect& m) const { return is_good(m.term); }
+    bool operator()(const Promise& m) const {
+        return is_good(m.term) && is_good(m.promised) && is_good(m.accepted_in) &&
+               is_good(m.accepted);
+    }
+    bool operator()(const Call& m) const { return is_good(m.term); }
     bool operator()(const Join& m) const {
-        return are_samples(m.samples) && is_loss_sum(m.loss_sum) &&
-               is_bandwidth(m.upload_bytes_per_second) && is_bandwidth(m.download_bytes_per_second);
+        return is_good(m.term) && are_samples(m.samples) && is_loss_sum(m.loss_sum) &&
+               is_exponent(m.exponent) && is_bandwidth(m.upload_bytes_per_second) &&
+               is_bandwidth(m.download_bytes_per_second);
     }
     bool operator()(const Plan& m) const {
         const bool has_size = m.elements >= 1 && m.elements <= kMaxElements &&
@@ -122,14 +137,17 @@ struct IsGood {
             return reducer.member.value() < m.members.size() && reducer.endpoint.port != 0 &&
                    is_endpoint(reducer.endpoint);
         };
-        return are_usable(m.scalars) && are_members(m.members, &PlanMember::peer) &&
+        const auto has_exponent = [](const PlanMember& p) { return is_exponent(p.exponent); };
+        return is_good(m.term) && are_usable(m.scalars) &&
+               are_members(m.members, &PlanMember::peer) &&
+               std::all_of(m.members.begin(), m.members.end(), has_exponent) &&
                cover(m.ranges, chunks, m.members.size()) && m.reducers.size() <= kMaxReducers &&
                std::all_of(m.reducers.begin(), m.reducers.end(), can_be_dialled) &&
                m.expected.count() <= kMaxExpectedMilliseconds && m.relays.size() <= kMaxReducers &&
                ascends(m.relays, std::identity{}) &&
                (m.relays.empty() || m.relays.back() < m.members.size());
     }
-    bool operator()(const Cancel&) const { return true; }
+    bool operator()(const Cancel& m) const { return is_good(m.term); }
     /// The elements may be anything, NaN too: whoever sums them looks.
     bool operator()(const Chunk& m) const {
         const std::size_t count = count_of(m.elements);
@@ -140,25 +158,22 @@ struct IsGood {
                m.chunk_elements <= kChunkElements && count >= 1 && count <= m.chunk_elements &&
                has_scale;
     }
-    bool operator()(const Reduced&) const { return true; }
+    bool operator()(const Reduced& m) const { return is_good(m.term); }
     bool operator()(const Stalled& m) const {
-        return are_indices(m.senders) && are_indices(m.reducers);
+        return is_good(m.term) && are_indices(m.senders) && are_indices(m.reducers) &&
+               are_indices(m.refused);
     }
-    bool operator()(const Ready&) const { return true; }
-    bool operator()(const Propose& m) const {
-        const auto is_bit = [](std::uint8_t byte) { return byte <= 1; };
-        const bool has_stays = !m.stays.empty() || m.record.has_value();
-        return has_stays && m.stays.size() <= kMaxMembers &&
-               std::all_of(m.stays.begin(), m.stays.end(), is_bit) && is_good(m.record);
-    }
-    bool operator()(const Accept&) const { return true; }
+    bool operator()(const Ready& m) const { return is_good(m.term); }
+    bool operator()(const Propose& m) const { return is_good(m.term) && is_good(m.record); }
+    bool operator()(const Accept& m) const { return is_good(m.term); }
     bool operator()(const Commit& m) const { return is_good(m.certificate) && is_good(m.record); }
-    bool operator()(const Finished&) const { return true; }
+    bool operator()(const StateVotes& m) const { return !m.votes.empty() && are_votes(m.votes); }
+    bool operator()(const CommitQuery&) const { return true; }
     bool operator()(const StateQuery&) const { return true; }
     bool operator()(const StateOffer& m) const {
         return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves &&
                m.bytes > (m.leaves.size() - 1) * kLeafBytes &&
-               m.bytes <= m.leaves.size() * kLeafBytes && is_good(m.record);
+               m.bytes <= m.leaves.size() * kLeafBytes && are_votes(m.votes);
     }
     bool operator()(const RoundOffer& m) const {
         return !m.leaves.empty() && m.leaves.size() <= kMaxLeaves && is_good(m.record) &&
@@ -180,7 +195,8 @@ bool is_within_bounds(const Message& message) {
 }
 
 bool is_within_bounds(const VoterState& state) {
-    return is_place(state.generation, state.step) && is_good(state.accepted);
+    return is_place(state.generation, state.step) && is_good(state.promised) &&
+           is_good(state.accepted_in) && is_good(state.accepted);
 }
 
 bool is_within_bounds(const SignedGeneration& generation) {

@@ -14,9 +14,9 @@
 namespace dedloc::wire {
 
 // File identifiers: a record is never taken for one of another kind.
-inline constexpr const char* kVoterStateIdentifier = "DLV1";
-inline constexpr const char* kGenerationIdentifier = "DLG1";
-inline constexpr const char* kDecisionIdentifier = "DLD1";
+inline constexpr const char* kVoterStateIdentifier = "DLV2";
+inline constexpr const char* kGenerationIdentifier = "DLG2";
+inline constexpr const char* kDecisionIdentifier = "DLD2";
 
 // --- message_pack.cpp ---
 

@@ -37,12 +37,6 @@ fb::Term packed(const Term& term) {
     return {term.number, packed(term.coordinator)};
 }
 
-fb::SignedGeneration packed(const SignedGeneration& signed_one) {
-    const GenerationRecord& record = signed_one.record;
-    return {record.generation, record.step.value(), packed(record.state), packed(record.backbone),
-            packed(signed_one.signature)};
-}
-
 /// A plan's member or a commit's line.
 template <class Member>
 fb::Line line_of(const Member& member) {
@@ -85,33 +79,41 @@ struct Packer {
         return list;
     }
 
-    Vector<const fb::Bytes32*> digests(const std::vector<Digest>& values) const {
+    template <class Value>
+    Vector<const fb::Bytes32*> digests(const std::vector<Value>& values) const {
         return out.CreateVectorOfStructs(
-            packed_list<fb::Bytes32>(values, [](const Digest& d) { return packed(d); }));
+            packed_list<fb::Bytes32>(values, [](const Value& d) { return packed(d); }));
+    }
+    Vector<const fb::Vote*> votes(const std::vector<Vote>& values) const {
+        return out.CreateVectorOfStructs(packed_list<fb::Vote>(values, [](const Vote& vote) {
+            return fb::Vote{packed(vote.voter), packed(vote.signature)};
+        }));
+    }
+    Offset<fb::SignedGeneration> generation(const SignedGeneration& m) const {
+        const auto voters = digests(m.record.voters);
+        const auto state = packed(m.record.state);
+        const auto signature = packed(m.signature);
+        return fb::CreateSignedGeneration(out, m.record.generation, m.record.step.value(), &state,
+                                          voters, &signature);
     }
     Offset<fb::CommitRecord> record(const CommitRecord& m) const {
         const auto members = out.CreateVectorOfStructs(
             packed_list<fb::Line>(m.members, [](const CommitLine& l) { return line_of(l); }));
-        const auto stays = out.CreateVector(packed_list<std::uint8_t>(
-            m.members, [](const CommitLine& l) { return as_byte(l.stays); }));
         const auto previous_record = packed(m.previous_record);
         const auto previous_state = packed(m.previous_state);
         const auto average = packed(m.average);
         return fb::CreateCommitRecord(out, m.generation, m.step.value(), &previous_record,
-                                      &previous_state, members, stays, &average,
-                                      m.scalars.learning_rate, m.scalars.bias_correction);
+                                      &previous_state, members, &average, m.scalars.learning_rate,
+                                      m.scalars.bias_correction);
     }
     /// Nothing is packed as an offset of 0: a field that is not there.
     Offset<fb::CommitRecord> record(const std::optional<CommitRecord>& m) const {
         return m ? record(*m) : Offset<fb::CommitRecord>{};
     }
     Offset<fb::Certificate> certificate(const Certificate& m) const {
-        const auto votes =
-            out.CreateVectorOfStructs(packed_list<fb::Vote>(m.votes, [](const Vote& vote) {
-                return fb::Vote{packed(vote.voter), packed(vote.signature)};
-            }));
+        const auto packed_votes = votes(m.votes);
         const auto term = packed(m.term);
-        return fb::CreateCertificate(out, &term, votes);
+        return fb::CreateCertificate(out, &term, packed_votes);
     }
 
     // One operator for each body.
@@ -136,16 +138,14 @@ struct Packer {
         const auto state = packed(m.state);
         const auto head = packed(m.record);
         const auto term = packed(m.term);
-        const auto host = out.CreateString(m.coordinator.host);
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, m.upload_bytes_per_second,
                                    m.download_bytes_per_second, m.is_frozen, m.may_vote, &term,
-                                   host, m.coordinator.port, m.attempt)
+                                   m.attempt)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {
-        const auto generation = packed(m.generation);
-        return fb::CreateGeneration(out, &generation).Union();
+        return fb::CreateGeneration(out, generation(m.generation)).Union();
     }
     Offset<void> operator()(const Elect& m) const {
         const auto term = packed(m.term);
@@ -167,7 +167,7 @@ struct Packer {
         const auto state = packed(m.state);
         return fb::CreateJoin(out, &term, m.freeze, m.samples.value(), m.loss_sum, m.is_finite,
                               m.receives, &state, m.upload_bytes_per_second,
-                              m.download_bytes_per_second)
+                              m.download_bytes_per_second, m.exponent)
             .Union();
     }
     Offset<void> operator()(const Plan& m) const {
@@ -177,6 +177,8 @@ struct Packer {
             packed_list<std::uint32_t>(m.members, [](const PlanMember& p) { return p.freeze; }));
         const auto receives = out.CreateVector(packed_list<std::uint8_t>(
             m.members, [](const PlanMember& p) { return as_byte(p.receives); }));
+        const auto exponents = out.CreateVector(
+            packed_list<std::uint8_t>(m.members, [](const PlanMember& p) { return p.exponent; }));
         const auto ranges =
             out.CreateVectorOfStructs(packed_list<fb::Range>(m.ranges, [](const ChunkRange& r) {
                 return fb::Range{r.member.value(), r.first_chunk, r.last_chunk};
@@ -193,7 +195,7 @@ struct Packer {
         const auto term = packed(m.term);
         return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
                               m.scalars.learning_rate, m.scalars.bias_correction, members, freezes,
-                              receives, ranges, packed_reducers, relays,
+                              receives, exponents, ranges, packed_reducers, relays,
                               static_cast<std::uint32_t>(m.expected.count()))
             .Union();
     }
@@ -225,8 +227,9 @@ struct Packer {
     Offset<void> operator()(const Stalled& m) const {
         const auto senders = out.CreateVector(m.senders);
         const auto reducers = out.CreateVector(m.reducers);
+        const auto refused = out.CreateVector(m.refused);
         const auto term = packed(m.term);
-        return fb::CreateStalled(out, &term, m.attempt, senders, reducers).Union();
+        return fb::CreateStalled(out, &term, m.attempt, senders, reducers, refused).Union();
     }
     Offset<void> operator()(const Ready& m) const {
         const auto term = packed(m.term);
@@ -234,13 +237,12 @@ struct Packer {
         return fb::CreateReady(out, &term, m.attempt, &average).Union();
     }
     Offset<void> operator()(const Propose& m) const {
-        const auto stays = out.CreateVector(m.stays);
         const auto whole = record(m.record);
         const auto term = packed(m.term);
         const auto digest = packed(m.digest);
         const auto average = packed(m.average);
         const auto previous = packed(m.previous_state);
-        return fb::CreatePropose(out, &term, m.attempt, &digest, &average, &previous, stays, whole)
+        return fb::CreatePropose(out, &term, m.attempt, &digest, &average, &previous, whole)
             .Union();
     }
     Offset<void> operator()(const Accept& m) const {
@@ -253,19 +255,25 @@ struct Packer {
         const auto proof = certificate(m.certificate);
         const auto whole = record(m.record);
         const auto digest = packed(m.digest);
-        return fb::CreateCommit(out, &digest, proof, whole).Union();
+        const auto average = packed(m.average);
+        const auto previous = packed(m.previous_state);
+        return fb::CreateCommit(out, &digest, proof, m.attempt, &average, &previous, whole).Union();
     }
-    Offset<void> operator()(const Finished& m) const {
+    Offset<void> operator()(const StateVotes& m) const {
+        const auto packed_votes = votes(m.votes);
+        const auto head = packed(m.record);
         const auto state = packed(m.state);
-        return fb::CreateFinished(out, &state).Union();
+        return fb::CreateStateVotes(out, &head, &state, packed_votes).Union();
     }
+    Offset<void> operator()(const CommitQuery&) const { return fb::CreateCommitQuery(out).Union(); }
     Offset<void> operator()(const StateQuery& m) const {
         return fb::CreateStateQuery(out, m.has_state).Union();
     }
     Offset<void> operator()(const StateOffer& m) const {
         const auto leaves = digests(m.leaves);
-        const auto whole = record(m.record);
-        return fb::CreateStateOffer(out, m.bytes, leaves, whole).Union();
+        const auto packed_votes = votes(m.votes);
+        const auto head = packed(m.record);
+        return fb::CreateStateOffer(out, m.bytes, leaves, &head, packed_votes).Union();
     }
     Offset<void> operator()(const RoundOffer& m) const {
         const auto whole = record(m.record);
@@ -347,8 +355,9 @@ Buffer pack(const VoterState& state) {
 
 Buffer pack(const SignedGeneration& generation) {
     FlatBufferBuilder out(1'024);
-    const auto record = packed(generation);
-    out.Finish(fb::CreateGeneration(out, &record), kGenerationIdentifier);
+    Bulk none;
+    const auto record = Packer{out, none}.generation(generation);
+    out.Finish(fb::CreateGeneration(out, record), kGenerationIdentifier);
     return bytes_of(out);
 }
 

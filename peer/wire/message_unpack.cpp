@@ -63,14 +63,6 @@ Term unpacked(const fb::Term& t) {
     return {.number = t.number(), .coordinator = unpacked<PeerKey>(t.coordinator())};
 }
 
-SignedGeneration unpacked(const fb::SignedGeneration& t) {
-    return {.record = {.generation = t.generation(),
-                       .step = StepIndex{t.step()},
-                       .state = unpacked<Digest>(t.state()),
-                       .backbone = unpacked<PeerKey>(t.backbone())},
-            .signature = unpacked(t.signature())};
-}
-
 UpdateScalars scalars_of(std::uint32_t learning_rate, std::uint32_t bias_correction) {
     return {.learning_rate = learning_rate, .bias_correction = bias_correction};
 }
@@ -145,26 +137,33 @@ class Unpacker {
             .members = {},
             .average = unpacked<Digest>(*t.average()),
             .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits())};
-        require(t.stays()->size() == t.members()->size());
         record.members = list<CommitLine>(*t.members(), kMaxMembers, [](const fb::Line* line) {
             return CommitLine{.peer = unpacked<PeerKey>(line->peer()),
                               .samples = Samples{line->samples()},
                               .loss_sum = line->loss_sum()};
         });
-        for (flatbuffers::uoffset_t i = 0; i < record.members.size(); ++i) {
-            record.members[i].stays = yes_or_no(t.stays()->Get(i));
-        }
         return record;
     }
     std::optional<CommitRecord> record(const fb::CommitRecord* t) {
         return t == nullptr ? std::nullopt : std::optional{record(*t)};
     }
+    std::vector<Vote> votes(const flatbuffers::Vector<const fb::Vote*>& packed) {
+        return list<Vote>(packed, kMaxVoters, [](const fb::Vote* vote) {
+            return Vote{.voter = unpacked<PeerKey>(vote->voter()),
+                        .signature = unpacked(vote->signature())};
+        });
+    }
     Certificate certificate(const fb::Certificate& t) {
-        return {.term = unpacked(*t.term()),
-                .votes = list<Vote>(*t.votes(), kMaxVoters, [](const fb::Vote* vote) {
-                    return Vote{.voter = unpacked<PeerKey>(vote->voter()),
-                                .signature = unpacked(vote->signature())};
-                })};
+        return {.term = unpacked(*t.term()), .votes = votes(*t.votes())};
+    }
+    SignedGeneration generation(const fb::SignedGeneration& t) {
+        return {.record = {.generation = t.generation(),
+                           .step = StepIndex{t.step()},
+                           .state = unpacked<Digest>(*t.state()),
+                           .voters = list<PeerKey>(
+                               *t.voters(), kMaxVoters,
+                               [](const fb::Bytes32* key) { return unpacked<PeerKey>(*key); })},
+                .signature = unpacked(*t.signature())};
     }
 
     // One function for each body.
@@ -194,11 +193,9 @@ class Unpacker {
                          .is_frozen = t.is_frozen(),
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
-                         .coordinator = {.host = text(*t.coordinator_host(), kMaxHostBytes),
-                                         .port = t.coordinator_port()},
                          .attempt = t.attempt()};
     }
-    Body body(const fb::Generation& t) { return Generation{unpacked(*t.generation())}; }
+    Body body(const fb::Generation& t) { return Generation{generation(*t.generation())}; }
     Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }
     Body body(const fb::Promise& t) {
         return Promise{.term = unpacked(*t.term()),
@@ -217,7 +214,8 @@ class Unpacker {
                     .receives = t.receives(),
                     .state = unpacked<Digest>(*t.state()),
                     .upload_bytes_per_second = t.upload_bytes_per_second(),
-                    .download_bytes_per_second = t.download_bytes_per_second()};
+                    .download_bytes_per_second = t.download_bytes_per_second(),
+                    .exponent = t.exponent()};
     }
     Body body(const fb::Plan& t);
     Body body(const fb::Cancel& t) { return Cancel{unpacked(*t.term())}; }
@@ -236,7 +234,8 @@ class Unpacker {
         return Stalled{.term = unpacked(*t.term()),
                        .attempt = t.attempt(),
                        .senders = list(*t.senders(), kMaxMembers),
-                       .reducers = list(*t.reducers(), kMaxMembers)};
+                       .reducers = list(*t.reducers(), kMaxMembers),
+                       .refused = list(*t.refused(), kMaxMembers)};
     }
     Body body(const fb::Ready& t) {
         return Ready{.term = unpacked(*t.term()),
@@ -249,7 +248,6 @@ class Unpacker {
                        .digest = unpacked<Digest>(*t.digest()),
                        .average = unpacked<Digest>(*t.average()),
                        .previous_state = unpacked<Digest>(*t.previous_state()),
-                       .stays = list(*t.stays(), kMaxMembers),
                        .record = record(t.record())};
     }
     Body body(const fb::Accept& t) {
@@ -260,13 +258,23 @@ class Unpacker {
     Body body(const fb::Commit& t) {
         return Commit{.digest = unpacked<Digest>(*t.digest()),
                       .certificate = certificate(*t.certificate()),
+                      .attempt = t.attempt(),
+                      .average = unpacked<Digest>(*t.average()),
+                      .previous_state = unpacked<Digest>(*t.previous_state()),
                       .record = record(t.record())};
     }
-    Body body(const fb::Finished& t) { return Finished{unpacked<Digest>(*t.state())}; }
+    Body body(const fb::StateVotes& t) {
+        return StateVotes{.record = unpacked<Digest>(*t.record()),
+                          .state = unpacked<Digest>(*t.state()),
+                          .votes = votes(*t.votes())};
+    }
+    Body body(const fb::CommitQuery&) { return CommitQuery{}; }
     Body body(const fb::StateQuery& t) { return StateQuery{t.has_state()}; }
     Body body(const fb::StateOffer& t) {
-        return StateOffer{
-            .bytes = t.bytes(), .leaves = leaves(*t.leaves()), .record = record(t.record())};
+        return StateOffer{.bytes = t.bytes(),
+                          .leaves = leaves(*t.leaves()),
+                          .record = unpacked<Digest>(*t.record()),
+                          .votes = votes(*t.votes())};
     }
     Body body(const fb::RoundOffer& t) {
         return RoundOffer{.record = record(*t.record()),
@@ -309,6 +317,7 @@ Body Unpacker::body(const fb::Plan& t) {
               .expected = std::chrono::milliseconds{t.expected_ms()}};
     require(t.freezes()->size() == t.members()->size());
     require(t.receives()->size() == t.members()->size());
+    require(t.exponents()->size() == t.members()->size());
     plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {
         return PlanMember{.peer = unpacked<PeerKey>(line->peer()),
                           .samples = Samples{line->samples()},
@@ -317,6 +326,7 @@ Body Unpacker::body(const fb::Plan& t) {
     for (flatbuffers::uoffset_t i = 0; i < plan.members.size(); ++i) {
         plan.members[i].freeze = t.freezes()->Get(i);
         plan.members[i].receives = yes_or_no(t.receives()->Get(i));
+        plan.members[i].exponent = t.exponents()->Get(i);
     }
     plan.ranges = list<ChunkRange>(*t.ranges(), kMaxRanges, [](const fb::Range* range) {
         return ChunkRange{.member = PeerIndex{range->member()},
@@ -349,8 +359,9 @@ bool with_body(const fb::Message& m, Use use) {
     return with_body_of<fb::Challenge, fb::Hello, fb::Leave, fb::Refusal, fb::Heartbeat,
                         fb::Generation, fb::Elect, fb::Promise, fb::Call, fb::Join, fb::Plan,
                         fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
-                        fb::Accept, fb::Commit, fb::Finished, fb::StateQuery, fb::StateOffer,
-                        fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay>(m, use);
+                        fb::Accept, fb::Commit, fb::StateVotes, fb::CommitQuery, fb::StateQuery,
+                        fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay>(m,
+                                                                                              use);
 }
 
 }  // namespace
@@ -402,7 +413,10 @@ std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> inp
     const Aligned bytes(input);
     const auto* table = bytes.root<fb::Generation>(kGenerationIdentifier);
     if (table == nullptr) return std::nullopt;
-    return unpacked(*table->generation());
+    Unpacker unpacker;
+    auto generation = unpacker.generation(*table->generation());
+    if (unpacker.has_failed()) return std::nullopt;
+    return generation;
 }
 
 std::optional<Decision> unpack_decision(std::span<const std::byte> input) {

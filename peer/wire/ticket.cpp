@@ -11,7 +11,7 @@ namespace dedloc::wire {
 namespace {
 
 /// Of the fields and their order; another layout gets another number.
-constexpr std::uint32_t kTicketFormat = 1;
+constexpr std::uint32_t kTicketFormat = 2;
 constexpr std::uint32_t kRevocationsFormat = 2;
 
 std::int64_t count(UtcSeconds time) {
@@ -23,7 +23,8 @@ bool is_within_bounds(const Ticket& ticket) {
     const std::int64_t issued = count(ticket.issued);
     const std::int64_t expires = count(ticket.expires);
     return seat.user <= kMaxSeatId && seat.host <= kMaxSeatId && seat.result <= kMaxSeatId &&
-           issued >= 0 && issued < expires && expires <= kMaxUtcSeconds;
+           ticket.max_samples_per_second <= kMaxSamplesPerSecond && issued >= 0 &&
+           issued < expires && expires <= kMaxUtcSeconds;
 }
 
 void write_fields(ByteWriter& out, const Ticket& ticket) {
@@ -32,6 +33,7 @@ void write_fields(ByteWriter& out, const Ticket& ticket) {
     out.write(ticket.seat.user);
     out.write(ticket.seat.host);
     out.write(ticket.seat.result);
+    out.write(ticket.max_samples_per_second);
     out.write(count(ticket.issued));
     out.write(count(ticket.expires));
 }
@@ -73,7 +75,7 @@ bool read_set(std::set<Entry>& entries, std::size_t count, const Read& read) {
 
 Digest digest_of(const Ticket& ticket) {
     ByteWriter out;
-    out.append(bytes_of("DeDLOC@home ticket 1\n"));
+    out.append(bytes_of("DeDLOC@home ticket 2\n"));
     write_fields(out, ticket);
     return blake2b(std::move(out).finish());
 }
@@ -107,8 +109,9 @@ std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes) {
     Ticket& ticket = signed_ticket.ticket;
     read_bytes(in, ticket.run.bytes);
     read_bytes(in, ticket.peer.bytes);
-    for (std::uint64_t* id : {&ticket.seat.user, &ticket.seat.host, &ticket.seat.result}) {
-        *id = in.read<std::uint64_t>().value_or(~std::uint64_t{0});
+    for (std::uint64_t* number : {&ticket.seat.user, &ticket.seat.host, &ticket.seat.result,
+                                  &ticket.max_samples_per_second}) {
+        *number = in.read<std::uint64_t>().value_or(~std::uint64_t{0});
     }
     for (UtcSeconds* time : {&ticket.issued, &ticket.expires}) {
         *time = UtcSeconds{std::chrono::seconds{in.read<std::int64_t>().value_or(-1)}};

@@ -30,6 +30,9 @@ struct Ticket {
     RunId run;
     PeerKey peer;
     Seat seat;
+    /// Upper bound of what the seat's device can train; 0: not known. A peer that claims more is
+    /// refused, and no honest peer comes near it: the gateway computes it with a safety factor.
+    std::uint64_t max_samples_per_second = 0;
     UtcSeconds issued;
     UtcSeconds expires;  ///< from this second on it is void
     bool operator==(const Ticket&) const = default;

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
-#include "peer/wire/limits.hpp"
 
 // Each digest begins with a text of its own: a signature of one thing is never one of another.
 namespace dedloc {
@@ -32,17 +31,8 @@ const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer) {
     return found != record.members.end() && found->peer == peer ? &*found : nullptr;
 }
 
-std::vector<PeerKey> view_after(const CommitRecord& record) {
-    std::vector<PeerKey> view;
-    for (const CommitLine& line : record.members) {
-        if (line.stays) view.push_back(line.peer);
-        if (view.size() == wire::kMaxVoters) break;
-    }
-    return view;
-}
-
 Digest digest_of(const CommitRecord& record) {
-    ByteWriter out = begin("DeDLOC@home commit 1\n");
+    ByteWriter out = begin("DeDLOC@home commit 2\n");
     out.write(record.generation);
     out.write(record.step.value());
     out.append(record.previous_record.bytes);
@@ -52,7 +42,6 @@ Digest digest_of(const CommitRecord& record) {
         out.append(line.peer.bytes);
         out.write(line.samples.value());
         out.write(line.loss_sum);
-        out.write(static_cast<std::uint8_t>(line.stays ? 1 : 0));
     }
     out.append(record.average.bytes);
     out.write(record.scalars.learning_rate);
@@ -68,13 +57,24 @@ std::array<std::byte, 32> vote_bytes(const RunId& run, const Term& term, const D
     return finish(std::move(out)).bytes;
 }
 
+std::array<std::byte, 32> state_vote_bytes(const RunId& run, const StateCertificate& state) {
+    ByteWriter out = begin("DeDLOC@home state 1\n");
+    out.append(run.bytes);
+    out.write(state.generation);
+    out.write(state.step.value());
+    out.append(state.record.bytes);
+    out.append(state.state.bytes);
+    return finish(std::move(out)).bytes;
+}
+
 Digest digest_of(const RunId& run, const GenerationRecord& record) {
-    ByteWriter out = begin("DeDLOC@home generation 1\n");
+    ByteWriter out = begin("DeDLOC@home generation 2\n");
     out.append(run.bytes);
     out.write(record.generation);
     out.write(record.step.value());
     out.append(record.state.bytes);
-    out.append(record.backbone.bytes);
+    out.write(std::uint64_t{record.voters.size()});
+    for (const PeerKey& voter : record.voters) out.append(voter.bytes);
     return finish(std::move(out));
 }
 
@@ -85,7 +85,7 @@ Head genesis(const RunId& run, const PeerKey& backbone) {
     return {.generation = 0,
             .step = StepIndex{0},
             .record = finish(std::move(out)),
-            .view = {backbone}};
+            .voters = {backbone}};
 }
 
 }  // namespace dedloc

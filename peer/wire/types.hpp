@@ -55,7 +55,7 @@ struct UpdateScalars {
     bool operator==(const UpdateScalars&) const = default;
 };
 
-/// The right to coordinate. Ordered by number, then by key, so two candidates never share one.
+/// A term of leadership. Ordered by number, then by key, so two candidates never share one.
 struct Term {
     std::uint64_t number = 0;
     PeerKey coordinator;
@@ -67,12 +67,11 @@ struct CommitLine {
     PeerKey peer;
     Samples samples;
     double loss_sum = 0;
-    bool stays = true;  ///< was there to the end: belongs to the view that decides the next round
     bool operator==(const CommitLine&) const = default;
 };
 
-/// The record that ends the round on state `step`: from now on state `step + 1` exists. The same
-/// record whoever proposed it, in whichever term.
+/// The record that ends the round on state `step`: from now on state `step + 1` exists. It does not
+/// depend on the coordinator or the term that proposed it.
 struct CommitRecord {
     std::uint64_t generation = 0;
     StepIndex step;
@@ -84,11 +83,8 @@ struct CommitRecord {
     bool operator==(const CommitRecord&) const = default;
 };
 
-/// Of a member; null: it is none. Cost: the logarithm of the members.
+/// The line of a member; null if `peer` is no member. Cost: O(log members).
 const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer);
-/// The members that decide about the next round: of those that stay the kMaxVoters with the lowest
-/// keys. Ascending.
-std::vector<PeerKey> view_after(const CommitRecord& record);
 /// Over every field, in the order of the struct, little-endian, after a text of its own.
 Digest digest_of(const CommitRecord& record);
 
@@ -101,7 +97,7 @@ struct Vote {
 /// What a vote signs.
 std::array<std::byte, 32> vote_bytes(const RunId& run, const Term& term, const Digest& record);
 
-/// Proof that a record is decided: votes of a quorum of the view before it, all in one term.
+/// Proof that a record is decided: votes of a majority of the generation's voters, all in one term.
 struct Certificate {
     Term term;
     std::vector<Vote> votes;  ///< ascending by key
@@ -115,13 +111,14 @@ struct Decision {
     bool operator==(const Decision&) const = default;
 };
 
-/// Begins a history anew at a state that the project names. Signed by the project's key; of two
-/// generations the higher one holds. Generation 0 is not written down: step 0, view {backbone}.
+/// The project's appointment of voters, and the state that they go on from. Signed by the project's
+/// key; of two generations the higher one holds. Generation 0 is not written down: it begins with
+/// the first state, and its only voter is the backbone that the run file names.
 struct GenerationRecord {
     std::uint64_t generation = 0;
     StepIndex step;
     Digest state;
-    PeerKey backbone;  ///< the whole view of the first round
+    std::vector<PeerKey> voters;  ///< ascending, 1 to kMaxVoters
     bool operator==(const GenerationRecord&) const = default;
 };
 Digest digest_of(const RunId& run, const GenerationRecord& record);
@@ -134,21 +131,34 @@ struct SignedGeneration {
 /// Where a history stands: what has been decided last.
 struct Head {
     std::uint64_t generation = 0;
-    StepIndex step;             ///< the next round's: updates that the last commit leads to
-    Digest record;              ///< of the last commit, or of the generation
-    std::vector<PeerKey> view;  ///< who decides about the next round, at most kMaxVoters
+    StepIndex step;               ///< of the next round: updates that the last commit leads to
+    Digest record;                ///< of the last commit, or of the generation
+    std::vector<PeerKey> voters;  ///< that decide the rounds of this generation, ascending
     bool operator==(const Head&) const = default;
 };
-/// Before anything was decided: step 0, view {backbone}.
+/// Before anything was decided: step 0, the backbone votes.
 Head genesis(const RunId& run, const PeerKey& backbone);
 
-/// What a voter must not forget while it may vote.
+/// Proof of a state, and so of a head: a majority of the generation's voters hold this state, which
+/// the record with digest `record` leads to.
+struct StateCertificate {
+    std::uint64_t generation = 0;
+    StepIndex step;
+    Digest record;  ///< Head::record
+    Digest state;
+    std::vector<Vote> votes;  ///< ascending by key, of state_vote_bytes
+    bool operator==(const StateCertificate&) const = default;
+};
+/// What a voter signs when it holds the state that its head leads to. Reads all fields but `votes`.
+std::array<std::byte, 32> state_vote_bytes(const RunId& run, const StateCertificate& state);
+
+/// What a voter must not forget.
 struct VoterState {
     std::uint64_t generation = 0;
     StepIndex step;
-    bool may_vote = false;
-    Term promised;     ///< nothing lower will be accepted
-    Term accepted_in;  ///< meaningless without `accepted`
+    bool may_vote = false;  ///< appointed in this generation, and remembers its votes
+    Term promised;          ///< records of lower terms are not accepted
+    Term accepted_in;       ///< meaningless without `accepted`
     std::optional<CommitRecord> accepted;
     bool operator==(const VoterState&) const = default;
 };

@@ -4,10 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <utility>
-#include <variant>
 
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
@@ -20,52 +17,32 @@
 #include "peer/net/tcp_transport.hpp"
 #include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
-#include "peer/wire/history.hpp"
 #include "project_server/backbone/checkpoint.hpp"
-#include "project_server/backbone/durable_file.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/ledger_history.hpp"
+#include "project_server/backbone/ledger_states.hpp"
 #include "project_server/backbone/round_log.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 #include "project_server/backbone/state_keeper.hpp"
+#include "project_server/backbone/voter_memory.hpp"
+#include "project_server/backbone/voters_watch.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 /// Of the backbone's own ticket, which is renewed every few minutes.
 constexpr std::chrono::hours kOwnTicketLife{24};
-
-using StateDigests = std::map<StepIndex, Digest>;
-
-/// The states that the ledger names, of the steps that there are checkpoints of.
-StateDigests states_in_ledger(const RunFolder& run, const CheckpointStore& store) {
-    std::set<StepIndex> wanted;
-    for (const auto& entry : store.list()) wanted.insert(entry.head.step);
-    StateDigests states;
-    LedgerReader reader{run.ledger(), {run.id, run.run.backbone_key}};
-    while (const auto record = reader.next()) {
-        if (const auto* const commit = std::get_if<LedgerCommit>(&*record)) {
-            const StepIndex step = commit->record.step;
-            if (wanted.contains(step)) states[step] = commit->record.previous_state;
-        } else if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
-            states.erase(states.upper_bound(begun->record.step), states.end());
-            states[begun->record.step] = begun->record.state;
-        }
-    }
-    return states;
-}
+constexpr std::chrono::hours kTicketWarning{24 * 30};
+/// Between two words to the peer of where the run's own backbone is.
+constexpr std::chrono::seconds kNameBackboneEvery{10};
 
 /// The newest checkpoint's state that the ledger leads to, else the run's first.
 std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
                                                   const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
                                                      state::lamb_settings(run.run));
-    const StateDigests states = states_in_ledger(run, store);
     const auto found = store.newest(state->element_count(), [&](const Checkpoint& checkpoint) {
-        const CheckpointHead& saved = checkpoint.head;
-        const auto decided = states.find(saved.step);
-        if (saved.step > head.step) return false;
-        if (decided != states.end() && decided->second != saved.digest) return false;
-        return state->restore(saved.step, checkpoint.state, saved.digest);
+        return state->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
     });
     if (!found) state->initialise(state::initial_parameters(run.run));
     if (head.step > state->step()) {
@@ -79,52 +56,39 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
     return state;
 }
 
-Buffer contents_of(const std::filesystem::path& path) {
-    const DurableFile file{path, DurableFile::Mode::kRead};
-    Buffer bytes(file.size());
-    bytes.resize(file.read_at(0, bytes));
-    return bytes;
-}
-
-/// What this backbone voted last; nothing before its first vote. It may not vote again without
-/// knowing, so a file that cannot be read is an error.
-std::optional<VoterState> last_vote(const RunFolder& run) {
-    if (!std::filesystem::exists(run.voter())) return std::nullopt;
-    auto state = wire::decode_voter_state(contents_of(run.voter()));
-    if (!state) {
-        throw IoError(fmt::format("{} holds no vote of this program.", run.voter().string()));
-    }
-    return state;
-}
-
-/// What this backbone decided last. Nothing before that, and where the file cannot be read: then
-/// the others prove it.
-std::optional<Decision> last_decision(const RunFolder& run) {
-    if (!std::filesystem::exists(run.last_decision())) return std::nullopt;
-    return wire::decode_decision(contents_of(run.last_decision()));
-}
-
-PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger,
-                       const std::optional<Decision>& last) {
+PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config = dedloc::peer_config(run.run);
     config.role = Role::kBackbone;
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
-    config.last_record = ledger.last_record();
-    if (last && last->record == config.last_record) config.last_certificate = last->certificate;
-    config.voter = last_vote(run);
+    config.last_decision = ledger.last_decision();
+    config.voter = voter_memory(run, ledger);
     return config;
+}
+
+wire::UtcSeconds utc_now() {
+    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+/// One from an appointment is said to end while there is time to appoint another voter.
+void warn_if_ending(const wire::Ticket& ticket) {
+    const auto left = ticket.expires - utc_now();
+    if (left > kTicketWarning) return;
+    log_warning("this voter's ticket {} in {} days: let the project appoint a new voter",
+                left.count() > 0 ? "ends" : "has ended",
+                std::chrono::duration_cast<std::chrono::hours>(left).count() / 24);
 }
 
 /// The project's own member needs no gateway.
 wire::SignedTicket own_ticket(const RunFolder& run) {
+    if (run.settings) return run.settings->ticket;
     if (!run.project_key) {
         throw InputError(
             fmt::format("the members of {} prove tickets, and the project's key that "
                         "signs this backbone's is not here.",
                         run.run.name));
     }
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto now = utc_now();
     const wire::Ticket ticket{.run = run.id,
                               .peer = run.key.public_key(),
                               .seat = {},
@@ -145,10 +109,16 @@ net::TransportOptions transport_options(const RunFolder& run, const BackboneOpti
     return transport;
 }
 
-std::vector<std::string> texts_of(const std::vector<Endpoint>& endpoints) {
-    std::vector<std::string> texts;
-    for (const auto& endpoint : endpoints) texts.push_back(endpoint.text());
-    return texts;
+std::vector<std::string> seeds_of(const RunFolder& run) {
+    if (run.settings) return run.settings->seeds;
+    std::vector<std::string> seeds;
+    for (const auto& endpoint : run.run.dht_seeds) seeds.push_back(endpoint.text());
+    return seeds;
+}
+
+std::optional<Endpoint> backbone_of(const RunFolder& run) {
+    if (!run.settings || run.settings->backbone.empty()) return std::nullopt;
+    return net::resolve_endpoint(run.settings->backbone);
 }
 
 }  // namespace
@@ -159,30 +129,51 @@ class Backbone::Impl {
     Impl(RunFolder run, BackboneOptions options)
         : run_(std::move(run)),
           options_(std::move(options)),
-          store_(run_.checkpoints(), run_.id, options_.keep_checkpoints),
-          last_(last_decision(run_)),
-          ledger_(run_.ledger(), {run_.id, run_.run.backbone_key}, last_),
+          store_(run_.checkpoints(), run_.id, options_.keep_checkpoints,
+                 [this](const CheckpointHead& head) { return states_.judge(head); }),
+          history_(run_.ledger(), owner()),
+          ledger_(run_.ledger(), owner(),
+                  [this](const LedgerRecord& record, const LedgerReader::Place& after) {
+                      states_.take(record);
+                      history_.take(record, after);
+                  }),
           recorder_(make_recorder()),
           workers_(kernels::threads_within_reach(options_.threads)),
-          seed_({.listen = options_.dht_listen, .address = "", .state_file = run_.dht_nodes()}),
+          seed_(make_seed()),
           transport_(transport_options(run_, options_), queue_.sink()),
-          directory_(
-              {.run = run_.id, .seeds = texts_of(run_.run.dht_seeds), .listen = {}, .project = {}},
-              queue_.sink()),
+          directory_({.run = run_.id,
+                      .seeds = seeds_of(run_),
+                      .listen = {},
+                      .project = run_.run.project_key},
+                     queue_.sink()),
+          backbone_(backbone_of(run_)),
+          voters_(run_.wanted_voters(), ledger_.head(), queue_.sink()),
           keeper_(starting_state(run_, store_, ledger_.head()), store_, workers_, keeper_options()),
-          host_(ledger_, store_, recorder_.get(), log_options()),
-          reactor_(peer_config(run_, ledger_, last_), run_.key,
+          host_(ledger_, history_, store_, recorder_.get(), log_options()),
+          reactor_(peer_config(run_, ledger_), run_.key,
                    {queue_, transport_, directory_, keeper_, host_, workers_}) {
         reactor_.start();
-        log_info("members dial {}, the DHT seed answers at {}",
-                 Endpoint{options_.listen.host, transport_.listening_port()}.text(),
-                 Endpoint{options_.dht_listen.host, seed_.port()}.text());
+        log_info("this voter is {}; members dial {}", run_.key.public_key().brief(),
+                 Endpoint{options_.listen.host, transport_.listening_port()}.text());
+        if (seed_) {
+            log_info("the DHT seed answers at {}",
+                     Endpoint{options_.dht_listen->host, seed_->port()}.text());
+        }
+        if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
+        look();
     }
     ~Impl() { stop(); }
 
     void tend() {
-        seed_.save();
-        if (!run_.run.gateway.empty()) transport_.present(own_ticket(run_));
+        if (seed_) seed_->save();
+        if (!run_.run.gateway.empty() && !run_.settings) transport_.present(own_ticket(run_));
+    }
+    void look() {
+        const auto now = std::chrono::steady_clock::now();
+        if (run_.project_key) voters_.look(now);
+        if (!backbone_ || now < name_backbone_) return;
+        name_backbone_ = now + kNameBackboneEvery;
+        queue_.post(event::EndpointsFound{{*backbone_}});
     }
     void revoke(const wire::Revocations& latest) { transport_.revoke(latest); }
     std::uint16_t port() const { return transport_.listening_port(); }
@@ -190,34 +181,32 @@ class Backbone::Impl {
     void stop() {
         reactor_.stop();
         keeper_.stop();
-        seal_ledger();
         if (recorder_) recorder_->stop();
     }
 
   private:
+    LedgerOwner owner() const { return {run_.id, run_.run.backbone_key}; }
+    std::unique_ptr<net::DhtSeed> make_seed() const {
+        if (!options_.dht_listen) return nullptr;
+        return std::make_unique<net::DhtSeed>(net::DhtSeedOptions{
+            .listen = *options_.dht_listen, .address = "", .state_file = run_.dht_nodes()});
+    }
     std::unique_ptr<RunRecorder> make_recorder() {
         if (!options_.database) return nullptr;
         return std::make_unique<RunRecorder>(RecorderOptions{.database = *options_.database,
                                                              .run_name = run_.run.name,
                                                              .run = run_.id,
-                                                             .backbone = run_.key.public_key(),
+                                                             .backbone = run_.run.backbone_key,
                                                              .ledger = run_.ledger()},
                                              store_);
-    }
-    void seal_ledger() {
-        try {
-            ledger_.seal();
-        } catch (const Error& error) {
-            options_.on_failure(error.what());
-        }
     }
     RoundLogOptions log_options() {
         return {.run = run_.id,
                 .last_step = StepIndex{run_.run.steps},
                 .voter = run_.voter(),
-                .last_decision = run_.last_decision(),
                 .project_key = run_.project_key,
                 .events = queue_.sink(),
+                .begun = [this](const GenerationRecord& record) { voters_.begun(record); },
                 .publish = [this](const action::Settled& settled) { publish(settled); },
                 .on_failure = options_.on_failure};
     }
@@ -240,15 +229,19 @@ class Backbone::Impl {
 
     const RunFolder run_;
     const BackboneOptions options_;
+    LedgerStates states_;
     const CheckpointStore store_;
-    const std::optional<Decision> last_;  ///< before this start
+    LedgerHistory history_;
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
-    net::DhtSeed seed_;
+    const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process is it
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
+    const std::optional<Endpoint> backbone_;  ///< the run's own one, if this is another
+    std::chrono::steady_clock::time_point name_backbone_{};
+    VotersWatch voters_;
     StateKeeper keeper_;
     RoundLog host_;
     net::Reactor reactor_;
@@ -259,6 +252,9 @@ Backbone::Backbone(RunFolder run, BackboneOptions options)
 Backbone::~Backbone() = default;
 void Backbone::tend() {
     impl_->tend();
+}
+void Backbone::look() {
+    impl_->look();
 }
 void Backbone::revoke(const wire::Revocations& latest) {
     impl_->revoke(latest);

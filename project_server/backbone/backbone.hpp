@@ -1,5 +1,5 @@
-// The project's own member of a swarm: seed of its DHT, coordinator, keeper of state, ledger and
-// checkpoints.
+// An always-on member of a swarm that the project has appointed to vote: it coordinates, keeps
+// state, ledger and checkpoints. The run's own one is also the seed of its DHT.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 namespace dedloc::backbone {
 
 struct BackboneOptions {
-    Endpoint listen;                                   ///< TCP, where members dial
-    Endpoint dht_listen;                               ///< UDP, where the seed answers
+    Endpoint listen;                     ///< TCP, where members dial
+    std::optional<Endpoint> dht_listen;  ///< UDP, where the seed answers; absent: it is no seed
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
@@ -40,6 +40,8 @@ class Backbone {
     /// Keeps what a restart wants to know of the DHT, and its own ticket good. To be called every
     /// few minutes.
     void tend();
+    /// Looks at who is to vote, and for the run's own backbone. To be called every two seconds.
+    void look();
     /// Ends the links of those and lets them in no more; others it lets in again. A list that is
     /// older than the last one changes nothing.
     void revoke(const wire::Revocations& latest);

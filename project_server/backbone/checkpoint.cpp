@@ -80,8 +80,9 @@ void remove_file(const fs::path& path) {
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep)
-    : folder_(std::move(folder)), run_(run), keep_(keep) {
+CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep,
+                                 CheckpointJudge judge)
+    : folder_(std::move(folder)), run_(run), keep_(keep), judge_(std::move(judge)) {
     DEDLOC_CHECK(keep >= 1, "a store keeps at least one checkpoint");
     std::error_code error;
     fs::create_directories(folder_, error);
@@ -126,13 +127,18 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
                         entry.head.elements, elements);
             continue;
         }
+        if (standing_of(entry.head) == Standing::kUnproven) {
+            log_warning("Checkpoint {} is of a state that the ledger does not lead to: not used",
+                        entry.path.string());
+            continue;
+        }
         Checkpoint checkpoint{.head = entry.head,
                               .path = entry.path,
                               .state = Buffer(kBytesPerElement * entry.head.elements)};
         const DurableFile file{entry.path, DurableFile::Mode::kRead};
         const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
         if (is_whole && verify(checkpoint)) return checkpoint;
-        log_warning("Checkpoint {} is not the state that its head and the ledger name: not used",
+        log_warning("Checkpoint {} is not the state that its head names: not used",
                     entry.path.string());
     }
     return std::nullopt;
@@ -144,9 +150,21 @@ void CheckpointStore::remove_after(StepIndex step) const {
     }
 }
 
+Standing CheckpointStore::standing_of(const CheckpointHead& head) const {
+    return judge_ ? judge_(head) : Standing::kProven;
+}
+
 void CheckpointStore::drop_surplus() const {
-    const auto entries = list();
-    for (std::size_t i = keep_; i < entries.size(); ++i) remove_file(entries[i].path);
+    std::size_t led_to = 0;
+    std::size_t others = 0;
+    bool has_proven = false;
+    for (const auto& entry : list()) {
+        const Standing standing = standing_of(entry.head);
+        const bool is_surplus = ++(standing == Standing::kUnproven ? others : led_to) > keep_;
+        const bool is_newest_proven = standing == Standing::kProven && !has_proven;
+        has_proven = has_proven || is_newest_proven;
+        if (is_surplus && !is_newest_proven) remove_file(entry.path);
+    }
 }
 
 }  // namespace dedloc::backbone

@@ -41,6 +41,8 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
     return true;
 }
 
+}  // namespace
+
 void sync_folder_of(const std::filesystem::path& path) {
     const auto folder = path.parent_path().empty() ? "." : path.parent_path();
     const int descriptor = open_retrying(folder, O_RDONLY | O_DIRECTORY);
@@ -51,8 +53,6 @@ void sync_folder_of(const std::filesystem::path& path) {
     errno = code;
     if (status != 0) fail("make durable the folder", folder);
 }
-
-}  // namespace
 
 DurableFile::DurableFile(std::filesystem::path path, Mode mode)
     : path_(std::move(path)),

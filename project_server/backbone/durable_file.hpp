@@ -42,4 +42,7 @@ class DurableFile {
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> pieces);
 
+/// Makes the name of this file, or that it is gone, durable in its folder. Throws IoError.
+void sync_folder_of(const std::filesystem::path& path);
+
 }  // namespace dedloc::backbone

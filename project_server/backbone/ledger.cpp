@@ -5,23 +5,18 @@
 #include <algorithm>
 #include <array>
 
-#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/ledger/ledger.hpp"
-#include "peer/membership/quorum.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCLG";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::uint64_t kFileHeaderBytes = 8 + 4 + 4 + 32;
 constexpr std::size_t kRecordHeaderBytes = 4 + 1 + 8;
 /// Far above any commit (a member's line takes about 50 bytes, a vote 100): more is damage.
 constexpr std::uint32_t kMaxPayloadBytes = 16u << 20;
-
-enum class Kind : std::uint8_t { kCommit = 1, kSettled = 2, kGeneration = 3, kCertificate = 4 };
 
 using Checksum = std::array<std::byte, 8>;
 
@@ -45,7 +40,7 @@ Buffer file_header(const RunId& run) {
     return std::move(writer).finish();
 }
 
-Buffer encode(Kind kind, std::span<const std::byte> payload) {
+Buffer encode(LedgerKind kind, std::span<const std::byte> payload) {
     ByteWriter writer;
     writer.write(static_cast<std::uint32_t>(payload.size()));
     writer.write(static_cast<std::uint8_t>(kind));
@@ -58,19 +53,11 @@ std::optional<LedgerRecord> decode_commit(ByteReader& payload, ledger::Codec& co
     const auto at = payload.read<std::int64_t>();
     const auto took = payload.read<std::uint32_t>();
     if (!took) return std::nullopt;
-    LedgerCommit commit{.committed_at = WallTime{std::chrono::milliseconds{*at}},
+    auto entry = codec.decode(payload);
+    if (!entry || !std::holds_alternative<Decision>(*entry)) return std::nullopt;
+    return LedgerCommit{.committed_at = WallTime{std::chrono::milliseconds{*at}},
                         .took = std::chrono::milliseconds{*took},
-                        .record = {},
-                        .certificate = {}};
-    auto record = codec.decode(payload);
-    if (!record || !std::holds_alternative<CommitRecord>(*record)) return std::nullopt;
-    commit.record = std::get<CommitRecord>(std::move(*record));
-    if (payload.remaining() > 0) {
-        auto certificate = codec.decode(payload);
-        if (!certificate || !std::holds_alternative<Certificate>(*certificate)) return std::nullopt;
-        commit.certificate = std::get<Certificate>(std::move(*certificate));
-    }
-    return commit;
+                        .decision = std::get<Decision>(std::move(*entry))};
 }
 
 std::optional<LedgerRecord> decode_settled(ByteReader& payload) {
@@ -87,11 +74,10 @@ std::optional<LedgerRecord> decode_settled(ByteReader& payload) {
     return settled;
 }
 
-template <class What>
-std::optional<LedgerRecord> decode_entry(ByteReader& payload, ledger::Codec& codec) {
+std::optional<LedgerRecord> decode_generation(ByteReader& payload, ledger::Codec& codec) {
     auto entry = codec.decode(payload);
-    if (!entry || !std::holds_alternative<What>(*entry)) return std::nullopt;
-    return std::get<What>(std::move(*entry));
+    if (!entry || !std::holds_alternative<SignedGeneration>(*entry)) return std::nullopt;
+    return std::get<SignedGeneration>(std::move(*entry));
 }
 
 /// What the payload of a whole record says; moves `codec` on.
@@ -100,17 +86,14 @@ std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const st
     ByteReader payload{bytes};
     std::optional<LedgerRecord> record;
     switch (kind) {
-        case static_cast<std::uint8_t>(Kind::kCommit):
+        case static_cast<std::uint8_t>(LedgerKind::kCommit):
             record = decode_commit(payload, codec);
             break;
-        case static_cast<std::uint8_t>(Kind::kSettled):
+        case static_cast<std::uint8_t>(LedgerKind::kSettled):
             record = decode_settled(payload);
             break;
-        case static_cast<std::uint8_t>(Kind::kGeneration):
-            record = decode_entry<SignedGeneration>(payload, codec);
-            break;
-        case static_cast<std::uint8_t>(Kind::kCertificate):
-            record = decode_entry<Certificate>(payload, codec);
+        case static_cast<std::uint8_t>(LedgerKind::kGeneration):
+            record = decode_generation(payload, codec);
             break;
         default:
             break;
@@ -123,9 +106,16 @@ void check_file_header(const DurableFile& file, const RunId& run) {
     const Buffer expected = file_header(run);
     Buffer header(kFileHeaderBytes);
     file.read_at(0, header);
-    constexpr std::size_t kBeforeRun = 16;
-    if (!std::equal(header.begin(), header.begin() + kBeforeRun, expected.begin())) {
+    if (!std::equal(header.begin(), header.begin() + kMagic.size(), expected.begin())) {
         throw IoError(fmt::format("{} is not a ledger of this program.", file.path().string()));
+    }
+    ByteReader version{std::span{header}.subspan(kMagic.size())};
+    if (const auto number = version.read<std::uint32_t>(); number != kVersion) {
+        throw IoError(
+            fmt::format("{} is a ledger of version {} of the file format and this "
+                        "program reads version {}: create the run anew, or run it with "
+                        "the program that wrote it.",
+                        file.path().string(), number.value_or(0), kVersion));
     }
     if (header != expected) {
         throw IoError(fmt::format("{} is the ledger of another run.", file.path().string()));
@@ -189,71 +179,71 @@ std::optional<LedgerRecord> LedgerReader::next() {
 }
 
 LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
-                           const std::optional<Decision>& last)
-    : file_(path, DurableFile::Mode::kAppend), codec_(owner.run, owner.backbone) {
+                           LedgerVisitor visit)
+    : visit_(std::move(visit)),
+      file_(path, DurableFile::Mode::kAppend),
+      place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
     const auto size = file_.size();
-    bool is_proven = true;
-    if (size < kFileHeaderBytes) {
-        // Made just now, or by a start that crashed before its first record.
-        if (size > 0) file_.truncate(0);
-        file_.append(file_header(owner.run));
-    } else {
-        is_proven = read(path, owner);
+    if (size >= kFileHeaderBytes) {
+        read(path, owner);
+        return;
     }
-    if (last) resume(*last, owner, is_proven);
+    // Made just now, or by a start that crashed before its first record.
+    if (size > 0) file_.truncate(0);
+    file_.append(file_header(owner.run));
 }
 
-/// False when the newest commit's certificate is not in the file.
-bool LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& owner) {
+void LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& owner) {
     LedgerReader reader{path, owner};
-    bool is_proven = true;
     while (const auto record = reader.next()) {
-        if (const auto* const commit = std::get_if<LedgerCommit>(&*record)) {
-            last_record_ = commit->record;
-            is_proven = commit->certificate.has_value();
-        } else if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
-            generation_ = *begun;
-            last_record_.reset();
-        } else if (std::holds_alternative<Certificate>(*record)) {
-            is_proven = true;
-        }
+        take(*record);
+        if (visit_) visit_(*record, reader.place());
     }
-    codec_ = reader.place().codec;
-    const auto good = reader.place().position;
+    place_ = reader.place();
+    const auto good = place_.position;
     const auto size = file_.size();
-    if (good == size) return is_proven;
+    if (good == size) return;
     if (!is_torn_tail(file_, good, read_record(file_, good).end)) fail_damaged(file_, good);
     log_warning("The ledger {} ends with an unfinished record: cut {} bytes off", path.string(),
                 size - good);
     file_.truncate(good);
-    return is_proven;
 }
 
-void LedgerWriter::resume(const Decision& last, const LedgerOwner& owner, bool is_proven) {
-    const bool is_certified = membership::is_certified(owner.run, codec_.head(), owner.backbone,
-                                                       last.record, last.certificate);
-    if (is_certified) {
-        append(LedgerCommit{.committed_at = std::chrono::round<std::chrono::milliseconds>(
-                                std::chrono::system_clock::now()),
-                            .took = {},
-                            .record = last.record,
-                            .certificate = last.certificate});
-    } else if (last_record_ == last.record && !is_proven) {
-        unwritten_ = last.certificate;
+void LedgerWriter::take(const LedgerRecord& record) {
+    is_empty_ = false;
+    if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
+        last_decision_ = commit->decision;
+    } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
+        generation_ = *begun;
+        last_decision_.reset();
     }
 }
 
+void LedgerWriter::refuse(const std::string& what) const {
+    throw IoError(
+        fmt::format("{} ends at step {} of generation {}, and {} cannot follow: nothing "
+                    "was written.",
+                    file_.path().string(), head().step.value(), head().generation, what));
+}
+
+void LedgerWriter::write(LedgerKind kind, std::span<const std::byte> payload,
+                         const LedgerRecord& record) {
+    file_.append(encode(kind, payload));
+    place_.position = file_.size();
+    take(record);
+    if (visit_) visit_(record, place_);
+}
+
 void LedgerWriter::append(const LedgerCommit& commit) {
-    DEDLOC_CHECK(commit.certificate.has_value(), "a commit without what proves it");
-    const bool is_kept = ledger::is_kept(codec_.head(), commit.record);
+    const CommitRecord& record = commit.decision.record;
     ByteWriter payload;
     payload.write(std::int64_t{commit.committed_at.time_since_epoch().count()});
     payload.write(static_cast<std::uint32_t>(commit.took.count()));
-    codec_.encode(commit.record, payload);
-    if (is_kept) codec_.encode(*commit.certificate, payload);
-    file_.append(encode(Kind::kCommit, std::move(payload).finish()));
-    last_record_ = commit.record;
-    unwritten_ = is_kept ? std::nullopt : commit.certificate;
+    if (!place_.codec.encode(commit.decision, payload)) {
+        refuse(fmt::format("a decision of step {} of generation {}", record.step.value(),
+                           record.generation));
+    }
+    write(LedgerKind::kCommit, std::move(payload).finish(), commit);
 }
 
 void LedgerWriter::append(const LedgerSettled& settled) {
@@ -262,24 +252,15 @@ void LedgerWriter::append(const LedgerSettled& settled) {
     payload.write(settled.reported);
     payload.write(settled.equal);
     if (settled.digest) payload.write(*settled.digest);
-    file_.append(encode(Kind::kSettled, std::move(payload).finish()));
+    write(LedgerKind::kSettled, std::move(payload).finish(), settled);
 }
 
 void LedgerWriter::append(const SignedGeneration& generation) {
-    seal();
     ByteWriter payload;
-    codec_.encode(generation, payload);
-    file_.append(encode(Kind::kGeneration, std::move(payload).finish()));
-    generation_ = generation;
-    last_record_.reset();
-}
-
-void LedgerWriter::seal() {
-    if (!unwritten_) return;
-    ByteWriter payload;
-    codec_.encode(*unwritten_, payload);
-    file_.append(encode(Kind::kCertificate, std::move(payload).finish()));
-    unwritten_.reset();
+    if (!place_.codec.encode(generation, payload)) {
+        refuse(fmt::format("generation {}", generation.record.generation));
+    }
+    write(LedgerKind::kGeneration, std::move(payload).finish(), generation);
 }
 
 }  // namespace dedloc::backbone

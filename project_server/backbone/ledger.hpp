@@ -5,22 +5,23 @@
 // Record: payload size (u32), kind (u8), first 8 bytes of BLAKE2b(kind ‖ payload), payload. All
 // little-endian.
 //   kind 1, commit:       milliseconds since 1970 (i64), milliseconds the round took (u32), entry
-//                         of the commit, and of its certificate if it is one to keep
+//                         of the commit with its certificate
 //   kind 2, settled:      step (u64), reported (u32), equal (u32), digest (32 bytes, or nothing)
 //   kind 3, generation:   its entry
-//   kind 4, certificate:  entry of the certificate of the commit before, when the writer was closed
 // The entries alone, in order, are a ledger as peer/ledger reads it.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <variant>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
-#include "peer/events.hpp"
 #include "peer/ledger/codec.hpp"
 #include "project_server/backbone/durable_file.hpp"
 
@@ -32,9 +33,7 @@ struct LedgerCommit {
     WallTime committed_at;
     std::chrono::milliseconds
         took{};  ///< since the commit before it, or since the start of this backbone
-    CommitRecord record;
-    /// To a writer always given; in the file where a reader needs it (ledger::is_kept).
-    std::optional<Certificate> certificate;
+    Decision decision;
     bool operator==(const LedgerCommit&) const = default;
 };
 struct LedgerSettled {
@@ -45,12 +44,13 @@ struct LedgerSettled {
     std::optional<Digest> digest;
     bool operator==(const LedgerSettled&) const = default;
 };
-using LedgerRecord = std::variant<LedgerCommit, LedgerSettled, SignedGeneration, Certificate>;
+enum class LedgerKind : std::uint8_t { kCommit = 1, kSettled = 2, kGeneration = 3 };
+using LedgerRecord = std::variant<LedgerCommit, LedgerSettled, SignedGeneration>;
 
-/// Whose ledger: the first view is the backbone alone.
+/// Whose ledger.
 struct LedgerOwner {
     RunId run;
-    PeerKey backbone;
+    PeerKey backbone;  ///< the only voter of generation 0
 };
 
 /// Reads a ledger from its start, also while another thread or process appends to it.
@@ -63,13 +63,13 @@ class LedgerReader {
     /// again later. Throws IoError when a record that is whole cannot come after those before it.
     std::optional<LedgerRecord> next();
 
-    /// After the last whole record read; what is known then.
+    /// Behind a record, with what is known then.
     struct Place {
         std::uint64_t position = 0;
         ledger::Codec codec;
     };
     const Place& place() const { return place_; }
-    /// Asks for the records from there on again.
+    /// Goes on reading there.
     void return_to(const Place& place) { place_ = place; }
 
   private:
@@ -77,42 +77,45 @@ class LedgerReader {
     Place place_;
 };
 
+/// Told of each record in order, with the place behind it.
+using LedgerVisitor = std::function<void(const LedgerRecord&, const LedgerReader::Place&)>;
+
 /// The only writer of a ledger.
 class LedgerWriter {
   public:
     /// Opens or makes the ledger. A record that a crash left unfinished at the end is cut off, with
-    /// one line in the log. Throws IoError when the file is another run's, or damaged before its
-    /// end. Cost: reads the whole file.
-    /// `last`: what this backbone decided last, as it has written down elsewhere. A crash may have
-    /// come before the ledger had it, or the proof of it: then the writer goes on from there.
+    /// one line in the log. `visit` is told of the records that are there, then of each one that is
+    /// appended. Throws IoError when the file is another run's, of another version, or damaged
+    /// before its end. Cost: reads the whole file.
     LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
-                 const std::optional<Decision>& last = {});
+                 LedgerVisitor visit = {});
 
-    /// After: the record is on the disk. Throws IoError (disk full, …): then nothing of it is in
-    /// the file, and the writer is of no further use. A commit extends head() and has its
-    /// certificate (DEDLOC_CHECK).
+    /// After: the record is on the disk. Throws IoError, and nothing of the record is in the file,
+    /// when it cannot be written (disk full, …), after which the writer is of no further use, or
+    /// when a commit or generation cannot come after head().
     void append(const LedgerCommit& commit);
     void append(const LedgerSettled& settled);
     void append(const SignedGeneration& generation);
-    /// Nothing will follow for now: the newest commit gets its certificate, unless it has it.
-    /// Idempotent.
-    void seal();
 
-    const Head& head() const { return codec_.head(); }
+    const Head& head() const { return place_.codec.head(); }
     /// The last one begun.
     const std::optional<SignedGeneration>& generation() const { return generation_; }
     /// The newest of that generation.
-    const std::optional<CommitRecord>& last_record() const { return last_record_; }
+    const std::optional<Decision>& last_decision() const { return last_decision_; }
+    bool is_empty() const { return is_empty_; }
 
   private:
-    bool read(const std::filesystem::path& path, const LedgerOwner& owner);
-    void resume(const Decision& last, const LedgerOwner& owner, bool is_proven);
+    void read(const std::filesystem::path& path, const LedgerOwner& owner);
+    void write(LedgerKind kind, std::span<const std::byte> payload, const LedgerRecord& record);
+    void take(const LedgerRecord& record);
+    [[noreturn]] void refuse(const std::string& what) const;
 
+    const LedgerVisitor visit_;
     DurableFile file_;
-    ledger::Codec codec_;
+    LedgerReader::Place place_;  ///< the end of the file
     std::optional<SignedGeneration> generation_;
-    std::optional<CommitRecord> last_record_;
-    std::optional<Certificate> unwritten_;  ///< of the newest commit
+    std::optional<Decision> last_decision_;
+    bool is_empty_ = true;
 };
 
 }  // namespace dedloc::backbone

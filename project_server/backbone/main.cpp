@@ -1,8 +1,9 @@
-// dedloc-backbone: the project's own, always-on member of one run's swarm.
+// dedloc-backbone: an always-on member of one run's swarm that the project has appointed to vote.
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/net/descriptors.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "project_server/backbone/backbone.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
@@ -25,6 +27,8 @@ using namespace dedloc;
 struct Arguments {
     std::filesystem::path project;
     std::string run;
+    std::filesystem::path folder;
+    std::filesystem::path voter;
     std::string listen;
     std::string dht;
     bool no_database = false;
@@ -56,6 +60,15 @@ Endpoint endpoint_of(const std::string& text, const char* option) {
     return *endpoint;
 }
 
+backbone::RunFolder open_folder(const Arguments& arguments) {
+    if (arguments.folder.empty()) {
+        return backbone::read_run_folder(arguments.project, arguments.run);
+    }
+    const bool has_appointment = !arguments.voter.empty();
+    return backbone::open_voter_folder(
+        arguments.folder, has_appointment ? std::optional{arguments.voter} : std::nullopt);
+}
+
 /// Where the run file says that the DHT seed is.
 Endpoint seed_endpoint(const backbone::RunFolder& run) {
     if (run.run.dht_seeds.empty()) throw InputError("run.json names no DHT seed.");
@@ -77,11 +90,13 @@ void tend_until_the_end(backbone::Backbone& member,
             member.tend();
             next_tend = now + kTendEvery;
         }
-        if (revocations && now >= next_look) {
+        if (now < next_look) continue;
+        next_look = now + kLookEvery;
+        member.look();
+        if (revocations) {
             const auto utc = std::chrono::system_clock::now();
             const auto seen = revocations->look(std::chrono::floor<std::chrono::seconds>(utc));
             if (seen) member.revoke(*seen);
-            next_look = now + kLookEvery;
         }
     }
 }
@@ -89,20 +104,25 @@ void tend_until_the_end(backbone::Backbone& member,
 void serve(const Arguments& arguments) {
     const auto signals = server::block_stop_signals();
     FirstFailure failure;
-    auto run = backbone::read_run_folder(arguments.project, arguments.run);
-    const Endpoint seed = seed_endpoint(run);
+    auto run = open_folder(arguments);
     // Members learn the port from the DHT. It cannot be the seed's own: libtorrent takes that for
     // TCP too.
-    const Endpoint any_port{seed.host, 0};
+    Endpoint listen{"0.0.0.0", 0};
+    std::optional<Endpoint> seed;
+    if (run.is_own_backbone()) {
+        seed = seed_endpoint(run);
+        listen = {seed->host, 0};
+    }
+    if (!arguments.dht.empty()) seed = endpoint_of(arguments.dht, "--dht");
     backbone::BackboneOptions options{
-        .listen = arguments.listen.empty() ? any_port : endpoint_of(arguments.listen, "--listen"),
-        .dht_listen = arguments.dht.empty() ? seed : endpoint_of(arguments.dht, "--dht"),
+        .listen = arguments.listen.empty() ? listen : endpoint_of(arguments.listen, "--listen"),
+        .dht_listen = seed,
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,
         .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
-    if (!arguments.no_database) {
+    if (!arguments.no_database && arguments.folder.empty()) {
         options.database = server::load_project_config(arguments.project).database;
     }
     std::optional<backbone::RevocationWatch> revocations;
@@ -120,14 +140,23 @@ int main(int argc, char** argv) {
     constexpr int kWrongArguments = 2;
     Arguments arguments;
     CLI::App app{
-        "The project's own member of one run's swarm: DHT seed, coordinator, ledger, "
-        "checkpoints."};
-    app.add_option("--project", arguments.project, "Folder of the project")->required();
-    app.add_option("--run", arguments.run, "Name of the run")->required();
+        "A voter of one run's swarm: coordinator, ledger, checkpoints. With --project it is the "
+        "run's own one, with --folder one that the project has appointed on another machine."};
+    auto* const project = app.add_option("--project", arguments.project, "Folder of the project");
+    auto* const run = app.add_option("--run", arguments.run, "Name of the run")->needs(project);
+    project->needs(run);
+    auto* const folder =
+        app.add_option("--folder", arguments.folder, "Folder of a voter on another machine")
+            ->excludes(project);
+    app.add_option("--voter", arguments.voter,
+                   "File from dedloc run appoint: at the first start it moves into --folder")
+        ->needs(folder);
     app.add_option("--listen", arguments.listen,
-                   "HOST:PORT where members dial (TCP); else the DHT seed's host, any port");
+                   "HOST:PORT where members dial (TCP); else any port, of the run's own one at the "
+                   "DHT seed's host");
     app.add_option("--dht", arguments.dht,
-                   "HOST:PORT where the DHT seed answers (UDP); else as in run.json");
+                   "HOST:PORT where the DHT seed answers (UDP); else as in run.json, and with "
+                   "--folder there is none");
     app.add_flag("--no-database", arguments.no_database, "Write no rows");
     app.add_option("--checkpoint-every", arguments.checkpoint_every, "Steps between checkpoints")
         ->check(CLI::PositiveNumber)
@@ -141,12 +170,22 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     try {
         app.parse(argc, argv);
+        if (arguments.folder.empty() && arguments.project.empty()) {
+            throw CLI::RequiredError("--project with --run, or --folder");
+        }
+    } catch (const CLI::Success& help) {
+        return app.exit(help);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? EXIT_SUCCESS : kWrongArguments;
+        std::fprintf(stderr, "dedloc-backbone: %s (see dedloc-backbone --help)\n", error.what());
+        return kWrongArguments;
     }
     start_log("dedloc-backbone");
+    net::raise_descriptor_limit();
     try {
         serve(arguments);
+    } catch (const InputError& error) {
+        log_error("{}", error.what());
+        return kWrongArguments;
     } catch (const std::exception& error) {
         log_error("{}", error.what());
         return EXIT_FAILURE;

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
-#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/wire/history.hpp"
-#include "project_server/backbone/durable_file.hpp"
+#include "project_server/backbone/voter_memory.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -29,30 +27,26 @@ std::string describe(const CommitRecord& record, std::chrono::milliseconds took)
 
 }  // namespace
 
-RoundLog::RoundLog(LedgerWriter& ledger, const CheckpointStore& store, RunRecorder* recorder,
-                   RoundLogOptions options)
-    : ledger_(ledger), store_(store), recorder_(recorder), options_(std::move(options)) {}
+RoundLog::RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
+                   RunRecorder* recorder, RoundLogOptions options)
+    : ledger_(ledger),
+      history_(history),
+      store_(store),
+      recorder_(recorder),
+      options_(std::move(options)) {}
 
 void RoundLog::voted(const action::Voted& vote) {
-    const Buffer bytes = wire::encode(vote.state);
-    const std::array<std::span<const std::byte>, 1> pieces{bytes};
-    write_file_atomically(options_.voter, pieces);
+    write_voter_memory(options_.voter, vote.state);
 }
 
 void RoundLog::committed(const action::Committed& commit) {
     const auto now = Clock::now();
     const auto took = std::chrono::round<std::chrono::milliseconds>(now - last_commit_);
     last_commit_ = now;
-    // The ledger keeps few certificates; who restarts has to prove the last decision to the others.
-    const Buffer decision =
-        wire::encode(Decision{.record = commit.record, .certificate = commit.certificate});
-    const std::array<std::span<const std::byte>, 1> pieces{decision};
-    write_file_atomically(options_.last_decision, pieces);
     ledger_.append(LedgerCommit{.committed_at = std::chrono::round<std::chrono::milliseconds>(
                                     std::chrono::system_clock::now()),
                                 .took = took,
-                                .record = commit.record,
-                                .certificate = commit.certificate});
+                                .decision = {commit.record, commit.certificate}});
     if (pending_) log_info("{}, digest {}", pending_->line, commit.record.previous_state.brief());
     pending_ = Pending{.reached = commit.record.step.next(), .line = describe(commit.record, took)};
     if (recorder_ != nullptr) recorder_->ledger_has_grown();
@@ -64,22 +58,36 @@ void RoundLog::generation_begun(const action::GenerationBegun& begun) {
     ledger_.append(begun.generation);
     store_.remove_after(record.step);
     pending_.reset();
-    log_warning("generation {} begins at step {}, state {}", record.generation, record.step.value(),
-                record.state.brief());
+    log_info("generation {} with {} voters begins at step {}, state {}", record.generation,
+             record.voters.size(), record.step.value(), record.state.brief());
+    options_.begun(record);
     if (recorder_ == nullptr) return;
     recorder_->ledger_has_grown();
     recorder_->checkpoints_have_changed();
 }
 
 void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
-    DEDLOC_CHECK(options_.project_key.has_value(),
-                 "a generation is wanted of a host that has said it cannot sign one");
-    log_warning("too few members are left to decide anything: signing generation {} at step {}",
-                wanted.record.generation, wanted.record.step.value());
+    if (!options_.project_key) {
+        log_error("the project's key is not here: generation {} is not signed",
+                  wanted.record.generation);
+        return;
+    }
+    log_info("signing generation {} with {} voters at step {}", wanted.record.generation,
+             wanted.record.voters.size(), wanted.record.step.value());
     const Digest digest = digest_of(options_.run, wanted.record);
     options_.events(event::GenerationSigned{
         .generation = {.record = wanted.record,
                        .signature = options_.project_key->sign(digest.bytes)}});
+}
+
+void RoundLog::read_history(const action::ReadHistory& wanted) {
+    event::HistoryRead answer{.to = wanted.to, .entries = {}};
+    try {
+        answer.entries = history_.read(wanted.generation, wanted.step, wanted.max_entries);
+    } catch (const Error& error) {
+        log_error("{} The voter {} gets no history from here.", error.what(), wanted.to.brief());
+    }
+    options_.events(std::move(answer));
 }
 
 void RoundLog::settled(const action::Settled& settled) {
@@ -107,7 +115,7 @@ void RoundLog::finished(const action::Finished& finished) {
 }
 
 void RoundLog::refused(const action::Refused& refused) {
-    options_.on_failure("The swarm refuses its own backbone: " + refused.reason);
+    options_.on_failure("The swarm refuses this backbone: " + refused.reason);
 }
 
 void RoundLog::left(const action::Left&) {

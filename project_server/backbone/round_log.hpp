@@ -1,6 +1,7 @@
 // What the reactor's host does in a backbone: votes and decisions become durable before anything
 // follows from them, then news for the database and one line of log. Where the project's key lies,
-// it also signs the generation that the backbone asks for when too few of a view are left.
+// it also signs the generations that the protocol asks for. Other voters get what they have missed
+// from the ledger.
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "peer/net/reactor.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 
 namespace dedloc::backbone {
@@ -19,10 +21,11 @@ namespace dedloc::backbone {
 struct RoundLogOptions {
     RunId run;
     StepIndex last_step;
-    std::filesystem::path voter;          ///< file of the last vote
-    std::filesystem::path last_decision;  ///< file of the last commit with its certificate
-    std::optional<KeyPair> project_key;   ///< absent: the peer asks for no generations
-    EventSink events;                     ///< takes event::GenerationSigned
+    std::filesystem::path voter;         ///< file of the last vote
+    std::optional<KeyPair> project_key;  ///< absent: the peer asks for no generations
+    EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
+    /// A generation is in the ledger.
+    std::function<void(const GenerationRecord&)> begun;
     /// Where the project's key lies: lets all know, whoever they are.
     std::function<void(const action::Settled&)> publish;
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
@@ -31,14 +34,15 @@ struct RoundLogOptions {
 /// Thread: the network thread.
 class RoundLog final : public net::Host {
   public:
-    /// `ledger`, `store` and `recorder` (may be null) must outlive it.
-    RoundLog(LedgerWriter& ledger, const CheckpointStore& store, RunRecorder* recorder,
-             RoundLogOptions options);
+    /// `ledger`, its `history`, `store` and `recorder` (may be null) must outlive it.
+    RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
+             RunRecorder* recorder, RoundLogOptions options);
 
     void voted(const action::Voted& vote) override;
     void committed(const action::Committed& commit) override;
     void generation_begun(const action::GenerationBegun& begun) override;
     void generation_wanted(const action::GenerationWanted& wanted) override;
+    void read_history(const action::ReadHistory& wanted) override;
     void settled(const action::Settled& settled) override;
     void swarm_seen(const action::SwarmSeen& swarm) override;
     void finished(const action::Finished& finished) override;
@@ -56,6 +60,7 @@ class RoundLog final : public net::Host {
     };
 
     LedgerWriter& ledger_;
+    LedgerHistory& history_;
     const CheckpointStore& store_;
     RunRecorder* const recorder_;
     const RoundLogOptions options_;

@@ -3,17 +3,26 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <system_error>
+
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/durable_file.hpp"
+#include "project_server/backbone/voter_memory.hpp"
 #include "project_server/key_file.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr const char* kRunFile = "run.json";
+constexpr const char* kKey = "backbone.key";
+constexpr const char* kSettings = "voter.json";
+
 /// A backbone may well run where the project's key does not lie.
-std::optional<KeyPair> find_project_key(const std::filesystem::path& file,
-                                        const PeerKey& expected) {
+std::optional<KeyPair> find_project_key(const fs::path& file, const PeerKey& expected) {
     if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
     KeyPair key = server::read_key(file);
     if (key.public_key() == expected) return key;
@@ -21,28 +30,132 @@ std::optional<KeyPair> find_project_key(const std::filesystem::path& file,
     return std::nullopt;
 }
 
+RunFolder read_folder(const fs::path& folder, std::unique_ptr<FolderLock> lock) {
+    wire::RunFile run = wire::parse_run_file(server::read_text(folder / kRunFile));
+    const RunId id = wire::run_id(run);
+    return {.folder = folder,
+            .lock = std::move(lock),
+            .run = std::move(run),
+            .id = id,
+            .key = server::read_key(folder / kKey)};
+}
+
+/// Whether the appointment may be unpacked into the folder; false if that has been done already.
+bool must_be_unpacked(const fs::path& folder, const Appointment& appointment) {
+    if (fs::is_empty(folder)) return true;
+    const std::string name = folder.string();
+    if (!fs::exists(folder / kRunFile)) {
+        throw InputError(name + " is neither empty nor a voter's folder");
+    }
+    const auto run = wire::parse_run_file(server::read_text(folder / kRunFile));
+    if (wire::run_id(run) != wire::run_id(appointment.run)) {
+        throw InputError(
+            fmt::format("{} is the folder of a voter of the run {} ({}), and the "
+                        "appointment is for {} ({})",
+                        name, run.name, wire::run_id(run).brief(), appointment.run.name,
+                        wire::run_id(appointment.run).brief()));
+    }
+    const PeerKey key = appointment.key.public_key();
+    if (fs::exists(folder / kKey)) {
+        const PeerKey there = server::read_key(folder / kKey).public_key();
+        if (there != key) {
+            throw InputError(
+                fmt::format("{} is the folder of the voter {}, and the appointment "
+                            "is for {}: give each voter a folder of its own",
+                            name, there.brief(), key.brief()));
+        }
+    }
+    if (fs::exists(folder / "voter")) return false;
+    if (!fs::exists(folder / "ledger")) return true;  // a crash came before it was complete
+    throw InputError(
+        fmt::format("{} has a ledger, but the memory of the voter {} is lost: let "
+                    "the project dismiss this key and appoint a new one",
+                    name, key.brief()));
+}
+
+void unpack(const fs::path& folder, const Appointment& appointment) {
+    server::write_text(folder / kRunFile, wire::write_run_file(appointment.run));
+    server::write_key(folder / kKey, appointment.key);
+    server::write_text(folder / kSettings, write_voter_settings(appointment.settings));
+    write_voter_memory(folder / "voter", first_memory(appointment.settings.generation, false));
+}
+
+void remove_durably(const fs::path& file) {
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) {
+        throw IoError(
+            fmt::format("cannot remove {}: {}; remove it and start without --voter, "
+                        "because a second process with its key would vote twice",
+                        file.string(), error.message()));
+    }
+    sync_folder_of(file);
+}
+
+/// Requires the folder's lock.
+void take_in(const fs::path& folder, const fs::path& file) {
+    if (!fs::exists(file)) {
+        if (!fs::exists(folder / kSettings)) {
+            throw InputError(fmt::format("there is no file {}, and {} is no voter's folder",
+                                         file.string(), folder.string()));
+        }
+        log_info("{} has been used before: {} has all that it held", file.string(),
+                 folder.string());
+        return;
+    }
+    const auto appointment = read_appointment(server::read_text(file), file.string());
+    if (must_be_unpacked(folder, appointment)) unpack(folder, appointment);
+    remove_durably(file);
+    log_info(
+        "{} has moved into {} and is removed, because a second process with its key would "
+        "vote twice; from now on --folder is enough",
+        file.string(), folder.string());
+}
+
 }  // namespace
 
-RunFolder read_run_folder(const std::filesystem::path& project, const std::string& run_name) {
-    const auto folder = std::filesystem::absolute(project) / "runs" / run_name;
-    if (!std::filesystem::exists(folder / "run.json")) {
+RunFolder read_run_folder(const fs::path& project, const std::string& run_name) {
+    const auto folder = fs::absolute(project) / "runs" / run_name;
+    if (!fs::exists(folder / kRunFile)) {
         throw InputError(
             fmt::format("The project {} has no run \"{}\".", project.string(), run_name));
     }
-    wire::RunFile run = wire::parse_run_file(server::read_text(folder / "run.json"));
-    const KeyPair key = server::read_key(folder / "backbone.key");
-    if (key.public_key() != run.backbone_key) {
-        throw InputError(fmt::format("{} is not the key that run.json names.",
-                                     (folder / "backbone.key").string()));
+    RunFolder run = read_folder(folder, std::make_unique<FolderLock>(folder));
+    if (!run.is_own_backbone()) {
+        throw InputError(
+            fmt::format("{} is not the key that run.json names.", (folder / kKey).string()));
     }
-    const RunId id = wire::run_id(run);
-    auto project_key =
-        find_project_key(std::filesystem::absolute(project) / "keys/project.key", run.project_key);
-    return {.folder = folder,
-            .run = std::move(run),
-            .id = id,
-            .key = key,
-            .project_key = std::move(project_key)};
+    run.project_key =
+        find_project_key(fs::absolute(project) / "keys/project.key", run.run.project_key);
+    return run;
+}
+
+RunFolder open_voter_folder(const fs::path& folder, const std::optional<fs::path>& appointment) {
+    const fs::path whole = fs::absolute(folder);
+    if (appointment && fs::exists(*appointment)) {
+        std::error_code error;
+        fs::create_directories(whole, error);
+        if (error) {
+            throw IoError(fmt::format("cannot make {}: {}", whole.string(), error.message()));
+        }
+    }
+    if (!fs::is_directory(whole)) {
+        throw InputError(appointment ? fmt::format("there is no file {}, and no folder {}",
+                                                   appointment->string(), whole.string())
+                                     : fmt::format("there is no folder {}", whole.string()));
+    }
+    auto lock = std::make_unique<FolderLock>(whole);
+    if (appointment) take_in(whole, *appointment);
+    if (!fs::exists(whole / kSettings)) {
+        throw InputError(whole.string() +
+                         " is no voter's folder: its first start wants --voter with the file from "
+                         "dedloc run appoint");
+    }
+    RunFolder run = read_folder(whole, std::move(lock));
+    const fs::path settings = whole / kSettings;
+    run.settings = read_voter_settings(server::read_text(settings), settings.string());
+    check_voter_settings(*run.settings, run.run, run.key.public_key(), settings.string());
+    return run;
 }
 
 }  // namespace dedloc::backbone

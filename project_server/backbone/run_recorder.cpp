@@ -167,7 +167,7 @@ void RunRecorder::record_ledger() {
 }
 
 void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
-    const CommitRecord& record = commit.record;
+    const CommitRecord& record = commit.decision.record;
     const auto updates = record.step.next().value();
     Samples samples;
     double loss_sum = 0;
@@ -208,8 +208,8 @@ void RunRecorder::record_ledger_record(const LedgerSettled& settled) {
                        {settled.digest->hex(), run_row_, settled.step.value()});
 }
 
-/// The curve goes on from the generation's step. Contributions to the steps that are void stay: a
-/// quorum had decided them, so their peers are credited for honest work whatever became of it.
+/// The curve goes on from the generation's step. Contributions to the steps that are void stay: the
+/// voters had decided them, so their peers are credited for honest work whatever became of it.
 void RunRecorder::record_ledger_record(const SignedGeneration& generation) {
     database_->execute("delete from dedloc_step where runid = ? and step > ?",
                        {run_row_, generation.record.step.value()});

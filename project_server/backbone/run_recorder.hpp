@@ -25,7 +25,7 @@ struct RecorderOptions {
     server::DatabaseSettings database;
     std::string run_name;
     RunId run;
-    PeerKey backbone;              ///< the ledger's first view
+    PeerKey backbone;              ///< that the run file names
     std::filesystem::path ledger;  ///< must exist
 };
 
@@ -65,7 +65,6 @@ class RunRecorder {
     void record_ledger_record(const LedgerCommit& commit);
     void record_ledger_record(const LedgerSettled& settled);
     void record_ledger_record(const SignedGeneration& generation);
-    void record_ledger_record(const Certificate&) {}  // proves a row, makes none
     void record_checkpoints();
     void record_seats(const std::vector<SeatView>& seats);
     void record_end(const Digest& digest);

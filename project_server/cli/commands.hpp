@@ -13,6 +13,7 @@ void add_project_commands(CLI::App& dedloc);
 void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
 void add_run_commands(CLI::App& dedloc);
+void add_voter_commands(CLI::App& run);  // of `dedloc run`
 void add_revocation_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

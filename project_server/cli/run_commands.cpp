@@ -206,6 +206,7 @@ void add_run_commands(CLI::App& dedloc) {
     auto* const run = dedloc.add_subcommand("run", "Make, watch and steer a run");
     run->require_subcommand(1);
     add_create(*run);
+    add_voter_commands(*run);
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
 
     auto* const status_command = add_command(*run, "status", "Say how far it is", chosen);

@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kUser = "user";
 constexpr const char* kHost = "host";
 constexpr const char* kPeer = "key";
+constexpr const char* kVoter = "voter";  ///< a key as well, whose ticket is good for longer
 
 struct Entry {
     const char* kind;
@@ -26,7 +27,7 @@ std::vector<Entry> entries_of(const wire::Revocations& revocations) {
 }
 
 void add(wire::Revocations& revocations, const std::string& kind, const std::string& subject) {
-    if (kind == kPeer) {
+    if (kind == kPeer || kind == kVoter) {
         PeerKey key;
         if (from_hex(subject, key.bytes)) revocations.peers.insert(key);
         return;
@@ -42,8 +43,10 @@ wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now) {
     wire::Revocations revocations{.as_of = now, .users = {}, .hosts = {}, .peers = {}};
     for (const Row& row :
          database.query("select kind, subject from dedloc_revocation where since >= ? "
-                        "order by since desc limit ?",
-                        {(now - kTicketLife).time_since_epoch().count(), wire::kMaxRevocations})) {
+                        "or (kind = ? and since >= ?) order by kind = ? desc, since desc limit ?",
+                        {(now - kTicketLife).time_since_epoch().count(), kVoter,
+                         (now - kVoterTicketLife).time_since_epoch().count(), kVoter,
+                         wire::kMaxRevocations})) {
         add(revocations, row.text("kind"), row.text("subject"));
     }
     return revocations;
@@ -52,10 +55,15 @@ wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now) {
 bool is_revoked(Database& database, const wire::Ticket& ticket) {
     const auto row = database.query_one(
         "select count(*) as n from dedloc_revocation where (kind = ? and subject = ?) "
-        "or (kind = ? and subject = ?) or (kind = ? and subject = ?)",
+        "or (kind = ? and subject = ?) or (kind in (?, ?) and subject = ?)",
         {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
-         ticket.peer.hex()});
+         kVoter, ticket.peer.hex()});
     return row->integer("n") > 0;
+}
+
+void revoke_voter(Database& database, const PeerKey& key, wire::UtcSeconds now) {
+    database.execute("replace into dedloc_revocation (kind, subject, since) values (?, ?, ?)",
+                     {kVoter, key.hex(), now.time_since_epoch().count()});
 }
 
 void revoke(Database& database, const wire::Revocations& revocations, wire::UtcSeconds now) {
@@ -69,6 +77,10 @@ void forgive(Database& database, const wire::Revocations& revocations) {
     for (const Entry& entry : entries_of(revocations)) {
         database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
                          {entry.kind, entry.subject});
+    }
+    for (const PeerKey& key : revocations.peers) {
+        database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
+                         {kVoter, key.hex()});
     }
 }
 

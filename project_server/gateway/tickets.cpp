@@ -3,6 +3,8 @@
 #include <boinc_db_types.h>
 #include <fmt/format.h>
 
+#include "project_server/gateway/compute_bound.hpp"
+
 namespace dedloc::gateway {
 namespace {
 
@@ -15,8 +17,8 @@ constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's sch
 Row find_job(Database& database, const wire::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
-        "h.n_bwup, h.n_bwdown, "
-        "d.id as run, d.run_id, d.name, d.state from result r "
+        "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, "
+        "d.id as run, d.run_id, d.name, d.state, d.flops_per_sample from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
         "where r.name = ? and r.hostid = ? and u.authenticator = ?",
@@ -57,6 +59,15 @@ RunId run_id_of(const Row& job) {
     return run;
 }
 
+std::uint64_t bound_of(const Row& job) {
+    const std::string coprocessors = job.text("serialnum");
+    return max_samples_per_second({.cores = job.integer("p_ncpus"),
+                                   .flops_per_core = job.real("p_fpops"),
+                                   .coprocessors = coprocessors,
+                                   .gpus = job.integer("p_ngpus")},
+                                  job.real("flops_per_sample"));
+}
+
 /// 0, as in the column of a new computer: not known.
 std::uint64_t believable(double bytes_per_second) {
     const bool is_believed =
@@ -76,6 +87,7 @@ Issued issue_ticket(Database& database, const KeyPair& project,
                               .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
                                        .host = static_cast<std::uint64_t>(job.integer("hostid")),
                                        .result = static_cast<std::uint64_t>(job.integer("result"))},
+                              .max_samples_per_second = bound_of(job),
                               .issued = now,
                               .expires = now + server::kTicketLife};
     if (server::is_revoked(database, ticket)) {

@@ -30,7 +30,9 @@ void run(std::span<const std::byte> input) {
     const ledger::Trust trust = fuzz_trust();
     ledger::Codec codec(trust.run, trust.backbone);
     for (const ledger::Entry& entry : entries) {
-        std::visit([&](const auto& value) { codec.encode(value, out); }, entry);
+        const bool is_encoded =
+            std::visit([&](const auto& value) { return codec.encode(value, out); }, entry);
+        DEDLOC_CHECK(is_encoded, "what was decoded can be encoded");
     }
     const Buffer again = std::move(out).finish();
     DEDLOC_CHECK(entries_of(again) == entries, "entries survive the codec", entries.size());

@@ -27,7 +27,7 @@ inline ledger::Trust fuzz_trust() {
     return trust;
 }
 
-/// The record after `head` in which everybody stays; whose keys are test_key(1) … test_key(count).
+/// The record after `head`; its members are test_key(1) … test_key(count).
 inline CommitRecord record_after(const Head& head, std::uint8_t count) {
     CommitRecord record;
     record.generation = head.generation;
@@ -57,19 +57,22 @@ inline Certificate certificate_of(const CommitRecord& record, std::uint8_t voter
     return certificate;
 }
 
-/// `members[i]` peers take part in round i; after the last one the history may begin anew.
+/// `members[i]` peers take part in round i; after the last one the project may appoint three
+/// voters.
 inline ledger::Ledger short_ledger(const std::vector<std::uint8_t>& members, bool begins_anew) {
     ledger::Ledger ledger(fuzz_trust());
-    std::uint8_t view = 1;
     for (const std::uint8_t count : members) {
         const CommitRecord record = record_after(ledger.head(), count);
-        DEDLOC_CHECK(ledger.append(record, certificate_of(record, view)), "a decided record");
-        view = count;
+        DEDLOC_CHECK(ledger.append({.record = record, .certificate = certificate_of(record, 1)}),
+                     "a decided record");
     }
     if (!begins_anew) return ledger;
     SignedGeneration generation;
-    generation.record = {
-        .generation = 1, .step = StepIndex{1}, .state = {}, .backbone = fuzz_trust().backbone};
+    generation.record = {.generation = 1, .step = StepIndex{1}, .state = {}, .voters = {}};
+    for (std::uint8_t n = 1; n <= 3; ++n) {
+        generation.record.voters.push_back(key_pair(n).public_key());
+    }
+    std::sort(generation.record.voters.begin(), generation.record.voters.end());
     generation.signature = key_pair(9).sign(digest_of(fuzz_trust().run, generation.record).bytes);
     DEDLOC_CHECK(ledger.begin(generation), "the project's generation");
     return ledger;

@@ -1,5 +1,8 @@
 // Writes the seeds of every corpus: make_corpus FOLDER. Inputs that once broke something are beside
 // them and are not written here.
+#include <flatbuffers/flatbuffers.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +11,7 @@
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
+#include "peer/base/check.hpp"
 #include "peer/ledger/ledger.hpp"
 #include "peer/net/link_frame.hpp"
 #include "peer/wire/enrolment.hpp"
@@ -44,6 +48,35 @@ class Corpus {
     std::filesystem::path folder_;
 };
 
+/// The members of a record as they are packed.
+Buffer packed_members(const CommitRecord& record) {
+    ByteWriter out;
+    for (const CommitLine& line : record.members) {
+        out.append(line.peer.bytes);
+        out.write(line.samples.value());
+        out.write(line.loss_sum);
+    }
+    return std::move(out).finish();
+}
+
+/// The same tables, but the list of these elements is at the end, 4 bytes beside where structs of
+/// 64-bit numbers may lie: FlatBuffers' verifier does not ask. Requires that it is there once.
+Buffer misaligned(Buffer bytes, std::span<const std::byte> elements) {
+    using Offset = flatbuffers::uoffset_t;
+    const auto found = std::ranges::search(bytes, elements);
+    DEDLOC_CHECK(!found.empty(), "the list is there");
+    const auto list = static_cast<std::size_t>(found.begin() - bytes.begin()) - sizeof(Offset);
+    const Buffer moved(bytes.begin() + static_cast<std::ptrdiff_t>(list), found.end());
+    bytes.resize((bytes.size() + 7) / 8 * 8);
+    const std::size_t copy = bytes.size();
+    for (std::size_t field = 0; field < list; field += sizeof(Offset)) {
+        if (field + flatbuffers::ReadScalar<Offset>(&bytes[field]) != list) continue;
+        flatbuffers::WriteScalar(&bytes[field], static_cast<Offset>(copy - field));
+    }
+    bytes.insert(bytes.end(), moved.begin(), moved.end());
+    return bytes;
+}
+
 void write_messages(const std::filesystem::path& root) {
     const Corpus corpus(root, "message");
     WireSamples samples{1};
@@ -55,7 +88,26 @@ void write_messages(const std::filesystem::path& root) {
     chunk.chunk_elements = 3;
     chunk.elements = wire::Halves{.bits = std::vector<std::uint16_t>{1, 0x3c00, 0xfc00},
                                   .exponent = wire::kLeastHalfExponent};
-    corpus.add("halves", *wire::frame_of(samples.message(chunk, tests::test_key()), nullptr));
+    const auto add = [&](const std::string& name, const wire::Body& body) {
+        corpus.add(name, *wire::frame_of(samples.message(body, tests::test_key()), nullptr));
+    };
+    add("halves", chunk);
+    // What a body may leave out, and what it then has.
+    wire::Commit commit;
+    samples.make(commit);
+    for (const bool has_record : {false, true}) {
+        if (has_record) samples.make(commit.record.emplace());
+        if (!has_record) commit.record.reset();
+        add(has_record ? "commit_with_record" : "commit_without_record", commit);
+    }
+    wire::StateOffer offer;
+    samples.make(offer);
+    offer.votes = commit.certificate.votes;
+    add("offer_with_votes", offer);
+    offer.votes.clear();
+    add("offer_without_votes", offer);
+    const auto whole = wire::frame_of(samples.message(commit, tests::test_key()), nullptr);
+    corpus.add("misaligned_members", misaligned(*whole, packed_members(*commit.record)));
     const auto message = samples.message(wire::Leave{}, tests::test_key());
     const KeyPair key = tests::test_key();
     corpus.add("signed", *wire::frame_of(message, &key));
@@ -74,6 +126,10 @@ void write_records(const std::filesystem::path& root) {
         corpus.add("voter_" + std::to_string(seed), wire::encode(state));
         corpus.add("generation_" + std::to_string(seed), wire::encode(generation));
         corpus.add("decision_" + std::to_string(seed), wire::encode(decision));
+        if (seed == 0) {
+            corpus.add("misaligned_members",
+                       misaligned(wire::encode(decision), packed_members(decision.record)));
+        }
     }
     corpus.add("ticket", wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
     corpus.add("revocations", wire::encode(wire::sign(
@@ -173,8 +229,9 @@ void write_ledgers(const std::filesystem::path& root) {
     ledger::Codec codec(fuzz_trust().run, fuzz_trust().backbone);
     for (const std::uint8_t count : std::vector<std::uint8_t>{2, 3, 3}) {
         const CommitRecord record = record_after(codec.head(), count);
-        codec.encode(record, out);
-        codec.encode(certificate_of(record, 2), out);
+        DEDLOC_CHECK(
+            codec.encode({.record = record, .certificate = certificate_of(record, 1)}, out),
+            "a record that comes next");
     }
     corpus.add("entries", std::move(out).finish());
 }
@@ -182,16 +239,22 @@ void write_ledgers(const std::filesystem::path& root) {
 /// Choices of PeerWorld: which peer, links that are introduced, then whatever comes.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
-    for (const std::uint8_t kind :
-         std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25, 32, 33, 57}) {
+    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25, 32, 33,
+                                                             57, 64, 65, 73, 97, 128, 152}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             Random random{seed + 10 * kind};
             std::vector<std::uint8_t> choices{kind};
             for (std::uint8_t link = 0; link < 3; ++link) {
                 const bool is_backbone = (kind & 1) == 0;
                 const auto stranger = static_cast<std::uint8_t>(is_backbone ? link + 1 : 2 * link);
-                choices.insert(choices.end(), {0, link, 1, stranger, 0});
+                choices.insert(choices.end(), {0, link});
+                // Who is there, by the number that PeerWorld makes of it; its user and its limit.
+                const auto proven = static_cast<std::uint8_t>(is_backbone ? link : (link + 3) % 4);
+                if ((kind & 8) != 0) choices.insert(choices.end(), {proven, link, 200});
+                choices.insert(choices.end(), {1, stranger, 0});
             }
+            // The project appoints all five for the state of step 0.
+            if ((kind & 192) != 0) choices.insert(choices.end(), {7, 0, 0, 0, 1, 0, 0, 2, 62, 7});
             for (int i = 0; i < 120; ++i) {
                 // Mostly answers, ticks and the trainer's turns, so that rounds come to their end.
                 const bool is_calm = random.below(4) != 0;

@@ -31,9 +31,19 @@ void PeerWorld::beat() {
         body.record = head_.record;
         body.samples = Samples{16};
         body.samples_per_second = 4;
-        body.may_vote = true;
+        body.may_vote = std::ranges::binary_search(head_.voters, key_pair(stranger).public_key());
         if (stranger == 1) body.term = {1, key_pair(1).public_key()};
         say(id, head_.generation, head_.step, body);
+        if (!body.may_vote) continue;
+        const StateCertificate state{.generation = head_.generation,
+                                     .step = head_.step,
+                                     .record = body.record,
+                                     .state = body.state,
+                                     .votes = {}};
+        const auto bytes = state_vote_bytes(fuzz_trust().run, state);
+        const KeyPair& key = key_pair(stranger);
+        say(id, head_.generation, head_.step,
+            wire::StateVotes{body.record, body.state, {{key.public_key(), key.sign(bytes)}}});
     }
 }
 
@@ -75,6 +85,7 @@ void PeerWorld::answer_as(const Heard& heard) {
         join.samples = kSamples;
         join.loss_sum = 3;
         join.state = state_digest(m.step);
+        join.exponent = exponent();
         reply(join);
     } else if (const auto* join = std::get_if<wire::Join>(&m.body)) {
         answer(heard, *join);
@@ -92,14 +103,9 @@ void PeerWorld::answer_as(const Heard& heard) {
     } else if (const auto* accept = std::get_if<wire::Accept>(&m.body)) {
         commit(heard, accept->term, accept->digest);
     } else if (const auto* query = std::get_if<wire::StateQuery>(&m.body)) {
-        if (query->has_state) return;
-        wire::StateOffer offer;
-        offer.bytes = kElements * 12;
-        for (const auto& leaf : kernels::leaf_digests(state_at(m.step))) {
-            offer.leaves.push_back(Digest{leaf});
-        }
-        if (last_ && last_->step.next() == m.step) offer.record = last_;
-        reply(offer);
+        if (!query->has_state) offer(heard);
+    } else if (std::holds_alternative<wire::CommitQuery>(m.body)) {
+        answer_history(heard);
     } else if (const auto* request = std::get_if<wire::LeafRequest>(&m.body)) {
         reply(wire::Leaf{request->root, request->leaf, state_at(m.step)});
     }
@@ -114,8 +120,9 @@ void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
     plan.elements = kElements;
     plan.chunk_elements = kChunkElements;
     plan.scalars = {0x3a000000u, 0x3f800000u};
-    plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.freeze, join.receives},
-                    {join.term.coordinator, kSamples, 3, 1, true}};
+    plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.freeze, join.receives,
+                     join.exponent},
+                    {join.term.coordinator, kSamples, 3, 1, true, exponent()}};
     if (plan.members[1].peer < plan.members[0].peer) {
         std::swap(plan.members[0], plan.members[1]);
     }
@@ -167,6 +174,49 @@ void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
     be_ready(m);
 }
 
+/// The whole state of the head, with the votes of all voters.
+void PeerWorld::offer(const Heard& heard) {
+    const wire::Message& m = heard.message;
+    wire::StateOffer offer;
+    offer.bytes = kElements * 12;
+    for (const auto& leaf : kernels::leaf_digests(state_at(m.step))) {
+        offer.leaves.push_back(Digest{leaf});
+    }
+    offer.record = head_.record;
+    for (const Decision& decision : decided_) {
+        if (decision.record.generation != m.generation) continue;
+        if (decision.record.step.next() == m.step) offer.record = digest_of(decision.record);
+    }
+    const StateCertificate state{.generation = m.generation,
+                                 .step = m.step,
+                                 .record = offer.record,
+                                 .state = state_digest(m.step),
+                                 .votes = {}};
+    offer.votes = votes_of_all(state_vote_bytes(fuzz_trust().run, state));
+    say(heard.link, m.generation, m.step, offer);
+}
+
+/// Another voter sends what the peer has missed: what it has already seen, from some place on.
+void PeerWorld::answer_history(const Heard& heard) {
+    const wire::Message& m = heard.message;
+    for (const Decision& decision : decided_) {
+        const CommitRecord& record = decision.record;
+        if (record.generation != m.generation || record.step < m.step) continue;
+        wire::Commit commit;
+        commit.digest = digest_of(record);
+        commit.certificate = decision.certificate;
+        commit.average = record.average;
+        commit.previous_state = record.previous_state;
+        commit.record = record;
+        say(heard.link, record.generation, record.step, commit);
+    }
+}
+
+/// Of the halves of `numbers`.
+std::uint8_t PeerWorld::exponent() const {
+    return codec_ == Codec::kFp16 ? 127 : 0;
+}
+
 /// Equal ones, of the run's codec.
 wire::Elements PeerWorld::numbers(std::size_t count, std::uint8_t number) const {
     if (codec_ == Codec::kFp32) return FloatVector(count, static_cast<float>(number));
@@ -197,7 +247,7 @@ void PeerWorld::be_ready(const wire::Message& m) {
     for (const LinkId id : strangers) say(id, m.generation, m.step, ready);
 }
 
-/// The stranger coordinates, and believes the peer's average.
+/// The stranger coordinates, and believes the peer's average. Only voters are asked.
 void PeerWorld::propose(const Heard& heard, const Digest& average) {
     if (!plan_) return;
     wire::Propose propose;
@@ -205,35 +255,40 @@ void PeerWorld::propose(const Heard& heard, const Digest& average) {
     propose.attempt = plan_->attempt;
     propose.average = average;
     propose.previous_state = state_digest(heard.message.step);
-    propose.stays.assign(plan_->members.size(), 1);
-    const auto record = round::record_of(*plan_, propose, head_);
-    if (!record) return;
-    proposal_ = record;
-    propose.digest = digest_of(*record);
+    proposal_ = round::record_of(*plan_, average, propose.previous_state, head_);
+    propose.digest = digest_of(*proposal_);
     digests_.push_back(propose.digest);
-    say(heard.link, heard.message.generation, heard.message.step, propose);
-    const PeerKey& self = key_pair(self_).public_key();
-    const bool is_voter = std::binary_search(head_.view.begin(), head_.view.end(), self);
-    if (!is_voter) commit(heard, propose.term, propose.digest);
+    if (std::ranges::binary_search(head_.voters, key_pair(self_).public_key())) {
+        say(heard.link, heard.message.generation, heard.message.step, propose);
+    } else {
+        commit(heard, propose.term, propose.digest);
+    }
 }
 
 /// The peer's vote, and those of all others: what a swarm of liars could decide.
 void PeerWorld::commit(const Heard& heard, const Term& term, const Digest& digest) {
     if (!proposal_ || digest_of(*proposal_) != digest) return;
-    Certificate certificate{.term = term, .votes = {}};
-    const auto bytes = vote_bytes(fuzz_trust().run, term, digest);
-    for (std::uint8_t n = 1; n <= 5; ++n) {
-        const KeyPair& key = key_pair(n);
-        const bool is_voter =
-            std::binary_search(head_.view.begin(), head_.view.end(), key.public_key());
-        if (is_voter) certificate.votes.push_back({key.public_key(), key.sign(bytes)});
-    }
-    std::sort(certificate.votes.begin(), certificate.votes.end(),
-              [](const Vote& a, const Vote& b) { return a.voter < b.voter; });
     wire::Commit commit;
     commit.digest = digest;
-    commit.certificate = certificate;
+    commit.certificate = {.term = term,
+                          .votes = votes_of_all(vote_bytes(fuzz_trust().run, term, digest))};
+    if (plan_) commit.attempt = plan_->attempt;
+    commit.average = proposal_->average;
+    commit.previous_state = proposal_->previous_state;
+    if (!plan_ || plan_->term != term) commit.record = proposal_;
     say(heard.link, heard.message.generation, heard.message.step, commit);
+}
+
+/// Of all voters of the head, the peer's own included.
+std::vector<Vote> PeerWorld::votes_of_all(std::span<const std::byte> bytes) const {
+    std::vector<Vote> votes;
+    for (std::uint8_t n = 1; n <= 5; ++n) {
+        const KeyPair& key = key_pair(n);
+        if (!std::ranges::binary_search(head_.voters, key.public_key())) continue;
+        votes.push_back({key.public_key(), key.sign(bytes)});
+    }
+    std::ranges::sort(votes, {}, &Vote::voter);
+    return votes;
 }
 
 }  // namespace dedloc::fuzz

@@ -72,7 +72,7 @@ Term PeerWorld::any_term() {
     const std::size_t choice = pick(8);
     if (choice < 4) return terms_[pick(terms_.size())];
     if (choice < 7) return {1 + pick(8), key_of(1 + pick(kStrangers))};
-    return {~std::uint64_t{0} - pick(3), key_of(1 + pick(kStrangers))};
+    return {wire::kMaxTermNumber - pick(3), key_of(1 + pick(kStrangers))};
 }
 
 Digest PeerWorld::any_digest() {
@@ -96,18 +96,72 @@ std::optional<CommitRecord> PeerWorld::maybe_record() {
     record.generation += pick(8) == 7 ? 1 : 0;
     record.average = any_digest();
     record.previous_state = any_digest();
-    for (CommitLine& line : record.members) line.stays = pick(4) != 3;
     if (records_.size() < kMostKept) records_.push_back(record);
     remember(digests_, digest_of(record));
     return record;
 }
 
+std::vector<PeerKey> PeerWorld::any_voters() {
+    const std::uint8_t chosen = byte();
+    std::vector<PeerKey> voters;
+    for (std::size_t n = 1; n <= kStrangers; ++n) {
+        if (((chosen >> n) & 1) != 0) voters.push_back(key_of(n));
+    }
+    if (voters.empty()) voters.push_back(key_of(1));
+    std::ranges::sort(voters);
+    return voters;
+}
+
+/// Of any peers for this state; sometimes one of them is no signature.
+std::vector<Vote> PeerWorld::any_votes(StateCertificate state) {
+    const auto bytes = state_vote_bytes(fuzz_trust().run, state);
+    std::vector<Vote> votes = votes_of_all(bytes);
+    while (votes.size() > 1 && coin()) votes.pop_back();
+    if (pick(4) == 3) votes.front().signature[pick(64)] ^= std::byte{1};
+    return votes;
+}
+
+/// A frame that another peer has signed, to be passed on or not.
+wire::Relay PeerWorld::any_relay() {
+    const KeyPair& signer = key_pair(static_cast<std::uint8_t>(1 + pick(kStrangers)));
+    const wire::Message message{.run = fuzz_trust().run,
+                                .generation = head_.generation,
+                                .step = any_step(),
+                                .sequence = ++sequence_,
+                                .sender = signer.public_key(),
+                                .body = any_body_of_a_round(pick(11))};
+    if (!wire::is_within_bounds(message)) return {Buffer(1)};
+    return {*wire::frame_of(message, pick(8) == 7 ? nullptr : &signer)};
+}
+
 Certificate PeerWorld::any_certificate(const CommitRecord& record) {
     Certificate certificate =
         certificate_of(record, static_cast<std::uint8_t>(1 + pick(kStrangers)));
+    if (coin()) {
+        const auto bytes = vote_bytes(fuzz_trust().run, certificate.term, digest_of(record));
+        certificate.votes = votes_of_all(bytes);
+    }
     if (pick(4) == 3) certificate.term = any_term();
     if (pick(4) == 3) certificate.votes.front().signature[pick(64)] ^= std::byte{1};
     return certificate;
+}
+
+wire::StateVotes PeerWorld::any_state_votes() {
+    wire::StateVotes body;
+    body.record = coin() ? head_.record : any_digest();
+    body.state = coin() ? state_digest(head_.step) : any_digest();
+    body.votes = any_votes({.generation = head_.generation,
+                            .step = any_step(),
+                            .record = body.record,
+                            .state = body.state,
+                            .votes = {}});
+    return body;
+}
+
+/// Of halves, rarely one that is out of bounds.
+std::uint8_t PeerWorld::any_exponent() {
+    if (codec_ == Codec::kFp32 && pick(8) != 7) return 0;
+    return pick(8) == 7 ? byte() : std::uint8_t{127};
 }
 
 wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
@@ -127,8 +181,12 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
     const std::uint8_t chosen = static_cast<std::uint8_t>(byte() | (1u << self_));
     for (std::uint8_t n = 1; n <= kStrangers; ++n) {
         if (((chosen >> n) & 1) == 0) continue;
-        plan.members.push_back(
-            {key_of(n), Samples{pick(64)}, 1.5, static_cast<std::uint32_t>(pick(3)), pick(8) != 7});
+        plan.members.push_back({.peer = key_of(n),
+                                .samples = Samples{pick(64)},
+                                .loss_sum = 1.5,
+                                .freeze = static_cast<std::uint32_t>(pick(3)),
+                                .receives = pick(8) != 7,
+                                .exponent = any_exponent()});
     }
     std::sort(plan.members.begin(), plan.members.end(),
               [](const auto& a, const auto& b) { return a.peer < b.peer; });
@@ -145,20 +203,25 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
         plan.reducers.push_back({PeerIndex{static_cast<std::uint32_t>(pick(plan.members.size()))},
                                  {"10.0.2.1", 4'000}});
     }
+    for (std::uint32_t k = 0; k < plan.members.size(); ++k) {
+        if (pick(4) == 3) plan.relays.push_back(k);
+    }
     return plan;
 }
 
 wire::Body PeerWorld::any_body() {
-    const std::size_t choice = pick(20);
-    if (choice < 8) return any_body_outside_rounds(choice);
-    if (choice < 19) return any_body_of_a_round(choice - 8);
+    const std::size_t choice = pick(21);
+    if (choice < 9) return any_body_outside_rounds(choice);
+    if (choice < 20) return any_body_of_a_round(choice - 9);
     const auto word = [this] { return static_cast<std::uint32_t>(pick(6)); };
-    switch (pick(4)) {
+    switch (pick(5)) {
         case 0:
             return wire::LeafRequest{any_digest(), word()};
         case 1:
             return wire::Leaf{any_digest(), word(), Buffer(pick(3) * 48)};
         case 2:
+            return any_relay();
+        case 3:
             return wire::Leave{};
         default:
             return wire::Refusal{"no"};
@@ -176,7 +239,7 @@ wire::Body PeerWorld::any_body_outside_rounds(std::size_t choice) {
             body.samples_per_second = byte();
             body.may_vote = coin();
             body.term = any_term();
-            if (coin()) body.coordinator = {"10.0.3.1", 4'000};
+            body.attempt = static_cast<std::uint32_t>(pick(4));
             return body;
         }
         case 1: {
@@ -184,7 +247,7 @@ wire::Body PeerWorld::any_body_outside_rounds(std::size_t choice) {
             generation.record = {.generation = 1 + pick(3),
                                  .step = any_step(),
                                  .state = any_digest(),
-                                 .backbone = fuzz_trust().backbone};
+                                 .voters = any_voters()};
             const Digest digest = digest_of(fuzz_trust().run, generation.record);
             const std::uint8_t signer = pick(8) == 7 ? 9 : 1;
             generation.signature = key_pair(signer).sign(digest.bytes);
@@ -195,14 +258,18 @@ wire::Body PeerWorld::any_body_outside_rounds(std::size_t choice) {
         case 3:
             return wire::Promise{any_term(), coin(), any_term(), any_term(), maybe_record()};
         case 4:
-            return wire::Finished{any_digest()};
+            return any_state_votes();
         case 5:
+            return wire::CommitQuery{};
+        case 6:
             return wire::StateQuery{coin()};
-        case 6: {
+        case 7: {
             wire::StateOffer body;
             body.bytes = pick(8) == 7 ? byte() : kElements * 12;
             body.leaves = {any_digest()};
-            body.record = maybe_record();
+            const wire::StateVotes votes = any_state_votes();
+            body.record = votes.record;
+            if (coin()) body.votes = votes.votes;
             return body;
         }
         default: {
@@ -229,6 +296,7 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
             body.receives = pick(8) != 7;
             body.state = any_digest();
             body.upload_bytes_per_second = byte();
+            body.exponent = any_exponent();
             return body;
         }
         case 2:
@@ -248,10 +316,11 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
         case 5:
             return wire::Reduced{any_term(), word()};
         case 6: {
-            wire::Stalled body{any_term(), word(), {}, {}};
+            wire::Stalled body{any_term(), word(), {}, {}, {}};
             for (std::uint32_t i = 0; i < 6; ++i) {
                 if (coin()) body.senders.push_back(i);
                 if (coin()) body.reducers.push_back(i);
+                if (coin()) body.refused.push_back(i);
             }
             return body;
         }
@@ -273,7 +342,6 @@ wire::Body PeerWorld::any_decision(std::size_t choice) {
             body.digest = body.record ? digest_of(*body.record) : any_digest();
             body.average = any_digest();
             body.previous_state = any_digest();
-            body.stays.assign(1 + pick(5), 1);
             return body;
         }
         case 1:
@@ -284,6 +352,9 @@ wire::Body PeerWorld::any_decision(std::size_t choice) {
             const CommitRecord record = body.record.value_or(record_after(head_, 2));
             body.digest = pick(8) == 7 ? any_digest() : digest_of(record);
             body.certificate = any_certificate(record);
+            body.attempt = word();
+            body.average = coin() ? record.average : any_digest();
+            body.previous_state = coin() ? record.previous_state : any_digest();
             return body;
         }
     }

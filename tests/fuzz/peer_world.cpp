@@ -1,6 +1,7 @@
 #include "tests/fuzz/peer_world.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -24,7 +25,7 @@ constexpr std::size_t kMostHeard = 64;
 constexpr int kMostTicksAtOnce = 64;
 constexpr std::uint8_t kStrangers = 5;
 
-PeerConfig config_of(std::uint8_t self, bool receives, Codec codec) {
+PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, Codec codec) {
     const ledger::Trust trust = fuzz_trust();
     PeerConfig config;
     config.run = trust.run;
@@ -40,6 +41,7 @@ PeerConfig config_of(std::uint8_t self, bool receives, Codec codec) {
     config.rules.codec = codec;
     config.random_seed = 7;
     config.may_begin_generations = self == 1;
+    if (may_vote) config.voter = first_memory(0, self == 1);
     config.scalars_of = [](StepIndex) { return UpdateScalars{0x3a000000u, 0x3f800000u}; };
     return config;
 }
@@ -56,7 +58,9 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     mixes_forms_ = (kind & 16) != 0;
     codec_ = (kind & 32) != 0 ? Codec::kFp16 : Codec::kFp32;
     const bool receives = self_ == 1 || (kind & 2) == 0;
-    peer_.emplace(config_of(self_, receives, codec_), key_pair(self_), kThisThread);
+    // A backbone remembers its votes, unless its memory is lost; a trainer may be appointed.
+    const bool may_vote = (self_ == 1) != ((kind & 64) != 0);
+    peer_.emplace(config_of(self_, receives, may_vote, codec_), key_pair(self_), kThisThread);
     digests_ = {Digest{}, head_.record, state_digest(StepIndex{0}), state_digest(StepIndex{1})};
     terms_ = {Term{}};
     tell(event::Tick{});
@@ -175,6 +179,8 @@ void PeerWorld::open_link(const Endpoint& remote, bool dialled) {
         // Never oneself: no transport links a peer with itself.
         link.proven = static_cast<std::uint8_t>(1 + (self_ + pick(kStrangers - 1)) % kStrangers);
         opened.proven = key_pair(link.proven).public_key();
+        opened.user = pick(3);
+        opened.max_samples_per_second = byte();
     }
     tell(opened);
 }
@@ -224,13 +230,16 @@ void PeerWorld::answer_trainer() {
 }
 
 void PeerWorld::host() {
-    switch (pick(4)) {
+    switch (pick(5)) {
         case 0:
             return tell(event::EndpointsFound{{{"10.0.1." + std::to_string(pick(4)), 4'000}}});
         case 1:
             return tell(event::LeaveRequested{});
         case 2:
             return tell(event::ReturnRequested{});
+        case 3:
+            if (self_ == 1) tell(event::VotersWanted{any_voters()});
+            return;
         default:
             break;
     }
@@ -281,16 +290,31 @@ void PeerWorld::act(const Action& action) {
     } else if (std::holds_alternative<action::Pause>(action)) {
         works_ = false;
     } else if (const auto* committed = std::get_if<action::Committed>(&action)) {
-        last_ = committed->record;
+        decided_.push_back({committed->record, committed->certificate});
         records_.push_back(committed->record);
-        head_ = membership::head_after(committed->record);
+        head_ = membership::head_after(head_, committed->record);
         digests_.push_back(head_.record);
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
         head_ = membership::head_after(fuzz_trust().run, begun->generation.record);
     } else if (const auto* wanted = std::get_if<action::GenerationWanted>(&action)) {
         wants_generation_ = true;
         wanted_ = wanted->record;
+    } else if (const auto* read = std::get_if<action::ReadHistory>(&action)) {
+        read_history(*read);
     }
+}
+
+/// From the ledger of the peer's host, as the trainer's answers: later.
+void PeerWorld::read_history(const action::ReadHistory& read) {
+    event::HistoryRead answer{.to = read.to, .entries = {}};
+    const auto is_first = [&](const Decision& decision) {
+        return decision.record.generation == read.generation && decision.record.step == read.step;
+    };
+    for (auto at = std::ranges::find_if(decided_, is_first);
+         at != decided_.end() && answer.entries.size() < read.max_entries; ++at) {
+        answer.entries.emplace_back(*at);
+    }
+    trainer_.push_back(answer);
 }
 
 void PeerWorld::apply(const action::Apply& apply) {
@@ -315,8 +339,23 @@ void PeerWorld::sent(LinkId id, const Buffer& frame) {
     if (const auto* challenge = std::get_if<wire::Challenge>(&message.body)) {
         it->second.challenge = challenge->nonce;
     }
+    if (const auto* accept = std::get_if<wire::Accept>(&message.body)) check_vote(message, *accept);
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        // It may have got there by a state that voters have signed.
+        head_.generation = message.generation;
+        head_.step = message.step;
+        head_.record = heartbeat->record;
+    }
     if (it->second.stranger == 0 || std::holds_alternative<wire::Heartbeat>(message.body)) return;
     if (heard_.size() < kMostHeard) heard_.push_back({id, std::move(message)});
+}
+
+/// Two records in one term could both be decided.
+void PeerWorld::check_vote(const wire::Message& message, const wire::Accept& accept) {
+    const std::tuple place{message.generation, message.step, accept.term};
+    const auto [vote, is_first] = voted_.emplace(place, accept.digest);
+    DEDLOC_CHECK(is_first || vote->second == accept.digest, "one vote in each term of a round",
+                 message.step.value());
 }
 
 }  // namespace dedloc::fuzz

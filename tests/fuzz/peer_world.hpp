@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "peer/base/bytes.hpp"
@@ -19,7 +20,8 @@ namespace dedloc::fuzz {
 
 class PeerWorld {
   public:
-    /// The first byte says which peer it is, and whether links prove who speaks.
+    /// The first byte says which peer it is, whether it may vote, and whether links prove who
+    /// speaks.
     explicit PeerWorld(std::span<const std::byte> choices);
     ~PeerWorld();
 
@@ -58,6 +60,8 @@ class PeerWorld {
     void train();
     void answer_trainer();
     void host();
+    void read_history(const action::ReadHistory& read);
+    void check_vote(const wire::Message& message, const wire::Accept& accept);
     Link* any_link(LinkId& id);
 
     // peer_messages.cpp: what strangers say, whatever it is
@@ -77,6 +81,10 @@ class PeerWorld {
     void be_ready(const wire::Message& message);
     void propose(const Heard& heard, const Digest& average);
     void commit(const Heard& heard, const Term& term, const Digest& digest);
+    void offer(const Heard& heard);
+    void answer_history(const Heard& heard);
+    std::vector<Vote> votes_of_all(std::span<const std::byte> bytes) const;
+    std::uint8_t exponent() const;
     wire::Body any_body();
     wire::Body any_body_outside_rounds(std::size_t choice);
     wire::Body any_body_of_a_round(std::size_t choice);
@@ -87,6 +95,11 @@ class PeerWorld {
     StepIndex any_step();
     std::optional<CommitRecord> maybe_record();
     Certificate any_certificate(const CommitRecord& record);
+    std::vector<PeerKey> any_voters();
+    std::vector<Vote> any_votes(StateCertificate state);
+    wire::StateVotes any_state_votes();
+    wire::Relay any_relay();
+    std::uint8_t any_exponent();
 
     /// A state of the run as it is in this world: bytes that depend on the step alone.
     static Buffer state_at(StepIndex step);
@@ -120,7 +133,9 @@ class PeerWorld {
     std::vector<CommitRecord> records_;
     std::optional<wire::Plan> plan_;  ///< the last one, whoever made it
     std::optional<CommitRecord> proposal_;
-    std::optional<CommitRecord> last_;              ///< that the peer has taken for decided
+    std::vector<Decision> decided_;  ///< what the peer has committed, for its host's ledger
+    /// What it has voted for: one record in each term of a round.
+    std::map<std::tuple<std::uint64_t, StepIndex, Term>, Digest> voted_;
     std::map<std::uint32_t, FloatVector> average_;  ///< chunks that the peer gave back
 };
 

@@ -109,6 +109,50 @@ says 2 '64 hex digits' "$dedloc" revoke --project "$folder/p" --key nobody
 says 0 'revoked' "$dedloc" revoke --project "$folder/p" --user 7 --host 8
 says 0 'forgiven' "$dedloc" forgive --project "$folder/p" --user 7
 [[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed run left something"
+
+echo "voters are appointed and dismissed"
+appoint() { "$dedloc" run appoint --project "$folder/p" --name r "$@"; }
+dismiss() { "$dedloc" run dismiss --project "$folder/p" --name r "$@"; }
+voters() { "$dedloc" run voters --project "$folder/p" --name r; }
+own=$(voters | sed -n 's/^\([0-9a-f]*\)  votes.*own backbone$/\1/p')
+[[ ${#own} == 64 && $(voters | wc -l) == 2 ]] || fail_test "the backbone does not vote: $(voters)"
+says 2 'give --file' appoint
+says 2 'has no run s' "$dedloc" run appoint --project "$folder/p" --name s --file "$folder/v"
+says 2 '64 hex digits' appoint --key nobody
+says 2 '--seed wants HOST:PORT' appoint --file "$folder/v" --seed nowhere
+says 1 'cannot write' appoint --file "$folder/none/v"
+says 2 'is the last voter' dismiss "$own"
+[[ ! -e $folder/v && ! -e $folder/p/runs/r/voters.json ]] || fail_test "a failure left something"
+says 0 'appointed .* 2 voters: an even number' appoint --file "$folder/v1" --seed 127.0.0.1:7
+says 2 'exists already' appoint --file "$folder/v1"
+says 0 'appointed .* 3 voters' appoint --file "$folder/v2" --backbone 127.0.0.1:8
+[[ $(stat -c %a "$folder/v1") == 600 ]] || fail_test "a voter's secret can be read by others"
+[[ $(voters | grep -c 'once it holds the state, ticket until') == 2 ]] || fail_test "$(voters)"
+second=$(voters | sed -n 's/^\([0-9a-f]*\)  appointed.*/\1/p' | head -1)
+says 2 'is a voter already' appoint --key "$second"
+says 2 'at least its first 4 digits' dismiss "${second:0:3}"
+says 2 "no voter's key begins with xyzw" dismiss xyzw
+says 0 'dismissed' dismiss "${second:0:12}"
+says 2 "no voter's key" dismiss "${second:0:12}"
+says 0 'appointed' appoint --key "$own"
+grep -q '"min_generation": 1' "$folder/p/runs/r/voters.json" || fail_test "not appointed again"
+cp "$folder/p/runs/r/voters.json" "$folder/voters.json"
+head -c 30 "$folder/voters.json" >"$folder/p/runs/r/voters.json"
+says 2 'voters.json is not JSON' appoint --file "$folder/v3"
+[[ ! -e $folder/v3 ]] || fail_test "a voter that was not appointed has a file"
+cp "$folder/voters.json" "$folder/p/runs/r/voters.json"
+
+echo "the backbone's wrong arguments"
+backbone=$programs/dedloc-backbone
+says 2 '--project with --run, or --folder is required' "$backbone"
+says 2 'requires --run' "$backbone" --project "$folder/p"
+says 2 'requires --folder' "$backbone" --voter "$folder/v1"
+says 2 'excludes' "$backbone" --project "$folder/p" --run r --folder "$folder/w"
+says 2 'there is no folder' "$backbone" --folder "$folder/w"
+says 2 'there is no file' "$backbone" --folder "$folder/w" --voter "$folder/none"
+says 2 'neither empty nor a voter' "$backbone" --folder "$folder/p" --voter "$folder/v1"
+says 2 'is not JSON' "$backbone" --folder "$folder/w" --voter "$folder/text"
+[[ -e $folder/v1 ]] || fail_test "a voter's file is gone before it was used"
 none_left "commands that start the database for a moment"
 
 echo "no disk space is one sentence"

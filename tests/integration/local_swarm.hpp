@@ -36,6 +36,7 @@ class Witness final : public net::Host {
     }
     void generation_begun(const action::GenerationBegun&) override {}
     void generation_wanted(const action::GenerationWanted&) override {}
+    void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled& settled) override {
         change([&] { settled_[settled.step] = settled; });
     }
@@ -178,6 +179,7 @@ class LocalBackbone {
         config.project = run_.project_key;
         config.backbone = key_.public_key();
         config.role = Role::kBackbone;
+        config.voter = first_memory(0, true);
         config.rules.elements = wire::element_count(run_);
         config.rules.target_batch = Samples{run_.target_batch};
         config.rules.last_step = StepIndex{run_.steps};

@@ -191,7 +191,11 @@ void InsiderLink::pump() {
 void InsiderLink::take(const SharedBytes& frame) {
     const auto message = wire::decode(frame, wire::LinkKind::kProven);
     if (!message) return;
-    if (std::holds_alternative<wire::Heartbeat>(message->body)) step_ = message->step;
+    if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message->body)) {
+        step_ = message->step;
+        heartbeat_ = *heartbeat;
+    }
+    if (const auto* call = std::get_if<wire::Call>(&message->body)) call_ = *call;
     const auto* challenge = std::get_if<wire::Challenge>(&message->body);
     if (challenge == nullptr || is_introduced_) return;
     is_introduced_ = true;

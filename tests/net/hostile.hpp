@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "peer/net/frame_codec.hpp"
 #include "peer/net/handshake.hpp"
@@ -55,6 +56,9 @@ class InsiderLink final {
     void show(const wire::SignedTicket& ticket);
     /// Takes what has arrived. Who never calls it does not read.
     void pump();
+    /// The last ones that came; nothing before the first one.
+    const std::optional<wire::Heartbeat>& heartbeat() const { return heartbeat_; }
+    std::optional<wire::Call> take_call() { return std::exchange(call_, {}); }
 
   private:
     bool shake_hands();
@@ -69,6 +73,8 @@ class InsiderLink final {
     net::FrameCodec codec_;
     std::uint64_t sequence_ = 0;
     StepIndex step_;
+    std::optional<wire::Heartbeat> heartbeat_;
+    std::optional<wire::Call> call_;
     bool is_introduced_ = false;
     bool is_open_ = false;
 };

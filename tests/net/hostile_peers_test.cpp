@@ -14,6 +14,7 @@
 #include "peer/wire/limits.hpp"
 #include "tests/net/hostile.hpp"
 #include "tests/net/process_swarm.hpp"
+#include "tests/peer/silent_crowd.hpp"
 
 using namespace dedloc;
 using namespace dedloc::test;
@@ -153,6 +154,19 @@ TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs")
         }
     });
     siege.await_rounds({"nina"});
+    held.clear();
+    {
+        const net::SilentCrowd crowd(
+            {.port = siege.port(), .connections = 900, .from = {"127.0.0.1"}});
+        REQUIRE(crowd.reaches(900));
+        const auto begin = Clock::now();
+        siege.start("olga");
+        siege.swarm().await("olga's link", kPatience,
+                            [&] { return siege.swarm().of("olga").rounds >= 1; });
+        const Seconds time = Clock::now() - begin;
+        std::printf("a newcomer among 900 silent strangers, %zu connections: a round in %.1f s\n",
+                    crowd.connected(), time.count());
+    }
     siege.check_memory();
 }
 
@@ -211,9 +225,66 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
         link.send(link.frame(wire::Call{term}));
         link.send(link.frame(wire::Cancel{term}));
     };
-    siege.go_on_under("an insider claims the last term", [&] { claim(~std::uint64_t{0}); });
+    siege.go_on_under("an insider claims the last term", [&] { claim(wire::kMaxTermNumber); });
     std::uint64_t likely = 1;
     siege.go_on_under("an insider claims the next term", [&] { claim(++likely); });
+    siege.check_memory();
+}
+
+TEST_CASE("who has a ticket and no vote can decide nothing, and claim nothing") {
+    Siege siege;
+    Grip grip(siege);
+    const KeyPair& own = siege.session().key;
+    const std::vector<Vote> votes{{.voter = own.public_key(), .signature = {}}};
+    const Term term{1, own.public_key()};
+    siege.go_on_under("an insider decides alone", [&] {
+        InsiderLink& link = grip.link();
+        wire::Commit commit;
+        commit.certificate = {.term = term, .votes = votes};
+        commit.digest.bytes.fill(std::byte{1});
+        link.send(link.frame(commit));
+        wire::StateVotes state;
+        state.state.bytes.fill(std::byte{1});
+        state.votes = votes;
+        link.send(link.frame(state));
+        link.send(link.frame(wire::StateOffer{
+            .bytes = 1, .leaves = {state.state}, .record = state.record, .votes = votes}));
+        wire::Generation generation;
+        generation.generation.record.generation = wire::kMaxGeneration;
+        generation.generation.record.voters = {own.public_key()};
+        link.send(link.frame(generation));
+    });
+    siege.go_on_under("an insider promises and accepts without being asked", [&] {
+        InsiderLink& link = grip.link();
+        for (std::uint64_t number = 1; number < 500; ++number) {
+            const Term any{number, own.public_key()};
+            link.send(link.frame(wire::Promise{any, true, any, {}, {}}));
+            link.send(link.frame(wire::Accept{.term = any, .digest = {}}));
+        }
+    });
+    siege.go_on_under("an insider asks for the whole history without end", [&] {
+        InsiderLink& link = grip.link();
+        for (int i = 0; i < 500; ++i) {
+            link.send(link.frame(wire::CommitQuery{}));
+            link.send(link.frame(wire::StateQuery{}));
+        }
+    });
+    siege.go_on_under("an insider claims all samples that there are", [&] {
+        InsiderLink& link = grip.link();
+        if (!link.heartbeat()) return;
+        wire::Heartbeat claim = *link.heartbeat();
+        claim.has_state = true;
+        claim.may_vote = true;
+        claim.samples = Samples{wire::kMaxSamples};
+        claim.samples_per_second = static_cast<double>(wire::kMaxSamples);
+        link.send(link.frame(claim));
+        const auto call = link.take_call();
+        if (!call) return;
+        link.send(link.frame(wire::Join{.term = call->term,
+                                        .freeze = 1,
+                                        .samples = Samples{wire::kMaxSamples},
+                                        .state = claim.state}));
+    });
     siege.check_memory();
 }
 

@@ -166,7 +166,9 @@ void ProcessSwarm::read_all(Seconds limit) {
         for (const std::string& line : child->take_lines()) take_line(name, line);
         if (!status) continue;
         sightings_[name].status = status;
-        const bool is_finished = status == 0 && sightings_[name].step == options_.steps;
+        // A member that was not in the last round may learn that the run is over before it has
+        // fetched the last state.
+        const bool is_finished = status == 0 && sightings_[name].reason == "finished";
         if (!is_finished) fail(name + " has ended, status " + std::to_string(*status));
     }
 }

@@ -1,10 +1,10 @@
-// Eight real processes on loopback: a DHT seed, a backbone and six trainers, of which one cannot be
-// dialled. They are killed at random points of rounds and come back, others join, the seed is away
-// for a while, and whatever happens there is one state of every step. Numbers travel as fp32 or as
-// fp16.
+// Nine real processes on loopback: a DHT seed, a backbone, six honest trainers, of which one cannot
+// be dialled, and one that breaks the protocol in a way that the seed draws. They are killed at
+// random points of rounds and come back, others join, the DHT's seed is away for a while, and
+// whatever happens there is one state of every step. Numbers travel as fp32 or as fp16.
 //
-// DEDLOC_SEED=n chooses the same codec, victims and waits again; where in a round that strikes
-// depends on the machine.
+// DEDLOC_SEED=n chooses the same codec, misbehaviour, victims and waits again; where in a round
+// that strikes depends on the machine.
 #include <signal.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
+#include "peer/hostile/misbehaviour.hpp"
 #include "tests/net/process_swarm.hpp"
 
 using namespace dedloc;
@@ -41,6 +42,18 @@ struct Trial {
     std::uint64_t quiet_steps = 0;  ///< at the end
     Seconds seed_outage{};
 };
+
+/// Breaks the protocol; whether it is in rounds is up to the others.
+constexpr const char* kHostile = "mallory";
+/// Of those that the protocol holds against: the check of every average stays on.
+hostile::Misbehaviour drawn_misbehaviour(std::uint64_t seed) {
+    using hostile::Misbehaviour;
+    constexpr std::array kDrawn{Misbehaviour::kForgedPromise, Misbehaviour::kForgedHead,
+                                Misbehaviour::kOverclaimJoin, Misbehaviour::kOverclaimHeartbeat,
+                                Misbehaviour::kDialStorm,     Misbehaviour::kNan,
+                                Misbehaviour::kExponent,      Misbehaviour::kSilentAfterJoin};
+    return kDrawn[Random{seed}.split(1).below(kDrawn.size())];
+}
 
 std::uint64_t chosen_seed() {
     if (const char* given = std::getenv("DEDLOC_SEED")) return std::strtoull(given, nullptr, 10);
@@ -72,6 +85,11 @@ class Story {
         Words outbound = trainer();
         outbound.push_back("--outbound-only");
         swarm_.start("olga", outbound);
+        Words hostile = trainer();
+        const char* name = hostile::name_of(drawn_misbehaviour(seed));
+        hostile.insert(hostile.end(), {"--misbehave", name});
+        std::printf("%s: %s\n", kHostile, name);
+        swarm_.start(kHostile, hostile);
         await_all("everybody's first rounds", 60s, 2);
     }
 
@@ -103,7 +121,7 @@ class Story {
 
     void await_all(const std::string& what, Seconds deadline, std::uint64_t rounds) {
         swarm_.await(what, deadline, [&] {
-            for (const std::string& name : swarm_.running()) {
+            for (const std::string& name : honest()) {
                 if (swarm_.of(name).rounds < rounds) return false;
             }
             return true;
@@ -121,6 +139,7 @@ class Story {
         await(name + " in a round again", kPatience, [&] { return swarm_.of(name).rounds >= 2; });
         say(name + " is in rounds after " + tenths(Clock::now() - begin) + " s");
         longest_return_ = std::max<Seconds>(longest_return_, Clock::now() - begin);
+        if (swarm_.of(name).rounds < 2) late_.insert(name);
     }
     /// Until then, or until the run is over.
     void await(const std::string& what, Seconds deadline, const std::function<bool()>& condition) {
@@ -137,50 +156,35 @@ class Story {
         const Seconds longest = std::clamp<Seconds>(swarm_.last_step_time(), 50ms, 2s);
         swarm_.watch(longest * random_.uniform());
     }
+    std::vector<std::string> honest() const {
+        std::vector<std::string> names = swarm_.running();
+        std::erase(names, kHostile);
+        return names;
+    }
     std::string someone() {
-        const auto names = swarm_.running();
+        const auto names = honest();
         return names[random_.below(names.size())];
     }
 
-    /// One dies, or the coordinator, or it and another one, and then perhaps whoever takes over.
+    /// One or two die, but for the backbone: it is the only voter and keeps no state on its disk.
+    /// If it dies between a decision and its vote for the state that follows, no state that others
+    /// hold is certified.
     void strike() {
-        std::vector<std::string> victims;
-        const std::uint64_t kind = random_.below(5);
         wait_for_a_random_point();
-        if (kind <= 1) {
-            victims = {someone()};
-        } else if (kind == 2) {
-            victims = {swarm_.coordinator()};
-        } else {
-            victims = {swarm_.coordinator(), someone()};
-        }
-        std::erase(victims, "");
         std::set<std::string> dead;
-        for (const std::string& victim : victims) {
-            if (!swarm_.is_running(victim)) continue;
+        for (std::uint64_t left = 1 + random_.below(2); left > 0; --left) {
+            const std::string victim = someone();
+            if (victim == "backbone") continue;
             swarm_.kill(victim);
             dead.insert(victim);
             ++kills_;
             say("killed " + victim);
-        }
-        if (kind == 4) {
-            await_progress("a death");
-            kill_successor(dead);
         }
         if (random_.below(2) == 0) await_progress("a death");
         wait_for_a_random_point();
         for (const std::string& victim : dead) swarm_.restart(victim);
         await_progress("a return");
         for (const std::string& victim : dead) await_return(victim);
-    }
-    void kill_successor(std::set<std::string>& dead) {
-        const std::string successor = swarm_.coordinator();
-        if (successor.empty()) return;
-        wait_for_a_random_point();
-        swarm_.kill(successor);
-        dead.insert(successor);
-        ++kills_;
-        say("killed " + successor + ", which had taken over");
     }
 
     void let_join(const std::string& name) {
@@ -206,7 +210,7 @@ class Story {
     void finish() {
         swarm_.await("the last step", kPatience * 10, [&] { return swarm_.is_over(); });
         swarm_.await("everybody's end", kPatience, [&] {
-            for (const std::string& name : swarm_.running()) {
+            for (const std::string& name : honest()) {
                 if (name != "backbone" && !swarm_.of(name).status) return false;
             }
             return swarm_.of("backbone").step == trial_.steps;
@@ -214,11 +218,12 @@ class Story {
         swarm_.signal("backbone", SIGTERM);
         swarm_.await("the backbone's end", 3s,
                      [&] { return swarm_.of("backbone").status.has_value(); });
-        for (const std::string& name : swarm_.running()) {
+        for (const std::string& name : honest()) {
             INFO(name);
             CHECK(swarm_.of(name).status == 0);
             CHECK(swarm_.of(name).reason == "finished");
-            CHECK(swarm_.of(name).step == trial_.steps);
+            // One that was not in the last rounds may hear of the end before it has caught up.
+            if (!late_.contains(name)) CHECK(swarm_.of(name).step + 3 >= trial_.steps);
         }
     }
 
@@ -226,6 +231,7 @@ class Story {
     Random random_;
     ProcessSwarm swarm_;
     std::uint64_t kills_ = 0;
+    std::set<std::string> late_;  ///< not in rounds again when the run was over
     Seconds longest_stop_{};
     Seconds longest_return_{};
 };
@@ -242,11 +248,12 @@ void run(const Trial& trial) {
 
 }  // namespace
 
-TEST_CASE("eight processes agree on every step while some are killed", "[short]") {
+TEST_CASE("nine processes agree on every step while some are killed and one is hostile",
+          "[short]") {
     run({.steps = 80, .target_batch = 100, .quiet_steps = 10, .seed_outage = 2s});
 }
 
-TEST_CASE("two hundred rounds of eight processes survive deaths and a minute without a seed",
+TEST_CASE("two hundred rounds survive a hostile member, deaths and a minute without a seed",
           "[long]") {
     run({.steps = 200, .target_batch = 400, .quiet_steps = 10, .seed_outage = 60s});
 }

@@ -46,7 +46,7 @@ TEST_CASE("two honest ends learn each other's tickets and share keys that nobody
         const Proven& here = talk.listener.proven();
         CHECK(there.peer == test_ticket(2));
         CHECK(here.peer == test_ticket(1));
-        CHECK(there.version == 2);
+        CHECK(there.version == LinkVersions{}.newest);
         CHECK(there.send.bytes == here.receive.bytes);
         CHECK(there.receive.bytes == here.send.bytes);
         keys.insert({there.send.bytes, there.receive.bytes});
@@ -160,6 +160,11 @@ TEST_CASE("the highest version that both speak is spoken, else both say why not"
     apart.play();
     CHECK(apart.dialler.refusal() == LinkRefusal::kOtherVersion);
     CHECK(apart.listener.refusal() == LinkRefusal::kOtherVersion);
+    // Tickets of version 2 are shorter: it must be refused before one is read.
+    Conversation older(one, two, {}, {.oldest = 2, .newest = 2});
+    older.play();
+    CHECK(older.listener.refusal() == LinkRefusal::kOtherVersion);
+    CHECK_FALSE(older.dialler.is_proven());
 }
 
 TEST_CASE("a downgrade of the version or of the encryption is noticed", "[net]") {

@@ -17,7 +17,7 @@ PeerKey key_of(int number) {
 }
 
 Head head_at(std::uint64_t step, std::uint64_t generation = 0) {
-    Head head{.generation = generation, .step = StepIndex{step}, .record = {}, .view = {}};
+    Head head{.generation = generation, .step = StepIndex{step}, .record = {}, .voters = {}};
     head.record.bytes[0] = static_cast<std::byte>(step);
     head.record.bytes[1] = static_cast<std::byte>(generation + 1);
     return head;

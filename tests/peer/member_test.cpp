@@ -1,6 +1,8 @@
 // A member's part in a round, told what to do by hand.
+#include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -41,15 +43,20 @@ struct Bench {
         config.listening_port = 1;
         config.rules.elements = kElements;
         config.rules.codec = codec;
+        config.rules.last_step = StepIndex{100};
+        config.voter = first_memory(0, true);
         return config;
     }
     Term term(std::uint64_t number) const {
         return {.number = number, .coordinator = key.public_key()};
     }
-    std::uint32_t freeze() {
+    /// What it joins a call with.
+    wire::Join join() {
         member.called(step(), {.term = term(1)}, out);
-        return std::get<wire::Join>(out.letters.back().body).freeze;
+        return std::get<wire::Join>(out.letters.back().body);
     }
+    std::uint32_t freeze() { return join().freeze; }
+    std::uint8_t exponent() { return join().exponent; }
     wire::Plan plan(std::uint64_t term_number, bool with_other) {
         wire::Plan plan{.term = term(term_number),
                         .attempt = 1,
@@ -60,7 +67,8 @@ struct Bench {
                                      .samples = Samples{2},
                                      .loss_sum = 1,
                                      .freeze = freeze(),
-                                     .receives = true}},
+                                     .receives = true,
+                                     .exponent = exponent()}},
                         .ranges = {},
                         .reducers = {},
                         .relays = {},
@@ -75,14 +83,47 @@ struct Bench {
         return plan;
     }
     void follow(const wire::Plan& plan) { member.planned(TimePoint{}, step(), plan, out); }
-    void receive_from_other() {
+    void receive_from_other(float number = 9.0F) {
         member.chunk(TimePoint{}, other, step(),
                      {.phase = wire::Phase::kScatter,
                       .mix = 9,
                       .chunk = 0,
                       .chunk_elements = kElements,
-                      .elements = FloatVector(kElements, 9.0F)},
+                      .elements = FloatVector(kElements, number)},
                      out);
+    }
+    /// All letters of one kind since the last call; others are dropped.
+    template <class Body>
+    std::vector<Body> said() {
+        std::vector<Body> all;
+        for (const Letter& letter : out.letters) {
+            if (const auto* body = std::get_if<Body>(&letter.body)) all.push_back(*body);
+        }
+        out.letters.clear();
+        return all;
+    }
+    template <class Kind>
+    std::size_t acted() const {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            out.actions,
+            [](const Action& action) { return std::holds_alternative<Kind>(action); }));
+    }
+    /// A record of this plan as a commit of its coordinator, without the record.
+    wire::Commit commit_of(const wire::Plan& plan, const Digest& average) const {
+        return {.digest = digest_of(record_of(plan, average, {}, voter.head())),
+                .certificate = {.term = plan.term, .votes = {}},
+                .attempt = plan.attempt,
+                .average = average,
+                .previous_state = {},
+                .record = {}};
+    }
+    wire::Propose propose_of(const wire::Plan& plan, const Digest& average) const {
+        return {.term = plan.term,
+                .attempt = plan.attempt,
+                .digest = digest_of(record_of(plan, average, {}, voter.head())),
+                .average = average,
+                .previous_state = {},
+                .record = {}};
     }
     /// What it is ready with since the last call; nothing if it is not.
     std::optional<Digest> ready() {
@@ -95,18 +136,8 @@ struct Bench {
     }
     /// The record of this plan is decided; the average that is applied, if any.
     SharedFloats decide(const wire::Plan& plan, const Digest& average) {
-        const auto record = record_of(plan,
-                                      {.term = plan.term,
-                                       .attempt = plan.attempt,
-                                       .digest = {},
-                                       .average = average,
-                                       .previous_state = {},
-                                       .stays = std::vector<std::uint8_t>(plan.members.size(), 1),
-                                       .record = {}},
-                                      voter.head());
-        REQUIRE(record);
         out.actions.clear();
-        member.decided(*record, {}, out);
+        member.decided(record_of(plan, average, {}, voter.head()), {}, out);
         for (const Action& action : out.actions) {
             if (const auto* apply = std::get_if<action::Apply>(&action)) return apply->average;
         }
@@ -144,7 +175,6 @@ TEST_CASE("a member keeps what it was ready with when a later coordinator averag
         const auto applied = bench.decide(first, *first_average);
         REQUIRE(applied);
         REQUIRE(*applied == FloatVector(kElements, 3.0F));
-        REQUIRE(bench.voter.may_vote());
     }
     SECTION("the second is decided") {
         const auto applied = bench.decide(second, *second_average);
@@ -152,8 +182,10 @@ TEST_CASE("a member keeps what it was ready with when a later coordinator averag
         REQUIRE(*applied == FloatVector(kElements, 5.0F));
     }
     SECTION("one that was never here is decided") {
-        REQUIRE(bench.decide(first, Digest{}) == nullptr);
-        REQUIRE_FALSE(bench.voter.may_vote());
+        REQUIRE(bench.decide(first, Digest{{std::byte{1}}}) == nullptr);
+        REQUIRE(bench.acted<action::Pause>() == 1);
+        REQUIRE(bench.member.phase() == Member::Phase::kIdle);
+        REQUIRE(bench.voter.may_vote());
     }
 }
 
@@ -213,4 +245,169 @@ TEST_CASE("rounding is made up for by who has been averaged, and by nobody else"
         bench.member.outdated(bench.out);
         REQUIRE(bench.member.residual() == nullptr);
     }
+}
+
+namespace {
+
+Contribution nothing() {
+    return {.samples = Samples{0}, .loss_sum = 0, .is_finite = true, .sum = nullptr};
+}
+
+}  // namespace
+
+TEST_CASE("without a coordinator a member holds its contribution for the first call",
+          "[averaging]") {
+    Bench bench;
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    REQUIRE(bench.member.phase() == Member::Phase::kWorking);
+    bench.out = {};
+    bench.member.hold(bench.out);
+    bench.member.hold(bench.out);
+    CHECK(bench.acted<action::Freeze>() == 1);
+    const auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
+    bench.member.frozen(
+        {.step = bench.step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
+        bench.out);
+    CHECK(bench.out.letters.empty());  // there is nobody to join
+    CHECK(bench.member.is_in_round());
+    CHECK(bench.member.samples() == Samples{2});
+    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    const auto joins = bench.said<wire::Join>();
+    REQUIRE(joins.size() == 1);
+    CHECK(joins[0].samples == Samples{2});
+    CHECK(joins[0].term == bench.term(4));
+    CHECK(bench.acted<action::Freeze>() == 1);
+    CHECK(bench.acted<action::Pause>() == 0);
+}
+
+TEST_CASE("a call while a held contribution is frozen is joined when it is", "[averaging]") {
+    Bench bench;
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.out = {};
+    bench.member.hold(bench.out);
+    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    CHECK(bench.out.letters.empty());
+    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    REQUIRE(bench.said<wire::Join>().size() == 1);
+    CHECK(bench.acted<action::Freeze>() == 1);
+}
+
+TEST_CASE("a join names the exponent of its halves", "[averaging]") {
+    CHECK(Bench{}.exponent() == 0);
+    Bench bench{Codec::kFp16};
+    CHECK(bench.exponent() != 0);
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    CHECK(bench.exponent() == 0);  // of nothing
+}
+
+TEST_CASE("a sender of pieces that cannot be averaged is named once an attempt", "[averaging]") {
+    Bench bench;
+    wire::Plan plan = bench.plan(1, true);
+    bench.follow(plan);
+    bench.out.letters.clear();
+    const auto index = wire::index_of(plan, bench.other);
+    bench.receive_from_other(std::numeric_limits<float>::quiet_NaN());
+    const auto stalled = bench.said<wire::Stalled>();
+    REQUIRE(stalled.size() == 1);
+    CHECK(stalled[0].term == plan.term);
+    CHECK(stalled[0].attempt == plan.attempt);
+    CHECK(stalled[0].refused == std::vector{index});
+    CHECK(stalled[0].senders.empty());
+    bench.receive_from_other();
+    CHECK(bench.out.letters.empty());
+    // The coordinator keeps it, so it is told again.
+    ++plan.attempt;
+    bench.follow(plan);
+    REQUIRE(bench.said<wire::Stalled>().size() == 1);
+    bench.follow(bench.plan(2, false));
+    bench.member.check_invariants();
+    CHECK(bench.ready());
+}
+
+TEST_CASE("a voter votes for the record of its plan and its own state", "[averaging]") {
+    Bench bench;
+    const wire::Plan plan = bench.plan(1, false);
+    bench.follow(plan);
+    const Digest average = bench.ready().value();
+    wire::Propose propose = bench.propose_of(plan, average);
+    const auto votes = [&] {
+        bench.out.letters.clear();
+        bench.member.proposed(bench.step(), propose, bench.out);
+        return bench.said<wire::Accept>();
+    };
+    SECTION("which it signs") {
+        const auto accepts = votes();
+        REQUIRE(accepts.size() == 1);
+        CHECK(accepts[0].digest == propose.digest);
+        CHECK(verify(bench.key.public_key(),
+                     vote_bytes(bench.config.run, plan.term, propose.digest),
+                     accepts[0].signature));
+    }
+    SECTION("not of another attempt") {
+        ++propose.attempt;
+        CHECK(votes().empty());
+    }
+    SECTION("not of another term's plan") {
+        ++propose.term.number;
+        CHECK(votes().empty());
+    }
+    SECTION("not with a digest that does not follow from the plan") {
+        propose.digest.bytes[0] ^= std::byte{1};
+        CHECK(votes().empty());
+    }
+    SECTION("not on another state") {
+        propose.previous_state.bytes[0] ^= std::byte{1};
+        propose.digest =
+            digest_of(record_of(plan, average, propose.previous_state, bench.voter.head()));
+        CHECK(votes().empty());
+    }
+    SECTION("not on another step") {
+        bench.out.letters.clear();
+        bench.member.proposed(bench.step().next(), propose, bench.out);
+        CHECK(bench.out.letters.empty());
+    }
+    SECTION("but for one that an earlier term has accepted, whatever its own state is") {
+        propose.record = record_of(plan, average, Digest{{std::byte{9}}}, bench.voter.head());
+        propose.digest = digest_of(*propose.record);
+        propose.attempt = 0;
+        CHECK(votes().size() == 1);
+    }
+    SECTION("and not while it may not vote") {
+        bench.voter.stop_voting();
+        CHECK(votes().empty());
+    }
+}
+
+TEST_CASE("a commit without a record is resolved by its plan", "[averaging]") {
+    Bench bench;
+    const wire::Plan plan = bench.plan(1, false);
+    const Digest average{{std::byte{4}}};
+    const CommitRecord record = record_of(plan, average, {}, bench.voter.head());
+    CHECK_FALSE(bench.member.record_of(bench.commit_of(plan, average)));  // no plan is here
+    bench.follow(plan);
+    CHECK(bench.member.record_of(bench.commit_of(plan, average)) == record);
+    const auto refused = [&](auto change) {
+        wire::Commit commit = bench.commit_of(plan, average);
+        change(commit);
+        return !bench.member.record_of(commit);
+    };
+    CHECK(refused([](auto& commit) { commit.digest.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { commit.average.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { commit.previous_state.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { ++commit.attempt; }));
+    CHECK(refused([](auto& commit) { ++commit.certificate.term.number; }));
+    CHECK(refused([&](auto& commit) {
+        commit.record = record;
+        commit.record->members[0].samples = Samples{3};
+    }));
+    // One that is whole needs no plan.
+    wire::Commit whole = bench.commit_of(plan, average);
+    whole.record = record;
+    whole.attempt = 99;
+    CHECK(bench.member.record_of(whole) == record);
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -131,6 +132,95 @@ TEST_CASE("the project's word on a swarm's head reaches who looks for it, and no
         later.inbox.next<event::EndpointsFound>(100ms);
     }
     CHECK(later.directory.head() == head);
+}
+
+TEST_CASE("the project's voters come before announced peers, and again and again",
+          "[net][dht][timing]") {
+    auto seed = std::make_unique<DhtSeed>(DhtSeedOptions{kAnyLoopback, "", ""});
+    const KeyPair project = KeyPair::generate();
+    const RunId run = run_named("voters");
+    std::vector<std::unique_ptr<Searcher>> others;
+    for (std::uint16_t i = 0; i < 5; ++i) {
+        others.push_back(std::make_unique<Searcher>(*seed, run));
+        others.back()->directory.join(static_cast<std::uint16_t>(1000 + i));
+    }
+    const std::vector<Endpoint> voters{{"127.0.0.1", 65'001}, {"127.0.0.1", 999}};
+    others.front()->directory.publish(
+        {.run = run, .generation = 1, .step = StepIndex{1}, .state = {}, .backbones = voters},
+        project);
+    Searcher newcomer(*seed, run, project.public_key());
+    newcomer.directory.join(0);
+    const auto names_voters = [&](const event::EndpointsFound& found) {
+        return found.endpoints.size() >= 2 && found.endpoints[0] == voters[0] &&
+               found.endpoints[1] == voters[1];
+    };
+    const auto found = newcomer.inbox.next<event::EndpointsFound>(
+        kPatience, [&](const event::EndpointsFound& event) {
+            return names_voters(event) && event.endpoints.size() == 2 + others.size();
+        });
+    REQUIRE(found);
+    CHECK(std::ranges::count(found->endpoints, voters[1]) == 1);
+    // Also while nobody of the DHT answers.
+    others.clear();
+    seed.reset();
+    while (newcomer.inbox.waiting<event::EndpointsFound>() > 0) {
+        newcomer.inbox.next<event::EndpointsFound>();
+    }
+    for (int i = 0; i < 2; ++i) {
+        CHECK(newcomer.inbox.next<event::EndpointsFound>(10s, names_voters));
+    }
+}
+
+/// A backbone and its seed end, and after `absence` another begins at the seed's address, without
+/// its memory. How long six members, who go on meanwhile, take to find its announcement and the
+/// new head.
+std::chrono::duration<double> time_to_find_again(std::chrono::seconds absence) {
+    auto seed = std::make_unique<DhtSeed>(DhtSeedOptions{kAnyLoopback, "", ""});
+    const Endpoint address{"127.0.0.1", seed->port()};
+    const KeyPair project = KeyPair::generate();
+    const RunId run = run_named("absence");
+    wire::SwarmHead head{.run = run,
+                         .generation = 1,
+                         .step = StepIndex{1},
+                         .state = {},
+                         .backbones = {{"127.0.0.1", 6001}}};
+    auto backbone = std::make_unique<Searcher>(*seed, run);
+    backbone->directory.join(6000);
+    backbone->directory.publish(head, project);
+    // So many that a lookup does not fall back on the seed's address.
+    std::vector<std::unique_ptr<Searcher>> members;
+    for (std::uint16_t i = 0; i < 6; ++i) {
+        members.push_back(std::make_unique<Searcher>(*seed, run, project.public_key()));
+        members.back()->directory.join(static_cast<std::uint16_t>(6100 + i));
+    }
+    for (const auto& member : members) REQUIRE(member->finds({6000, 6001}));
+    backbone.reset();
+    seed.reset();
+    const auto end = std::chrono::steady_clock::now() + absence;
+    while (std::chrono::steady_clock::now() < end) {
+        members.front()->inbox.next<event::EndpointsFound>(1s);
+    }
+    seed = std::make_unique<DhtSeed>(DhtSeedOptions{address, address.text(), ""});
+    backbone = std::make_unique<Searcher>(*seed, run);
+    backbone->directory.join(6002);
+    head.step = StepIndex{2};
+    head.backbones = {{"127.0.0.1", 6003}};
+    backbone->directory.publish(head, project);
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto& member : members) CHECK(member->finds({6002, 6003}));
+    return std::chrono::steady_clock::now() - begin;
+}
+
+TEST_CASE("a backbone that returns beside a seed without its memory is found within seconds",
+          "[net][dht][timing]") {
+    CHECK(time_to_find_again(0s) < 15s);
+}
+
+TEST_CASE("a backbone that was away for longer than nodes are remembered is found as soon",
+          "[.slow][dht][timing]") {
+    const auto time = time_to_find_again(75s);
+    WARN(fmt::format("found again after {:.1f} s", time.count()));
+    CHECK(time < 15s);
 }
 
 TEST_CASE("a port is not mapped where no router answers", "[net][dht]") {

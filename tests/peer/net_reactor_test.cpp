@@ -42,6 +42,7 @@ class WatchingHost final : public Host {
     }
     void generation_begun(const action::GenerationBegun&) override {}
     void generation_wanted(const action::GenerationWanted&) override {}
+    void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled& settled) override {
         set([&] {
             if (settled.equal != settled.reported) ++unequal_;
@@ -146,6 +147,7 @@ struct Member {
         config.project = coordinator;  // signs no generation here
         config.backbone = coordinator;
         config.role = coordinates ? Role::kBackbone : Role::kTrainer;
+        if (coordinates) config.voter = first_memory(0, true);
         config.rules.elements = kElements;
         config.rules.target_batch = Samples{200};
         config.rules.last_step = last_step;

@@ -13,7 +13,6 @@
 
 #include "peer/base/random.hpp"
 #include "peer/net/frame_codec.hpp"
-#include "peer/net/tcp_strangers.hpp"
 #include "tests/peer/bare_socket.hpp"
 #include "tests/peer/proven_ends.hpp"
 
@@ -127,6 +126,33 @@ TEST_CASE("one frame goes to eight sealed links at once", "[net]") {
         REQUIRE(frame);
         CHECK(*frame->frame == *frame_of(1'000'000, 1));
     }
+}
+
+TEST_CASE("a link says whose seat its other end has, and what its device can train", "[net]") {
+    TransportOptions own = options_of(3, false);
+    wire::Ticket ticket = ticket_of_today(3);
+    ticket.seat = {};  // as the project's own peers have it
+    ticket.max_samples_per_second = 0;
+    own.session->ticket = wire::sign(ticket, tests::test_key(kProject));
+    End listener(options_of(1, true));
+    const auto seen = [&](const TransportOptions& options) {
+        End dialler(options);
+        dialler.transport.dial(listener.endpoint());
+        const auto at_dialler = dialler.inbox.next<event::LinkOpened>();
+        const auto at_listener = listener.inbox.next<event::LinkOpened>();
+        REQUIRE(at_dialler);
+        REQUIRE(at_listener);
+        CHECK(at_dialler->user == tests::test_ticket(1).seat.user);
+        CHECK(at_dialler->max_samples_per_second == tests::test_ticket(1).max_samples_per_second);
+        return *at_listener;
+    };
+    const event::LinkOpened volunteer = seen(options_of(2, false));
+    CHECK(volunteer.user == tests::test_ticket(2).seat.user);
+    CHECK(volunteer.max_samples_per_second == tests::test_ticket(2).max_samples_per_second);
+    const event::LinkOpened project = seen(own);
+    CHECK(project.proven == ticket.peer);
+    CHECK(project.user == 0);
+    CHECK(project.max_samples_per_second == 0);
 }
 
 TEST_CASE("a dial that is refused fails with the reason, and opens no link at either end",
@@ -344,41 +370,6 @@ TEST_CASE("who trickles its handshake has no more time than who says nothing", "
     CHECK(silent.is_hung_up());
     CHECK(slow.is_hung_up());
     CHECK(std::chrono::steady_clock::now() - begin < 5s);
-}
-
-TEST_CASE("a thousand silent connections keep no honest peer out", "[net]") {
-    TransportOptions options = options_of(1, true);
-    options.handshakes.deadline = 60s;
-    End listener(options);
-    std::vector<std::unique_ptr<BareSocket>> silent;
-    const auto connect = [&](std::size_t count, const std::string& from) {
-        for (std::size_t i = 0; i < count; ++i) {
-            silent.push_back(
-                std::make_unique<BareSocket>(listener.transport.listening_port(), from));
-        }
-    };
-    // From the honest peers' own address, and from as many others as there is room for together.
-    connect(500, "127.0.0.1");
-    for (int i = 0; i < 250; ++i) {
-        connect(2, "127.0.1." + std::to_string(i + 1));
-    }
-    for (std::uint8_t n = 2; n < 6; ++n) {
-        End honest(options_of(n, false));
-        honest.transport.dial(listener.endpoint());
-        REQUIRE(honest.inbox.next<event::LinkOpened>());
-        REQUIRE(listener.inbox.next<event::LinkOpened>());
-        connect(50, "127.0.0.1");
-    }
-    // The oldest were hung up on, the last one was not.
-    CHECK(silent.front()->is_hung_up());
-    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
-}
-
-TEST_CASE("neighbours are who shares an IPv4 address or an IPv6 network", "[net]") {
-    CHECK(neighbourhood_of("192.0.2.1") == neighbourhood_of("192.0.2.1"));
-    CHECK(neighbourhood_of("192.0.2.1") != neighbourhood_of("192.0.2.2"));
-    CHECK(neighbourhood_of("2001:db8::1") == neighbourhood_of("2001:db8:0:0:ffff::2"));
-    CHECK(neighbourhood_of("2001:db8::1") != neighbourhood_of("2001:db8:0:1::1"));
 }
 
 TEST_CASE("transports can be destroyed in the middle of handshakes", "[net]") {

@@ -1,7 +1,4 @@
 // What the one thread of a transport may be kept waiting by, over real sockets, and what not.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
@@ -67,43 +64,6 @@ TEST_CASE("large frames that come together are confirmed together", "[net]") {
     }
     CHECK(confirmed == kFrames);
     CHECK(receipts <= kFrames / 2);
-}
-
-/// All descriptors that this process may have, but for those in use and one.
-class Shortage {
-  public:
-    Shortage() {
-        REQUIRE(getrlimit(RLIMIT_NOFILE, &former_) == 0);
-        rlimit low = former_;
-        low.rlim_cur = 256;
-        REQUIRE(setrlimit(RLIMIT_NOFILE, &low) == 0);
-        for (int taken = dup(0); taken >= 0; taken = dup(0)) taken_.push_back(taken);
-        REQUIRE_FALSE(taken_.empty());
-        ::close(taken_.back());
-        taken_.pop_back();
-    }
-    ~Shortage() {
-        for (const int taken : taken_) ::close(taken);
-        setrlimit(RLIMIT_NOFILE, &former_);
-    }
-    Shortage(const Shortage&) = delete;
-    Shortage& operator=(const Shortage&) = delete;
-
-  private:
-    rlimit former_{};
-    std::vector<int> taken_;
-};
-
-TEST_CASE("who has no descriptor left accepts again once it has", "[net]") {
-    Inbox inbox;
-    TcpTransport transport(on_loopback(), inbox.sink());
-    std::unique_ptr<BareSocket> socket;
-    {
-        const Shortage shortage;
-        socket = std::make_unique<BareSocket>(transport.listening_port());
-        CHECK_FALSE(inbox.next<event::LinkOpened>(250ms));
-    }
-    CHECK(inbox.next<event::LinkOpened>());
 }
 
 }  // namespace

@@ -158,6 +158,42 @@ TEST_CASE("what a peer says to several is signed for those whose links prove not
     CHECK(heard == 2);
 }
 
+TEST_CASE("a peer that speaks no version of ours is told so and let go", "[membership]") {
+    const auto greeted = [](std::uint16_t oldest, std::uint16_t newest) {
+        Peer peer(config(), test_key(1), kAlone);
+        Actions actions;
+        peer.handle(kStart,
+                    event::LinkOpened{.link = kLink,
+                                      .remote = {"192.0.2.1", 80},
+                                      .dialled = false,
+                                      .proven = test_key(2).public_key()},
+                    actions);
+        const Buffer sent = *std::get<action::Send>(actions.front()).frame.whole();
+        const auto challenge = wire::decode_unverified(sent).value();
+        actions.clear();
+        wire::Hello hello;
+        hello.oldest_protocol = oldest;
+        hello.newest_protocol = newest;
+        hello.nonce = std::get<wire::Challenge>(challenge.body).nonce;
+        const SharedBytes frame = wire::frame_of(said_by(2, hello), nullptr);
+        peer.handle(kStart, event::FrameReceived{kLink, frame}, actions);
+        return answer_of(actions);
+    };
+    constexpr std::uint16_t kOldest = wire::kOldestProtocol;
+    constexpr std::uint16_t kNewest = wire::kNewestProtocol;
+    CHECK_FALSE(greeted(kOldest, kNewest).closes);
+    CHECK_FALSE(greeted(1, kOldest).closes);
+    CHECK_FALSE(greeted(kNewest, 0xffff).closes);
+    for (const auto& [oldest, newest] : {std::pair<std::uint16_t, std::uint16_t>{1, kOldest - 1},
+                                         {kOldest - 1, kOldest - 1},
+                                         {kNewest + 1, kNewest + 2}}) {
+        const Answer answer = greeted(oldest, newest);
+        INFO(oldest << " to " << newest);
+        CHECK(answer.closes);
+        CHECK(answer.frames == 1);  // the refusal
+    }
+}
+
 TEST_CASE("who sends numbers of another codec than the run's is none of it", "[membership]") {
     Peer peer(config(), test_key(1), kAlone);
     Actions actions;

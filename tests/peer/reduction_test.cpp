@@ -192,6 +192,7 @@ class Exchange {
         const Contribution contribution{
             .samples = samples, .loss_sum = 0, .is_finite = true, .sum = std::move(sum)};
         contributions_[key_of(k)] = Encoder{rules_.codec, contribution, residuals_[key_of(k)]};
+        seats_[key_of(k)].join->exponent = contributions_[key_of(k)].exponent();
         if (residuals_[key_of(k)] == nullptr) residuals_.erase(key_of(k));
     }
 

@@ -295,6 +295,34 @@ TEST_CASE("what is finite stays finite, and nothing stays nothing", "[averaging]
     }
 }
 
+TEST_CASE("one number that is not finite is found wherever it is", "[averaging]") {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(is_finite(FloatVector{}));
+    CHECK(is_finite(FloatVector{0.0F, kMost, -kMost, std::numeric_limits<float>::denorm_min()}));
+    for (const std::size_t size : {1u, 7u, 64u, 1'000u}) {
+        for (std::size_t place = 0; place < size; place += 1 + size / 9) {
+            for (const float bad : {infinity, -infinity, nan, -nan}) {
+                FloatVector numbers(size, 1.0F);
+                REQUIRE(is_finite(numbers));
+                numbers[place] = bad;
+                REQUIRE_FALSE(is_finite(numbers));
+            }
+        }
+    }
+    const auto is_half_finite = [](std::uint16_t bits, std::uint8_t exponent) {
+        std::vector<std::uint16_t> halves(9, 0x3C00);
+        halves[4] = bits;
+        return is_finite(wire::Halves{.bits = std::move(halves), .exponent = exponent});
+    };
+    for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
+        const bool is = (bits & 0x7C00u) != 0x7C00u;
+        for (const std::uint8_t exponent : {wire::kLeastHalfExponent, wire::kMostHalfExponent}) {
+            REQUIRE(is_half_finite(static_cast<std::uint16_t>(bits), exponent) == is);
+        }
+    }
+}
+
 TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[averaging]") {
     std::vector<std::uint16_t> bits(1u << 16);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);

@@ -29,7 +29,7 @@ FloatVector gradient_of(const PeerKey& peer, std::uint64_t step, std::size_t ele
 }
 
 CommitLine line_of(const PeerKey& peer, std::uint64_t samples) {
-    return {.peer = peer, .samples = Samples{samples}, .loss_sum = 0, .stays = true};
+    return {.peer = peer, .samples = Samples{samples}, .loss_sum = 0};
 }
 
 /// Seven peers that average what travels, in rounds one after the other.

@@ -27,6 +27,7 @@ inline wire::Ticket test_ticket(std::uint8_t n) {
     return {.run = {},
             .peer = test_key(n).public_key(),
             .seat = {.user = 100U + n, .host = 200U + n, .result = 300U + n},
+            .max_samples_per_second = 400U + n,
             .issued = issued,
             .expires = issued + std::chrono::hours{1}};
 }
@@ -58,21 +59,18 @@ class WireSamples {
                   .average = bytes<Digest>(),
                   .scalars = scalars()};
         for (const PeerKey& key : keys()) {
-            record.members.push_back({key, samples(), loss_sum(), coin()});
+            record.members.push_back({key, samples(), loss_sum()});
         }
     }
     void make(Certificate& certificate) {
         certificate.term = term();
-        for (const PeerKey& key : keys()) {
-            if (certificate.votes.size() == wire::kMaxVoters) break;
-            certificate.votes.push_back({key, signature()});
-        }
+        certificate.votes = votes();
     }
     void make(SignedGeneration& generation) {
         generation = {.record = {.generation = 1 + random_.below(wire::kMaxGeneration),
                                  .step = step(),
                                  .state = bytes<Digest>(),
-                                 .backbone = bytes<PeerKey>()},
+                                 .voters = voters()},
                       .signature = signature()};
     }
     void make(VoterState& state) {
@@ -115,7 +113,6 @@ class WireSamples {
              .is_frozen = coin(),
              .may_vote = coin(),
              .term = term(),
-             .coordinator = coin() ? endpoint() : Endpoint{},
              .attempt = word()};
     }
     void make(wire::Generation& m) { make(m.generation); }
@@ -137,7 +134,8 @@ class WireSamples {
              .receives = coin(),
              .state = bytes<Digest>(),
              .upload_bytes_per_second = bandwidth(),
-             .download_bytes_per_second = bandwidth()};
+             .download_bytes_per_second = bandwidth(),
+             .exponent = exponent()};
     }
     void make(wire::Plan& m) {
         m.term = term();
@@ -145,7 +143,7 @@ class WireSamples {
         m.chunk_elements = 1 + static_cast<std::uint32_t>(random_.below(wire::kChunkElements));
         m.scalars = scalars();
         for (const PeerKey& key : keys()) {
-            m.members.push_back({key, samples(), loss_sum(), word(), coin()});
+            m.members.push_back({key, samples(), loss_sum(), word(), coin(), exponent()});
         }
         const auto count = static_cast<std::uint32_t>(m.members.size());
         std::uint32_t chunks = 0;
@@ -176,14 +174,10 @@ class WireSamples {
         if (coin()) return;
         std::vector<std::uint16_t> bits(m.chunk_elements);
         for (std::uint16_t& x : bits) x = static_cast<std::uint16_t>(random_.next());
-        constexpr auto kExponents = wire::kMostHalfExponent - wire::kLeastHalfExponent + 1;
-        m.elements =
-            wire::Halves{.bits = std::move(bits),
-                         .exponent = static_cast<std::uint8_t>(
-                             wire::kLeastHalfExponent + random_.below(std::uint64_t{kExponents}))};
+        m.elements = wire::Halves{.bits = std::move(bits), .exponent = scale()};
     }
     void make(wire::Reduced& m) { m = {term(), word()}; }
-    void make(wire::Stalled& m) { m = {term(), word(), indices(), indices()}; }
+    void make(wire::Stalled& m) { m = {term(), word(), indices(), indices(), indices()}; }
     void make(wire::Ready& m) { m = {term(), word(), bytes<Digest>()}; }
     void make(wire::Propose& m) {
         m = {.term = term(),
@@ -191,22 +185,25 @@ class WireSamples {
              .digest = bytes<Digest>(),
              .average = bytes<Digest>(),
              .previous_state = bytes<Digest>(),
-             .stays = {},
              .record = maybe_record()};
-        for (std::size_t i = 0, count = some(); i < count; ++i) m.stays.push_back(coin() ? 1 : 0);
     }
     void make(wire::Accept& m) { m = {term(), bytes<Digest>(), signature()}; }
     void make(wire::Commit& m) {
         m.digest = bytes<Digest>();
         make(m.certificate);
+        m.attempt = word();
+        m.average = bytes<Digest>();
+        m.previous_state = bytes<Digest>();
         m.record = maybe_record();
     }
-    void make(wire::Finished& m) { m.state = bytes<Digest>(); }
+    void make(wire::StateVotes& m) { m = {bytes<Digest>(), bytes<Digest>(), votes()}; }
+    void make(wire::CommitQuery&) {}
     void make(wire::StateQuery& m) { m.has_state = coin(); }
     void make(wire::StateOffer& m) {
         m.leaves = digests();
         m.bytes = m.leaves.size() * wire::kLeafBytes - random_.below(wire::kLeafBytes);
-        m.record = maybe_record();
+        m.record = bytes<Digest>();
+        if (coin()) m.votes = votes();
     }
     void make(wire::RoundOffer& m) {
         make(m.record);
@@ -258,7 +255,25 @@ class WireSamples {
     StepIndex step() { return StepIndex{random_.below(wire::kMaxStep + 1)}; }
     std::uint64_t bandwidth() { return random_.below(wire::kMaxBytesPerSecond + 1); }
     std::uint32_t leaf() { return static_cast<std::uint32_t>(random_.below(wire::kMaxLeaves)); }
-    Term term() { return {random_.next(), bytes<PeerKey>()}; }
+    Term term() { return {random_.below(wire::kMaxTermNumber + 1), bytes<PeerKey>()}; }
+    /// Of halves.
+    std::uint8_t scale() {
+        constexpr auto kScales = wire::kMostHalfExponent - wire::kLeastHalfExponent + 1;
+        return static_cast<std::uint8_t>(wire::kLeastHalfExponent +
+                                         random_.below(std::uint64_t{kScales}));
+    }
+    /// Of the halves of a member; 0 with other codecs.
+    std::uint8_t exponent() { return coin() ? scale() : std::uint8_t{0}; }
+    std::vector<PeerKey> voters() {
+        std::vector<PeerKey> all = keys();
+        all.resize(std::min(all.size(), wire::kMaxVoters));
+        return all;
+    }
+    std::vector<Vote> votes() {
+        std::vector<Vote> all;
+        for (const PeerKey& voter : voters()) all.push_back({voter, signature()});
+        return all;
+    }
     UpdateScalars scalars() {
         return {std::bit_cast<std::uint32_t>(static_cast<float>(random_.uniform())),
                 std::bit_cast<std::uint32_t>(static_cast<float>(random_.uniform()))};

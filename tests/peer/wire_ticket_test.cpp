@@ -44,10 +44,36 @@ TEST_CASE("a ticket of another size is refused", "[wire]") {
     CHECK_FALSE(decode_ticket(Buffer(kTicketBytes)));
 }
 
+TEST_CASE("a ticket of the format without a limit is refused", "[wire]") {
+    const Buffer good = encode(sign(test_ticket(1), test_key(kProject)));
+    for (unsigned format = 0; format < 256; ++format) {
+        Buffer bytes = good;
+        bytes[0] = static_cast<std::byte>(format);
+        CHECK(decode_ticket(bytes).has_value() == (format == 2));
+    }
+    Buffer old = good;
+    old[0] = std::byte{1};
+    constexpr std::ptrdiff_t kLimit = 4 + 32 + 32 + 3 * 8;
+    old.erase(old.begin() + kLimit, old.begin() + kLimit + 8);
+    CHECK_FALSE(decode_ticket(old));
+}
+
+// The expected value is of hashlib.blake2b over the fields as ticket.hpp orders them.
+TEST_CASE("the project signs every field of a ticket", "[wire]") {
+    Ticket ticket = test_ticket(1);
+    ticket.peer.bytes.fill(std::byte{1});
+    CHECK(digest_of(ticket).hex() ==
+          "8cc6a26e38c6648d4b2684d1a91b9c8fed55333805ec69208468b34a2b2c5b8a");
+    const Digest digest = digest_of(ticket);
+    ++ticket.max_samples_per_second;
+    CHECK(digest_of(ticket) != digest);
+}
+
 TEST_CASE("a ticket that ends before it begins or names impossible rows is refused", "[wire]") {
-    // Offsets of user, issued and expires behind format, run and key.
+    // Offsets of user, limit, issued and expires behind format, run and key.
     constexpr std::size_t kUser = 4 + 32 + 32;
-    constexpr std::size_t kIssued = kUser + 3 * 8;
+    constexpr std::size_t kLimit = kUser + 3 * 8;
+    constexpr std::size_t kIssued = kLimit + 8;
     constexpr std::size_t kExpires = kIssued + 8;
     const Buffer good = encode(sign(test_ticket(1), test_key(kProject)));
     const auto with = [&](std::size_t at, std::int64_t value) {
@@ -57,6 +83,10 @@ TEST_CASE("a ticket that ends before it begins or names impossible rows is refus
     };
     CHECK(with(kUser, 0));
     CHECK_FALSE(with(kUser, -1));
+    CHECK(with(kLimit, 0));
+    CHECK(with(kLimit, std::int64_t{kMaxSamplesPerSecond}));
+    CHECK_FALSE(with(kLimit, std::int64_t{kMaxSamplesPerSecond} + 1));
+    CHECK_FALSE(with(kLimit, -1));
     CHECK_FALSE(with(kIssued, -1));
     CHECK_FALSE(with(kIssued, std::numeric_limits<std::int64_t>::min()));
     CHECK_FALSE(with(kExpires, 1'000'000));

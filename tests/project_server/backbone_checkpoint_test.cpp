@@ -4,6 +4,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/ledger_states.hpp"
 #include "tests/temporary_directory.hpp"
 
 using namespace dedloc;
@@ -109,4 +110,82 @@ TEST_CASE("a checkpoint that cannot be written leaves the former ones", "[server
     std::filesystem::create_symlink("/dev/full", folder.path() / "step_000000002.state.tmp");
     CHECK_THROWS_WITH(store.save(head_at(2), state_at(2)), Catch::Contains("No space left"));
     CHECK(steps_of(store) == std::vector<std::uint64_t>{1});
+}
+
+namespace {
+
+/// What a ledger says whose commits name state_at(step), and of which the last one leads to `last`.
+struct Ledger {
+    void commit(std::uint64_t step) {
+        CommitRecord record;
+        record.step = StepIndex{step};
+        record.previous_state = head_at(step).digest;
+        states.take(LedgerCommit{.committed_at = {}, .took = {}, .decision = {record, {}}});
+    }
+    void begin(std::uint64_t step, const Digest& state) {
+        states.take(SignedGeneration{
+            .record = {.generation = 1, .step = StepIndex{step}, .state = state, .voters = {}},
+            .signature = {}});
+    }
+    CheckpointJudge judge() {
+        return [this](const CheckpointHead& head) { return states.judge(head); };
+    }
+    LedgerStates states;
+};
+
+}  // namespace
+
+TEST_CASE("the ledger says which checkpoints are of its states", "[server]") {
+    Ledger ledger;
+    const auto judge = ledger.judge();
+    CHECK(judge(head_at(0)) == Standing::kLast);
+    for (std::uint64_t step = 0; step < 5; ++step) ledger.commit(step);
+    CHECK(judge(head_at(4)) == Standing::kProven);
+    CHECK(judge(head_at(5)) == Standing::kLast);
+    CHECK(judge(head_at(6)) == Standing::kUnproven);
+    CheckpointHead other = head_at(4);
+    other.digest = {};
+    CHECK(judge(other) == Standing::kUnproven);
+    ledger.begin(2, blake2b(bytes_of("another")));
+    CHECK(judge(head_at(1)) == Standing::kProven);
+    CHECK(judge(head_at(2)) == Standing::kUnproven);
+    CHECK(judge(head_at(3)) == Standing::kUnproven);
+    other.step = StepIndex{2};
+    other.digest = blake2b(bytes_of("another"));
+    CHECK(judge(other) == Standing::kProven);
+}
+
+TEST_CASE("checkpoints beyond the ledger are not used and push no good ones out", "[server]") {
+    start_log("test", LogLevel::kError);
+    const TemporaryDirectory folder;
+    Ledger ledger;
+    const CheckpointStore store{folder.path(), kRun, 3, ledger.judge()};
+    for (std::uint64_t step = 0; step < 10; ++step) ledger.commit(step);
+    for (const std::uint64_t step : {8, 9, 10}) store.save(head_at(step), state_at(step));
+    // Of a history that this ledger has lost.
+    for (std::uint64_t step = 12; step < 20; ++step) store.save(head_at(step), state_at(step));
+    CHECK(steps_of(store) == std::vector<std::uint64_t>{19, 18, 17, 10, 9, 8});
+    CHECK(store.newest(kElements, has_digest)->head.step == StepIndex{10});
+    ledger.commit(10);
+    store.save(head_at(11), state_at(11));
+    CHECK(steps_of(store) == std::vector<std::uint64_t>{19, 18, 17, 11, 10, 9});
+    CHECK(store.newest(kElements, has_digest)->head.step == StepIndex{11});
+}
+
+TEST_CASE("the newest checkpoint that the ledger proves stays, however many follow it",
+          "[server]") {
+    start_log("test", LogLevel::kError);
+    const TemporaryDirectory folder;
+    Ledger ledger;
+    const CheckpointStore store{folder.path(), kRun, 1, ledger.judge()};
+    ledger.commit(0);
+    ledger.commit(1);
+    store.save(head_at(1), state_at(1));
+    store.save(head_at(2), state_at(2));
+    CHECK(steps_of(store) == std::vector<std::uint64_t>{2, 1});
+    for (std::uint64_t step = 3; step < 40; ++step) store.save(head_at(step), state_at(step));
+    CHECK(steps_of(store) == std::vector<std::uint64_t>{39, 2, 1});
+    ledger.commit(2);
+    store.save(head_at(3), state_at(3));
+    CHECK(steps_of(store) == std::vector<std::uint64_t>{39, 3, 2});
 }

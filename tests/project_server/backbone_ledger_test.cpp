@@ -26,12 +26,11 @@ struct World {
 
     /// The next commit, as it is given to a writer.
     LedgerCommit commit() {
-        const CommitRecord record = history.next();
-        const auto number = static_cast<std::int64_t>(record.step.value());
+        const Decision decision = history.decide();
+        const auto number = static_cast<std::int64_t>(decision.record.step.value());
         return {.committed_at = WallTime{std::chrono::milliseconds{1'700'000'000'000 + number}},
                 .took = std::chrono::milliseconds{number},
-                .record = record,
-                .certificate = history.certify(record)};
+                .decision = decision};
     }
     std::vector<LedgerRecord> read_all() const {
         LedgerReader reader{path, owner};
@@ -40,12 +39,6 @@ struct World {
         return records;
     }
 };
-
-/// As it is read back: the certificate is there only where it has to be kept.
-LedgerCommit without_certificate(LedgerCommit commit) {
-    commit.certificate.reset();
-    return commit;
-}
 
 std::string contents(const std::filesystem::path& path) {
     std::ifstream file{path, std::ios::binary};
@@ -66,11 +59,9 @@ TEST_CASE("a ledger gives back what was appended, over several openings", "[serv
         LedgerWriter writer{world.path, world.owner};
         CHECK(writer.head() == world.history.head);
         for (int i = 0; i < 10; ++i) {
-            const Head before = world.history.head;
             const LedgerCommit commit = world.commit();
             writer.append(commit);
-            const bool is_kept = ledger::is_kept(before, commit.record);
-            expected.emplace_back(is_kept ? commit : without_certificate(commit));
+            expected.emplace_back(commit);
         }
         writer.append(settled(7, blake2b(bytes_of("state"))));
         expected.emplace_back(settled(7, blake2b(bytes_of("state"))));
@@ -78,78 +69,91 @@ TEST_CASE("a ledger gives back what was appended, over several openings", "[serv
     CHECK(world.read_all() == expected);
 }
 
-TEST_CASE("a ledger that was sealed proves itself, generations and crashes included", "[server]") {
+TEST_CASE("a ledger proves itself at any moment, generations included", "[server]") {
     World world;
     std::vector<CommitRecord> records;
     const auto write = [&](LedgerWriter& writer, int count) {
         for (int i = 0; i < count; ++i) {
             const LedgerCommit commit = world.commit();
-            records.push_back(commit.record);
+            records.push_back(commit.decision.record);
             writer.append(commit);
         }
     };
     {
         LedgerWriter writer{world.path, world.owner};
+        CHECK(writer.is_empty());
         write(writer, 40);
-    }  // not sealed: as after a crash
+        CHECK_FALSE(writer.is_empty());
+    }
     {
         LedgerWriter writer{world.path, world.owner};
+        CHECK_FALSE(writer.is_empty());
         CHECK_FALSE(writer.generation());
         write(writer, 3);
         const SignedGeneration generation = world.history.begin_generation(StepIndex{20});
         writer.append(generation);
         CHECK(writer.generation() == generation);
-        CHECK_FALSE(writer.last_record());
+        CHECK_FALSE(writer.last_decision());
         records.resize(20);
         write(writer, 3);
         writer.append(settled(3));
-        writer.seal();
-        writer.seal();
     }
     LedgerWriter writer{world.path, world.owner};
     CHECK(writer.head() == world.history.head);
     CHECK(writer.generation()->record.step == StepIndex{20});
-    CHECK(writer.last_record() == records.back());
+    REQUIRE(writer.last_decision());
+    CHECK(writer.last_decision()->record == records.back());
     write(writer, 3);
-    writer.seal();
     std::vector<CommitRecord> proven;
     const ledger::Ledger ledger = proven_ledger(world.path, world.history.trust());
     ledger.for_each([&](const CommitRecord& record) { proven.push_back(record); });
     CHECK(proven == records);
 }
 
-TEST_CASE("a crash before the ledger had the last decision, or its proof, loses neither",
+TEST_CASE("what cannot follow the ledger's end is refused in a sentence and not written",
           "[server]") {
     World world;
-    LedgerCommit last;
-    for (int i = 0; i < 5; ++i) {
-        LedgerWriter writer{world.path, world.owner};
-        last = world.commit();
-        writer.append(last);
+    LedgerWriter writer{world.path, world.owner};
+    const LedgerCommit first = world.commit();
+    writer.append(first);
+    const LedgerCommit second = world.commit();
+    const LedgerCommit third = world.commit();
+    const auto size = std::filesystem::file_size(world.path);
+    CHECK_THROWS_WITH(writer.append(first), Catch::Contains("ends at step 1 of generation 0, and a "
+                                                            "decision of step 0 of generation 0"));
+    CHECK_THROWS_AS(writer.append(third), IoError);
+    SignedGeneration generation = world.history.begin_generation(StepIndex{1});
+    generation.record.generation = 0;
+    CHECK_THROWS_WITH(writer.append(generation), Catch::Contains("generation 0 cannot follow"));
+    CHECK(std::filesystem::file_size(world.path) == size);
+    writer.append(second);
+    writer.append(third);
+    CHECK(world.read_all() == std::vector<LedgerRecord>{first, second, third});
+}
+
+TEST_CASE("a visitor is told of what is there and of what is appended", "[server]") {
+    World world;
+    std::vector<LedgerRecord> expected;
+    for (int opening = 0; opening < 2; ++opening) {
+        std::vector<LedgerRecord> seen;
+        std::vector<LedgerReader::Place> places;
+        LedgerWriter writer{world.path, world.owner,
+                            [&](const LedgerRecord& record, const LedgerReader::Place& after) {
+                                seen.push_back(record);
+                                places.push_back(after);
+                            }};
+        for (int i = 0; i < 3; ++i) {
+            const LedgerCommit commit = world.commit();
+            writer.append(commit);
+            expected.emplace_back(commit);
+        }
+        CHECK(seen == expected);
+        LedgerReader reader{world.path, world.owner};
+        for (std::size_t i = 0; i + 1 < seen.size(); ++i) {
+            reader.return_to(places[i]);
+            CHECK(reader.next() == seen[i + 1]);
+        }
     }
-    const auto decision = [](const LedgerCommit& commit) {
-        return Decision{.record = commit.record, .certificate = *commit.certificate};
-    };
-    {
-        // The last certificate is nowhere else than in what the backbone has kept.
-        LedgerWriter writer{world.path, world.owner, decision(last)};
-        writer.append(world.history.begin_generation(StepIndex{2}));
-        last = world.commit();
-        writer.append(last);
-    }
-    const LedgerCommit next = world.commit();
-    Decision forged = decision(next);
-    forged.certificate.votes.front().signature[0] ^= std::byte{1};
-    CHECK(LedgerWriter{world.path, world.owner, forged}.last_record() == last.record);
-    {
-        LedgerWriter writer{world.path, world.owner, decision(next)};
-        CHECK(writer.last_record() == next.record);
-        CHECK(writer.head() == world.history.head);
-    }
-    LedgerWriter writer{world.path, world.owner, decision(next)};
-    CHECK(writer.last_record() == next.record);
-    writer.seal();
-    CHECK(proven_ledger(world.path, world.history.trust()).head() == world.history.head);
 }
 
 TEST_CASE("a reader follows the writer and can go back", "[server]") {
@@ -161,7 +165,7 @@ TEST_CASE("a reader follows the writer and can go back", "[server]") {
     const LedgerCommit second = world.commit();
     writer.append(first);
     const auto before = reader.place();
-    CHECK(reader.next() == LedgerRecord{first});  // the first step's certificate is kept
+    CHECK(reader.next() == LedgerRecord{first});
     CHECK_FALSE(reader.next());
     writer.append(second);
     CHECK(reader.next());
@@ -217,6 +221,13 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
     }
     const LedgerOwner other_run{RunId{}, world.owner.backbone};
     CHECK_THROWS_WITH((LedgerWriter{world.path, other_run}), Catch::Contains("another run"));
+    std::string old = contents(world.path);
+    old[8] = 2;
+    write_contents(world.path, old);
+    CHECK_THROWS_WITH(
+        (LedgerWriter{world.path, world.owner}),
+        Catch::Contains("is a ledger of version 2 of the file format and this program "
+                        "reads version 3"));
     write_contents(world.path, std::string(100, 'x'));
     CHECK_THROWS_WITH((LedgerWriter{world.path, world.owner}), Catch::Contains("not a ledger"));
     CHECK_THROWS_AS((LedgerReader{world.folder.path() / "absent", world.owner}), IoError);

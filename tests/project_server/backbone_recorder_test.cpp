@@ -53,14 +53,13 @@ struct World {
         const auto seconds = std::chrono::seconds{1'700'000'000 + record.step.value()};
         ledger.append({.committed_at = WallTime{seconds},
                        .took = std::chrono::milliseconds{1'500},
-                       .record = record,
-                       .certificate = Certificate{}});
+                       .decision = {record, {}}});
     }
     void begin_generation(std::uint64_t step) {
         ledger.append(SignedGeneration{.record = {.generation = ledger.head().generation + 1,
                                                   .step = StepIndex{step},
                                                   .state = digest("state"),
-                                                  .backbone = key.public_key()},
+                                                  .voters = {key.public_key()}},
                                        .signature = {}});
     }
     void settled(std::uint64_t step, std::uint32_t reported, std::uint32_t equal) {

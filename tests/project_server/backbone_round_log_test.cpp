@@ -18,8 +18,8 @@ struct World {
     World() { start_log("test", LogLevel::kError); }
 
     action::Committed commit() {
-        const CommitRecord record = history.next();
-        return {.record = record, .certificate = history.certify(record)};
+        const Decision decision = history.decide();
+        return {.record = decision.record, .certificate = decision.certificate};
     }
     std::optional<VoterState> vote_on_disk() const {
         const DurableFile file{folder.path() / "voter", DurableFile::Mode::kRead};
@@ -33,19 +33,26 @@ struct World {
 
     ledger::History history{3, {.members = 3, .churn = 0, .short_losses = false}};
     TemporaryDirectory folder;
-    LedgerWriter ledger{folder.path() / "ledger", {history.run, history.trust().backbone}};
+    LedgerOwner owner{history.run, history.trust().backbone};
+    LedgerHistory past{folder.path() / "ledger", owner};
+    LedgerWriter ledger{folder.path() / "ledger", owner,
+                        [this](const LedgerRecord& record, const LedgerReader::Place& after) {
+                            past.take(record, after);
+                        }};
     CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
     std::vector<Event> events;
     std::vector<StepIndex> published;
+    std::vector<GenerationRecord> begun;
     RoundLog host{ledger,
+                  past,
                   store,
                   nullptr,
                   {.run = history.run,
                    .last_step = StepIndex{100},
                    .voter = folder.path() / "voter",
-                   .last_decision = folder.path() / "last_decision",
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
+                   .begun = [this](const GenerationRecord& r) { begun.push_back(r); },
                    .publish = [this](const action::Settled& s) { published.push_back(s.step); },
                    .on_failure = {}}};
 };
@@ -80,7 +87,7 @@ TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoin
     const GenerationRecord wanted{.generation = 1,
                                   .step = StepIndex{4},
                                   .state = blake2b(bytes_of("state")),
-                                  .backbone = world.history.trust().backbone};
+                                  .voters = {world.history.trust().backbone}};
     world.host.generation_wanted({wanted});
     REQUIRE(world.events.size() == 1);
     const auto* const answer = std::get_if<event::GenerationSigned>(&world.events[0]);
@@ -93,14 +100,43 @@ TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoin
         world.host.generation_begun({answer->generation});
         CHECK(world.ledger.head() == membership::head_after(world.history.run, wanted));
         CHECK(world.store.list().front().head.step == StepIndex{4});
+        CHECK(world.begun == std::vector{wanted});
     }
     world.history.head = world.ledger.head();
     world.host.committed(world.commit());
     world.host.settled(
         {.generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
     CHECK(world.published == std::vector{StepIndex{5}});
-    world.ledger.seal();
     const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
     CHECK(proven.head() == world.ledger.head());
     CHECK(proven.head().step == StepIndex{5});
+}
+
+TEST_CASE("another voter gets the history that it has missed from the ledger", "[server]") {
+    World world;
+    std::vector<std::variant<Decision, SignedGeneration>> expected;
+    for (int step = 0; step < 4; ++step) {
+        const action::Committed commit = world.commit();
+        world.host.committed(commit);
+        if (step >= 2) expected.emplace_back(Decision{commit.record, commit.certificate});
+    }
+    const PeerKey other = KeyPair::generate().public_key();
+    world.host.read_history({other, 0, StepIndex{2}, 16});
+    world.host.read_history({other, 0, StepIndex{4}, 16});
+    REQUIRE(world.events.size() == 2);
+    const auto* const answer = std::get_if<event::HistoryRead>(&world.events[0]);
+    REQUIRE(answer != nullptr);
+    CHECK(answer->to == other);
+    CHECK(answer->entries == expected);
+    CHECK(std::get<event::HistoryRead>(world.events[1]).entries.empty());
+}
+
+TEST_CASE("a decision that does not follow the ledger ends the host with a sentence", "[server]") {
+    World world;
+    const action::Committed first = world.commit();
+    const action::Committed second = world.commit();
+    CHECK_THROWS_WITH(world.host.committed(second), Catch::Contains("cannot follow"));
+    world.host.committed(first);
+    world.host.committed(second);
+    CHECK(world.ledger.head() == world.history.head);
 }

@@ -137,6 +137,23 @@ class Gateway {
 
 const auto kWanted = [] { return false; };
 
+TEST_CASE("a ticket bounds what its computer can train", "[gateway]") {
+    Gateway gateway;
+    const auto bound = [&] {
+        const auto reply = net::enrol(gateway.options(), [] { return false; });
+        REQUIRE(reply);
+        return reply->ticket.ticket.max_samples_per_second;
+    };
+    gateway.database().execute("update dedloc_run set flops_per_sample = 1e12", {});
+    CHECK(bound() == 1);  // a computer that has reported nothing
+    gateway.database().execute(
+        "update host set p_ncpus = 16, p_fpops = 5e9, serialnum = ?, p_ngpus = 1",
+        {"[CUDA|NVIDIA GeForce RTX 3090|1|24576MB|53522][BOINC|7.20.5]"});
+    CHECK(bound() == 8'021);
+    gateway.database().execute("update dedloc_run set flops_per_sample = 0", {});
+    CHECK(bound() == 0);
+}
+
 TEST_CASE("who works on a job gets a ticket for a day, and is dialled back", "[gateway]") {
     Gateway gateway;
     const OpenPort open;

@@ -71,24 +71,48 @@ TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
     }
 }
 
-TEST_CASE("a swarm that loses more than half at once begins anew when the project says so",
+TEST_CASE("a swarm that loses all members but its backbone goes on without a new generation",
           "[membership][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(80);
         RoundRules rules = quick_rules(kSteps);
         rules.target_batch = Samples{192};
-        rules.backbone_absence = 40s;
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         world.add_backbone();
         world.add_trainers(4);
         world.run_for(4s + std::chrono::milliseconds{random.below(8'000)});
-        for (const World::Id id : {1u, 2u, 3u}) world.crash(id, Exit::kSilent);
+        for (const World::Id id : {1u, 2u, 3u, 4u}) world.crash(id, Exit::kSilent);
         world.run_for(std::chrono::milliseconds{random.below(5'000)});
-        for (const World::Id id : {1u, 2u, 3u}) world.restart(id, Memory::kLost);
-        require_all_at(world, StepIndex{kSteps}, 300s);
-        REQUIRE(world.checkers().generation() >= 1);
+        for (const World::Id id : {1u, 2u, 3u, 4u}) world.restart(id, Memory::kLost);
+        require_all_at(world, StepIndex{kSteps}, 120s);
+        REQUIRE(world.checkers().generation() == 0);
+        require_clean_history(world, kSteps);
+        require_equal_to_one_machine(world);
+    }
+}
+
+TEST_CASE("a swarm whose newest states are lost goes on from an older one when the project says so",
+          "[membership][state][sim]") {
+    for (const auto seed : seeds(20)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(81);
+        RoundRules rules = quick_rules(kSteps);
+        rules.target_batch = Samples{192};
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        Profile backbone;
+        backbone.checkpoint_every = 4;
+        world.add_backbone(backbone);
+        world.add_trainers(2);
+        world.run_for(9s + std::chrono::milliseconds{random.below(4'000)});
+        for (World::Id id = 0; id < 3; ++id) world.crash(id, Exit::kSilent);
+        for (World::Id id = 0; id < 3; ++id) {
+            world.restart(id, id == 0 ? Memory::kStale : Memory::kLost);
+        }
+        require_all_at(world, StepIndex{kSteps}, 240s);
+        REQUIRE(world.checkers().generation() == 1);
         require_equal_to_one_machine(world);
     }
 }

@@ -80,7 +80,7 @@ TEST_CASE("in a large swarm relays pass on what a slow coordinator says", "[aver
     LargeFleet fleet{1};
     fleet.fill();
     const CommitRecord record = fleet.world.checkers().history().back().record;
-    REQUIRE(view_after(record).size() == wire::kMaxVoters);
+    REQUIRE(record.members.size() > 65);
     require_all_at(fleet.world, StepIndex{5}, 120s);
     fleet.world.run_for(2s);
     require_clean_history(fleet.world, 5);

@@ -195,32 +195,6 @@ TEST_CASE("who needs longer for an average than the others for a batch gets into
     }
 }
 
-TEST_CASE("a backbone that reaches few of the others leaves the lead to who reaches them all",
-          "[averaging][sim]") {
-    for (const auto seed : seeds(10)) {
-        INFO("replay: " << replay_command(seed));
-        Random random{seed};
-        Fleet fleet{seed, 40, 8};
-        fleet.world.run_for(12s + drawn(random, 4'000));
-        // Those that would take over still reach it. Without them the others are no quorum.
-        auto by_rank = fleet.trainers;
-        std::ranges::sort(by_rank, {}, [&](World::Id id) { return fleet.world.key(id); });
-        for (std::size_t i = 3; i < by_rank.size(); ++i) fleet.world.part(0, by_rank[i]);
-        fleet.world.crash(by_rank.back());
-        const bool restarts = seed % 2 == 0;
-        if (restarts) {
-            fleet.world.crash(0);
-            fleet.world.restart(0);
-        }
-        const auto count = [&] { return fleet.world.checkers().history().size(); };
-        const std::size_t before = count();
-        require_within(fleet.world, 60s, "five rounds more", [&] { return count() >= before + 5; });
-        for (const Round& round : fleet.world.checkers().history()) {
-            REQUIRE(round.record.generation == 0);
-        }
-    }
-}
-
 TEST_CASE("a suspended trainer sends nothing and comes back", "[boinc][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
@@ -347,5 +321,28 @@ TEST_CASE("a crowd of newcomers passes on the state of a backbone with a slow up
             return true;
         });
         CHECK(world.traffic(backbone).bytes_sent < 12'000'000);
+    }
+}
+
+TEST_CASE("a voter that dies between a decision and its update fetches that round",
+          "[state][sim]") {
+    for (const auto seed : seeds(6)) {
+        INFO("replay: " << replay_command(seed));
+        World world{seed, options_for(seed, quick_rules(6))};
+        const Watch watch{world};
+        Profile profile = Profile::office();
+        profile.apply_time = 500ms;
+        const auto backbone = world.add_backbone(profile);
+        world.add_trainers(3, Profile::home());
+        // In the end the decision is of the last step, so no later one says where the history is.
+        const StepIndex decided{1 + seed % 6};
+        require_within(world, 60s, "the decision",
+                       [&] { return world.checkers().newest_step() == decided; });
+        world.crash(backbone);
+        world.run_for(1s);
+        world.restart(backbone);
+        require_all_at(world, StepIndex{6}, 90s);
+        require_clean_history(world, 6);
+        CHECK(world.checkers().generation() == 0);
     }
 }

@@ -23,17 +23,12 @@ TEST_CASE("what is decoded is what was encoded, whoever comes and goes", "[ledge
         ByteWriter out;
         std::vector<Entry> entries;
         for (int i = 0; i < 40; ++i) {
-            entries.emplace_back(history.next());
-            const auto& record = std::get<CommitRecord>(entries.back());
-            encoder.encode(record, out);
-            if (i % 5 == 0) {
-                entries.emplace_back(history.certify(record));
-                encoder.encode(std::get<Certificate>(entries.back()), out);
-            }
+            entries.emplace_back(history.decide());
+            REQUIRE(encoder.encode(std::get<Decision>(entries.back()), out));
             if (i % 16 == 15) {
                 entries.emplace_back(
-                    history.begin_generation(StepIndex{history.head.step.value() - 7}));
-                encoder.encode(std::get<SignedGeneration>(entries.back()), out);
+                    history.begin_generation(StepIndex{history.head.step.value() - 7}, 1 + i / 9));
+                REQUIRE(encoder.encode(std::get<SignedGeneration>(entries.back()), out));
             }
             REQUIRE(encoder.head() == history.head);
         }
@@ -56,12 +51,9 @@ TEST_CASE("damaged entries are refused or are other entries, and never more",
     History history(7, {.members = 5, .churn = 0.8, .short_losses = false});
     Codec encoder = codec_of(history);
     ByteWriter out;
-    for (int i = 0; i < 12; ++i) {
-        const CommitRecord record = history.next();
-        encoder.encode(record, out);
-        if (i % 4 == 0) encoder.encode(history.certify(record), out);
-    }
-    encoder.encode(history.begin_generation(StepIndex{3}), out);
+    for (int i = 0; i < 12; ++i) REQUIRE(encoder.encode(history.decide(), out));
+    REQUIRE(encoder.encode(history.begin_generation(StepIndex{3}), out));
+    REQUIRE(encoder.encode(history.decide(), out));
     const Buffer good = std::move(out).finish();
     Random random(11);
     for (int trial = 0; trial < 20'000; ++trial) {
@@ -85,6 +77,32 @@ TEST_CASE("damaged entries are refused or are other entries, and never more",
         while (decoder.decode(reader)) {
         }
     }
+}
+
+TEST_CASE("an entry that cannot come next is not encoded, and changes nothing", "[ledger]") {
+    History history(3, {.members = 4, .churn = 0.5, .short_losses = false});
+    Codec encoder = codec_of(history);
+    ByteWriter out;
+    const Decision first = history.decide();
+    REQUIRE(encoder.encode(first, out));
+    const Decision second = history.decide();
+    const Decision third = history.decide();
+    Decision unsorted = second;
+    unsorted.certificate.votes.push_back(unsorted.certificate.votes.front());
+    Decision by_strangers = second;
+    by_strangers.certificate.votes.front().voter = KeyPair::generate().public_key();
+    Decision without_samples = second;
+    for (CommitLine& line : without_samples.record.members) line.samples = Samples{};
+    ByteWriter nothing;
+    for (const Decision& decision : {first, third, unsorted, by_strangers, without_samples}) {
+        CHECK_FALSE(encoder.encode(decision, nothing));
+    }
+    SignedGeneration generation = history.begin_generation(StepIndex{2});
+    generation.record.voters.clear();
+    CHECK_FALSE(encoder.encode(generation, nothing));
+    CHECK(std::move(nothing).finish().empty());
+    CHECK(encoder.encode(second, out));
+    CHECK(encoder.encode(third, out));
 }
 
 }  // namespace dedloc::ledger

@@ -14,7 +14,7 @@ namespace dedloc::ledger {
 
 struct HistoryOptions {
     std::size_t members = 4;
-    double churn = 0.1;         ///< how likely somebody comes or goes at a step
+    double churn = 0.1;         ///< how likely a member comes or goes at a step
     bool short_losses = false;  ///< losses that are binary32 numbers
 };
 
@@ -48,40 +48,45 @@ class History {
         for (std::size_t i = 0; i < keys.size(); ++i) {
             const bool changes =
                 random_.uniform() * static_cast<double>(keys.size()) < options_.churn;
-            const bool was_present = present_[i];
             if (changes && i != backbone_) present_[i] = !present_[i];
-            if (!was_present && !present_[i]) continue;
+            if (!present_[i]) continue;
             const double loss = 1e3 * random_.uniform();
             record.members.push_back(
                 {.peer = keys[i].public_key(),
-                 .samples = Samples{i == backbone_ ? 0 : 8 * (20 + random_.below(20))},
-                 .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss,
-                 .stays = present_[i]});
+                 .samples = Samples{i == backbone_ ? 1 : 8 * (20 + random_.below(20))},
+                 .loss_sum = options_.short_losses ? static_cast<float>(loss) : loss});
         }
         before = head;
-        head = membership::head_after(record);
+        head = membership::head_after(head, record);
         return record;
     }
 
-    /// Signed by a quorum of the view before `record`: the highest keys, and the backbone.
+    /// Signed by a majority of the voters: those with the highest keys.
     Certificate certify(const CommitRecord& record) const {
-        Certificate certificate{.term = {record.step.value() + 1, keys[backbone_].public_key()},
+        Certificate certificate{.term = {head.generation + 1, keys[backbone_].public_key()},
                                 .votes = {}};
         const auto bytes = vote_bytes(run, certificate.term, digest_of(record));
-        std::size_t missing = before.view.size() / 2 + 1;
-        for (std::size_t i = before.view.size(); i-- > 0 && missing > 0; --missing) {
-            const auto key =
-                std::ranges::lower_bound(keys, before.view[i], {}, &KeyPair::public_key);
-            certificate.votes.push_back({before.view[i], key->sign(bytes)});
+        for (std::size_t i = before.voters.size() - majority(); i < before.voters.size(); ++i) {
+            const PeerKey& voter = before.voters[i];
+            const auto key = std::ranges::lower_bound(keys, voter, {}, &KeyPair::public_key);
+            certificate.votes.push_back({voter, key->sign(bytes)});
         }
-        std::ranges::reverse(certificate.votes);
         return certificate;
     }
+    std::size_t majority() const { return before.voters.size() / 2 + 1; }
 
-    SignedGeneration begin_generation(StepIndex step) {
-        SignedGeneration generation{
-            .record = {head.generation + 1, step, digest(), keys[backbone_].public_key()},
-            .signature = {}};
+    Decision decide() {
+        const CommitRecord record = next();
+        return {.record = record, .certificate = certify(record)};
+    }
+
+    /// `voters` of the keys, the lowest first, are appointed.
+    SignedGeneration begin_generation(StepIndex step, std::size_t voters = 3) {
+        SignedGeneration generation{.record = {head.generation + 1, step, digest(), {}},
+                                    .signature = {}};
+        for (std::size_t i = 0; i < std::min(voters, keys.size()); ++i) {
+            generation.record.voters.push_back(keys[i].public_key());
+        }
         generation.signature = project.sign(digest_of(run, generation.record).bytes);
         head = membership::head_after(run, generation.record);
         return generation;

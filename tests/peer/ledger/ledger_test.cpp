@@ -15,8 +15,9 @@ struct Written {
         for (int i = 0; i < steps; ++i) write();
     }
     void write() {
-        records.push_back(history.next());
-        REQUIRE(ledger.append(records.back(), history.certify(records.back())));
+        const Decision decision = history.decide();
+        records.push_back(decision.record);
+        REQUIRE(ledger.append(decision));
     }
     std::vector<CommitRecord> in(const Ledger& some) const {
         std::vector<CommitRecord> all;
@@ -51,14 +52,13 @@ TEST_CASE("a ledger read from its bytes is the ledger", "[ledger]") {
             CHECK(ledger.encode() == bytes);
             ledger.check_invariants();
             // It goes on where the other stopped.
-            const CommitRecord next = written.history.next();
-            CHECK(ledger.append(next, written.history.certify(next)));
+            CHECK(ledger.append(written.history.decide()));
             CHECK(Ledger::decode(ledger.encode(), written.history.trust()));
         }
     }
 }
 
-TEST_CASE("samples are conserved and receipts are everybody's own lines", "[ledger]") {
+TEST_CASE("samples are conserved and receipts are each peer's own lines", "[ledger]") {
     Written written(5, kLively, 80);
     written.ledger.check_invariants();
     std::map<PeerKey, std::vector<wire::ReceiptLine>> lines;
@@ -81,25 +81,25 @@ TEST_CASE("samples are conserved and receipts are everybody's own lines", "[ledg
 
 TEST_CASE("a decision that is not proven does not come in", "[ledger]") {
     Written written(6, kLively, 10);
+    REQUIRE(written.ledger.begin(written.history.begin_generation(StepIndex{9}, 5)));
     Ledger& ledger = written.ledger;
     const Head head = ledger.head();
-    const CommitRecord record = written.history.next();
-    Certificate good = written.history.certify(record);
+    const Decision good = written.history.decide();
 
-    Certificate too_few = good;
-    too_few.votes.pop_back();
-    CHECK_FALSE(ledger.append(record, too_few));
-    Certificate forged = good;
-    forged.votes[0].signature[0] ^= std::byte{1};
-    CHECK_FALSE(ledger.append(record, forged));
-    CommitRecord richer = record;
-    richer.members[0].samples += Samples{1};
-    CHECK_FALSE(ledger.append(richer, good));
+    Decision too_few = good;
+    too_few.certificate.votes.pop_back();
+    CHECK_FALSE(ledger.append(too_few));
+    Decision forged = good;
+    forged.certificate.votes[0].signature[0] ^= std::byte{1};
+    CHECK_FALSE(ledger.append(forged));
+    Decision richer = good;
+    richer.record.members[0].samples += Samples{1};
+    CHECK_FALSE(ledger.append(richer));
     CHECK(ledger.head() == head);
     ledger.check_invariants();
 
-    CHECK(ledger.append(record, good));
-    CHECK_FALSE(ledger.append(record, good));
+    CHECK(ledger.append(good));
+    CHECK_FALSE(ledger.append(good));
 }
 
 TEST_CASE("a generation makes what comes after its step void, for good", "[ledger]") {
@@ -143,9 +143,8 @@ TEST_CASE("no flipped bit of a file passes", "[ledger][property]") {
 TEST_CASE("a file without some proof, or of others, is refused with the reason", "[ledger]") {
     Written written(3, {.members = 3, .churn = 0, .short_losses = false}, 20);
     const Buffer good = written.ledger.encode();
-    // The last certificate: a kind, a term, a coordinator, a count, and the votes.
-    const std::size_t votes = written.history.before.view.size() / 2 + 1;
-    const Buffer unproven(good.begin(), good.end() - static_cast<std::ptrdiff_t>(4 + votes * 65));
+    Buffer unproven = good;
+    unproven.back() ^= std::byte{1};  // of the last signature
     CHECK(written.refusal(unproven) == LedgerError::kNotCertified);
     CHECK(written.refusal(std::span{good}.first(good.size() - 1)) == LedgerError::kMalformed);
     CHECK(written.refusal(std::span{good}.first(50)) == LedgerError::kForeign);
@@ -154,27 +153,25 @@ TEST_CASE("a file without some proof, or of others, is refused with the reason",
     other.run.bytes[0] ^= std::byte{1};
     CHECK(Ledger::decode(good, other).reason() == LedgerError::kForeign);
 
-    // Records that a stranger has made up, signed by a view that nobody has decided.
+    // Records that a stranger has made up, signed by a voter of its own.
     History stranger(99, {.members = 3, .churn = 0, .short_losses = false});
     Ledger made_up(stranger.trust());
-    for (int i = 0; i < 3; ++i) {
-        const CommitRecord record = stranger.next();
-        REQUIRE(made_up.append(record, stranger.certify(record)));
-    }
+    for (int i = 0; i < 3; ++i) REQUIRE(made_up.append(stranger.decide()));
     CHECK_FALSE(Ledger::decode(made_up.encode(), written.history.trust()));
 }
 
 TEST_CASE("a step takes few bytes", "[ledger][size]") {
     for (const std::size_t members : {16U, 100U}) {
-        for (const bool is_short : {false, true}) {
+        for (const std::size_t voters : {1U, 3U}) {
             constexpr int kSteps = 256;
-            // Somebody comes or goes at one step of fifty.
-            Written written(2, {.members = members, .churn = 0.02, .short_losses = is_short},
-                            kSteps);
+            // A member comes or goes at one step of fifty.
+            Written written(2, {.members = members, .churn = 0.02, .short_losses = false}, 0);
+            REQUIRE(written.ledger.begin(written.history.begin_generation(StepIndex{0}, voters)));
+            for (int i = 0; i < kSteps; ++i) written.write();
             const double per_step = static_cast<double>(written.ledger.encode().size()) / kSteps;
-            std::printf("%zu members, %s losses: %.0f bytes a step, 10^6 steps %.0f MB\n", members,
-                        is_short ? "binary32" : "binary64", per_step, per_step);
-            if (members == 16) CHECK(per_step < 300);
+            std::printf("%zu members, %zu voters: %.0f bytes a step, 10^6 steps %.0f MB\n", members,
+                        voters, per_step, per_step);
+            if (members == 16) CHECK(per_step < 420);
         }
     }
 }

@@ -1,8 +1,11 @@
+// Majorities, records that follow a head, and the certificates that prove them.
 #include "peer/membership/quorum.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "peer/wire/limits.hpp"
@@ -16,98 +19,114 @@ PeerKey key(unsigned number) {
     return key;
 }
 
-/// The members of `view` whose bits are set.
-std::vector<PeerKey> chosen(const std::vector<PeerKey>& view, unsigned bits) {
+/// The voters whose bits are set.
+std::vector<PeerKey> chosen(const std::vector<PeerKey>& voters, unsigned bits) {
     std::vector<PeerKey> some;
-    for (std::size_t i = 0; i < view.size(); ++i) {
-        if ((bits >> i & 1U) != 0) some.push_back(view[i]);
+    for (std::size_t i = 0; i < voters.size(); ++i) {
+        if ((bits >> i & 1U) != 0) some.push_back(voters[i]);
     }
     return some;
 }
 
-std::vector<PeerKey> view_of(unsigned size) {
-    std::vector<PeerKey> view;
-    for (unsigned i = 0; i < size; ++i) view.push_back(key(2 * i + 2));
-    return view;
+std::vector<PeerKey> voters_of(unsigned size) {
+    std::vector<PeerKey> voters;
+    for (unsigned i = 0; i < size; ++i) voters.push_back(key(2 * i + 2));
+    return voters;
 }
 
 /// A history of one run with real keys, as far as these tests need it.
 struct History {
-    explicit History(std::size_t peers) {
-        for (std::size_t i = 0; i < peers; ++i) keys.push_back(KeyPair::generate());
+    explicit History(std::size_t voters) {
+        for (std::size_t i = 0; i < voters; ++i) keys.push_back(KeyPair::generate());
         std::ranges::sort(keys, {}, &KeyPair::public_key);
-        backbone = keys.back().public_key();
-        head = genesis(run, backbone);
-        head.view.clear();
-        for (const KeyPair& pair : keys) head.view.push_back(pair.public_key());
-        record.step = head.step;
-        record.previous_record = head.record;
-        for (const PeerKey& peer : head.view) {
-            record.members.push_back({.peer = peer, .samples = Samples{8}, .loss_sum = 1.5});
+        head = {.generation = 4, .step = StepIndex{7}, .record = {}, .voters = {}};
+        head.record.bytes[0] = std::byte{9};
+        for (const KeyPair& pair : keys) head.voters.push_back(pair.public_key());
+        record = {.generation = 4,
+                  .step = head.step,
+                  .previous_record = head.record,
+                  .previous_state = {},
+                  .members = {},
+                  .average = {},
+                  .scalars = {}};
+        // Members are others than voters: it does not matter who is in the round.
+        for (unsigned k = 1; k <= 3; ++k) {
+            record.members.push_back({.peer = key(k), .samples = Samples{8}, .loss_sum = 1.5});
         }
     }
-    Certificate certificate(unsigned bits) const {
-        Certificate votes{.term = {.number = 3, .coordinator = backbone}, .votes = {}};
-        const auto bytes = vote_bytes(run, votes.term, digest_of(record));
+    std::vector<Vote> votes(unsigned bits, std::span<const std::byte> bytes) const {
+        std::vector<Vote> votes;
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if ((bits >> i & 1U) == 0) continue;
-            votes.votes.push_back({keys[i].public_key(), keys[i].sign(bytes)});
+            votes.push_back({keys[i].public_key(), keys[i].sign(bytes)});
         }
         return votes;
     }
+    Certificate certificate(unsigned bits) const {
+        const Term term{.number = 3, .coordinator = keys[0].public_key()};
+        return {.term = term, .votes = votes(bits, vote_bytes(run, term, digest_of(record)))};
+    }
+    StateCertificate state(unsigned bits) const {
+        StateCertificate state{.generation = head.generation,
+                               .step = head.step,
+                               .record = head.record,
+                               .state = Digest{{std::byte{5}}},
+                               .votes = {}};
+        state.votes = votes(bits, state_vote_bytes(run, state));
+        return state;
+    }
     bool is_decided(const Certificate& votes) const {
-        return is_certified(run, head, backbone, record, votes);
+        return is_certified(run, head, record, votes);
+    }
+    bool is_proven(const StateCertificate& state) const {
+        return is_certified(run, head.voters, state);
     }
 
     RunId run{blake2b(bytes_of("quorum test")).bytes};
     std::vector<KeyPair> keys;
-    PeerKey backbone;
     Head head;
     CommitRecord record;
 };
 
 }  // namespace
 
-TEST_CASE("any two quorums of a view have a member in common", "[membership][property]") {
-    for (unsigned size = 1; size <= 7; ++size) {
-        const auto view = view_of(size);
-        // The backbone may be any member, or none.
-        for (unsigned which = 0; which <= size; ++which) {
-            const PeerKey backbone = which < size ? view[which] : key(99);
-            std::vector<unsigned> quorums;
-            for (unsigned bits = 0; bits < 1U << size; ++bits) {
-                if (is_quorum(view, backbone, chosen(view, bits))) quorums.push_back(bits);
-            }
-            const auto everybody = (1U << size) - 1;
-            CHECK(std::ranges::binary_search(quorums, everybody));
-            for (const unsigned a : quorums) {
-                for (const unsigned b : quorums) REQUIRE((a & b) != 0);
-                // Of two halves exactly one is a quorum: nobody waits who need not.
-                REQUIRE_FALSE(std::ranges::binary_search(quorums, everybody & ~a));
-            }
-            CHECK(quorums.size() == 1U << (size - 1));
+TEST_CASE("any two majorities of the voters have a voter in common", "[membership][property]") {
+    for (unsigned size = 1; size <= 8; ++size) {
+        const auto voters = voters_of(size);
+        std::vector<unsigned> majorities;
+        for (unsigned bits = 0; bits < 1U << size; ++bits) {
+            const bool is = is_majority(voters, chosen(voters, bits));
+            REQUIRE(is == (2 * static_cast<unsigned>(std::popcount(bits)) > size));
+            if (is) majorities.push_back(bits);
+        }
+        CHECK(majorities.back() == (1U << size) - 1);
+        for (const unsigned a : majorities) {
+            for (const unsigned b : majorities) REQUIRE((a & b) != 0);
         }
     }
 }
 
-TEST_CASE("half of a view decides with the backbone or else with the lowest key", "[membership]") {
-    const auto view = view_of(4);
-    const auto half = [&](unsigned a, unsigned b) { return std::vector{view[a], view[b]}; };
-    CHECK(is_quorum(view, view[3], half(2, 3)));
-    CHECK_FALSE(is_quorum(view, view[3], half(0, 1)));
-    CHECK(is_quorum(view, key(99), half(0, 1)));
-    CHECK_FALSE(is_quorum(view, key(99), half(2, 3)));
+TEST_CASE("half of the voters are no majority, whoever they are", "[membership]") {
+    const auto voters = voters_of(4);
+    for (unsigned bits = 0; bits < 16; ++bits) {
+        if (std::popcount(bits) == 2) CHECK_FALSE(is_majority(voters, chosen(voters, bits)));
+    }
+    CHECK(is_majority(voters_of(1), voters_of(1)));
+    CHECK_FALSE(is_majority(voters_of(2), voters_of(1)));
 }
 
-TEST_CASE("voters that are strangers, repeated or out of order are no quorum", "[membership]") {
-    const auto view = view_of(3);
-    CHECK_FALSE(is_quorum({}, view[0], {}));
-    CHECK_FALSE(is_quorum(view, view[0], {}));
-    CHECK_FALSE(is_quorum(view, view[0], std::vector{view[0], view[0]}));
-    CHECK_FALSE(is_quorum(view, view[0], std::vector{view[1], view[0]}));
-    CHECK_FALSE(is_quorum(view, view[0], std::vector{view[0], key(3)}));
-    CHECK_FALSE(is_quorum(view, view[0], std::vector{view[0], view[1], view[2], key(99)}));
-    CHECK_FALSE(is_quorum(std::vector{view[1], view[0]}, view[0], std::vector{view[0], view[1]}));
+TEST_CASE("peers that are no voters, repeated or out of order are no majority", "[membership]") {
+    const auto voters = voters_of(3);
+    const auto is = [&](const std::vector<PeerKey>& some) { return is_majority(voters, some); };
+    CHECK_FALSE(is_majority({}, {}));
+    CHECK_FALSE(is({}));
+    CHECK_FALSE(is({voters[0], voters[0]}));
+    CHECK_FALSE(is({voters[1], voters[0]}));
+    CHECK_FALSE(is({voters[0], key(3)}));
+    CHECK_FALSE(is({voters[0], voters[1], voters[2], key(99)}));
+    CHECK_FALSE(is({voters[0], voters[1], voters[1]}));
+    CHECK_FALSE(is_majority(std::vector{voters[1], voters[0]}, std::vector{voters[0], voters[1]}));
+    CHECK_FALSE(is_majority(std::vector{voters[0], voters[0]}, std::vector{voters[0]}));
 }
 
 TEST_CASE("a certificate holds for its record, head, run and term only", "[membership]") {
@@ -116,10 +135,16 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
     CHECK(history.is_decided(good));
     CHECK(history.is_decided(history.certificate(0b11111)));
     CHECK_FALSE(history.is_decided(history.certificate(0b10010)));
+    CHECK_FALSE(history.is_decided(Certificate{.term = good.term, .votes = {}}));
 
     SECTION("another term") {
         Certificate other = good;
         other.term.number += 1;
+        CHECK_FALSE(history.is_decided(other));
+    }
+    SECTION("another coordinator") {
+        Certificate other = good;
+        other.term.coordinator = history.keys[1].public_key();
         CHECK_FALSE(history.is_decided(other));
     }
     SECTION("another run") {
@@ -132,6 +157,18 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
         other.record.members[0].samples += Samples{1};
         CHECK_FALSE(other.is_decided(good));
     }
+    SECTION("another head") {
+        History other = history;
+        other.head.record.bytes[0] ^= std::byte{1};
+        CHECK_FALSE(other.is_decided(good));
+        // It is proven all the same, as a record from before the head.
+        CHECK(is_certified(other.run, other.head.voters, other.record, good));
+    }
+    SECTION("other voters") {
+        History other = history;
+        other.head.voters.erase(other.head.voters.begin() + 1);
+        CHECK_FALSE(other.is_decided(good));
+    }
     SECTION("one forged vote among good ones") {
         Certificate other = history.certificate(0b11111);
         other.votes[2].signature[5] ^= std::byte{1};
@@ -142,6 +179,46 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
         other.votes[0].voter = history.keys[0].public_key();
         CHECK_FALSE(history.is_decided(other));
     }
+    SECTION("a vote twice") {
+        Certificate other = history.certificate(0b10010);
+        other.votes.push_back(other.votes.back());
+        CHECK_FALSE(history.is_decided(other));
+    }
+    SECTION("a member that is no voter") {
+        Certificate other = history.certificate(0b10010);
+        const KeyPair member = KeyPair::generate();
+        other.votes.push_back(
+            {member.public_key(),
+             member.sign(vote_bytes(history.run, other.term, digest_of(history.record)))});
+        std::ranges::sort(other.votes, {}, &Vote::voter);
+        CHECK_FALSE(history.is_decided(other));
+    }
+}
+
+TEST_CASE("a state is proven by a majority that has signed all of it", "[membership]") {
+    const History history(5);
+    const StateCertificate good = history.state(0b01011);
+    CHECK(history.is_proven(good));
+    CHECK_FALSE(history.is_proven(history.state(0b01010)));
+    const auto refused = [&](auto change) {
+        StateCertificate other = good;
+        change(other);
+        return !history.is_proven(other);
+    };
+    CHECK(refused([](auto& state) { state.generation += 1; }));
+    CHECK(refused([](auto& state) { state.step = state.step.next(); }));
+    CHECK(refused([](auto& state) { state.record.bytes[1] ^= std::byte{1}; }));
+    CHECK(refused([](auto& state) { state.state.bytes[1] ^= std::byte{1}; }));
+    CHECK(refused([](auto& state) { state.votes.pop_back(); }));
+    CHECK(refused([](auto& state) { std::swap(state.votes[0], state.votes[1]); }));
+    CHECK(refused([](auto& state) { state.votes[0].signature[9] ^= std::byte{1}; }));
+    History other = history;
+    other.run.bytes[0] ^= std::byte{1};
+    CHECK_FALSE(other.is_proven(good));
+    // A vote for a record is no vote for a state.
+    StateCertificate mixed = good;
+    mixed.votes = history.certificate(0b01011).votes;
+    CHECK_FALSE(history.is_proven(mixed));
 }
 
 TEST_CASE("only what fits to the head extends it", "[membership]") {
@@ -159,7 +236,7 @@ TEST_CASE("only what fits to the head extends it", "[membership]") {
     CHECK(refused([](auto& record) { std::swap(record.members[0], record.members[1]); }));
     CHECK(refused([](auto& record) { record.members[1].peer = record.members[0].peer; }));
     CHECK(refused([](auto& record) {
-        for (auto& line : record.members) line.stays = false;
+        for (auto& line : record.members) line.samples = Samples{0};
     }));
     CHECK(refused([](auto& record) {
         record.members[0].loss_sum = std::numeric_limits<double>::quiet_NaN();
@@ -168,33 +245,38 @@ TEST_CASE("only what fits to the head extends it", "[membership]") {
     CHECK(refused([](auto& record) { record.members[0].samples = Samples{wire::kMaxSamples}; }));
 }
 
-TEST_CASE("the view after a record is who stays", "[membership]") {
-    History history(4);
-    history.record.members[1].stays = false;
-    const Head head = head_after(history.record);
-    CHECK(head.step == history.record.step.next());
-    CHECK(head.record == digest_of(history.record));
-    REQUIRE(head.view.size() == 3);
-    CHECK(head.view[1] == history.record.members[2].peer);
+TEST_CASE("a record leads to the next step of the same generation and voters", "[membership]") {
+    const History history(4);
+    const Head head = head_after(history.head, history.record);
+    CHECK(head == Head{.generation = 4,
+                       .step = StepIndex{8},
+                       .record = digest_of(history.record),
+                       .voters = history.head.voters});
 }
 
 TEST_CASE("a generation counts when the project has signed it for this run", "[membership]") {
     const History history(1);
     const KeyPair project = KeyPair::generate();
-    SignedGeneration signed_generation{
-        .record = {.generation = 2, .step = StepIndex{7}, .state = {}, .backbone = key(1)}};
-    signed_generation.signature =
-        project.sign(digest_of(history.run, signed_generation.record).bytes);
-    CHECK(is_signed(history.run, project.public_key(), signed_generation));
-    CHECK_FALSE(is_signed(history.run, history.backbone, signed_generation));
-    CHECK_FALSE(is_signed(RunId{}, project.public_key(), signed_generation));
-    const Head head = head_after(history.run, signed_generation.record);
-    CHECK(head == Head{.generation = 2,
-                       .step = StepIndex{7},
-                       .record = digest_of(history.run, signed_generation.record),
-                       .view = {key(1)}});
-    signed_generation.record.step = StepIndex{8};
-    CHECK_FALSE(is_signed(history.run, project.public_key(), signed_generation));
+    SignedGeneration generation{
+        .record = {.generation = 5, .step = StepIndex{7}, .state = {}, .voters = {key(1), key(2)}}};
+    generation.signature = project.sign(digest_of(history.run, generation.record).bytes);
+    CHECK(is_signed(history.run, project.public_key(), generation));
+    CHECK_FALSE(is_signed(history.run, history.keys[0].public_key(), generation));
+    CHECK_FALSE(is_signed(RunId{}, project.public_key(), generation));
+    CHECK(head_after(history.run, generation.record) ==
+          Head{.generation = 5,
+               .step = StepIndex{7},
+               .record = digest_of(history.run, generation.record),
+               .voters = {key(1), key(2)}});
+    const auto refused = [&](auto change) {
+        SignedGeneration other = generation;
+        change(other.record);
+        return !is_signed(history.run, project.public_key(), other);
+    };
+    CHECK(refused([](auto& record) { record.generation += 1; }));
+    CHECK(refused([](auto& record) { record.step = StepIndex{8}; }));
+    CHECK(refused([](auto& record) { record.state.bytes[0] = std::byte{1}; }));
+    CHECK(refused([](auto& record) { record.voters.pop_back(); }));
 }
 
 }  // namespace dedloc::membership

@@ -1,221 +1,325 @@
-// What a voter may do, alone and against others.
-#include <algorithm>
+// What a voter may do, and what it does with what it remembers.
+#include "peer/membership/voter.hpp"
+
 #include <catch2/catch.hpp>
-#include <map>
-#include <optional>
 #include <vector>
 
-#include "peer/base/random.hpp"
 #include "peer/membership/quorum.hpp"
-#include "peer/membership/voter.hpp"
+#include "tests/peer/membership/voter_bench.hpp"
 
 using namespace dedloc;
 using namespace dedloc::membership;
-using namespace std::chrono_literals;
+
+TEST_CASE("a voter accepts nothing below its promise and one record a term", "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    const auto one = record_after(voter.head(), 1);
+    const auto two = record_after(voter.head(), 2);
+    REQUIRE(voter.may_vote());
+    REQUIRE(voter.promise(term_of(5, keys[1])).granted);
+    const auto refusal = voter.promise(term_of(4, keys[0]));
+    REQUIRE_FALSE(refusal.granted);
+    REQUIRE(refusal.term == term_of(4, keys[0]));
+    REQUIRE(refusal.promised == term_of(5, keys[1]));
+    REQUIRE_FALSE(voter.accept(term_of(4, keys[1]), one));
+    const auto signature = voter.accept(term_of(5, keys[1]), one);
+    REQUIRE(signature);
+    REQUIRE(verify(keys[0].public_key(),
+                   vote_bytes(config.run, term_of(5, keys[1]), digest_of(one)), *signature));
+    REQUIRE(voter.accept(term_of(5, keys[1]), one) == signature);
+    REQUIRE_FALSE(voter.accept(term_of(5, keys[1]), two));
+    const auto promise = voter.promise(term_of(6, keys[0]));
+    REQUIRE(promise.granted);
+    REQUIRE(promise.accepted == one);
+    REQUIRE(promise.accepted_in == term_of(5, keys[1]));
+    REQUIRE(voter.accept(term_of(6, keys[0]), two));
+    voter.check_invariants();
+}
+
+TEST_CASE("what a voter refuses to promise it does not tell its vote with", "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    const auto record = record_after(voter.head(), 1);
+    REQUIRE(voter.accept(term_of(5, keys[1]), record));
+    const auto refusal = voter.promise(term_of(4, keys[2]));
+    REQUIRE_FALSE(refusal.granted);
+    REQUIRE_FALSE(refusal.accepted);
+}
+
+TEST_CASE("a promise holds for all later steps of a term", "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    REQUIRE(voter.promise(term_of(7, keys[1])).granted);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        const auto record = record_after(voter.head(), step);
+        REQUIRE_FALSE(voter.accept(term_of(6, keys[2]), record));
+        REQUIRE_FALSE(voter.promise(term_of(6, keys[2])).granted);
+        REQUIRE(voter.accept(term_of(7, keys[1]), record));
+        voter.advance(record);
+        REQUIRE_FALSE(voter.promise(term_of(7, keys[1])).accepted);
+        voter.check_invariants();
+    }
+}
+
+TEST_CASE("votes are about the round of the head", "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    const auto first_record = record_after(voter.head(), 1);
+    const auto next = record_after(head_after(voter.head(), first_record), 1);
+    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), next));
+    voter.advance(first_record);
+    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), first_record));
+    REQUIRE(voter.accept(term_of(1, keys[0]), next));
+    auto foreign = record_after(voter.head(), 3);
+    foreign.previous_record.bytes[0] ^= std::byte{1};
+    REQUIRE_FALSE(voter.accept(term_of(2, keys[0]), foreign));
+}
 
 namespace {
 
-constexpr TimePoint kStart{};
-
-KeyPair key_of(std::uint8_t k) {
-    std::array<std::byte, 32> seed{};
-    seed[0] = static_cast<std::byte>(k);
-    return KeyPair::from_seed(seed);
-}
-
-PeerConfig config_for(const PeerKey& backbone) {
+/// A voter that has advanced once, promised and accepted, and then stops.
+struct Stopped {
+    Stopped() : config(config_for(keys)) {
+        Voter voter{config, keys[0]};
+        decided = record_after(voter.head(), 1);
+        voter.advance(decided);
+        head = voter.head();
+        record = record_after(head, 2);
+        REQUIRE(voter.promise(term_of(3, keys[1])).granted);
+        REQUIRE(voter.accept(term_of(3, keys[1]), record));
+        const auto kept = voter.take_change();
+        REQUIRE(kept);
+        REQUIRE_FALSE(voter.take_change());
+        config.voter = kept;
+        config.last_decision = Decision{.record = decided, .certificate = {}};
+    }
+    const std::vector<KeyPair> keys = voter_keys(3);
     PeerConfig config;
-    config.backbone = backbone;
-    config.project = key_of(99).public_key();
-    config.rules.elements = 1;
-    config.scalars_of = [](StepIndex) { return UpdateScalars{}; };
-    return config;
-}
-
-/// A record that follows `head`, told apart by `variant`, with these members.
-CommitRecord record_after(const Head& head, std::uint64_t variant,
-                          const std::vector<PeerKey>& members) {
-    CommitRecord record{.generation = head.generation,
-                        .step = head.step,
-                        .previous_record = head.record,
-                        .previous_state = {},
-                        .members = {},
-                        .average = {},
-                        .scalars = {}};
-    for (const PeerKey& peer : members) record.members.push_back({peer, Samples{variant + 1}});
-    std::sort(record.members.begin(), record.members.end(),
-              [](const CommitLine& a, const CommitLine& b) { return a.peer < b.peer; });
-    return record;
-}
-
-Term term_of(std::uint64_t number, const KeyPair& key) {
-    return {.number = number, .coordinator = key.public_key()};
-}
+    CommitRecord decided;
+    Head head;
+    CommitRecord record;
+};
 
 }  // namespace
 
-TEST_CASE("a voter accepts nothing below its promise and one record a term", "[membership]") {
-    const KeyPair self = key_of(1);
-    const KeyPair other = key_of(2);
-    const PeerConfig config = config_for(self.public_key());
-    Voter voter{config, self};
-    const auto one = record_after(voter.head(), 1, {self.public_key()});
-    const auto two = record_after(voter.head(), 2, {self.public_key()});
-    REQUIRE(voter.may_vote());
-    REQUIRE(voter.promise(term_of(5, other)).granted);
-    REQUIRE_FALSE(voter.promise(term_of(4, self)).granted);
-    REQUIRE_FALSE(voter.accept(kStart, term_of(4, other), one));
-    REQUIRE(voter.accept(kStart, term_of(5, other), one));
-    REQUIRE(voter.accept(kStart, term_of(5, other), one));
-    REQUIRE_FALSE(voter.accept(kStart, term_of(5, other), two));
-    const auto promise = voter.promise(term_of(6, self));
-    REQUIRE(promise.granted);
-    REQUIRE(promise.accepted == one);
-    REQUIRE(promise.accepted_in == term_of(5, other));
-    REQUIRE(voter.accept(kStart, term_of(6, self), two));
-    voter.check_invariants();
+TEST_CASE("a restarted voter goes on with what it remembers", "[membership]") {
+    Stopped stopped;
+    auto& [keys, config, decided, head, record] = stopped;
+    SECTION("of this generation and step: it keeps its vote") {
+        Voter back{config, keys[0]};
+        REQUIRE(back.may_vote());
+        REQUIRE(back.head() == head);
+        REQUIRE_FALSE(back.promise(term_of(2, keys[2])).granted);
+        REQUIRE_FALSE(back.accept(term_of(3, keys[1]), record_after(head, 3)));
+        REQUIRE(back.accept(term_of(3, keys[1]), record));
+        REQUIRE(back.promise(term_of(4, keys[2])).accepted == record);
+        back.check_invariants();
+    }
+    SECTION("the ledger is ahead: the vote is settled, the promise holds") {
+        config.last_decision = Decision{.record = record, .certificate = {}};
+        Voter back{config, keys[0]};
+        REQUIRE(back.head().step == StepIndex{6});
+        REQUIRE(back.may_vote());
+        REQUIRE_FALSE(back.promise(term_of(2, keys[2])).granted);
+        const auto promise = back.promise(term_of(4, keys[2]));
+        REQUIRE(promise.granted);
+        REQUIRE_FALSE(promise.accepted);
+        REQUIRE(back.accept(term_of(4, keys[2]), record_after(back.head(), 5)));
+        back.check_invariants();
+    }
+    SECTION("the votes are ahead of the ledger: it has lost records and does not vote") {
+        config.last_decision.reset();
+        Voter back{config, keys[0]};
+        REQUIRE(back.head().step == StepIndex{4});
+        REQUIRE_FALSE(back.may_vote());
+        REQUIRE_FALSE(back.promise(term_of(9, keys[0])).granted);
+        REQUIRE_FALSE(back.accept(term_of(9, keys[0]), record_after(back.head(), 1)));
+        REQUIRE_FALSE(back.vote_for_state({}));
+        // Not even once it has fetched them: what it voted for since is forgotten.
+        back.advance(decided);
+        back.advance(record);
+        REQUIRE_FALSE(back.may_vote());
+        REQUIRE_FALSE(back.take_change()->may_vote);
+        back.check_invariants();
+    }
 }
 
-TEST_CASE("a voter that has restarted votes only with what it kept", "[membership]") {
-    const KeyPair self = key_of(1);
-    const KeyPair other = key_of(2);
-    PeerConfig config = config_for(self.public_key());
-    Voter voter{config, self};
-    const auto first = record_after(voter.head(), 1, {self.public_key(), other.public_key()});
-    REQUIRE(voter.accept(kStart, term_of(1, self), first));
-    voter.advance(first, true);
-    REQUIRE(voter.promise(term_of(3, other)).granted);
+TEST_CASE("a restarted voter without a memory of this generation", "[membership]") {
+    Stopped stopped;
+    auto& [keys, config, decided, head, record] = stopped;
+    SECTION("no memory: it never votes, and has nothing to remember") {
+        config.voter.reset();
+        Voter back{config, keys[0]};
+        REQUIRE_FALSE(back.may_vote());
+        REQUIRE_FALSE(back.promise(term_of(9, keys[0])).granted);
+        REQUIRE(back.begin(generation_of(2, StepIndex{5}, keys)));
+        REQUIRE_FALSE(back.may_vote());
+        REQUIRE_FALSE(back.take_change());
+    }
+    SECTION("a memory of an older generation: it is appointed now and free of old promises") {
+        config.generation = generation_of(2, StepIndex{5}, keys);
+        Voter back{config, keys[0]};
+        REQUIRE(back.head().step == StepIndex{5});  // the decision is of the generation before
+        REQUIRE(back.may_vote());
+        const auto promise = back.promise(term_of(1, keys[2]));
+        REQUIRE(promise.granted);
+        REQUIRE_FALSE(promise.accepted);
+        REQUIRE(Voter(config, keys[1]).may_vote());
+        REQUIRE_FALSE(Voter(config, key_of(60)).may_vote());
+    }
+    SECTION("a memory of a newer generation than the ledger's: it does not vote") {
+        config.voter->generation = 2;
+        config.voter->step = StepIndex{4};
+        REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
+    }
+    SECTION("a memory that may not vote stays one") {
+        config.voter->may_vote = false;
+        REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
+    }
+    SECTION("a memory with votes at a peer that is no voter any more") {
+        config.generation = generation_of(1, StepIndex{4}, {keys[1], keys[2]});
+        REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
+    }
+}
+
+TEST_CASE("the run's own backbone is the first voter, with the first memory only", "[membership]") {
+    PeerConfig config = config_for({});
+    config.generation.reset();
+    const KeyPair backbone = key_of(98);
+    config.voter = first_memory(0, true);
+    REQUIRE(Voter(config, backbone).may_vote());
+    REQUIRE(Voter(config, backbone).first_step() == StepIndex{0});
+    REQUIRE_FALSE(Voter(config, key_of(1)).may_vote());
+    // A key that is made to be appointed later, and one that has lost its memory.
+    config.voter = first_memory(0, false);
+    REQUIRE_FALSE(Voter(config, backbone).may_vote());
+    config.voter.reset();
+    REQUIRE_FALSE(Voter(config, backbone).may_vote());
+}
+
+TEST_CASE("a voter that stops voting does so until the project appoints voters again",
+          "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    voter.stop_voting();
+    REQUIRE_FALSE(voter.may_vote());
     const auto kept = voter.take_change();
     REQUIRE(kept);
+    REQUIRE_FALSE(kept->may_vote);
+    voter.stop_voting();
     REQUIRE_FALSE(voter.take_change());
-
-    config.last_record = first;
-    REQUIRE_FALSE(Voter(config, self).may_vote());
-    REQUIRE_FALSE(Voter(config, self).promise(term_of(9, self)).granted);
-    config.voter = kept;
-    Voter back{config, self};
-    REQUIRE(back.may_vote());
-    REQUIRE(back.head() == voter.head());
-    REQUIRE_FALSE(back.promise(term_of(2, self)).granted);
-    // Whoever is told of a decision that it was not ready for does not vote in the next round.
-    const auto second = record_after(back.head(), 1, {self.public_key(), other.public_key()});
-    back.advance(second, false);
-    REQUIRE_FALSE(back.may_vote());
-    back.check_invariants();
-}
-
-TEST_CASE("without a backbone for too long a voter votes no more", "[membership]") {
-    const KeyPair backbone = key_of(1);
-    const KeyPair self = key_of(2);
-    const PeerConfig config = config_for(backbone.public_key());
-    Voter voter{config, self};
+    REQUIRE_FALSE(voter.promise(term_of(9, keys[0])).granted);
+    REQUIRE_FALSE(voter.accept(term_of(9, keys[0]), record_after(voter.head(), 1)));
+    REQUIRE_FALSE(voter.vote_for_state({}));
+    voter.advance(record_after(voter.head(), 1));
     REQUIRE_FALSE(voter.may_vote());
-    const auto first = record_after(voter.head(), 1, {backbone.public_key(), self.public_key()});
-    voter.advance(first, true);
-    REQUIRE(voter.may_vote());
-    voter.heard_backbone(kStart + 1min);
-    const auto second = record_after(voter.head(), 1, {self.public_key()});
-    const TimePoint end = kStart + 1min + config.rules.backbone_absence;
-    REQUIRE(voter.accept(end, term_of(1, self), second));
-    REQUIRE_FALSE(voter.accept(end + 1ns, term_of(1, self), second));
-}
 
-TEST_CASE("a promise never to vote again holds against every term", "[membership]") {
-    const KeyPair self = key_of(1);
-    const KeyPair other = key_of(2);
-    const PeerConfig config = config_for(self.public_key());
-    Voter voter{config, self};
-    REQUIRE_FALSE(voter.promise({.number = kLastTerm, .coordinator = other.public_key()}).granted);
-    REQUIRE(voter.promise({.number = kLastTerm, .coordinator = self.public_key()}).granted);
-    // It says so, or others would wait for its vote.
+    REQUIRE_FALSE(voter.begin(generation_of(2, StepIndex{5}, keys, keys[0])));  // not the project's
+    REQUIRE_FALSE(voter.begin(generation_of(1, StepIndex{5}, keys)));           // not newer
+    const SignedGeneration next = generation_of(2, StepIndex{5}, keys);
+    REQUIRE(voter.begin(next));
+    REQUIRE_FALSE(voter.begin(next));
+    REQUIRE(voter.may_vote());
+    REQUIRE(voter.generation() == next);
+    REQUIRE(voter.first_step() == StepIndex{5});
+    REQUIRE(voter.promise(term_of(1, keys[1])).granted);
+    REQUIRE(voter.take_change()->generation == 2);
+    voter.check_invariants();
+    // Not appointed any more.
+    REQUIRE(voter.begin(generation_of(3, StepIndex{5}, {keys[1], keys[2]})));
     REQUIRE_FALSE(voter.may_vote());
-    const auto record = record_after(voter.head(), 1, {self.public_key()});
-    REQUIRE_FALSE(voter.promise(term_of(1'000, self)).granted);
-    REQUIRE_FALSE(voter.accept(kStart, term_of(1'000, self), record));
-    REQUIRE_FALSE(
-        voter.accept(kStart, {.number = kLastTerm, .coordinator = self.public_key()}, record));
-
-    const GenerationRecord next{
-        .generation = 1, .step = {}, .state = {}, .backbone = self.public_key()};
-    const Digest digest = digest_of(config.run, next);
-    REQUIRE_FALSE(voter.begin({.record = next, .signature = other.sign(digest.bytes)}));
-    const SignedGeneration generation{.record = next, .signature = key_of(99).sign(digest.bytes)};
-    REQUIRE(voter.begin(generation));
-    REQUIRE_FALSE(voter.begin(generation));
-    REQUIRE(voter.may_vote());
-    REQUIRE(voter.promise(term_of(1, self)).granted);
+    REQUIRE_FALSE(voter.take_change()->may_vote);
     voter.check_invariants();
 }
 
-TEST_CASE("no term far ahead can use the numbers up", "[membership]") {
-    const KeyPair self = key_of(1);
-    const PeerConfig config = config_for(self.public_key());
-    Voter voter{config, self};
-    REQUIRE_FALSE(voter.promise(term_of(std::uint64_t{1} << 40, self)).granted);
-    REQUIRE(voter.promise(term_of(std::uint64_t{1} << 20, self)).granted);
+TEST_CASE("a record is decided after the head and before it, by this generation's voters",
+          "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, keys[0]};
+    const Term term = term_of(2, keys[1]);
+    const auto now = record_after(voter.head(), 1);
+    const auto next = record_after(head_after(voter.head(), now), 1);
+    CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));
+    CHECK_FALSE(voter.is_decided(now, certify(now, term, first(keys, 1))));
+    CHECK_FALSE(voter.is_decided(now, certify(next, term, keys)));
+    CHECK_FALSE(voter.is_decided(next, certify(next, term, keys)));  // the one before is not here
+    auto forged = certify(now, term, keys);
+    forged.votes[1].signature[0] ^= std::byte{1};
+    CHECK_FALSE(voter.is_decided(now, forged));
+    voter.advance(now);
+    CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));  // from before the head
+    CHECK_FALSE(voter.is_decided(now, certify(now, term, first(keys, 1))));
+    CHECK(voter.is_decided(next, certify(next, term, keys)));
+    REQUIRE(voter.begin(generation_of(2, StepIndex{6}, keys)));
+    CHECK_FALSE(voter.is_decided(now, certify(now, term, keys)));
+    CHECK_FALSE(voter.is_decided(next, certify(next, term, keys)));
 }
 
-// Candidates and voters in memory; messages are lost and reordered; candidates stop half-way.
-TEST_CASE("whatever is lost, at most one record of a step is decided", "[membership][property]") {
-    std::uint64_t decisions = 0;
-    for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
-        INFO("seed " << seed);
-        Random random{seed};
-        const std::size_t size = 1 + random.below(6);
-        std::vector<KeyPair> keys;
-        std::vector<PeerKey> view;
-        for (std::size_t k = 0; k < size; ++k) {
-            keys.push_back(key_of(static_cast<std::uint8_t>(k + 1)));
-            view.push_back(keys.back().public_key());
-        }
-        const PeerConfig config = config_for(view[random.below(size)]);
-        std::vector<Voter> voters;
-        for (const KeyPair& key : keys) {
-            voters.emplace_back(config, key);
-            voters.back().advance(record_after(voters.back().head(), 0, view), true);
-            REQUIRE(voters.back().may_vote());
-        }
-        const Head head = voters.front().head();
-        std::optional<Digest> decided;
-        std::map<Term, CommitRecord> proposals;
-        for (std::uint64_t round = 0; round < 12; ++round) {
-            const KeyPair& candidate = keys[random.below(size)];
-            const Term term = term_of(1 + random.below(6), candidate);
-            std::vector<PeerKey> promised;
-            std::optional<CommitRecord> inherited;
-            Term inherited_in;
-            for (std::size_t k = 0; k < size; ++k) {
-                if (random.below(4) == 0) continue;
-                const auto promise = voters[k].promise(term);
-                if (!promise.granted) continue;
-                promised.push_back(view[k]);
-                if (promise.accepted && (!inherited || promise.accepted_in > inherited_in)) {
-                    inherited = promise.accepted;
-                    inherited_in = promise.accepted_in;
-                }
-            }
-            std::sort(promised.begin(), promised.end());
-            if (!is_quorum(head.view, config.backbone, promised)) continue;
-            // A coordinator proposes one record a term.
-            const auto own = record_after(head, 10 + round, view);
-            const auto record =
-                proposals.try_emplace(term, inherited ? *inherited : own).first->second;
-            std::map<PeerKey, Signature> votes;
-            for (std::size_t k = 0; k < size; ++k) {
-                if (random.below(3) == 0) continue;
-                const auto vote = voters[k].accept(kStart, term, record);
-                if (vote) votes.emplace(view[k], *vote);
-            }
-            Certificate certificate{.term = term, .votes = {}};
-            for (const auto& [voter, signature] : votes) {
-                certificate.votes.push_back({voter, signature});
-            }
-            if (!voters.front().is_decided(record, certificate)) continue;
-            ++decisions;
-            const Digest digest = digest_of(record);
-            REQUIRE(decided.value_or(digest) == digest);
-            decided = digest;
-        }
+TEST_CASE("a state is proven by a majority, or as the first one of the generation",
+          "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    Voter voter{config, key_of(60)};  // a member that does not vote
+    const Head ahead{.generation = 1,
+                     .step = StepIndex{40},
+                     .record = Digest{{std::byte{3}}},
+                     .voters = voter.head().voters};
+    const Digest state{{std::byte{8}}};
+    CHECK(voter.is_proven(state_certificate(ahead, state, first(keys, 2))));
+    CHECK_FALSE(voter.is_proven(state_certificate(ahead, state, first(keys, 1))));
+    CHECK_FALSE(voter.is_proven(state_certificate(ahead, state, {key_of(60), keys[0]})));
+    auto forged = state_certificate(ahead, state, keys);
+    forged.state.bytes[0] = std::byte{9};
+    CHECK_FALSE(voter.is_proven(forged));
+    auto other = ahead;
+    other.generation = 2;
+    CHECK_FALSE(voter.is_proven(state_certificate(other, state, keys)));
+    other.generation = 0;
+    CHECK_FALSE(voter.is_proven(state_certificate(other, state, keys)));
+
+    const GenerationRecord& first_record = config.generation->record;
+    const StateCertificate beginning{.generation = 1,
+                                     .step = first_record.step,
+                                     .record = digest_of(config.run, first_record),
+                                     .state = first_record.state,
+                                     .votes = {}};
+    CHECK(voter.is_proven(beginning));
+    const auto refused = [&](auto change) {
+        StateCertificate changed = beginning;
+        change(changed);
+        return !voter.is_proven(changed);
+    };
+    CHECK(refused([](auto& s) { s.step = s.step.next(); }));
+    CHECK(refused([](auto& s) { s.state.bytes[4] ^= std::byte{1}; }));
+    CHECK(refused([](auto& s) { s.record.bytes[4] ^= std::byte{1}; }));
+    CHECK(refused([](auto& s) { s.generation = 0; }));
+
+    voter.adopt(state_certificate(ahead, state, first(keys, 2)));
+    CHECK(voter.head() == ahead);
+    voter.check_invariants();
+}
+
+TEST_CASE("a vote for a state is for the one that the head leads to", "[membership]") {
+    const auto keys = voter_keys(3);
+    const PeerConfig config = config_for(keys);
+    const Digest state{{std::byte{8}}};
+    StateCertificate certificate;
+    for (std::size_t k = 0; k < 2; ++k) {
+        Voter voter{config, keys[k]};
+        const auto vote = voter.vote_for_state(state);
+        REQUIRE(vote);
+        certificate.generation = 1;
+        certificate.step = voter.head().step;
+        certificate.record = voter.head().record;
+        certificate.state = state;
+        certificate.votes.push_back(*vote);
     }
-    REQUIRE(decisions > 1'000);
+    CHECK(Voter(config, key_of(60)).is_proven(certificate));
+    CHECK_FALSE(Voter(config, key_of(60)).vote_for_state(state));
 }

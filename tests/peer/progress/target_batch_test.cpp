@@ -217,6 +217,72 @@ TEST_CASE("what rounds brought corrects when the next is called", "[progress]") 
     CHECK(batch.estimate(kStart) == Samples{999});
 }
 
+TEST_CASE("reports of a peer that joins with less count for as much less", "[progress]") {
+    auto batch = batch_of(1000);
+    StepIndex step;
+    // The first two tell the truth.
+    const auto round = [&](std::uint64_t reported, std::uint64_t joined) {
+        step = step.next();
+        batch.begin(step);
+        batch.report(key(1), kStart, step, Samples{100}, 0);
+        batch.report(key(2), kStart, step, Samples{0}, 0);
+        batch.report(key(3), kStart, step, Samples{reported}, 200);
+        const Samples counted = batch.reported();
+        batch.joined(key(1), Samples{100});
+        batch.joined(key(2), Samples{0});
+        batch.joined(key(3), Samples{joined});
+        return counted.value() - 100;
+    };
+    CHECK(round(400, 100) == 400);  // it is believed once
+    CHECK(round(400, 100) == 100);
+    CHECK(batch.estimate(kStart) == Samples{200});
+    // Its rate counts for as much less, too: 200 a second for a second and a half.
+    CHECK(batch.estimate(kStart + 1h) == Samples{200 + 75});
+    CHECK(batch.reached_at(kStart) == kNever);
+    SECTION("it wins trust back by joining with what it has reported") {
+        std::vector<std::uint64_t> counted;
+        for (int k = 0; k < 5; ++k) counted.push_back(round(400, 400));
+        CHECK(counted == std::vector<std::uint64_t>{100, 200, 300, 400, 400});
+    }
+    SECTION("joining with more than it has reported wins no more than that") {
+        CHECK(round(400, 4'000) == 100);
+        CHECK(round(400, 400) == 200);
+    }
+    SECTION("joining with nothing costs all trust, and a little joined does not give it back") {
+        CHECK(round(400, 0) == 100);
+        CHECK(round(400, 40) == 0);
+        CHECK(round(400, 399) == 0);
+        CHECK(round(400, 400) == 0);
+        CHECK(round(400, 400) == 100);
+    }
+    SECTION("it stays distrusted when it goes and comes again") {
+        batch.forget(key(3));
+        CHECK(round(400, 400) == 100);
+    }
+    SECTION("one that joins without a report of this step is not judged") {
+        batch.begin(step.next());
+        batch.joined(key(3), Samples{0});
+        batch.joined(key(4), Samples{0});
+        batch.begin(step);
+        batch.report(key(4), kStart, step, Samples{50}, 0);
+        CHECK(batch.reported() == Samples{100 + 100 + 50});
+    }
+}
+
+TEST_CASE("a swarm whose trust is low waits for real samples", "[progress]") {
+    auto batch = batch_of(1000);
+    batch.begin(StepIndex{0});
+    batch.report(key(1), kStart, StepIndex{0}, Samples{1'000}, 0);
+    CHECK(batch.reached_at(kStart) == kStart);
+    batch.joined(key(1), Samples{10});
+    batch.begin(StepIndex{1});
+    batch.report(key(1), kStart, StepIndex{1}, Samples{1'000}, 1e9);
+    CHECK(batch.reported() == Samples{10});
+    CHECK(batch.reached_at(kStart) > kStart);
+    batch.report(key(2), kStart, StepIndex{1}, Samples{990}, 0);
+    CHECK(batch.reached_at(kStart) == kStart);
+}
+
 TEST_CASE("a round gets its target and at most one micro-batch a peer more",
           "[progress][property]") {
     constexpr int kFleets = 50;

@@ -51,7 +51,8 @@ void spoil(Member& member, Random& random, std::uint64_t seed) {
             if (auto* state = std::get_if<wire::StateOffer>(&body)) {
                 if (what == 0) state->leaves[0].bytes[0] ^= std::byte{1};
                 if (what == 1) state->leaves.pop_back();
-                if (what == 2) state->record.reset();
+                if (what == 2) state->record.bytes[0] ^= std::byte{1};
+                if (what == 3) state->votes.push_back({});
             }
             if (auto* round = std::get_if<wire::RoundOffer>(&body)) {
                 if (what == 0) round->leaves[0].bytes[0] ^= std::byte{1};
@@ -67,7 +68,7 @@ void spoil(Member& member, Random& random, std::uint64_t seed) {
 TEST_CASE("a newcomer fetches from three donors at once, each giving a share", "[state]") {
     TransferWorld world{20 * kLeafElements, 1};
     for (int i = 0; i < 3; ++i) world.add_member(k5);
-    world.add_member(k5, true).bytes_per_second = 1;  // the coordinator has other things to do
+    world.add_member(k5, true).bytes_per_second = 1;  // a voter has other things to do
     world.members[3]->own.has_state = false;
     world.aim_at(k5);
     REQUIRE(world.run_until_current(10s));
@@ -80,7 +81,7 @@ TEST_CASE("a newcomer fetches from three donors at once, each giving a share", "
     CHECK(world.loads.size() == 1);
 }
 
-TEST_CASE("a coordinator is asked only when fewer than four others can give", "[state]") {
+TEST_CASE("a voter is asked only when fewer than four others can give", "[state]") {
     for (const int others : {0, 1, 3, 4, 6}) {
         TransferWorld world{100, 2};
         world.add_member(k5, true);
@@ -260,8 +261,8 @@ TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]"
     TransferWorld world{kLeafElements, 11, 1, 3};
     for (int i = 0; i < 3; ++i) {
         Member& member = world.add_member(plus(k5, 2));
-        member.donor.begin(0, StepIndex{0});  // has joined just now: no rounds
-        member.donor.decided(world.history.record(plus(k5, 1)));
+        member.donor.begin(0);  // has joined just now: no rounds
+        world.certify(member, plus(k5, 2));
     }
     world.start_at(k5);
     world.aim_at(plus(k5, 2));
@@ -332,27 +333,67 @@ TEST_CASE("states of all sizes are fetched whole", "[state]") {
     }
 }
 
-TEST_CASE("the first state of a generation is taken without a record", "[state]") {
+TEST_CASE("the first state of a generation is taken without votes", "[state]") {
     TransferWorld world{1'000, 16};
     world.add_member(StepIndex{0});
     world.aim_at(StepIndex{0});
     REQUIRE(world.run_until_current(10s));
-    CHECK_FALSE(world.catch_up->loading_record().has_value());
-    CHECK(world.own.record == History::origin());
+    CHECK(world.loads.size() == 1);
 }
 
-TEST_CASE("an offer that is ahead of the aim waits for it", "[state]") {
+TEST_CASE("an offer that is ahead of the aim is taken by its own certificate", "[state]") {
     TransferWorld world{1'000, 17};
     Member& donor = world.add_member(k5);
     world.aim_at(k5);
     donor.own.step = plus(k5, 1);
     donor.own.state = world.history.state_digest(donor.own.step);
     donor.donor.keep(world.history.record(k5), History::certificate(), world.history.average(k5));
+    // Not before that is here.
     REQUIRE_FALSE(world.run_until_current(500ms));
     CHECK(world.loads.empty());
-    world.aim_at(plus(k5, 1));
+    world.certify(donor, plus(k5, 1));
     REQUIRE(world.run_until_current(200ms));
-    CHECK(world.loads.size() == 1);
+    REQUIRE(world.loads.size() == 1);
+    CHECK(world.loads[0].step == plus(k5, 1));
+    CHECK(world.loads[0].digest == world.history.state_digest(plus(k5, 1)));
+}
+
+TEST_CASE("an offer that its certificate does not prove is refused and noted", "[state]") {
+    const std::vector<std::function<void(wire::StateOffer&)>> twists{
+        [](wire::StateOffer& o) { o.votes.clear(); },
+        [](wire::StateOffer& o) { o.votes[0].signature[0] ^= std::byte{1}; },
+        [](wire::StateOffer& o) { o.votes.push_back(o.votes[0]); },
+        [](wire::StateOffer& o) { o.record.bytes[0] ^= std::byte{1}; },
+        [](wire::StateOffer& o) { o.leaves[1].bytes[0] ^= std::byte{1}; },
+    };
+    for (const auto& twist : twists) {
+        TransferWorld world{kLeafElements, 24};
+        Member& donor = world.add_member(plus(k5, 1));
+        donor.twist = [&](wire::Body& body) { twist(std::get<wire::StateOffer>(body)); };
+        world.aim_at(k5);  // the donor is ahead of it
+        REQUIRE_FALSE(world.run_until_current(20s));
+        CHECK(world.has_note(donor.key.brief() +
+                             " offers a state of step 6 that its certificate does not prove"));
+        CHECK(donor.requests == 0);
+        CHECK(world.loads.empty());
+        donor.twist = nullptr;
+        REQUIRE(world.run_until_current(20s));
+        CHECK(world.own.step == plus(k5, 1));
+    }
+}
+
+TEST_CASE("a certificate of another step proves no state", "[state]") {
+    TransferWorld world{kLeafElements, 25};
+    Member& donor = world.add_member(plus(k5, 1));
+    donor.twist = [&](wire::Body& body) {
+        auto& offer = std::get<wire::StateOffer>(body);
+        offer.record = world.history.proof(plus(k5, 2)).record;
+        offer.votes = world.history.proof(plus(k5, 2)).votes;
+    };
+    world.aim_at(k5);
+    REQUIRE_FALSE(world.run_until_current(20s));
+    CHECK(world.loads.empty());
+    CHECK(donor.requests == 0);
 }
 
 TEST_CASE("who asks while an update is applied is answered right after it", "[state]") {
@@ -374,7 +415,8 @@ TEST_CASE("a higher generation ends what is under way", "[state]") {
     world.aim_at(k5);
     REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.2; }, 10s));
     round::Outbox out;
-    state::Target target{.generation = 3, .step = k5, .state = {}, .record = {}};
+    StateCertificate target = world.history.proof(k5);
+    target.generation = 3;
     world.catch_up->aim(world.now, target, out);
     CHECK_FALSE(world.catch_up->is_active());
     target.generation = 2;
@@ -383,13 +425,12 @@ TEST_CASE("a higher generation ends what is under way", "[state]") {
     CHECK(world.catch_up->next_deadline() == kNever);
 }
 
-TEST_CASE("offers that are not the coordinator's are noted and not used", "[state]") {
+TEST_CASE("offers of another state than the one aimed at are noted and not used", "[state]") {
     const std::vector<std::function<void(wire::StateOffer&)>> twists{
         [](wire::StateOffer& o) { o.leaves[1].bytes[0] ^= std::byte{1}; },
+        [](wire::StateOffer& o) { std::swap(o.leaves[0], o.leaves[1]); },
         [](wire::StateOffer& o) { o.leaves.pop_back(); },
         [](wire::StateOffer& o) { o.bytes += 12; },
-        [](wire::StateOffer& o) { o.record.reset(); },
-        [](wire::StateOffer& o) { o.record->members.push_back({}); },
     };
     for (const auto& twist : twists) {
         TransferWorld world{kLeafElements, 20};
@@ -420,7 +461,7 @@ TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded",
             Member& member = world.add_member(start, i == 0);
             member.bytes_per_second = 50e3 + random.uniform() * 10e6;
             member.latency = std::chrono::milliseconds{1 + random.below(200)};
-            if (i > 0) spoil(member, random, seed);  // the coordinator stays
+            if (i > 0) spoil(member, random, seed);  // the voter stays
         }
         world.aim_at(start);
         for (std::uint64_t i = random.below(4); i > 0; --i) {

@@ -18,7 +18,7 @@ struct Desk {
     explicit Desk(std::uint32_t kept_averages = 2) : history(kElements, 1) {
         rules.elements = kElements;
         rules.kept_averages = kept_averages;
-        donor.begin(0, StepIndex{0});
+        donor.begin(0);
         for (std::uint64_t s = 0; s < 5; ++s) keep(StepIndex{s});
     }
 
@@ -27,9 +27,14 @@ struct Desk {
         own = {.has_state = true,
                .generation = 0,
                .step = step.next(),
-               .state = history.state_digest(step.next()),
-               .record = history.record_before(step.next()),
-               .origin = History::origin()};
+               .state = history.state_digest(step.next())};
+        if (certifies) certify(step.next());
+    }
+    /// What the voters have signed is here.
+    void certify(StepIndex step) {
+        out = {};
+        donor.certified(now, history.proof(step), own, out);
+        donor.check_invariants();
     }
     void query(const PeerKey& from, StepIndex step, bool has_state = false,
                std::uint64_t generation = 0) {
@@ -83,11 +88,12 @@ struct Desk {
     state::Own own;
     TimePoint now{};
     round::Outbox out;
+    bool certifies = true;  ///< each state at once
 };
 
 }  // namespace
 
-TEST_CASE("a state is offered after a snapshot, with its leaves and record", "[state]") {
+TEST_CASE("a state is offered after a snapshot, with its leaves and certificate", "[state]") {
     Desk desk;
     desk.query(kAsker, k5);
     REQUIRE(desk.is_taking());
@@ -100,7 +106,8 @@ TEST_CASE("a state is offered after a snapshot, with its leaves and record", "[s
     CHECK(desk.out.letters[0].step == k5);
     CHECK(offer->bytes == 12 * kElements);
     CHECK(offer->leaves == desk.history.snapshot(k5).leaves);
-    CHECK(offer->record == desk.history.record(StepIndex{4}));
+    CHECK(offer->record == desk.history.record_before(k5));
+    CHECK(offer->votes == desk.history.proof(k5).votes);
     desk.query(kAsker, k5);
     CHECK(desk.said<wire::StateOffer>());
     CHECK(desk.out.actions.empty());
@@ -345,7 +352,7 @@ TEST_CASE("who asks again and again gets a few answers a heartbeat", "[state]") 
 TEST_CASE("nothing of one history is given in another", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
-    desk.donor.begin(1, k5);
+    desk.donor.begin(1);
     CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
     desk.query(kAsker, StepIndex{4}, true, 1);
     CHECK(desk.out.letters.empty());
@@ -354,6 +361,67 @@ TEST_CASE("nothing of one history is given in another", "[state]") {
     desk.query(kAsker, k5, false, 1);
     REQUIRE(desk.is_taking());
     desk.taken(desk.history.snapshot(k5));
+    CHECK(desk.out.letters.empty());
+    desk.certify(k5);  // of the generation before
+    CHECK(desk.out.letters.empty());
+    StateCertificate first = desk.history.proof(k5);
+    first.generation = 1;
+    first.votes.clear();
+    desk.donor.certified(desk.now, first, desk.own, desk.out);
     REQUIRE(desk.said<wire::StateOffer>());
-    CHECK_FALSE(desk.said<wire::StateOffer>()->record);
+    CHECK(desk.said<wire::StateOffer>()->votes.empty());
+}
+
+TEST_CASE("a snapshot is not offered before its certificate is here", "[state]") {
+    Desk desk;
+    desk.certifies = false;
+    desk.keep(k5);
+    const StepIndex k6{6};
+    desk.query(kAsker, k6);
+    REQUIRE(desk.is_taking());
+    desk.taken(desk.history.snapshot(k6));
+    CHECK(desk.out.letters.empty());
+    desk.tick();
+    CHECK(desk.out.letters.empty());
+    // Of another step, or of another state: nothing that this snapshot could be offered with.
+    desk.certify(StepIndex{7});
+    CHECK(desk.out.letters.empty());
+    desk.query(kOther, k6);
+    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.actions.empty());
+    desk.certify(k6);
+    CHECK(desk.offered() == std::vector{kAsker, kOther});
+    CHECK(desk.said<wire::StateOffer>()->record == desk.history.record_before(k6));
+}
+
+TEST_CASE("a snapshot of a state that the voters have not signed is never offered", "[state]") {
+    Desk desk;
+    desk.certifies = false;
+    desk.keep(k5);
+    const StepIndex k6{6};
+    desk.query(kAsker, k6);
+    desk.taken(desk.history.snapshot(k6));
+    StateCertificate other = desk.history.proof(k6);
+    other.state.bytes[0] ^= std::byte{1};
+    desk.donor.certified(desk.now, other, desk.own, desk.out);
+    desk.donor.check_invariants();
+    CHECK(desk.out.letters.empty());
+    desk.certify(k6);  // too late: there is one certificate of a step
+    CHECK(desk.out.letters.empty());
+}
+
+TEST_CASE("a snapshot whose certificate is missing holds up no state that is proven", "[state]") {
+    Desk desk;
+    desk.snapshot(asker(9));  // of step 5, proven
+    desk.certifies = false;
+    desk.keep(k5);
+    desk.query(asker(1), StepIndex{6});
+    REQUIRE(desk.is_taking());
+    desk.taken(desk.history.snapshot(StepIndex{6}));
+    CHECK(desk.offered().empty());
+    desk.now += 1ms;
+    desk.query(asker(2), k5);
+    CHECK(desk.offered() == std::vector{asker(2)});
+    desk.certify(StepIndex{6});
+    CHECK(desk.offered() == std::vector{asker(1)});
 }

@@ -84,6 +84,17 @@ Digest History::record_before(StepIndex step) {
     return at(step).record.previous_record;
 }
 
+StateCertificate History::proof(StepIndex step) {
+    StateCertificate proof{.generation = 0,
+                           .step = step,
+                           .record = record_before(step),
+                           .state = state_digest(step),
+                           .votes = {}};
+    // The first one is the project's word.
+    if (step > StepIndex{0}) proof.votes.push_back({.voter = {}, .signature = {std::byte{7}}});
+    return proof;
+}
+
 Certificate History::certificate() {
     return {.term = {.number = 7, .coordinator = {}}, .votes = {}};
 }
@@ -109,37 +120,44 @@ TransferWorld::TransferWorld(std::uint64_t elements, std::uint64_t seed, std::ui
                            .step = m->own.step,
                            .has_state = m->own.has_state,
                            .state = m->own.state,
-                           .is_coordinator = m->is_coordinator});
+                           .is_voter = m->is_voter});
         }
         return all;
     };
     const auto is_decided = [this](const CommitRecord& record, const Certificate& certificate) {
-        return certificate == History::certificate() && record.previous_record == own.record &&
-               record == history.record(record.step);
+        return certificate == History::certificate() && record == history.record(record.step);
     };
-    catch_up = std::make_unique<state::CatchUp>(rules, candidates, is_decided, Random{seed, 2});
-    own.origin = History::origin();
+    const auto is_proven = [this](const StateCertificate& state) {
+        if (state != history.proof(state.step)) return false;
+        aimed.insert({state.step, state.state});
+        return true;
+    };
+    catch_up =
+        std::make_unique<state::CatchUp>(rules, candidates, is_decided, is_proven, Random{seed, 2});
 }
 
 TransferWorld::~TransferWorld() = default;
 
-Member& TransferWorld::add_member(StepIndex step, bool is_coordinator) {
+Member& TransferWorld::add_member(StepIndex step, bool is_voter) {
     PeerKey key;
     key.bytes[0] = std::byte{next_key_++};
     members.push_back(std::make_unique<Member>(key, rules));
     Member& member = *members.back();
-    member.is_coordinator = is_coordinator;
-    member.donor.begin(0, StepIndex{0});
+    member.is_voter = is_voter;
+    member.donor.begin(0);
     for (StepIndex s{0}; s < step; s = s.next()) {
         member.donor.keep(history.record(s), History::certificate(), history.average(s));
     }
-    member.own = {.has_state = true,
-                  .generation = 0,
-                  .step = step,
-                  .state = history.state_digest(step),
-                  .record = history.record_before(step),
-                  .origin = History::origin()};
+    member.own = {
+        .has_state = true, .generation = 0, .step = step, .state = history.state_digest(step)};
+    certify(member, step);
     return member;
+}
+
+void TransferWorld::certify(Member& member, StepIndex step) {
+    round::Outbox out;
+    member.donor.certified(now, history.proof(step), member.own, out);
+    flush_member(member, out);
 }
 
 void TransferWorld::kill(Member& member, bool quietly) {
@@ -157,10 +175,10 @@ void TransferWorld::advance() {
         m->donor.keep(history.record(step), History::certificate(), history.average(step));
         m->own.step = newest = step.next();
         m->own.state = history.state_digest(newest);
-        m->own.record = history.record_before(newest);
         round::Outbox out;
         m->donor.reached(now, m->own, out);
         flush_member(*m, out);
+        certify(*m, newest);
     }
     aim_at(newest);
 }
@@ -171,19 +189,14 @@ void TransferWorld::start_at(StepIndex step, std::set<std::uint32_t> damaged) {
     own = {.has_state = true,
            .generation = 0,
            .step = step,
-           .state = state::state_digest(step, *bytes),
-           .record = history.record_before(step),
-           .origin = History::origin()};
+           .state = state::state_digest(step, *bytes)};
     own_bytes = bytes;
 }
 
 void TransferWorld::aim_at(StepIndex step) {
     wants_current_ = true;
-    const Digest state = history.state_digest(step);
-    aimed.insert({step, state});
-    catch_up->aim(
-        now, {.generation = 0, .step = step, .state = state, .record = history.record_before(step)},
-        out_);
+    aimed.insert({step, history.state_digest(step)});
+    catch_up->aim(now, history.proof(step), out_);
     pump();
 }
 
@@ -282,7 +295,6 @@ void TransferWorld::flush() {
         DEDLOC_CHECK(round->record.step == own.step, "rounds come in order");
         DEDLOC_CHECK(*round->average == *history.average(own.step), "the decided average");
         rounds.push_back(own.step);
-        own.record = digest_of(round->record);
         own.step = own.step.next();
         own.state = history.state_digest(own.step);
         own_bytes = history.state(own.step);
@@ -300,12 +312,10 @@ void TransferWorld::load(const action::Load& load) {
         return catch_up->refused(now, out_);
     }
     DEDLOC_CHECK(state::state_digest(load.step, *load.bytes) == load.digest, "a whole state");
-    const auto& record = catch_up->loading_record();
     own.has_state = true;
     own.generation = 0;
     own.step = load.step;
     own.state = load.digest;
-    own.record = record ? digest_of(*record) : History::origin();
     own_bytes = load.bytes;
     catch_up->reached(now, load.step, load.digest, out_);
 }

@@ -35,6 +35,8 @@ class History {
     /// The digest of the decision that led to `step`.
     Digest record_before(StepIndex step);
     static Certificate certificate();
+    /// Of the state after `step` updates: what the voters have signed.
+    StateCertificate proof(StepIndex step);
     static Digest origin() { return Digest{{std::byte{9}}}; }
     event::SnapshotTaken snapshot(StepIndex step);
 
@@ -65,7 +67,7 @@ struct Member {
     double bytes_per_second = 10e6;
     Duration latency = 10ms;
     bool is_alive = true;
-    bool is_coordinator = false;
+    bool is_voter = false;
     bool is_mute = false;                        ///< takes everything, sends nothing
     std::function<void(wire::Leaf&)> tamper;     ///< what it does to its leaves
     std::function<void(wire::Body&)> twist;      ///< and to its offers
@@ -83,7 +85,9 @@ class TransferWorld {
     ~TransferWorld();
 
     /// A member that holds the state of `step` and the rounds before it.
-    Member& add_member(StepIndex step, bool is_coordinator = false);
+    Member& add_member(StepIndex step, bool is_voter = false);
+    /// The member hears what proves the state of this step.
+    void certify(Member& member, StepIndex step);
     /// At once noticed (its link closes), or quietly (after the silence limit).
     void kill(Member& member, bool quietly);
     /// All living members decide a round; the fetcher's aim follows.

@@ -1,0 +1,291 @@
+#include "peer/hostile/adversary.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "peer/wire/limits.hpp"
+#include "peer/wire/message_codec.hpp"
+
+namespace dedloc::hostile {
+namespace {
+
+constexpr std::uint64_t kFarAhead = 1'000;
+constexpr std::uint64_t kHeartbeatsBetweenDials = 5;
+constexpr std::uint64_t kForgedStateBytes = 100'000;
+
+}  // namespace
+
+Adversary::Adversary(const AdversarySettings& settings, const KeyPair& key)
+    : settings_(settings),
+      key_(key),
+      self_(key.public_key()),
+      random_(Random{settings.random_seed}.split(1)),
+      forger_(key, Random{settings.random_seed}.split(2)) {}
+
+// --- what the peer sends -----------------------------------------------------
+
+void Adversary::send(TimePoint now, const action::Send& send, Actions& actions) {
+    const auto found = links_.find(send.link);
+    auto decoded = wire::decode_unverified(*send.frame.whole());
+    if (found == links_.end() || !decoded) return actions.push_back(send);
+    wire::Message message = std::move(decoded).value();
+    note_own(now, message);
+    const Verdict verdict = change(now, send.link, message);
+    found->second.frames.push_back(verdict == Verdict::kDrop ? Fate::kDropped : Fate::kSent);
+    if (verdict == Verdict::kDrop) return;
+    const bool is_bulk = wire::is_bulk(message.body);
+    if (is_bulk && verdict == Verdict::kKeep) return actions.push_back(send);
+    if (!is_bulk) message.sequence = ++sequence_;
+    actions.push_back(action::Send{send.link, wire::encode(message, key_, found->second.kind)});
+    if (std::holds_alternative<wire::Heartbeat>(message.body)) {
+        add_after_heartbeat(send.link, actions);
+    }
+}
+
+void Adversary::note_own(TimePoint now, const wire::Message& message) {
+    standing_.run = message.run;
+    const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body);
+    if (heartbeat == nullptr) return;
+    if (std::exchange(last_heartbeat_, message.sequence) != message.sequence) ++heartbeats_;
+    const bool is_new = step_since_ == TimePoint::min() || standing_.step != message.step;
+    if (is_new) step_since_ = now;
+    standing_.generation = message.generation;
+    standing_.step = message.step;
+    standing_.record = heartbeat->record;
+    standing_.state = heartbeat->state;
+}
+
+Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& message) {
+    if (auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
+        return change_heartbeat(message, *heartbeat);
+    }
+    if (auto* join = std::get_if<wire::Join>(&message.body)) return change_join(now, *join);
+    if (auto* chunk = std::get_if<wire::Chunk>(&message.body)) {
+        return change_chunk(link, message, *chunk);
+    }
+    if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
+    if (std::holds_alternative<wire::StateOffer>(message.body)) {
+        message.body = forger_.state_offer(standing_, kForgedStateBytes);
+    } else if (std::holds_alternative<wire::RoundOffer>(message.body)) {
+        message.body = forger_.round_offer(standing_);
+    } else if (auto* leaf = std::get_if<wire::Leaf>(&message.body); leaf != nullptr) {
+        for (std::byte& b : leaf->data) b ^= std::byte{0x55};
+    }
+    return Verdict::kChanged;
+}
+
+Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Heartbeat& heartbeat) {
+    if (settings_.misbehaviour == Misbehaviour::kOverclaimHeartbeat) {
+        heartbeat.samples = Samples{std::uint64_t{1} << 20};
+        heartbeat.samples_per_second = static_cast<double>(wire::kMaxSamplesPerSecond);
+        return Verdict::kChanged;
+    }
+    if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
+    // Every third one is honest, so that it is called to rounds as well.
+    if (heartbeats_ % 3 == 0) return Verdict::kKeep;
+    const std::uint64_t ahead = heartbeats_ % 3 == 1 ? 2 : kFarAhead;
+    message.step = StepIndex{message.step.value() + ahead};
+    heartbeat.has_state = true;
+    heartbeat.record = forger_.random_digest();
+    heartbeat.state = forger_.random_digest();
+    return Verdict::kChanged;
+}
+
+Adversary::Verdict Adversary::change_join(TimePoint now, wire::Join& join) {
+    const bool is_due =
+        settings_.misbehaviour == Misbehaviour::kOverclaimJoin && join.samples > Samples{0};
+    if (!is_due) return Verdict::kKeep;
+    const std::uint64_t turn = joins_++ % 3;
+    if (turn < 2) {
+        join.samples = Samples{std::uint64_t{1} << (40 - turn)};
+        return Verdict::kChanged;
+    }
+    // The coordinator allows a second more than it has held the state for; we heard of it later.
+    const std::chrono::duration<double> time = now - step_since_ + std::chrono::seconds{2};
+    const double allowed = time.count() * static_cast<double>(settings_.max_samples_per_second);
+    const double most = static_cast<double>(wire::kMaxSamples - 1);
+    join.samples = Samples{1 + static_cast<std::uint64_t>(std::min(allowed, most))};
+    return Verdict::kChanged;
+}
+
+Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& message,
+                                           wire::Chunk& chunk) {
+    const bool is_scatter = chunk.phase == wire::Phase::kScatter;
+    auto* halves = std::get_if<wire::Halves>(&chunk.elements);
+    Misbehaviour misbehaviour = settings_.misbehaviour;
+    if (misbehaviour == Misbehaviour::kExponent && halves == nullptr) {
+        misbehaviour = Misbehaviour::kNan;
+    }
+    switch (misbehaviour) {
+        case Misbehaviour::kSilentAfterJoin:
+            return Verdict::kDrop;
+        case Misbehaviour::kNan:
+            if (!is_scatter) return Verdict::kKeep;
+            chunk.elements = forger_.not_finite(chunk.elements, changed_chunks_++ % 2 == 0);
+            return Verdict::kChanged;
+        case Misbehaviour::kExponent:
+            if (!is_scatter || changed_chunks_++ % 4 != 0) return Verdict::kKeep;
+            halves->exponent = wire::kMostHalfExponent;
+            return Verdict::kChanged;
+        case Misbehaviour::kGarbageAverage: {
+            if (is_scatter) return Verdict::kKeep;
+            garbled_steps_.insert(message.step);
+            // The same garbage for all in one round, and other garbage for each in the next.
+            Random random = Random{settings_.random_seed}.split(chunk.mix).split(chunk.chunk);
+            if (message.step.value() % 2 == 1) random = random.split(link.value());
+            chunk.elements = forger_.garbage(chunk.elements, random);
+            return Verdict::kChanged;
+        }
+        default:
+            return Verdict::kKeep;
+    }
+}
+
+// --- what is added -----------------------------------------------------------
+
+void Adversary::add(LinkId link, StepIndex step, wire::Body body, Actions& actions) {
+    Link& to = links_.at(link);
+    const wire::Message message{.run = standing_.run,
+                                .generation = standing_.generation,
+                                .step = step,
+                                .sequence = ++sequence_,
+                                .sender = self_,
+                                .body = std::move(body)};
+    to.frames.push_back(Fate::kAdded);
+    actions.push_back(action::Send{link, wire::encode(message, key_, to.kind)});
+}
+
+/// To the receiver of a heartbeat, so about once a second for each link.
+void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
+    const StepIndex step = standing_.step;
+    switch (settings_.misbehaviour) {
+        case Misbehaviour::kForgedPromise:
+            for (wire::Body& body : forger_.voters_words(standing_)) {
+                add(link, step, std::move(body), actions);
+            }
+            return;
+        case Misbehaviour::kForgedHead: {
+            const StepIndex claimed{step.value() + 2};
+            add(link, claimed,
+                forger_.state_votes(standing_, claimed, forger_.random_digest(),
+                                    forger_.random_digest()),
+                actions);
+            return;
+        }
+        case Misbehaviour::kDialStorm: {
+            const wire::Plan own = forger_.storm_plan(forger_.high_term());
+            const wire::Message relayed{.run = standing_.run,
+                                        .generation = standing_.generation,
+                                        .step = step,
+                                        .sequence = ++sequence_,
+                                        .sender = self_,
+                                        .body = own};
+            add(link, step, own, actions);
+            if (plan_) add(link, step, forger_.storm_plan(plan_->term), actions);
+            const Frame inner = wire::encode(relayed, key_, wire::LinkKind::kUnproven);
+            add(link, step, wire::Relay{*inner.whole()}, actions);
+            return hang_up_and_dial(link, actions);
+        }
+        case Misbehaviour::kSlander:
+            if (coordinator_ == link) complain(link, actions);
+            return;
+        default:
+            return;
+    }
+}
+
+/// Every few heartbeats one more link to everybody that the peer has dialled, and perhaps this one
+/// less.
+void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
+    if (heartbeats_ < hung_up_at_ + kHeartbeatsBetweenDials) return;
+    hung_up_at_ = heartbeats_;
+    std::set<Endpoint> dialled;
+    for (const auto& [id, other] : links_) {
+        if (other.dialled) dialled.insert(other.remote);
+    }
+    for (const Endpoint& remote : dialled) actions.push_back(action::Dial{remote});
+    if (random_.below(2) == 0) actions.push_back(action::Close{link});
+}
+
+/// Of everybody else in the round, in turn for each kind of complaint.
+void Adversary::complain(LinkId link, Actions& actions) {
+    if (!plan_ || plan_step_ != standing_.step) return;
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t k = 0; k < plan_->members.size(); ++k) {
+        if (plan_->members[k].peer != self_) all.push_back(k);
+    }
+    wire::Stalled stalled{
+        .term = plan_->term, .attempt = plan_->attempt, .senders = {}, .reducers = {}};
+    const std::uint64_t turn = plan_step_.value() % 3;
+    (turn == 0 ? stalled.senders : turn == 1 ? stalled.reducers : stalled.refused) = std::move(all);
+    add(link, plan_step_, std::move(stalled), actions);
+}
+
+// --- what the peer is told ---------------------------------------------------
+
+void Adversary::receive(TimePoint, const Event& event, std::vector<Event>& events,
+                        Actions& actions) {
+    if (const auto* opened = std::get_if<event::LinkOpened>(&event)) {
+        links_[opened->link] = {
+            .kind = opened->proven ? wire::LinkKind::kProven : wire::LinkKind::kUnproven,
+            .remote = opened->remote,
+            .dialled = opened->dialled};
+    } else if (const auto* closed = std::get_if<event::LinkClosed>(&event)) {
+        links_.erase(closed->link);
+        if (coordinator_ == closed->link) coordinator_.reset();
+    }
+    tell_of_dropped(events);
+    if (const auto* frame = std::get_if<event::FrameWritten>(&event)) {
+        written(*frame, events);
+    } else {
+        events.push_back(event);
+    }
+    const auto* received = std::get_if<event::FrameReceived>(&event);
+    if (received == nullptr || !links_.contains(received->link)) return;
+    const auto message = wire::decode_unverified(*received->frame);
+    if (message) react(received->link, *message, actions);
+}
+
+void Adversary::written(const event::FrameWritten& event, std::vector<Event>& events) {
+    const auto link = links_.find(event.link);
+    if (link == links_.end() || link->second.frames.empty()) return events.push_back(event);
+    const Fate fate = link->second.frames.front();
+    link->second.frames.pop_front();
+    if (fate == Fate::kSent) events.push_back(event);
+}
+
+/// Frames that would have been written by now.
+void Adversary::tell_of_dropped(std::vector<Event>& events) {
+    for (auto& [id, link] : links_) {
+        while (!link.frames.empty() && link.frames.front() == Fate::kDropped) {
+            link.frames.pop_front();
+            events.push_back(event::FrameWritten{id});
+        }
+    }
+}
+
+void Adversary::react(LinkId link, const wire::Message& message, Actions& actions) {
+    if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
+        if (wire::index_of(*plan, self_) == plan->members.size()) return;
+        plan_ = *plan;
+        plan_step_ = message.step;
+        coordinator_ = link;
+        if (settings_.misbehaviour == Misbehaviour::kSlander) complain(link, actions);
+    } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
+        if (const auto* call = std::get_if<wire::Call>(&message.body)) {
+            add(link, message.step, forger_.promise(standing_, call->term), actions);
+        } else if (const auto* elect = std::get_if<wire::Elect>(&message.body)) {
+            add(link, message.step, forger_.promise(standing_, elect->term), actions);
+        }
+    } else if (settings_.misbehaviour == Misbehaviour::kForgedHead) {
+        if (!std::holds_alternative<wire::StateQuery>(message.body)) return;
+        const StepIndex claimed{standing_.step.value() + 2};
+        add(link, claimed, forger_.state_offer(standing_, kForgedStateBytes), actions);
+        add(link, standing_.step, forger_.round_offer(standing_), actions);
+    }
+}
+
+}  // namespace dedloc::hostile

@@ -1,0 +1,158 @@
+#include "peer/hostile/forgery.hpp"
+
+#include <bit>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::hostile {
+namespace {
+
+constexpr std::uint64_t kHighTerm = std::uint64_t{1} << 40;
+constexpr std::uint64_t kForgedSamples = std::uint64_t{1} << 30;
+constexpr std::uint16_t kFirstPort = 20'000;
+constexpr std::uint32_t kHosts = 200;
+
+// Of binary16.
+constexpr std::uint16_t kHalfNan = 0x7e00;
+constexpr std::uint16_t kHalfInfinity = 0x7c00;
+constexpr std::uint16_t kHalfFinite = 0x3bff;  // any bits up to these are a finite number
+
+}  // namespace
+
+bool is_storm_endpoint(const Endpoint& endpoint) {
+    return endpoint.host.starts_with(kStormNetwork);
+}
+
+Digest Forger::random_digest() {
+    Digest digest;
+    for (std::byte& b : digest.bytes) b = static_cast<std::byte>(random_.below(256));
+    return digest;
+}
+
+Term Forger::high_term() const {
+    return {.number = kHighTerm, .coordinator = key_.public_key()};
+}
+
+CommitRecord Forger::record(const Standing& standing) {
+    return {.generation = standing.generation,
+            .step = standing.step,
+            .previous_record = standing.record,
+            .previous_state = standing.state,
+            .members = {{.peer = key_.public_key(), .samples = Samples{kForgedSamples}}},
+            .average = random_digest(),
+            .scalars = {}};
+}
+
+wire::Promise Forger::promise(const Standing& standing, const Term& asked) {
+    return {.term = asked,
+            .granted = true,
+            .promised = high_term(),
+            .accepted_in = high_term(),
+            .accepted = record(standing)};
+}
+
+Certificate Forger::certificate(const Standing& standing, const Term& term,
+                                const Digest& digest) const {
+    const Signature signature = key_.sign(vote_bytes(standing.run, term, digest));
+    return {.term = term, .votes = {{.voter = key_.public_key(), .signature = signature}}};
+}
+
+std::vector<wire::Body> Forger::voters_words(const Standing& standing) {
+    const Term term = high_term();
+    const CommitRecord forged = record(standing);
+    const Digest digest = digest_of(forged);
+    const Certificate own = certificate(standing, term, digest);
+    return {wire::Elect{term},
+            promise(standing, term),
+            wire::Propose{.term = term,
+                          .attempt = 0,
+                          .digest = digest,
+                          .average = forged.average,
+                          .previous_state = forged.previous_state,
+                          .record = forged},
+            wire::Accept{.term = term, .digest = digest, .signature = own.votes.front().signature},
+            wire::Commit{.digest = digest,
+                         .certificate = own,
+                         .attempt = 0,
+                         .average = forged.average,
+                         .previous_state = forged.previous_state,
+                         .record = forged},
+            state_votes(standing, standing.step.next(), digest, random_digest())};
+}
+
+wire::StateVotes Forger::state_votes(const Standing& standing, StepIndex step,
+                                     const Digest& head_record, const Digest& state) {
+    const StateCertificate certificate{.generation = standing.generation,
+                                       .step = step,
+                                       .record = head_record,
+                                       .state = state,
+                                       .votes = {}};
+    const Signature signature = key_.sign(state_vote_bytes(standing.run, certificate));
+    return {.record = head_record,
+            .state = state,
+            .votes = {{.voter = key_.public_key(), .signature = signature}}};
+}
+
+wire::StateOffer Forger::state_offer(const Standing& standing, std::uint64_t bytes) {
+    const std::uint64_t leaves = (bytes + wire::kLeafBytes - 1) / wire::kLeafBytes;
+    wire::StateOffer offer{.bytes = bytes, .leaves = {}, .record = random_digest(), .votes = {}};
+    for (std::uint64_t i = 0; i < leaves; ++i) offer.leaves.push_back(random_digest());
+    offer.votes = state_votes(standing, standing.step, offer.record, random_digest()).votes;
+    return offer;
+}
+
+wire::RoundOffer Forger::round_offer(const Standing& standing) {
+    const CommitRecord forged = record(standing);
+    return {.record = forged,
+            .certificate = certificate(standing, high_term(), digest_of(forged)),
+            .leaves = {random_digest()}};
+}
+
+wire::Plan Forger::storm_plan(const Term& term) {
+    wire::Plan plan{.term = term,
+                    .attempt = 1,
+                    .elements = 1,
+                    .chunk_elements = 1,
+                    .scalars = {},
+                    .members = {{.peer = key_.public_key(), .samples = Samples{1}}},
+                    .ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = 1}},
+                    .reducers = {},
+                    .relays = {},
+                    .expected = {}};
+    for (std::size_t i = 0; i < wire::kMaxReducers; ++i) {
+        const auto port = static_cast<std::uint16_t>(kFirstPort + random_.below(kFirstPort));
+        plan.reducers.push_back(
+            {.member = PeerIndex{0},
+             .endpoint = {kStormNetwork + std::to_string(1 + random_.below(kHosts)), port}});
+    }
+    return plan;
+}
+
+wire::Elements Forger::garbage(const wire::Elements& elements, Random random) const {
+    if (const auto* halves = std::get_if<wire::Halves>(&elements)) {
+        std::vector<std::uint16_t> bits(halves->bits.size());
+        for (std::uint16_t& b : bits) b = static_cast<std::uint16_t>(random.below(kHalfFinite));
+        return wire::Halves{.bits = std::move(bits), .exponent = halves->exponent};
+    }
+    std::vector<float> values(count_of(elements));
+    for (float& x : values) x = static_cast<float>(1000 * (random.uniform() - 0.5));
+    return SharedSlice<float>{std::move(values)};
+}
+
+wire::Elements Forger::not_finite(const wire::Elements& elements, bool is_nan) const {
+    if (const auto* halves = std::get_if<wire::Halves>(&elements)) {
+        std::vector<std::uint16_t> bits = halves->bits.copy();
+        bits.back() = is_nan ? kHalfNan : kHalfInfinity;
+        return wire::Halves{.bits = std::move(bits), .exponent = halves->exponent};
+    }
+    std::vector<float> values = std::get<SharedSlice<float>>(elements).copy();
+    using Limits = std::numeric_limits<float>;
+    values.back() = is_nan ? Limits::quiet_NaN() : Limits::infinity();
+    return SharedSlice<float>{std::move(values)};
+}
+
+}  // namespace dedloc::hostile

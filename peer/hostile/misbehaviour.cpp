@@ -1,0 +1,21 @@
+#include "peer/hostile/misbehaviour.hpp"
+
+namespace dedloc::hostile {
+
+std::optional<Misbehaviour> misbehaviour_named(std::string_view name) {
+    for (std::size_t i = 0; i < kMisbehaviours; ++i) {
+        if (name == kMisbehaviourNames[i]) return static_cast<Misbehaviour>(i);
+    }
+    return std::nullopt;
+}
+
+std::string misbehaviour_names() {
+    std::string names;
+    for (const char* name : kMisbehaviourNames) {
+        if (!names.empty()) names += ", ";
+        names += name;
+    }
+    return names;
+}
+
+}  // namespace dedloc::hostile

@@ -1,0 +1,109 @@
+// What this peer dials, and how often. An address is tried again after one, two, four … seconds,
+// up to 32; the address of a lost voter every two seconds, for as long as it takes. Attempts are
+// kept by address, since nothing else is known before the handshake; the one that has failed most
+// often is forgotten first.
+#include <algorithm>
+#include <string>
+
+#include "peer/membership/links.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::membership {
+namespace {
+
+constexpr Duration kFirstRetry = std::chrono::seconds{1};
+constexpr unsigned kMaxBackoffDoublings = 5;  // 32 s between tries at most
+constexpr unsigned kMaxVoterDoublings = 1;    // 2 s: every peer waits for a voter
+constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
+/// Unanswered at once: as many as a plan has reducers.
+constexpr std::size_t kMaxDials = wire::kMaxReducers;
+
+}  // namespace
+
+void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
+    // Without a voter any of them may be the one that leads to it.
+    const bool has_voter = std::any_of(voters_.begin(), voters_.end(), [&](const PeerKey& voter) {
+        return voter == key_.public_key() || find(voter) != nullptr;
+    });
+    for (const Endpoint& endpoint : endpoints) {
+        if (known_.size() >= kMeshLimit && has_voter) return;
+        reach(now, endpoint, actions);
+    }
+}
+
+void Links::reach(TimePoint now, const Endpoint& endpoint, Actions& actions) {
+    if (endpoint.port == 0 || self_.contains(endpoint) || is_known_endpoint(endpoint)) return;
+    dial(now, endpoint, actions);
+}
+
+void Links::dial(TimePoint now, const Endpoint& endpoint, Actions& actions) {
+    if (dials_ >= kMaxDials) return;
+    if (attempts_.size() >= kMaxAttempts && !attempts_.contains(endpoint)) forget_worst_attempt();
+    Attempt& attempt = attempts_[endpoint];
+    if (attempt.is_dialling || now < attempt.not_before) return;
+    attempt.is_dialling = true;
+    ++dials_;
+    actions.push_back(action::Dial{endpoint});
+}
+
+/// Addresses where no peer answers make room, whoever has announced them.
+void Links::forget_worst_attempt() {
+    auto worst = attempts_.end();
+    for (auto it = attempts_.begin(); it != attempts_.end(); ++it) {
+        if (it->second.is_dialling) continue;
+        if (worst == attempts_.end() || it->second.failures > worst->second.failures) worst = it;
+    }
+    if (worst != attempts_.end()) attempts_.erase(worst);
+}
+
+bool Links::is_known_endpoint(const Endpoint& endpoint) const {
+    return std::any_of(known_.begin(), known_.end(),
+                       [&](const auto& entry) { return entry.second.endpoint == endpoint; });
+}
+
+void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions) {
+    dials_ -= std::min<std::size_t>(dials_, 1);
+    try_later(now, event.remote);
+    if (event.is_self) self_.insert(event.remote);
+    if (event.is_self || event.why.empty() || !refusals_.count(event.why, now)) return;
+    actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
+}
+
+void Links::try_later(TimePoint now, const Endpoint& remote) {
+    Attempt& attempt = attempts_[remote];
+    attempt.is_dialling = false;
+    const bool is_voters = std::any_of(lost_voters_.begin(), lost_voters_.end(),
+                                       [&](const auto& lost) { return lost.second == remote; });
+    const unsigned most = is_voters ? kMaxVoterDoublings : kMaxBackoffDoublings;
+    attempt.not_before = now + kFirstRetry * (1 << std::min(attempt.failures, most));
+    ++attempt.failures;
+    if (is_voters) tick_at_ = std::min(tick_at_, attempt.not_before);
+}
+
+// --- voters ------------------------------------------------------------------
+
+bool Links::is_voter(const PeerKey& peer) const {
+    return std::ranges::binary_search(voters_, peer);
+}
+
+void Links::remember_voter(const PeerKey& peer, const Known& known) {
+    if (!is_voter(peer) || known.endpoint.port == 0) return;
+    lost_voters_[peer] = known.endpoint;
+    tick_at_ = TimePoint::min();
+}
+
+void Links::redial_voters(TimePoint now, Actions& actions) {
+    std::erase_if(lost_voters_, [&](const auto& lost) {
+        return !is_voter(lost.first) || known_.contains(lost.first);
+    });
+    for (const auto& [peer, endpoint] : lost_voters_) {
+        reach(now, endpoint, actions);
+        Attempt& attempt = attempts_[endpoint];
+        // Not dialled now: another peer is linked there, or too many dials are unanswered.
+        if (!attempt.is_dialling && now >= attempt.not_before) {
+            attempt.not_before = now + kFirstRetry;
+        }
+    }
+}
+
+}  // namespace dedloc::membership

@@ -1,0 +1,203 @@
+// What members claim and what stands against it.
+//
+// Samples     reports and joins count up to the allowance: what the device of the ticket can
+//             compute in the time since the head has moved. A Join beyond it leaves its sender out;
+//             reports are cut off there, and discounted when the peer joins with less than it has
+//             reported (progress/target_batch).
+// Pieces      a reducer that refuses a sender's pieces has the sender left out of the round at once
+// Silence     a member that several reducers miss is left out, and not called for a while if a
+//             voter or two parties miss it; a reducer that alone misses a member, or whose averages
+//             do not come, loses its part and stays a member
+//
+// A peer that is left out for a claim is not called again for a while, nor is any other device of
+// the same user (round/exclusions.hpp).
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "peer/round/coordinator.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::round {
+namespace {
+
+/// Complaints of others about the same loss are waited for before any member is judged.
+constexpr Duration kHearing = std::chrono::seconds{1};
+
+}  // namespace
+
+// --- who may take part -------------------------------------------------------
+
+bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& known) const {
+    const Head& head = voter_.head();
+    if (exclusions_.is_out(account_of(peer), now_)) return false;
+    const wire::Heartbeat& heartbeat = known.heartbeat;
+    const bool is_sound = heartbeat.has_state && heartbeat.state == own_.digest();
+    return known.has_reported && known.generation == head.generation && known.step == head.step &&
+           heartbeat.record == head.record && (is_sound || !known.receives);
+}
+
+/// More than any trainer with this device can have computed on the state of the head: for as long
+/// as that has been ours, and a second longer, for others may have heard of it before us.
+Samples Coordinator::allowance(TimePoint now, const membership::Known& known) const {
+    const std::chrono::duration<double> time = now - head_since_ + std::chrono::seconds{1};
+    const double most = static_cast<double>(known.max_samples_per_second) * time.count();
+    const double bounded = std::min(most, static_cast<double>(wire::kMaxSamples));
+    return std::min(Samples{static_cast<std::uint64_t>(bounded)} + carried_,
+                    Samples{wire::kMaxSamples});
+}
+
+Exclusions::Account Coordinator::account_of(const PeerKey& peer) const {
+    const membership::Known* known = links_.find(peer);
+    return Exclusions::account_of(peer, known != nullptr ? known->user : 0);
+}
+
+void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& out) {
+    const Duration turn =
+        std::clamp(now_ - head_since_, config_.rules.heartbeat, config_.rules.join_timeout);
+    const Exclusions::Account account = account_of(peer);
+    const Duration length = exclusions_.exclude(account, now_, turn);
+    batch_.forget(peer);
+    for (const auto& [other, known] : links_.known()) {
+        if (account_of(other) == account) batch_.forget(other);
+    }
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(length).count();
+    out.note(peer.brief() + " " + why + ": left out for " + std::to_string(seconds) + " s");
+}
+
+// --- samples ------------------------------------------------------------------
+
+void Coordinator::reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
+                           double samples_per_second) {
+    now_ = now;
+    if (exclusions_.is_out(account_of(from), now)) return;
+    if (const membership::Known* known = links_.find(from)) {
+        samples = std::min(samples, allowance(now, *known));
+        samples_per_second =
+            std::min(samples_per_second, static_cast<double>(known->max_samples_per_second));
+    }
+    batch_.report(from, now, step, samples, samples_per_second);
+}
+
+void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
+                         Outbox& out) {
+    now_ = now;
+    const auto seat = seats_.find(from);
+    if (!is_about_us(step, join.term) || phase_ != Phase::kCalled || seat == seats_.end()) return;
+    const membership::Known* known = links_.find(from);
+    if (known != nullptr && join.samples > allowance(now, *known)) {
+        exclude(from,
+                "claims " + std::to_string(join.samples.value()) + " samples where " +
+                    std::to_string(allowance(now, *known).value()) + " are possible",
+                out);
+        seats_.erase(seat);
+        return;
+    }
+    const bool has_exponent = config_.rules.codec == Codec::kFp16 && join.samples > Samples{0};
+    if (has_exponent != (join.exponent != 0)) {
+        exclude(from, "joins with numbers of another codec than the run's", out);
+        seats_.erase(seat);
+        return;
+    }
+    if (join.receives && join.state != own_.digest()) {
+        out.note(from.brief() + " joined with another state: left out");
+        seats_.erase(seat);
+        return;
+    }
+    if (!join.is_finite) out.note(from.brief() + " had a gradient that is not finite");
+    seat->second.join = join;
+}
+
+/// No sum of samples that members join with may be beyond the bounds of a record.
+void Coordinator::drop_overflow(Outbox& out) {
+    const auto claimed = [](const auto& entry) { return entry.second.join->samples; };
+    const auto sum = [&] {
+        Samples all;
+        for (const auto& entry : seats_) all += claimed(entry);
+        return all;
+    };
+    while (sum() > Samples{wire::kMaxSamples}) {
+        const auto most = std::ranges::max_element(seats_, {}, claimed);
+        exclude(most->first, "claims more samples than a round can have", out);
+        seats_.erase(most);
+    }
+}
+
+// --- complaints ---------------------------------------------------------------
+
+void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
+                          const wire::Stalled& stalled, Outbox& out) {
+    now_ = now;
+    if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
+    if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
+    if (!stalled.senders.empty() || !stalled.reducers.empty()) {
+        stalls_[from] = stalled;
+        judge_at_ = std::min(judge_at_, now + kHearing);
+    }
+    if (!reduces(from)) return;
+    for (const std::uint32_t k : stalled.refused) {
+        if (k >= plan_->members.size()) continue;
+        const PeerKey& sender = plan_->members[k].peer;
+        const auto seat = seats_.find(sender);
+        if (seat == seats_.end() || sender == self_ || gone_.contains(sender)) continue;
+        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out);
+        lose(seat->second);
+        gone_.insert(sender);
+        is_amend_due_ = true;
+    }
+}
+
+/// A voter says so, or members of two parties do: one that slanders alone excludes no other.
+bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
+    std::set<Exclusions::Account> accounts;
+    for (const PeerKey& witness : witnesses) {
+        if (voter_.is_voter(witness)) return true;
+        accounts.insert(account_of(witness));
+    }
+    return accounts.size() > 1;
+}
+
+/// Who is to blame when chunks do not come. A contributor that several reducers miss (or the only
+/// one) is out; a reducer that alone misses somebody cannot be reached by it, and a reducer that
+/// only receivers miss does not send: both lose their part and stay.
+void Coordinator::judge_stalls(Outbox& out) {
+    judge_at_ = kNever;
+    std::map<std::uint32_t, std::set<PeerKey>> missed_by;
+    for (const auto& [peer, stall] : stalls_) {
+        for (const std::uint32_t k : stall.senders) missed_by[k].insert(peer);
+    }
+    std::size_t reducers = 0;
+    for (const auto& [peer, seat] : seats_) reducers += !seat.is_lost && reduces(peer) ? 1 : 0;
+    const auto is_member = [&](std::uint32_t k) { return k < plan_->members.size(); };
+    bool is_explained = false;
+    for (const auto& [k, witnesses] : missed_by) {
+        if (!is_member(k)) continue;
+        is_explained = true;
+        const PeerKey& sender = plan_->members[k].peer;
+        const bool is_alone = witnesses.size() == 1 && reducers > 1;
+        if (is_alone) {
+            out.note(sender.brief() + " does not reach " + witnesses.begin()->brief() +
+                     ", which loses its part");
+            demoted_.insert(*witnesses.begin());
+        } else if (const auto seat = seats_.find(sender); seat != seats_.end() && sender != self_) {
+            if (is_corroborated(witnesses)) {
+                exclude(sender, "joined and does not send", out);
+            } else {
+                out.note(sender.brief() + " does not send: left out");
+            }
+            lose(seat->second);
+        }
+    }
+    for (const auto& [peer, stall] : stalls_) {
+        for (const std::uint32_t k : stall.reducers) {
+            if (is_explained || !is_member(k) || reducers < 2) continue;
+            const PeerKey& reducer = plan_->members[k].peer;
+            out.note(reducer.brief() + " does not send averages, and loses its part");
+            demoted_.insert(reducer);
+        }
+    }
+    stalls_.clear();
+    is_amend_due_ = true;
+}
+
+}  // namespace dedloc::round

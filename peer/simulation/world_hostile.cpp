@@ -1,0 +1,78 @@
+// What a host of a hostile peer does: frames and events pass through the adversary, which acts on
+// the network of its own accord as well.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "peer/simulation/node.hpp"
+#include "peer/simulation/world.hpp"
+
+namespace dedloc::simulation {
+
+World::Id World::add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile) {
+    const Id id = add(Role::kTrainer, profile);
+    node(id).misbehaviour = misbehaviour;
+    checkers_.set_hostile(key(id), max_samples_per_second(id));
+    start(id);
+    return id;
+}
+
+bool World::is_hostile(Id id) const {
+    return node(id).misbehaviour.has_value();
+}
+
+/// What a ticket says of its device: four times what it computes. Without tickets the run's figure.
+std::uint64_t World::max_samples_per_second(Id id) const {
+    if (!proves_links_) return options_.rules.max_samples_per_second;
+    const Profile& profile = node(id).profile;
+    const std::chrono::duration<double> time = profile.micro_batch_time;
+    return 1 + static_cast<std::uint64_t>(4 * static_cast<double>(profile.micro_batch) /
+                                          std::max(time.count(), 1e-3));
+}
+
+void World::start_adversary(Id id) {
+    Node& host = node(id);
+    if (!host.misbehaviour) return;
+    host.adversary = std::make_unique<hostile::Adversary>(
+        hostile::AdversarySettings{
+            .misbehaviour = *host.misbehaviour,
+            .max_samples_per_second = max_samples_per_second(id),
+            .random_seed = Random{seed_}.split(3'000'000 + id).split(host.life).next()},
+        host.key);
+}
+
+void World::deliver_to_adversary(Id id, const Event& event) {
+    Node& host = node(id);
+    std::vector<Event> events;
+    Actions actions;
+    host.adversary->receive(now(), event, events, actions);
+    // Before the peer's answers, whose frames have higher sequence numbers.
+    if (!host.has_left) act_as_adversary(host, id, actions);
+    for (const Event& for_peer : events) {
+        if (host.is_alive) deliver_to_peer(id, for_peer);
+    }
+}
+
+void World::send_through_adversary(Id id, const action::Send& send) {
+    const Node& host = node(id);
+    Actions actions;
+    host.adversary->send(now(), send, actions);
+    for (const StepIndex step : host.adversary->garbled_steps()) checkers_.distrust_average(step);
+    act_as_adversary(host, id, actions);
+}
+
+void World::act_as_adversary(const Node& host, Id id, const Actions& actions) {
+    for (const Action& action : actions) {
+        if (!host.is_alive) return;
+        if (const auto* sent = std::get_if<action::Send>(&action)) {
+            put_on_link(sent->link, sent->frame);
+        } else if (const auto* dial = std::get_if<action::Dial>(&action)) {
+            network_.dial(id, dial->remote);
+        } else if (const auto* close = std::get_if<action::Close>(&action)) {
+            network_.close(close->link);
+        }
+    }
+}
+
+}  // namespace dedloc::simulation

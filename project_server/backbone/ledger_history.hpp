@@ -1,0 +1,54 @@
+// What another voter has missed, from this one's ledger: any stretch of entries, without reading
+// the file from its start. Places in the file are remembered at even distances, which double when
+// there are too many, and so is where the last answer ended: the next question usually begins
+// there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "peer/base/units.hpp"
+#include "peer/ledger/codec.hpp"
+#include "project_server/backbone/ledger.hpp"
+
+namespace dedloc::backbone {
+
+/// Thread: one, the writer's.
+class LedgerHistory {
+  public:
+    /// Remembered places; each has a roster of all members so far.
+    static constexpr std::size_t kMaxPlaces = 128;
+
+    LedgerHistory(std::filesystem::path path, const LedgerOwner& owner);
+
+    /// As LedgerVisitor: to be told of every record.
+    void take(const LedgerRecord& record, const LedgerReader::Place& after);
+
+    /// At most `max_entries` consecutive entries from step `step` of `generation` on: decisions
+    /// that no later generation has made void, and the generations that followed. Nothing if that
+    /// place is not in the ledger, or is its end. Throws IoError.
+    /// Cost  reads at most twice the distance between places (512 records in a ledger of 100,000);
+    ///       nothing but the answer where the last one ended
+    std::vector<ledger::Entry> read(std::uint64_t generation, StepIndex step,
+                                    std::size_t max_entries);
+
+  private:
+    bool is_void(const CommitRecord& record) const;
+    const LedgerReader::Place& place_before(std::uint64_t generation, StepIndex step) const;
+
+    const std::filesystem::path path_;
+    const LedgerOwner owner_;
+    std::optional<LedgerReader> reader_;  ///< once it is wanted
+    std::vector<LedgerReader::Place> places_;
+    std::optional<LedgerReader::Place> last_;  ///< where the last answer ended
+    std::size_t distance_ = 16;                ///< in entries
+    std::size_t since_place_ = 0;
+    std::vector<GenerationRecord> generations_;
+    Head end_;
+};
+
+}  // namespace dedloc::backbone

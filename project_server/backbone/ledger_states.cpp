@@ -1,0 +1,35 @@
+#include "project_server/backbone/ledger_states.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace dedloc::backbone {
+
+void LedgerStates::take(const LedgerRecord& record) {
+    const std::lock_guard lock{mutex_};
+    if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
+        const CommitRecord& decided = commit->decision.record;
+        // After a generation its first commit names the same state again.
+        if (states_.empty() || states_.back().step < decided.step) {
+            states_.push_back({decided.step, decided.previous_state});
+        }
+        last_ = decided.step.next();
+    } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
+        const GenerationRecord& first = begun->record;
+        const auto from = std::ranges::lower_bound(states_, first.step, {}, &State::step);
+        states_.erase(from, states_.end());
+        states_.push_back({first.step, first.state});
+        last_ = first.step;
+    }
+}
+
+Standing LedgerStates::judge(const CheckpointHead& checkpoint) const {
+    const std::lock_guard lock{mutex_};
+    const auto found = std::ranges::lower_bound(states_, checkpoint.step, {}, &State::step);
+    if (found != states_.end() && found->step == checkpoint.step) {
+        return found->digest == checkpoint.digest ? Standing::kProven : Standing::kUnproven;
+    }
+    return checkpoint.step == last_ ? Standing::kLast : Standing::kUnproven;
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,85 @@
+#include "project_server/backbone/voters_file.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+
+#include "peer/base/error.hpp"
+#include "peer/wire/json_fields.hpp"
+#include "peer/wire/limits.hpp"
+#include "project_server/settings.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 64 * 1024;
+
+WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
+                       const std::string& document) {
+    if (!value.IsObject()) {
+        throw InputError(fmt::format("{}: voter {} is no object", document, number));
+    }
+    wire::JsonFields fields(value, fmt::format("voters[{}]", number), document);
+    WantedVoter voter;
+    fields.hex("key", voter.key.bytes);
+    voter.ticket_expires = wire::UtcSeconds{
+        std::chrono::seconds{fields.integer("ticket_expires", 0, wire::kMaxUtcSeconds)}};
+    fields.finish();
+    return voter;
+}
+
+}  // namespace
+
+std::vector<PeerKey> keys_of(const WantedVoters& wanted) {
+    std::vector<PeerKey> keys;
+    for (const WantedVoter& voter : wanted.voters) keys.push_back(voter.key);
+    return keys;
+}
+
+std::optional<WantedVoters> read_voters(const std::filesystem::path& file) {
+    if (!std::filesystem::exists(file)) return std::nullopt;
+    const std::string document = file.string();
+    const auto json = wire::parse_json(document, server::read_text(file), kMaxFileBytes);
+    wire::JsonFields fields(json, "", document);
+    WantedVoters wanted;
+    wanted.min_generation = fields.integer("min_generation", 0, wire::kMaxGeneration);
+    const auto& voters = fields.array("voters", 1, wire::kMaxVoters);
+    for (rapidjson::SizeType i = 0; i < voters.Size(); ++i) {
+        wanted.voters.push_back(read_voter(voters[i], i, document));
+    }
+    fields.finish();
+    const auto is_unordered = [](const WantedVoter& a, const WantedVoter& b) {
+        return a.key >= b.key;
+    };
+    if (std::ranges::adjacent_find(wanted.voters, is_unordered) != wanted.voters.end()) {
+        throw InputError(document + ": the keys of voters are not in ascending order");
+    }
+    return wanted;
+}
+
+void write_voters(const std::filesystem::path& file, const WantedVoters& wanted) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::PrettyWriter<rapidjson::StringBuffer> writer(buffer);
+    writer.StartObject();
+    writer.Key("min_generation");
+    writer.Uint64(wanted.min_generation);
+    writer.Key("voters");
+    writer.StartArray();
+    for (const WantedVoter& voter : wanted.voters) {
+        writer.StartObject();
+        writer.Key("key");
+        writer.String(voter.key.hex().c_str());
+        writer.Key("ticket_expires");
+        writer.Int64(voter.ticket_expires.time_since_epoch().count());
+        writer.EndObject();
+    }
+    writer.EndArray();
+    writer.EndObject();
+    server::write_text(file, std::string(buffer.GetString()) + "\n");
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,46 @@
+// Sees to it that those vote whom the administrator wants: compares voters.json with the voters of
+// the generation, and tells the protocol until they are the same.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peer/trainer.hpp"
+#include "peer/wire/types.hpp"
+#include "project_server/backbone/voters_file.hpp"
+
+namespace dedloc::backbone {
+
+class VotersWatch {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    /// `now` is where the history stands; `events` takes event::VotersWanted.
+    VotersWatch(std::filesystem::path file, const Head& now, EventSink events);
+
+    /// A generation has begun. Thread: any.
+    void begun(const GenerationRecord& generation);
+    /// To be called every second or two. A file that cannot be used is named in the log once; what
+    /// was wanted before goes on being wanted. Thread: one.
+    void look(Clock::time_point now);
+
+  private:
+    bool is_reached(const std::vector<PeerKey>& keys, std::uint64_t min_generation) const;
+
+    const std::filesystem::path file_;
+    const EventSink events_;
+    std::optional<WantedVoters> told_;  ///< what the protocol was told last
+    Clock::time_point tell_again_{};
+    std::string fault_;  ///< of the file, that the log has told of
+
+    mutable std::mutex mutex_;
+    std::uint64_t generation_;     ///< guarded by mutex_
+    std::vector<PeerKey> voters_;  ///< guarded by mutex_
+};
+
+}  // namespace dedloc::backbone

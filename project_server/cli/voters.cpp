@@ -1,0 +1,230 @@
+// voters.json says who is wanted, the ledger who votes; the run's own backbone makes the second
+// follow the first.
+#include "project_server/cli/voters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/wire/limits.hpp"
+#include "project_server/backbone/appointment.hpp"
+#include "project_server/backbone/durable_file.hpp"
+#include "project_server/backbone/folder_lock.hpp"
+#include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/voters_file.hpp"
+#include "project_server/cli/project.hpp"
+#include "project_server/database/revocations.hpp"
+#include "project_server/key_file.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using backbone::WantedVoter;
+using backbone::WantedVoters;
+
+constexpr std::size_t kFewestDigits = 4;
+
+/// A run as its folder and its ledger have it.
+struct Run {
+    fs::path folder;
+    wire::RunFile file;
+    Head head;
+
+    fs::path voters() const { return folder / "voters.json"; }
+};
+
+Run read_run(const fs::path& project, const std::string& name) {
+    const fs::path folder = existing_project(project) / "runs" / name;
+    if (name.empty() || !fs::exists(folder / "run.json")) {
+        throw InputError(fmt::format("the project has no run {}", name));
+    }
+    auto file = wire::parse_run_file(server::read_text(folder / "run.json"));
+    const RunId id = wire::run_id(file);
+    Head head = genesis(id, file.backbone_key);
+    // The run's first start makes the ledger.
+    if (fs::exists(folder / "ledger")) {
+        backbone::LedgerReader reader{folder / "ledger", {id, file.backbone_key}};
+        while (reader.next()) {
+        }
+        head = reader.place().codec.head();
+    }
+    return {.folder = folder, .file = std::move(file), .head = std::move(head)};
+}
+
+/// As the file says, or without one as it is.
+WantedVoters wanted_in(const Run& run) {
+    if (auto wanted = backbone::read_voters(run.voters())) return std::move(*wanted);
+    WantedVoters wanted;
+    for (const PeerKey& key : run.head.voters) wanted.voters.push_back({key, {}});
+    return wanted;
+}
+
+void check_address(const std::string& text, const char* option) {
+    const auto colon = text.rfind(':');
+    std::uint16_t port = 0;
+    const char* const end = text.data() + text.size();
+    const bool is_address = colon != std::string::npos && colon > 0 &&
+                            std::from_chars(text.data() + colon + 1, end, port) ==
+                                std::from_chars_result{end, std::errc{}} &&
+                            port != 0;
+    if (!is_address) throw InputError(fmt::format("{} wants HOST:PORT, not {}", option, text));
+}
+
+wire::SignedTicket voter_ticket(const fs::path& project, const wire::RunFile& run,
+                                const PeerKey& key) {
+    const KeyPair signer = server::read_key(existing_project(project) / "keys/project.key");
+    if (signer.public_key() != run.project_key) {
+        throw InputError("keys/project.key is not the project's key that run.json names");
+    }
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    return wire::sign({.run = wire::run_id(run),
+                       .peer = key,
+                       .seat = {},
+                       .issued = now,
+                       .expires = now + server::kVoterTicketLife},
+                      signer);
+}
+
+backbone::Appointment make_appointment(const AppointOptions& options, const Run& run) {
+    if (fs::exists(options.file)) {
+        throw InputError(fmt::format("{} exists already", options.file.string()));
+    }
+    backbone::Appointment appointment{.run = run.file, .key = KeyPair::generate(), .settings = {}};
+    auto& settings = appointment.settings;
+    settings.ticket = voter_ticket(options.project, run.file, appointment.key.public_key());
+    settings.generation = run.head.generation;
+    settings.seeds = options.seeds;
+    settings.backbone = options.backbone;
+    for (const auto& seed : settings.seeds) check_address(seed, "--seed");
+    if (!settings.backbone.empty()) check_address(settings.backbone, "--backbone");
+    if (settings.seeds.empty()) {
+        for (const Endpoint& seed : run.file.dht_seeds) settings.seeds.push_back(seed.text());
+    }
+    return appointment;
+}
+
+void add(WantedVoters& wanted, const WantedVoter& voter) {
+    const auto place = std::ranges::lower_bound(wanted.voters, voter.key, {}, &WantedVoter::key);
+    if (place != wanted.voters.end() && place->key == voter.key) return;
+    if (wanted.voters.size() == wire::kMaxVoters) {
+        throw InputError(fmt::format("a run has at most {} voters", wire::kMaxVoters));
+    }
+    wanted.voters.insert(place, voter);
+}
+
+bool has(const WantedVoters& wanted, const PeerKey& key) {
+    return std::ranges::binary_search(wanted.voters, key, {}, &WantedVoter::key);
+}
+
+VotersChange appoint_key(const Run& run, WantedVoters wanted, const std::string& digits) {
+    PeerKey key;
+    if (!from_hex(digits, key.bytes)) {
+        throw InputError(fmt::format("--key wants 64 hex digits, not \"{}\"", digits));
+    }
+    if (key == run.file.backbone_key) {
+        // Its backbone may make a new memory for that generation.
+        wanted.min_generation = run.head.generation + 1;
+    } else if (has(wanted, key)) {
+        throw InputError(fmt::format("{} is a voter already", key.brief()));
+    }
+    add(wanted, {.key = key, .ticket_expires = {}});
+    backbone::write_voters(run.voters(), wanted);
+    return {.key = key, .voters = wanted.voters.size()};
+}
+
+/// The file first: a voter without its key would only be in the way.
+VotersChange appoint_new(const Run& run, WantedVoters wanted, const AppointOptions& options) {
+    const backbone::Appointment appointment = make_appointment(options, run);
+    const PeerKey key = appointment.key.public_key();
+    add(wanted, {.key = key, .ticket_expires = appointment.settings.ticket.ticket.expires});
+    server::write_text(options.file, backbone::write_appointment(appointment), 0600);
+    try {
+        backbone::write_voters(run.voters(), wanted);
+    } catch (...) {
+        std::error_code ignored;
+        fs::remove(options.file, ignored);
+        throw;
+    }
+    return {.key = key, .voters = wanted.voters.size()};
+}
+
+const WantedVoter& find(const WantedVoters& wanted, const std::string& prefix) {
+    if (prefix.size() < kFewestDigits) {
+        throw InputError(fmt::format("name a key or at least its first {} digits", kFewestDigits));
+    }
+    const WantedVoter* found = nullptr;
+    for (const WantedVoter& voter : wanted.voters) {
+        if (!voter.key.hex().starts_with(prefix)) continue;
+        if (found != nullptr) {
+            throw InputError(fmt::format("the keys of several voters begin with {}", prefix));
+        }
+        found = &voter;
+    }
+    if (found == nullptr) {
+        throw InputError(fmt::format("no voter's key begins with {}", prefix));
+    }
+    return *found;
+}
+
+}  // namespace
+
+VotersChange appoint(const AppointOptions& options) {
+    if (options.file.empty() == options.key.empty()) {
+        throw InputError("give --file for a new voter, or --key for a peer that is there");
+    }
+    const Run run = read_run(options.project, options.run);
+    const backbone::FolderLock lock{run.folder.parent_path()};
+    WantedVoters wanted = wanted_in(run);
+    if (!options.key.empty()) return appoint_key(run, std::move(wanted), options.key);
+    return appoint_new(run, std::move(wanted), options);
+}
+
+VotersChange dismiss(const fs::path& project, const std::string& run_name,
+                     const std::string& prefix) {
+    const Run run = read_run(project, run_name);
+    const backbone::FolderLock lock{run.folder.parent_path()};
+    WantedVoters wanted = wanted_in(run);
+    const WantedVoter voter = find(wanted, prefix);
+    if (wanted.voters.size() == 1) {
+        throw InputError(fmt::format("{} is the last voter of the run {}: appoint another first",
+                                     voter.key.brief(), run_name));
+    }
+    std::erase(wanted.voters, voter);
+    // The ticket first: what is repeated after a failure does no harm.
+    if (voter.ticket_expires > wire::UtcSeconds{}) {
+        ProjectDatabase access{existing_project(project)};
+        server::revoke_voter(
+            access.database(), voter.key,
+            std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+    }
+    backbone::write_voters(run.voters(), wanted);
+    return {.key = voter.key, .voters = wanted.voters.size()};
+}
+
+VotersView voters_of(const fs::path& project, const std::string& run_name) {
+    const Run run = read_run(project, run_name);
+    const WantedVoters wanted = wanted_in(run);
+    VotersView view{.generation = run.head.generation, .lines = {}};
+    for (const WantedVoter& voter : wanted.voters) {
+        view.lines.push_back(
+            {.key = voter.key, .is_wanted = true, .ticket_expires = voter.ticket_expires});
+    }
+    for (const PeerKey& key : run.head.voters) {
+        if (!has(wanted, key)) view.lines.push_back({.key = key});
+    }
+    std::ranges::sort(view.lines, {}, &VoterLine::key);
+    for (VoterLine& line : view.lines) {
+        line.is_own_backbone = line.key == run.file.backbone_key;
+        line.votes = std::ranges::binary_search(run.head.voters, line.key);
+    }
+    return view;
+}
+
+}  // namespace dedloc::cli

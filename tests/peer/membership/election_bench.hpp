@@ -1,0 +1,141 @@
+// One peer among the voters of a generation, whose neighbours are played by hand.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "peer/membership/election.hpp"
+#include "tests/peer/spoken.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+namespace dedloc::membership {
+
+using namespace std::chrono_literals;
+using tests::OtherEnd;
+using tests::test_key;
+
+/// So many voters, ascending by key.
+inline std::vector<KeyPair> voter_keys(std::size_t count) {
+    std::vector<KeyPair> keys;
+    for (std::size_t k = 1; k <= count; ++k) keys.push_back(test_key(static_cast<std::uint8_t>(k)));
+    std::ranges::sort(keys, {}, &KeyPair::public_key);
+    return keys;
+}
+
+struct ElectionBenchOptions {
+    PeerKey backbone{};  ///< none of the voters
+    std::uint16_t port = 4'000;
+    bool remembers = true;
+};
+
+/// One peer among the voters of a generation.
+struct ElectionBench {
+    ElectionBench(const std::vector<KeyPair>& voters, const KeyPair& its_key,
+                  const ElectionBenchOptions& options = {})
+        : config(config_for(voters, options)),
+          key(its_key),
+          links(config, key),
+          voter(config, key),
+          election(config, key.public_key(), links, voter, Random{7}) {}
+
+    static PeerConfig config_for(const std::vector<KeyPair>& voters,
+                                 const ElectionBenchOptions& options) {
+        PeerConfig config;
+        const KeyPair project = test_key(99);
+        config.project = project.public_key();
+        config.backbone = options.backbone;
+        config.listening_port = options.port;
+        config.rules.elements = 1;
+        SignedGeneration generation{
+            .record = {.generation = 1, .step = StepIndex{3}, .state = {}, .voters = {}},
+            .signature = {}};
+        for (const KeyPair& pair : voters) generation.record.voters.push_back(pair.public_key());
+        generation.signature = project.sign(digest_of(RunId{}, generation.record).bytes);
+        config.generation = generation;
+        if (options.remembers) config.voter = first_memory(0, false);
+        return config;
+    }
+
+    /// test_key's other end, linked.
+    OtherEnd& introduce(const KeyPair& other) {
+        const LinkId link{++last_link};
+        actions.clear();
+        links.opened(now, {.link = link, .remote = {"10.0.0.1", 9}, .proven = other.public_key()},
+                     actions);
+        ends.push_back(std::make_unique<OtherEnd>(OtherEnd{.key = other, .link = link}));
+        const wire::Hello hello = tests::answer_to_challenge(actions, link);
+        (void)links.receive(now, ends.back()->says(0, {}, hello), actions);
+        REQUIRE(links.find(other.public_key()) != nullptr);
+        return *ends.back();
+    }
+    /// A heartbeat, as a peer takes it.
+    void hear(OtherEnd& end, const Term& term = {}, bool may_vote = true) {
+        wire::Heartbeat heartbeat;
+        heartbeat.may_vote = may_vote;
+        heartbeat.term = term;
+        (void)links.receive(now, end.says(1, head().step, heartbeat), actions);
+        if (term.coordinator == end.peer()) election.on_coordinator(term, out);
+    }
+    void close(const OtherEnd& end) {
+        (void)links.closed(now, {.link = end.link}, actions);
+        election.look_again();
+    }
+    void advance(Duration time = {}, bool may_lead = true) {
+        now += time;
+        election.advance(now, may_lead, out);
+    }
+    /// Until this time has passed or it stands or leads.
+    bool stands_within(Duration time) {
+        const TimePoint end = now + time;
+        while (now < end) {
+            advance();
+            if (!said<wire::Elect>().empty()) return true;
+            now += 50ms;
+        }
+        return false;
+    }
+    template <class Body>
+    std::vector<Body> said() const {
+        std::vector<Body> all;
+        for (const round::Letter& letter : out.letters) {
+            if (const auto* body = std::get_if<Body>(&letter.body)) all.push_back(*body);
+        }
+        return all;
+    }
+    const Head& head() const { return voter.head(); }
+    CommitRecord record(std::uint64_t variant) const {
+        CommitRecord record{.generation = head().generation,
+                            .step = head().step,
+                            .previous_record = head().record,
+                            .previous_state = {},
+                            .members = {},
+                            .average = {},
+                            .scalars = {}};
+        record.members.push_back({.peer = test_key(50).public_key(), .samples = Samples{variant}});
+        return record;
+    }
+    wire::Promise promise(const Term& term) const {
+        return {.term = term, .granted = true, .promised = term};
+    }
+    bool leads() const { return election.is_leading(); }
+
+    const PeerConfig config;
+    const KeyPair key;
+    Links links;
+    Voter voter;
+    Election election;
+    TimePoint now{1h};
+    round::Outbox out;
+    Actions actions;
+    std::uint64_t last_link = 0;
+    std::vector<std::unique_ptr<OtherEnd>> ends;
+};
+
+inline Term term_of(std::uint64_t number, const KeyPair& key) {
+    return {.number = number, .coordinator = key.public_key()};
+}
+
+}  // namespace dedloc::membership

@@ -1,0 +1,385 @@
+// Which voter coordinates: one voter at a time, whose neighbours are played by hand.
+#include "peer/membership/election.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <vector>
+
+#include "tests/peer/membership/election_bench.hpp"
+
+using namespace dedloc;
+using namespace dedloc::membership;
+
+namespace {
+
+using Bench = ElectionBench;
+
+/// The first of three voters; both others are linked and say that they vote.
+struct Trio {
+    explicit Trio(std::size_t self = 0) : keys(voter_keys(3)), bench(keys, keys[self]) {
+        for (std::size_t k = 0; k < 3; ++k) {
+            if (k != self) bench.introduce(keys[k]);
+        }
+        one = bench.ends[0].get();
+        two = bench.ends[1].get();
+        hear();
+    }
+    void hear() {
+        bench.hear(*one);
+        bench.hear(*two);
+    }
+    /// It stands, and forgets what it has said.
+    Term stand() {
+        REQUIRE(bench.stands_within(10s));
+        const Term term = bench.said<wire::Elect>().front().term;
+        bench.out = {};
+        return term;
+    }
+    Term lead() {
+        const Term term = stand();
+        bench.election.on_promise(one->peer(), bench.head().step, bench.promise(term), bench.out);
+        REQUIRE(bench.leads());
+        bench.out = {};
+        return term;
+    }
+
+    std::vector<KeyPair> keys;
+    Bench bench;
+    OtherEnd* one = nullptr;
+    OtherEnd* two = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("the only voter leads at once", "[membership]") {
+    const auto keys = voter_keys(1);
+    Bench bench{keys, keys[0]};
+    bench.advance();
+    CHECK(bench.leads());
+    CHECK(bench.election.term() == term_of(1, keys[0]));
+    CHECK(bench.voter.promised() == term_of(1, keys[0]));
+    CHECK(bench.election.has_live_leader());
+    CHECK(bench.election.has_majority_here());
+    for (const round::Letter& letter : bench.out.letters) CHECK(letter.to.empty());
+    // For as many steps as it lives.
+    for (int step = 0; step < 3; ++step) {
+        bench.voter.advance(bench.record(1));
+        bench.election.head_changed();
+        bench.advance(10min);
+        CHECK(bench.leads());
+        CHECK(bench.election.term() == term_of(1, keys[0]));
+    }
+}
+
+TEST_CASE("a peer that cannot lead does not stand", "[membership]") {
+    const auto keys = voter_keys(1);
+    const auto leads = [&](Bench bench, bool may_lead) {
+        for (int k = 0; k < 100; ++k) bench.advance(200ms, may_lead);
+        return bench.leads();
+    };
+    CHECK(leads(Bench{keys, keys[0]}, true));
+    CHECK_FALSE(leads(Bench{keys, keys[0]}, false));
+    CHECK_FALSE(leads(Bench{keys, keys[0], {.port = 0}}, true));
+    CHECK_FALSE(leads(Bench{keys, keys[0], {.remembers = false}}, true));
+    CHECK_FALSE(leads(Bench{keys, test_key(50)}, true));
+}
+
+TEST_CASE("without a majority that votes no voter stands", "[membership]") {
+    const auto keys = voter_keys(3);
+    Bench bench{keys, keys[0]};
+    CHECK_FALSE(bench.stands_within(20s));
+    CHECK_FALSE(bench.election.has_majority_here());
+    // A link alone says nothing, and one that may not vote is none.
+    OtherEnd& other = bench.introduce(keys[1]);
+    CHECK_FALSE(bench.stands_within(20s));
+    bench.hear(other, {}, false);
+    CHECK_FALSE(bench.stands_within(20s));
+    // Nor does a member count.
+    bench.hear(bench.introduce(test_key(50)));
+    CHECK_FALSE(bench.stands_within(20s));
+    bench.hear(other);
+    CHECK(bench.stands_within(20s));
+}
+
+TEST_CASE("a candidate leads with the promises of a majority, its own the last", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.stand();
+    CHECK_FALSE(bench.leads());
+    CHECK(bench.voter.promised() == Term{});
+    bench.election.on_promise(trio.one->peer(), bench.head().step, bench.promise(term), bench.out);
+    CHECK(bench.leads());
+    CHECK(bench.voter.promised() == term);
+    CHECK(bench.election.term() == term);
+}
+
+TEST_CASE("only promises of voters, of this term and granted, count", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.stand();
+    const StepIndex step = bench.head().step;
+    Term other = term;
+    ++other.number;
+    auto refused = bench.promise(term);
+    refused.granted = false;
+    bench.election.on_promise(trio.one->peer(), step, bench.promise(other), bench.out);
+    bench.election.on_promise(trio.one->peer(), step, refused, bench.out);
+    bench.election.on_promise(test_key(50).public_key(), step, bench.promise(term), bench.out);
+    CHECK_FALSE(bench.leads());
+    // One that is ahead may have accepted what this candidate does not know.
+    bench.election.on_promise(trio.one->peer(), step.next(), bench.promise(term), bench.out);
+    CHECK_FALSE(bench.leads());
+    SECTION("one that is behind has accepted nothing for this round") {
+        auto behind = bench.promise(term);
+        behind.accepted = bench.record(5);
+        behind.accepted_in = term_of(1, trio.keys[2]);
+        bench.election.on_promise(trio.two->peer(), StepIndex{2}, behind, bench.out);
+        CHECK(bench.leads());
+        CHECK_FALSE(bench.election.inherited());
+    }
+    SECTION("a head that moves ends the candidacy") {
+        bench.voter.advance(bench.record(1));
+        bench.election.head_changed();
+        bench.election.on_promise(trio.two->peer(), step, bench.promise(term), bench.out);
+        CHECK_FALSE(bench.leads());
+    }
+}
+
+TEST_CASE("what was accepted in the highest term is inherited", "[membership]") {
+    const auto keys = voter_keys(5);
+    Bench bench{keys, keys[0]};
+    for (std::size_t k = 1; k < 5; ++k) bench.hear(bench.introduce(keys[k]));
+    REQUIRE(bench.stands_within(10s));
+    const Term term = bench.said<wire::Elect>().front().term;
+    const auto promise_with = [&](std::size_t k, std::uint64_t number, const CommitRecord& record) {
+        auto promise = bench.promise(term);
+        promise.accepted_in = term_of(number, keys[k]);
+        promise.accepted = record;
+        bench.election.on_promise(keys[k].public_key(), bench.head().step, promise, bench.out);
+    };
+    SECTION("whoever answers first") {
+        promise_with(1, 8, bench.record(8));
+        promise_with(2, 6, bench.record(6));
+    }
+    SECTION("or last") {
+        promise_with(1, 6, bench.record(6));
+        promise_with(2, 8, bench.record(8));
+    }
+    SECTION("of equal numbers that of the higher key") {
+        promise_with(1, 8, bench.record(6));
+        promise_with(2, 8, bench.record(8));
+    }
+    SECTION("if it follows the head") {
+        CommitRecord foreign = bench.record(9);
+        foreign.previous_record.bytes[0] ^= std::byte{1};
+        promise_with(1, 9, foreign);
+        promise_with(2, 8, bench.record(8));
+    }
+    REQUIRE(bench.leads());
+    CHECK(bench.election.inherited() == bench.record(8));
+    bench.voter.advance(bench.record(8));
+    bench.election.head_changed();
+    CHECK_FALSE(bench.election.inherited());
+    CHECK(bench.leads());
+}
+
+TEST_CASE("a candidate inherits its own vote, too", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const CommitRecord record = bench.record(4);
+    REQUIRE(bench.voter.accept(term_of(2, trio.keys[1]), record));
+    const Term term = trio.lead();
+    CHECK(term.number == 3);
+    CHECK(bench.election.inherited() == record);
+}
+
+TEST_CASE("a voter refuses candidates while it hears a coordinator", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term led = term_of(4, trio.keys[1]);
+    bench.hear(*trio.one, led);
+    const auto ask = [&](const KeyPair& candidate, std::uint64_t number, StepIndex step) {
+        bench.out = {};
+        bench.election.on_elect(bench.now, candidate.public_key(), step,
+                                {.term = term_of(number, candidate)}, bench.out);
+        return bench.said<wire::Promise>();
+    };
+    const StepIndex step = bench.head().step;
+    auto answer = ask(trio.keys[2], 9, step);
+    REQUIRE(answer.size() == 1);
+    CHECK_FALSE(answer[0].granted);
+    CHECK(bench.voter.promised() == Term{});
+    CHECK_FALSE(bench.stands_within(20s));
+    // The coordinator itself may ask again.
+    CHECK(ask(trio.keys[1], 5, step).at(0).granted);
+    SECTION("which is lost") {
+        bench.close(*trio.one);
+        CHECK(ask(trio.keys[2], 9, step).at(0).granted);
+    }
+    SECTION("which says that it coordinates no more") {
+        bench.hear(*trio.one);
+        CHECK(ask(trio.keys[2], 9, step).at(0).granted);
+        CHECK_FALSE(ask(trio.keys[1], 8, step).at(0).granted);
+    }
+    SECTION("and answers no peer that does not vote, nor a term of another") {
+        bench.close(*trio.one);
+        CHECK(ask(test_key(50), 20, step).empty());
+        bench.out = {};
+        bench.election.on_elect(bench.now, trio.two->peer(), step,
+                                {.term = term_of(20, trio.keys[1])}, bench.out);
+        CHECK(bench.out.letters.empty());
+    }
+}
+
+TEST_CASE("a candidate behind the head of a voter is refused", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const StepIndex old = bench.head().step;
+    bench.voter.advance(bench.record(1));
+    const auto ask = [&](StepIndex step) {
+        bench.out = {};
+        bench.election.on_elect(bench.now, trio.one->peer(), step,
+                                {.term = term_of(5, trio.keys[1])}, bench.out);
+        REQUIRE(bench.out.letters.size() == 1);
+        CHECK(bench.out.letters[0].step == bench.head().step);
+        return bench.said<wire::Promise>().at(0).granted;
+    };
+    CHECK_FALSE(ask(old));
+    CHECK(bench.voter.promised() == Term{});
+    CHECK(ask(bench.head().step));
+    CHECK(ask(bench.head().step.next()));
+}
+
+TEST_CASE("a voter that may not vote answers no candidate", "[membership]") {
+    Trio trio;
+    trio.bench.voter.stop_voting();
+    trio.bench.election.on_elect(trio.bench.now, trio.one->peer(), trio.bench.head().step,
+                                 {.term = term_of(5, trio.keys[1])}, trio.bench.out);
+    CHECK(trio.bench.out.letters.empty());
+    CHECK_FALSE(trio.bench.stands_within(20s));
+}
+
+TEST_CASE("a voter that has promised gives the candidate time to lead", "[membership]") {
+    Trio trio{1};
+    Bench& bench = trio.bench;
+    bench.advance();
+    bench.election.on_elect(bench.now, trio.keys[2].public_key(), bench.head().step,
+                            {.term = term_of(5, trio.keys[2])}, bench.out);
+    CHECK(bench.said<wire::Promise>().at(0).granted);
+    CHECK_FALSE(bench.stands_within(bench.config.rules.election_pause - 50ms));
+    const Term term = trio.stand();
+    CHECK(term.number == 6);
+}
+
+TEST_CASE("a leader steps down when another voter was promised more", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.lead();
+    wire::Promise answer{.term = term, .granted = false, .promised = term};
+    const auto tell = [&](const PeerKey& from) {
+        bench.election.on_promise(from, bench.head().step, answer, bench.out);
+        return bench.leads();
+    };
+    CHECK(tell(trio.one->peer()));
+    answer.promised = term_of(term.number + 1, trio.keys[2]);
+    CHECK(tell(test_key(50).public_key()));
+    answer.term.number += 7;
+    CHECK(tell(trio.one->peer()));  // of another candidacy
+    answer.term = term;
+    CHECK_FALSE(tell(trio.one->peer()));
+    CHECK_FALSE(bench.election.has_live_leader());
+    CHECK(trio.stand().number == term.number + 2);
+}
+
+TEST_CASE("a leader steps down when a majority is gone for twice the silence limit",
+          "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Duration silence = bench.config.rules.silence;
+    trio.lead();
+    bench.close(*trio.one);
+    bench.advance(1min);
+    CHECK(bench.leads());  // one other is enough
+    bench.close(*trio.two);
+    bench.advance(2 * silence - 200ms);
+    CHECK(bench.leads());
+    CHECK(bench.election.next_deadline() <= bench.now + 200ms);
+    SECTION("for good") {
+        bench.advance(200ms);
+        CHECK_FALSE(bench.leads());
+        CHECK_FALSE(bench.stands_within(20s));
+    }
+    SECTION("but not when one comes back in time") {
+        bench.hear(bench.introduce(trio.keys[2]));
+        bench.election.look_again();
+        bench.advance(200ms);
+        bench.advance(20s);
+        CHECK(bench.leads());
+    }
+}
+
+TEST_CASE("a leader steps down without a state", "[membership]") {
+    Trio trio;
+    trio.lead();
+    trio.bench.advance(200ms, false);
+    CHECK_FALSE(trio.bench.leads());
+}
+
+TEST_CASE("a coordinator is told when its term is over", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    (void)bench.voter.promise(term_of(6, trio.keys[2]));
+    bench.out = {};
+    bench.election.on_propose(trio.one->peer(), term_of(6, trio.keys[2]), bench.out);
+    CHECK(bench.out.letters.empty());
+    bench.election.on_propose(trio.one->peer(), term_of(5, trio.keys[1]), bench.out);
+    const auto told = bench.said<wire::Promise>();
+    REQUIRE(told.size() == 1);
+    CHECK_FALSE(told[0].granted);
+    CHECK(told[0].term == term_of(5, trio.keys[1]));
+    CHECK(told[0].promised == term_of(6, trio.keys[2]));
+}
+
+TEST_CASE("members follow the voter with the highest term, and never another member",
+          "[membership]") {
+    const auto keys = voter_keys(3);
+    Bench bench{keys, test_key(50)};
+    OtherEnd& low = bench.introduce(keys[0]);
+    OtherEnd& high = bench.introduce(keys[1]);
+    OtherEnd& member = bench.introduce(test_key(60));
+    bench.hear(member, term_of(90, member.key));
+    CHECK(bench.election.term() == Term{});
+    bench.hear(low, term_of(3, low.key));
+    CHECK(bench.election.term() == term_of(3, low.key));
+    CHECK(bench.election.has_live_leader());
+    bench.hear(high, term_of(4, high.key));
+    CHECK(bench.election.term() == term_of(4, high.key));
+    bench.hear(member, term_of(91, member.key));
+    bench.hear(low, term_of(3, low.key));
+    CHECK(bench.election.term() == term_of(4, high.key));
+    CHECK(bench.election.is_coordinator(high.peer()));
+    // What another one says of the coordinator is hearsay.
+    bench.hear(member, term_of(99, low.key));
+    CHECK(bench.election.term() == term_of(4, high.key));
+    // The lower one is followed again once the higher one is gone.
+    bench.close(high);
+    CHECK_FALSE(bench.election.has_live_leader());
+    bench.hear(low, term_of(3, low.key));
+    CHECK(bench.election.term() == term_of(3, low.key));
+    CHECK(bench.election.has_live_leader());
+    bench.election.reset();
+    CHECK(bench.election.term() == Term{});
+}
+
+TEST_CASE("a leader that hears a higher term follows it", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.lead();
+    bench.hear(*trio.one, term_of(term.number - 1, trio.keys[1]));
+    CHECK(bench.leads());
+    const Term higher = term_of(term.number + 1, trio.keys[1]);
+    bench.hear(*trio.one, higher);
+    CHECK_FALSE(bench.leads());
+    CHECK(bench.election.term() == higher);
+}

@@ -1,0 +1,259 @@
+// Whom a peer dials and what it learns of those that it is linked with.
+#include "peer/membership/links.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/peer/spoken.hpp"
+#include "tests/peer/wire_samples.hpp"
+
+using namespace dedloc;
+using namespace dedloc::membership;
+using namespace std::chrono_literals;
+
+namespace {
+
+using tests::OtherEnd;
+using tests::test_key;
+
+constexpr std::uint16_t kPort = 4'000;
+constexpr std::size_t kMaxDials = wire::kMaxReducers;
+constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
+
+Endpoint endpoint_of(std::size_t k) {
+    return {"10.0." + std::to_string(k / 200) + "." + std::to_string(1 + k % 200), kPort};
+}
+
+struct Bench {
+    Bench() : links(config, test_key(1)) {}
+
+    static PeerConfig make_config() {
+        PeerConfig config;
+        config.rules.elements = 1;
+        config.rules.max_samples_per_second = 90;
+        return config;
+    }
+    /// test_key(n) dials us from its host, and listens there.
+    OtherEnd introduce(std::uint8_t n, event::LinkOpened opened = {},
+                       std::uint16_t listening = kPort) {
+        opened.link = LinkId{++last_link};
+        opened.remote = {endpoint_of(n).host, opened.dialled ? kPort : std::uint16_t{50'000}};
+        opened.proven = test_key(n).public_key();
+        actions.clear();
+        links.opened(now, opened, actions);
+        OtherEnd end{.key = test_key(n), .link = opened.link};
+        wire::Hello hello = tests::answer_to_challenge(actions, end.link);
+        hello.listening_port = listening;
+        hello.session = n;
+        actions.clear();
+        CHECK_FALSE(links.receive(now, end.says(0, {}, hello), actions));
+        CHECK(links.find(end.peer()) != nullptr);
+        return end;
+    }
+    void close(const OtherEnd& end) { CHECK(links.closed(now, {.link = end.link}, actions)); }
+    void watch(const std::vector<OtherEnd>& voters) {
+        std::vector<PeerKey> keys;
+        for (const OtherEnd& end : voters) keys.push_back(end.peer());
+        std::ranges::sort(keys);
+        links.watch(keys, 3, true);
+    }
+    /// All that is dialled until then, each time in vain.
+    std::vector<std::pair<Duration, Endpoint>> dialled_until(TimePoint end) {
+        const TimePoint start = now;
+        std::vector<std::pair<Duration, Endpoint>> dialled;
+        while (now <= end) {
+            actions.clear();
+            links.tick(now, actions);
+            for (const action::Dial& dial : tests::all_of<action::Dial>(actions)) {
+                dialled.emplace_back(now - start, dial.remote);
+                links.dial_failed(now, {.remote = dial.remote}, actions);
+            }
+            REQUIRE(links.next_deadline() > now);
+            now = std::min(links.next_deadline(), std::max(end, now) + 1ns);
+        }
+        return dialled;
+    }
+    std::size_t dials(const std::vector<Endpoint>& endpoints) {
+        actions.clear();
+        links.found(now, endpoints, actions);
+        return tests::all_of<action::Dial>(actions).size();
+    }
+
+    const PeerConfig config = make_config();
+    Links links;
+    TimePoint now{1h};
+    Actions actions;
+    std::uint64_t last_link = 0;
+};
+
+std::vector<Endpoint> endpoints(std::size_t first, std::size_t count) {
+    std::vector<Endpoint> all;
+    for (std::size_t k = first; k < first + count; ++k) all.push_back(endpoint_of(k));
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a lost voter is dialled again every two seconds for as long as it takes",
+          "[membership]") {
+    Bench bench;
+    const OtherEnd voter = bench.introduce(2);
+    bench.watch({voter});
+    CHECK(bench.dialled_until(bench.now + 3s).empty());
+    bench.close(voter);
+    const auto dialled = bench.dialled_until(bench.now + 1h);
+    REQUIRE(dialled.size() > 3);
+    CHECK(dialled[0].first == 0s);
+    CHECK(dialled[1].first == 1s);
+    for (std::size_t k = 2; k < dialled.size(); ++k) {
+        REQUIRE(dialled[k].first - dialled[k - 1].first == 2s);
+        REQUIRE(dialled[k].second == endpoint_of(2));
+    }
+    CHECK(dialled.size() == 1 + 1 + (3'600 - 1) / 2);
+    SECTION("and no more when it is back") {
+        bench.introduce(2);
+        CHECK(bench.dialled_until(bench.now + 1min).empty());
+    }
+    SECTION("and no more when the project has appointed others") {
+        bench.watch({bench.introduce(3)});
+        bench.now += 1ns;
+        CHECK(bench.dialled_until(bench.now + 3s).empty());
+    }
+    SECTION("and again when it is lost again") {
+        bench.close(bench.introduce(2));
+        CHECK(bench.dialled_until(bench.now + 20s).size() >= 10);
+    }
+}
+
+TEST_CASE("only voters that can be dialled are dialled again", "[membership]") {
+    Bench bench;
+    const OtherEnd voter = bench.introduce(2);
+    const OtherEnd hidden = bench.introduce(3, {}, 0);
+    const OtherEnd member = bench.introduce(4);
+    bench.watch({voter, hidden});
+    for (const OtherEnd& end : {hidden, member}) bench.close(end);
+    CHECK(bench.dialled_until(bench.now + 1min).empty());
+}
+
+TEST_CASE("voters that were left behind are dialled after the return", "[membership]") {
+    Bench bench;
+    bench.watch({bench.introduce(2)});
+    bench.links.leave_all(bench.actions);
+    CHECK(bench.links.known().empty());
+    const auto dialled = bench.dialled_until(bench.now);
+    REQUIRE(dialled.size() == 1);
+    CHECK(dialled[0].second == endpoint_of(2));
+}
+
+TEST_CASE("a voter that says good-bye is dialled again", "[membership]") {
+    Bench bench;
+    const OtherEnd voter = bench.introduce(2);
+    bench.watch({voter});
+    bench.links.drop(voter.peer(), bench.actions);
+    CHECK(bench.links.find(voter.peer()) == nullptr);
+    CHECK(bench.dialled_until(bench.now + 5s).size() == 4);
+}
+
+TEST_CASE("what others say makes no peer dial", "[membership]") {
+    Bench bench;
+    OtherEnd voter = bench.introduce(2);
+    OtherEnd member = bench.introduce(3, {}, 0);
+    bench.watch({voter});
+    wire::Heartbeat heartbeat;
+    heartbeat.may_vote = true;
+    heartbeat.term = {.number = 9, .coordinator = test_key(7).public_key()};
+    bench.actions.clear();
+    for (OtherEnd* end : {&voter, &member}) {
+        for (std::uint64_t step = 0; step < 40; ++step) {
+            CHECK(bench.links.receive(bench.now, end->says(0, StepIndex{step}, heartbeat),
+                                      bench.actions));
+            bench.links.tick(bench.now, bench.actions);
+        }
+    }
+    CHECK(tests::all_of<action::Dial>(bench.actions).empty());
+    CHECK(tests::all_of<action::Close>(bench.actions).empty());
+}
+
+TEST_CASE("so many dials are unanswered at once, and a lost voter gets the next place",
+          "[membership]") {
+    Bench bench;
+    const OtherEnd voter = bench.introduce(2);
+    bench.watch({voter});
+    CHECK(bench.dials(endpoints(300, 400)) == kMaxDials);
+    CHECK(bench.dials(endpoints(300, 400)) == 0);
+    bench.close(voter);
+    bench.actions.clear();
+    bench.links.tick(bench.now, bench.actions);
+    CHECK(tests::all_of<action::Dial>(bench.actions).empty());
+    // An answer makes room, whether it is a link or none.
+    bench.links.dial_failed(bench.now, {.remote = endpoint_of(300)}, bench.actions);
+    bench.now += 1s;
+    bench.actions.clear();
+    bench.links.tick(bench.now, bench.actions);
+    const auto dialled = tests::all_of<action::Dial>(bench.actions);
+    REQUIRE(dialled.size() == 1);
+    CHECK(dialled[0].remote == endpoint_of(2));
+    CHECK(bench.dials(endpoints(600, 10)) == 0);
+    bench.links.opened(bench.now,
+                       {.link = LinkId{900}, .remote = endpoint_of(301), .dialled = true},
+                       bench.actions);
+    CHECK(bench.dials(endpoints(600, 10)) == 1);
+    // A link that the other end has opened answers none of our dials.
+    bench.introduce(9);
+    CHECK(bench.dials(endpoints(620, 10)) == 0);
+}
+
+TEST_CASE("of too many addresses the one that has failed most makes room", "[membership]") {
+    Bench bench;
+    const auto fail = [&](std::size_t k) {
+        bench.links.dial_failed(bench.now, {.remote = endpoint_of(k)}, bench.actions);
+    };
+    for (std::size_t k = 0; k < kMaxAttempts; ++k) {
+        REQUIRE(bench.dials({endpoint_of(k)}) == 1);
+        fail(k);
+    }
+    bench.now += 1s;
+    REQUIRE(bench.dials({endpoint_of(77)}) == 1);
+    fail(77);
+    CHECK(bench.dials({endpoint_of(77)}) == 0);  // it waits
+    CHECK(bench.dials({endpoint_of(kMaxAttempts)}) == 1);
+    CHECK(bench.dials({endpoint_of(77)}) == 1);  // forgotten, and so new
+}
+
+TEST_CASE("an address is tried ever more seldom, up to every 32 seconds", "[membership]") {
+    Bench bench;
+    std::vector<Duration> waits;
+    TimePoint last = bench.now;
+    while (waits.size() < 9) {
+        if (bench.dials({endpoint_of(5)}) == 1) {
+            waits.push_back(bench.now - last);
+            last = bench.now;
+            bench.links.dial_failed(bench.now, {.remote = endpoint_of(5)}, bench.actions);
+        }
+        bench.now += 1s;
+    }
+    CHECK(waits == std::vector<Duration>{0s, 1s, 2s, 4s, 8s, 16s, 32s, 32s, 32s});
+}
+
+TEST_CASE("what the ticket says of its seat is known of the peer", "[membership]") {
+    Bench bench;
+    const auto known_of = [&](std::uint64_t user, std::uint64_t figure, std::uint8_t n) {
+        event::LinkOpened opened;
+        opened.user = user;
+        opened.max_samples_per_second = figure;
+        return *bench.links.find(bench.introduce(n, opened).peer());
+    };
+    const Known known = known_of(7, 400, 2);
+    CHECK(known.user == 7);
+    CHECK(known.max_samples_per_second == 400);
+    const Known other = known_of(0, 0, 3);
+    CHECK(other.user == 0);
+    CHECK(other.max_samples_per_second == bench.config.rules.max_samples_per_second);
+    // A later link shows a later ticket.
+    bench.now += 10s;
+    CHECK(known_of(8, 500, 2).user == 8);
+    CHECK(bench.links.find(test_key(2).public_key())->max_samples_per_second == 500);
+}

@@ -1,0 +1,201 @@
+// Pieces of contributions that cannot be averaged: their sender is refused and named.
+#include <catch2/catch.hpp>
+#include <limits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "peer/round/reduction.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+PeerKey key_of(std::size_t k) {
+    PeerKey key;
+    key.bytes.fill(static_cast<std::byte>(k + 1));
+    return key;
+}
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr std::uint32_t kChunk = 16;
+constexpr std::uint32_t kChunks = 4;
+
+/// One member reduces everything; three others send it their contributions.
+struct Refusing {
+    explicit Refusing(Codec its_codec)
+        : codec(its_codec), reducer(kChunk * kChunks, its_codec, key_of(0)) {}
+
+    /// With these senders; the exponents are those that they have joined with.
+    wire::Plan plan(std::vector<std::size_t> senders, std::uint32_t attempt = 1) const {
+        wire::Plan plan;
+        plan.term = {.number = 1, .coordinator = key_of(0)};
+        plan.attempt = attempt;
+        plan.elements = kChunk * kChunks;
+        plan.chunk_elements = kChunk;
+        plan.members.push_back({.peer = key_of(0), .samples = Samples{0}, .receives = true});
+        for (const std::size_t k : senders) {
+            plan.members.push_back({.peer = key_of(k),
+                                    .samples = Samples{2},
+                                    .loss_sum = 0,
+                                    .freeze = freeze_of(k),
+                                    .receives = true,
+                                    .exponent = std::uint8_t(codec == Codec::kFp16 ? 127 : 0)});
+        }
+        plan.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = kChunks}};
+        return plan;
+    }
+    std::uint32_t freeze_of(std::size_t k) const {
+        return 10 + static_cast<std::uint32_t>(k) + 100 * refrozen;
+    }
+    void follow(const wire::Plan& plan) {
+        reducer.follow(plan, Encoder{});
+        reducer.check_invariants();
+    }
+    wire::Chunk piece(std::size_t from, std::uint32_t chunk) const {
+        wire::Elements elements = FloatVector(kChunk, 6.0F);
+        if (codec == Codec::kFp16) {
+            elements = wire::Halves{.bits = std::vector<std::uint16_t>(kChunk, 0x4600),  // 6
+                                    .exponent = 127};
+        }
+        return {.phase = wire::Phase::kScatter,
+                .mix = freeze_of(from),
+                .chunk = chunk,
+                .chunk_elements = kChunk,
+                .elements = std::move(elements)};
+    }
+    template <class Change>
+    void give(std::size_t from, std::uint32_t chunk, Change change) {
+        wire::Chunk given = piece(from, chunk);
+        change(given);
+        reducer.take(key_of(from), std::move(given));
+        reducer.check_invariants();
+    }
+    void give(std::size_t from, std::uint32_t chunk) {
+        give(from, chunk, [](auto&) {});
+    }
+    void give_all(std::size_t from) {
+        for (std::uint32_t c = 0; c < kChunks; ++c) give(from, c);
+    }
+    using Members = std::vector<std::uint32_t>;
+
+    const Codec codec;
+    Reduction reducer;
+    std::uint32_t refrozen = 0;
+};
+
+void spoil(wire::Chunk& chunk, float number) {
+    auto values = std::get<SharedSlice<float>>(chunk.elements).values();
+    FloatVector numbers(values.begin(), values.end());
+    numbers.back() = number;
+    chunk.elements = std::move(numbers);
+}
+
+void spoil_halves(wire::Chunk& chunk, std::uint16_t bits, std::uint8_t exponent) {
+    std::vector<std::uint16_t> halves(kChunk, 0x4600);
+    halves.front() = bits;
+    chunk.elements = wire::Halves{.bits = std::move(halves), .exponent = exponent};
+}
+
+}  // namespace
+
+TEST_CASE("a sender of numbers that are not finite is refused and named", "[averaging]") {
+    for (const float bad : {kNaN, -kNaN, std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+        Refusing round{Codec::kFp32};
+        round.follow(round.plan({1, 2, 3}));
+        round.give_all(1);
+        round.give(2, 0);
+        CHECK(round.reducer.refused_senders().empty());
+        round.give(2, 1, [&](auto& chunk) { spoil(chunk, bad); });
+        CHECK(round.reducer.refused_senders() == Refusing::Members{2});
+        // What else it sends is of no use, and what it has sent is not kept.
+        round.give_all(2);
+        round.give_all(3);
+        CHECK_FALSE(round.reducer.is_reduced());
+        CHECK(round.reducer.offered_chunks() == 0);
+        CHECK(round.reducer.missing_senders() == Refusing::Members{2});
+        CHECK(round.reducer.refused_senders() == Refusing::Members{2});
+        // Without it the round ends in what the others have sent.
+        round.follow(round.plan({1, 3}, 2));
+        CHECK(round.reducer.refused_senders().empty());
+        REQUIRE(round.reducer.is_complete());
+        CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+    }
+}
+
+TEST_CASE("averages that a refused sender was part of stay until it is left out", "[averaging]") {
+    Refusing round{Codec::kFp32};
+    round.follow(round.plan({1, 2}));
+    round.give_all(1);
+    round.give(2, 0);
+    CHECK(round.reducer.offered_chunks() == 1);
+    round.give(2, 1, [](auto& chunk) { spoil(chunk, kNaN); });
+    CHECK(round.reducer.offered_chunks() == 1);
+    CHECK(round.reducer.missing_senders() == Refusing::Members{2});
+    round.follow(round.plan({1}, 2));
+    REQUIRE(round.reducer.is_complete());
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+}
+
+TEST_CASE("a sender that freezes anew is not held to what it has sent before", "[averaging]") {
+    Refusing round{Codec::kFp32};
+    round.follow(round.plan({1, 2}));
+    round.give(2, 0, [](auto& chunk) { spoil(chunk, kNaN); });
+    round.refrozen = 1;
+    round.follow(round.plan({1, 2}, 2));
+    CHECK(round.reducer.refused_senders().empty());
+    round.give_all(1);
+    round.give_all(2);
+    REQUIRE(round.reducer.is_complete());
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+}
+
+TEST_CASE("halves are refused when they are not finite or not beside the exponent of the join",
+          "[averaging]") {
+    const auto refused_after = [](std::uint16_t bits, std::uint8_t exponent) {
+        Refusing round{Codec::kFp16};
+        round.follow(round.plan({1, 2}));
+        round.give_all(1);
+        round.give(2, 2, [&](auto& chunk) { spoil_halves(chunk, bits, exponent); });
+        return round.reducer.refused_senders();
+    };
+    CHECK(refused_after(0x7BFF, 127).empty());
+    CHECK(refused_after(0x0001, 127).empty());
+    CHECK(refused_after(0x7C00, 127) == Refusing::Members{2});
+    CHECK(refused_after(0xFC00, 127) == Refusing::Members{2});
+    CHECK(refused_after(0x7E01, 127) == Refusing::Members{2});
+    CHECK(refused_after(0x4600, 126) == Refusing::Members{2});
+    CHECK(refused_after(0x4600, 239) == Refusing::Members{2});
+}
+
+TEST_CASE("pieces that come before their plan are judged when it is here", "[averaging]") {
+    const bool is_half = GENERATE(false, true);
+    Refusing round{is_half ? Codec::kFp16 : Codec::kFp32};
+    round.give_all(1);
+    round.give(2, 0);
+    round.give(2, 3, [&](auto& chunk) {
+        is_half ? spoil_halves(chunk, 0x4600, 200) : spoil(chunk, kNaN);
+    });
+    CHECK(round.reducer.refused_senders().empty());
+    round.follow(round.plan({1, 2}));
+    CHECK(round.reducer.refused_senders() == Refusing::Members{2});
+    round.give_all(2);
+    CHECK_FALSE(round.reducer.is_reduced());
+    round.follow(round.plan({1}, 2));
+    REQUIRE(round.reducer.is_complete());
+    CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
+}
+
+TEST_CASE("a piece in another's name refuses nobody but its sender", "[averaging]") {
+    Refusing round{Codec::kFp32};
+    round.follow(round.plan({1, 2}));
+    wire::Chunk forged = round.piece(1, 0);  // names the freeze of the first
+    spoil(forged, kNaN);
+    round.reducer.take(key_of(2), forged);
+    CHECK(round.reducer.refused_senders().empty());
+    round.give_all(1);
+    round.give_all(2);
+    CHECK(round.reducer.is_complete());
+}

@@ -1,0 +1,63 @@
+// A run of a project that appoints voters.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include "peer/wire/run_file.hpp"
+#include "peer/wire/ticket.hpp"
+#include "project_server/backbone/appointment.hpp"
+
+namespace dedloc::backbone {
+
+class Appointer {
+  public:
+    explicit Appointer(std::uint64_t seed = 1) {
+        run.name = "demo";
+        run.seed = seed;
+        run.model = {.architecture = "albert",
+                     .vocabulary = 100,
+                     .embedding = 8,
+                     .hidden = 8,
+                     .layers = 1,
+                     .heads = 2,
+                     .ffn = 8,
+                     .positions = 16};
+        run.sequence_length = 16;
+        run.micro_batch = 4;
+        run.target_batch = 40;
+        run.steps = 100;
+        run.optimizer.learning_rate = 0.01;
+        run.flops_per_sample = 1e6;
+        run.project_key = project.public_key();
+        run.backbone_key = backbone.public_key();
+        run.dht_seeds = {{.host = "127.0.0.1", .port = 7}};
+        run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
+        run.tensors = {{.name = "w",
+                        .shape = {100},
+                        .initial = wire::Initial::kOne,
+                        .deviation = 0,
+                        .decays = false}};
+    }
+
+    Appointment appoint(const KeyPair& key, std::uint64_t generation) const {
+        const wire::UtcSeconds now{std::chrono::seconds{1'800'000'000}};
+        const wire::Ticket ticket{.run = wire::run_id(run),
+                                  .peer = key.public_key(),
+                                  .seat = {},
+                                  .issued = now,
+                                  .expires = now + std::chrono::hours{24 * 400}};
+        return {.run = run,
+                .key = key,
+                .settings = {.ticket = wire::sign(ticket, project),
+                             .generation = generation,
+                             .seeds = {"127.0.0.1:7", "seed.example:8"},
+                             .backbone = "192.0.2.1:9"}};
+    }
+
+    const KeyPair project = KeyPair::generate();
+    const KeyPair backbone = KeyPair::generate();
+    wire::RunFile run;
+};
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,247 @@
+// Hostile members: each of them breaks the protocol in one way, with a key and a ticket like any
+// other. Honest peers go on at about the speed that they have without it, with one history, and
+// none of them is left out for good.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "peer/hostile/misbehaviour.hpp"
+#include "peer/simulation/faults.hpp"
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+using hostile::Misbehaviour;
+
+namespace {
+
+constexpr std::uint64_t kSteps = 10;
+constexpr std::size_t kHonest = 5;
+constexpr Duration kFaultTime = 30s;
+
+/// Those whose claims concern decisions: against them the protocol holds whatever they do.
+constexpr std::array kDecisive{Misbehaviour::kForgedPromise, Misbehaviour::kForgedHead,
+                               Misbehaviour::kOverclaimJoin, Misbehaviour::kOverclaimHeartbeat,
+                               Misbehaviour::kDialStorm,     Misbehaviour::kNan,
+                               Misbehaviour::kExponent,      Misbehaviour::kSilentAfterJoin};
+/// Those that it does not stop yet: no harm to safety, some to speed.
+constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kSlander};
+
+/// In these the links are so slow that members reduce, in the others the backbone does it alone.
+bool has_slow_links(std::uint64_t seed) {
+    return Random{seed}.split(81).below(2) == 0;
+}
+Profile with_slow_link(Profile profile) {
+    profile.connection.upload_bytes_per_second = 250'000;
+    profile.connection.download_bytes_per_second = 250'000;
+    return profile;
+}
+
+RoundRules rules_for(std::uint64_t seed) {
+    RoundRules rules = quick_rules(kSteps, has_slow_links(seed) ? 2'000 : 160);
+    rules.target_batch = Samples{480};
+    rules.join_timeout = 10s;
+    rules.round_timeout = 20s;
+    rules.codec = Random{seed}.split(78).below(2) == 0 ? Codec::kFp16 : Codec::kFp32;
+    return rules;
+}
+
+struct Outcome {
+    Duration time{};  ///< to the last step
+    std::vector<Round> rounds;
+    std::size_t cancelled = 0;
+    std::size_t left_out = 0;  ///< members, once for each time
+    std::size_t garbled = 0;   ///< rounds in which a hostile reducer has sent garbage
+    double samples_per_round() const {
+        double sum = 0;
+        for (const Round& round : rounds) sum += static_cast<double>(samples_of(round));
+        return sum / static_cast<double>(rounds.size());
+    }
+    static std::uint64_t samples_of(const Round& round) {
+        std::uint64_t sum = 0;
+        for (const CommitLine& line : round.record.members) sum += line.samples.value();
+        return sum;
+    }
+};
+
+std::size_t notes_with(const World& world, const std::string& words) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        world.trace().notes(),
+        [&](const std::string& note) { return note.find(words) != std::string::npos; }));
+}
+
+/// Each honest trainer has samples in one of the last rounds.
+void require_all_included(const World& world, const Outcome& outcome, std::size_t last) {
+    std::set<PeerKey> included;
+    const std::size_t first = outcome.rounds.size() - std::min(last, outcome.rounds.size());
+    for (std::size_t r = first; r < outcome.rounds.size(); ++r) {
+        for (const CommitLine& line : outcome.rounds[r].record.members) {
+            if (line.samples > Samples{0}) included.insert(line.peer);
+        }
+    }
+    for (World::Id id = 0; id < world.size(); ++id) {
+        if (world.is_hostile(id) || world.role(id) != Role::kTrainer) continue;
+        INFO("trainer " << id);
+        CHECK(included.contains(world.key(id)));
+    }
+}
+
+Profile backbone_of(std::uint64_t seed) {
+    return has_slow_links(seed) ? with_slow_link(Profile::office()) : Profile::office();
+}
+
+/// A home whose trainer is up to half as fast again as another one.
+Profile home_of(std::uint64_t seed, Random& random) {
+    Profile profile = has_slow_links(seed) ? with_slow_link(Profile::home()) : Profile::home();
+    profile.connection.latency = std::chrono::milliseconds{5 + random.below(30)};
+    profile.micro_batch_time = std::chrono::milliseconds{350 + random.below(150)};
+    return profile;
+}
+
+/// Five honest trainers and the backbone, with these besides.
+Outcome run_quietly(World& world, std::uint64_t seed,
+                    const std::vector<Misbehaviour>& misbehaviours, Duration limit) {
+    Random random = Random{seed}.split(80);
+    world.add_backbone(backbone_of(seed));
+    for (std::size_t i = 0; i < kHonest; ++i) world.add_trainer(home_of(seed, random));
+    for (const Misbehaviour misbehaviour : misbehaviours) {
+        world.add_hostile(misbehaviour, home_of(seed, random));
+    }
+    require_all_at(world, StepIndex{kSteps}, limit);
+    return {.time = world.now().time_since_epoch(),
+            .rounds = world.checkers().history(),
+            .cancelled = notes_with(world, " is off: "),
+            .left_out = notes_with(world, ": left out"),
+            .garbled = world.checkers().distrusted_averages()};
+}
+
+Outcome honest_outcome(std::uint64_t seed) {
+    World world{seed, options_for(seed, rules_for(seed))};
+    return run_quietly(world, seed, {}, 300s);
+}
+
+double seconds(Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
+
+std::string summary(const char* name, const Outcome& outcome, const Outcome& honest) {
+    const double steps = kSteps * 60;
+    return fmt::format(
+        "{}: {:.1f} steps a minute, {:.1f} without it; {} rounds cancelled, {} without it; {:.0f} "
+        "samples a round, {:.0f} without it; {} times a member left out; garbage in {} rounds",
+        name, steps / seconds(outcome.time), steps / seconds(honest.time), outcome.cancelled,
+        honest.cancelled, outcome.samples_per_round(), honest.samples_per_round(), outcome.left_out,
+        outcome.garbled);
+}
+
+/// One member of six is hostile: what it may cost, and what it may not touch.
+void require_harmless(Misbehaviour misbehaviour) {
+    for (const auto seed : seeds(8)) {
+        INFO("replay: " << replay_command(seed));
+        const Outcome honest = honest_outcome(seed);
+        World world{seed, options_for(seed, rules_for(seed))};
+        const Watch watch{world};
+        const Outcome outcome = run_quietly(world, seed, {misbehaviour}, honest.time * 5 / 4 + 15s);
+        const std::string text = summary(name_of(misbehaviour), outcome, honest);
+        INFO(text);
+        REQUIRE(outcome.rounds.size() == kSteps);
+        require_clean_history(world, kSteps);
+        require_equal_to_one_machine(world);
+        require_all_included(world, outcome, 3);
+        CHECK(outcome.samples_per_round() >= 0.8 * honest.samples_per_round());
+        if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
+    }
+}
+
+Profile drawn_profile(std::uint64_t seed, Random& random) {
+    Profile profile = random.below(2) == 0 ? Profile::home() : Profile::office();
+    if (has_slow_links(seed)) profile = with_slow_link(profile);
+    if (random.below(3) == 0) profile = profile.outbound_only();
+    profile.connection.latency = std::chrono::milliseconds{1 + random.below(60)};
+    profile.connection.jitter = std::chrono::milliseconds{random.below(30)};
+    profile.micro_batch_time = std::chrono::milliseconds{100 + random.below(900)};
+    profile.micro_batch = 6 + random.below(18);
+    profile.drift_ppm = static_cast<std::int64_t>(random.below(100'001)) - 50'000;
+    return profile;
+}
+
+}  // namespace
+
+// --- one at a time -----------------------------------------------------------
+
+TEST_CASE("a member that speaks as a voter decides nothing", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kForgedPromise);
+}
+TEST_CASE("heads that a member claims move no head", "[state][sim]") {
+    require_harmless(Misbehaviour::kForgedHead);
+}
+TEST_CASE("a member that joins with too many samples is left out", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kOverclaimJoin);
+}
+TEST_CASE("a member that reports too many samples makes no round small", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kOverclaimHeartbeat);
+}
+TEST_CASE("endpoints that a member names are not dialled", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kDialStorm);
+}
+TEST_CASE("a member that sends what is not finite is left out", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kNan);
+}
+TEST_CASE("a member that sends another exponent than it joined with is left out",
+          "[averaging][sim]") {
+    require_harmless(Misbehaviour::kExponent);
+}
+TEST_CASE("a member that joins and sends nothing is left out", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kSilentAfterJoin);
+}
+
+TEST_CASE("what garbage and slander cost is time, not the history", "[averaging][sim]") {
+    for (const Misbehaviour misbehaviour : kUndefended) {
+        for (const auto seed : seeds(4)) {
+            INFO("replay: " << replay_command(seed));
+            const Outcome honest = honest_outcome(seed);
+            World world{seed, options_for(seed, rules_for(seed))};
+            const Watch watch{world};
+            const Outcome outcome = run_quietly(world, seed, {misbehaviour}, 1h);
+            WARN(summary(name_of(misbehaviour), outcome, honest));
+        }
+    }
+}
+
+// --- among other faults ------------------------------------------------------
+
+TEST_CASE("up to a third of the members break the protocol, and the run goes on",
+          "[averaging][state][sim]") {
+    for (const auto seed : seeds_or_more(250)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(79);
+        RoundRules rules = rules_for(seed);
+        rules.target_batch = Samples{160};
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        world.add_backbone(backbone_of(seed));
+        const std::uint64_t honest = 2 + random.below(4);
+        for (std::uint64_t i = 0; i < honest; ++i) world.add_trainer(drawn_profile(seed, random));
+        const std::uint64_t most = std::max<std::uint64_t>(1, honest / 2);
+        for (std::uint64_t i = 1 + random.below(most); i > 0; --i) {
+            world.add_hostile(kDecisive[random.below(kDecisive.size())],
+                              drawn_profile(seed, random));
+        }
+        const FaultMix mix = FaultMix::drawn(random);
+        Faults faults{world, mix, random.split(1)};
+        faults.run(kFaultTime);
+        world.run_for(kFaultTime + mix.recovery());
+        require_all_at(world, StepIndex{kSteps}, 300s);
+        require_equal_to_one_machine(world);
+    }
+}

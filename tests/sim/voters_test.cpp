@@ -1,0 +1,305 @@
+// Swarms whose rounds are decided by one, three or five voters: any minority may be away for any
+// time, all of them may go and come back, and the project may appoint others while a run goes on.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/sim/scenario.hpp"
+
+using namespace dedloc;
+using namespace dedloc::sim;
+using namespace dedloc::simulation;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Voters and trainers; the voters are hosts 0, 1, ….
+struct Swarm {
+    Swarm(std::uint64_t seed, std::size_t voter_count, std::size_t trainer_count,
+          std::uint64_t steps, std::uint64_t target = 192, std::optional<bool> proves_links = {})
+        : world(seed, options(seed, voter_count, steps, target, proves_links)),
+          voters(world.add_voters()) {
+        trainers = world.add_trainers(trainer_count);
+    }
+    /// Links that prove who speaks save most signatures.
+    static WorldOptions options(std::uint64_t seed, std::size_t voter_count, std::uint64_t steps,
+                                std::uint64_t target, std::optional<bool> proves_links = {}) {
+        RoundRules rules = quick_rules(steps);
+        rules.target_batch = Samples{target};
+        WorldOptions made = options_for(seed, rules);
+        made.voters = voter_count;
+        made.proves_links = proves_links;
+        return made;
+    }
+    /// Decided rounds that hold.
+    std::size_t steps() const { return world.checkers().history().size(); }
+    void require_steps(std::size_t more, Duration limit) {
+        const std::size_t before = steps();
+        require_within(world, limit, std::to_string(more) + " steps more",
+                       [&] { return steps() >= before + more; });
+    }
+
+    World world;
+    std::vector<World::Id> voters, trainers;
+    const Watch watch{world};
+};
+
+Duration drawn(Random& random, std::uint64_t milliseconds) {
+    return std::chrono::milliseconds{random.below(milliseconds)};
+}
+
+/// As many of them as are no majority.
+std::vector<World::Id> minority_of(std::vector<World::Id> voters, Random& random) {
+    const std::size_t size = (voters.size() - 1) / 2;
+    for (std::size_t i = voters.size(); i > 1; --i) {
+        std::swap(voters[i - 1], voters[random.below(i)]);
+    }
+    voters.resize(size);
+    return voters;
+}
+
+}  // namespace
+
+TEST_CASE("one, three and five voters finish a run", "[membership][sim]") {
+    for (const auto seed : seeds(30)) {
+        INFO("replay: " << replay_command(seed));
+        Swarm swarm{seed, 1 + 2 * (seed % 3), 3, 10};
+        require_all_at(swarm.world, StepIndex{10}, 90s);
+        swarm.world.run_for(2s);
+        require_clean_history(swarm.world, 10);
+        require_equal_to_one_machine(swarm.world);
+        for (World::Id id = 0; id < swarm.world.size(); ++id) {
+            REQUIRE(swarm.world.is_finished(id));
+        }
+    }
+}
+
+TEST_CASE("a minority of the voters that is killed stops no round", "[membership][sim]") {
+    for (const auto seed : seeds(60)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(90);
+        Swarm swarm{seed, 3 + 2 * (seed % 2), 3, 40};
+        swarm.world.run_for(2s + drawn(random, 6'000));
+        const auto dead = minority_of(swarm.voters, random);
+        const Exit exit = random.below(2) == 0 ? Exit::kFlushed : Exit::kSilent;
+        for (const World::Id id : dead) swarm.world.crash(id, exit);
+        swarm.require_steps(6, 60s);
+        for (const World::Id id : dead) swarm.world.restart(id, Memory::kStale);
+        require_all_at(swarm.world, StepIndex{40}, 240s);
+        REQUIRE(swarm.world.checkers().generation() == 1);
+        require_clean_history(swarm.world, 40);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("a minority of the voters dies at every point of a round", "[membership][sim]") {
+    for (const auto seed : seeds(2 * kPointCount)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(91);
+        const std::size_t count = seed <= kPointCount ? 3 : 5;
+        const Point point = all_points()[(seed - 1) % kPointCount];
+        INFO(count << " voters, point: " << name_of(point));
+        Swarm swarm{seed, count, 3, 30};
+        swarm.require_steps(2, 60s);
+        const auto dead = minority_of(swarm.voters, random);
+        for (const World::Id id : dead) {
+            swarm.world.kill(id, point, StepIndex{swarm.steps()}, Exit::kSilent);
+        }
+        swarm.require_steps(4, 90s);
+        for (const World::Id id : dead) {
+            swarm.world.spare(id);
+            if (!swarm.world.is_alive(id)) swarm.world.restart(id);
+        }
+        require_all_at(swarm.world, StepIndex{30}, 240s);
+        require_clean_history(swarm.world, 30);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("all voters go at any point of a round, and the run goes on when they return",
+          "[membership][sim]") {
+    for (const auto seed : seeds(3 * kPointCount)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(92);
+        const std::size_t count = 1 + 2 * (seed % 3);
+        const Point point = all_points()[(seed - 1) % kPointCount];
+        INFO(count << " voters, point: " << name_of(point));
+        Swarm swarm{seed, count, 3, 14};
+        swarm.require_steps(2, 60s);
+        const World::Id first = *swarm.world.coordinator();
+        swarm.world.kill(first, point, StepIndex{swarm.steps()});
+        swarm.world.run_for(4s);
+        for (const World::Id id : swarm.voters) {
+            swarm.world.spare(id);
+            swarm.world.crash(id, Exit::kCutOff);
+        }
+        const std::size_t before = swarm.steps();
+        swarm.world.run_for(drawn(random, 60'000));
+        REQUIRE(swarm.steps() == before);  // nothing is decided without a voter
+        for (const World::Id id : swarm.voters) {
+            const auto wait = drawn(random, 3'000);
+            swarm.world.after(wait, [&swarm, id] { swarm.world.restart(id); });
+        }
+        require_all_at(swarm.world, StepIndex{14}, 180s);
+        require_clean_history(swarm.world, 14);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("a backbone that is away for minutes costs no step, and the first commit comes at once",
+          "[membership][sim]") {
+    for (const auto seed : seeds(20)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(93);
+        Swarm swarm{seed, 1, 3, 30};
+        swarm.world.run_for(4s + drawn(random, 5'000));
+        const std::size_t before = swarm.steps();
+        swarm.world.crash(0, random.below(2) == 0 ? Exit::kSilent : Exit::kFlushed);
+        swarm.world.run_for(10min);
+        // What they hold is about one target batch, not ten minutes of work.
+        std::size_t computing = 0;
+        for (const World::Id id : swarm.trainers) {
+            computing += swarm.world.trainer(id).is_computing() ? 1 : 0;
+        }
+        REQUIRE(computing == 0);
+        const auto newcomer = swarm.world.add_trainer();
+        swarm.world.restart(0);
+        require_within(swarm.world, 10s, "a commit", [&] { return swarm.steps() > before; });
+        const auto& first = swarm.world.checkers().history()[before].record;
+        Samples held;
+        for (const CommitLine& line : first.members) held += line.samples;
+        // They compute 120 a second, until they notice after five that it is silent.
+        REQUIRE(held.value() >= 150);
+        REQUIRE(held.value() <= 192 + 120 * 6);
+        require_all_at(swarm.world, StepIndex{30}, 120s);
+        const auto& last = swarm.world.checkers().history().back().record;
+        REQUIRE(line_of(last, swarm.world.key(newcomer)) != nullptr);
+        require_clean_history(swarm.world, 30);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("a voter that comes back after a thousand steps has a ledger without a gap",
+          "[membership][sim]") {
+    const std::uint64_t seed = seeds(1).front();
+    INFO("replay: " << replay_command(seed));
+    Swarm swarm{seed, 3, 2, 1'100, 32, true};
+    swarm.world.run_for(4s);
+    swarm.world.crash(1, Exit::kSilent);
+    require_within(swarm.world, 30min, "a thousand steps", [&] { return swarm.steps() >= 1'020; });
+    swarm.world.restart(1);
+    const TimePoint back = swarm.world.now();
+    require_within(swarm.world, 60s, "it votes again", [&] {
+        return swarm.world.ledger_length(1) + 5 >= swarm.world.ledger_length(0);
+    });
+    WARN("caught up on a thousand commits in "
+         << std::chrono::duration<double>(swarm.world.now() - back).count() << " s");
+    // Without the others it is needed now.
+    swarm.world.crash(2, Exit::kSilent);
+    swarm.require_steps(5, 60s);
+    require_clean_history(swarm.world, swarm.steps());
+}
+
+TEST_CASE("three and five voters start at any time", "[membership][sim]") {
+    for (const auto seed : seeds_or_more(250)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(94);
+        const std::size_t count = 3 + 2 * random.below(2);
+        World world{seed, Swarm::options(seed, count, 3, 96)};
+        const Watch watch{world};
+        for (std::size_t i = 0; i < count; ++i) world.add(Role::kBackbone, {});
+        for (int i = 0; i < 2; ++i) world.add(Role::kTrainer, {});
+        for (World::Id id = 0; id < world.size(); ++id) {
+            world.after(drawn(random, 8'000), [&world, id] { world.start(id); });
+        }
+        for (std::uint64_t cuts = random.below(6); cuts > 0; --cuts) {
+            const auto id = static_cast<World::Id>(random.below(world.size()));
+            const std::uint64_t which = random.next();
+            world.after(drawn(random, 12'000), [&world, id, which] { world.cut(id, which); });
+        }
+        world.run_for(8s);
+        require_all_at(world, StepIndex{3}, 120s);
+        require_clean_history(world, 3);
+    }
+}
+
+TEST_CASE("a partition among voters that heals leaves one history", "[membership][sim]") {
+    for (const auto seed : seeds(150)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(95);
+        Swarm swarm{seed, 3 + 2 * (seed % 2), 3, 15};
+        swarm.world.run_for(drawn(random, 8'000));
+        std::vector<World::Id> side;
+        for (World::Id id = 0; id < swarm.world.size(); ++id) {
+            if (random.below(2) == 0) side.push_back(id);
+        }
+        if (seed % 3 == 0) {
+            // One way only.
+            for (const World::Id id : side) {
+                if (id != (id + 1) % 3) swarm.world.block(id, (id + 1) % 3, true);
+            }
+        } else {
+            swarm.world.partition(side);
+        }
+        swarm.world.run_for(drawn(random, 40'000));
+        swarm.world.heal();
+        require_all_at(swarm.world, StepIndex{15}, 240s);
+        require_clean_history(swarm.world, 15);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("voters are appointed and dismissed while a run goes on", "[membership][sim]") {
+    for (const auto seed : seeds(40)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(96);
+        Swarm swarm{seed, 1, 3, 40};
+        swarm.world.run_for(3s + drawn(random, 3'000));
+        const auto second = swarm.world.add_backbone();
+        const auto third = swarm.world.add_backbone();
+        swarm.world.run_for(drawn(random, 3'000));
+        swarm.world.appoint({0, second, third});
+        require_within(swarm.world, 30s, "three voters",
+                       [&] { return swarm.world.checkers().generation() == 1; });
+        swarm.require_steps(3, 30s);
+        // Now any of them may go: the first one, too.
+        const World::Id gone = std::array{World::Id{0}, second, third}[random.below(3)];
+        swarm.world.crash(gone, Exit::kSilent);
+        swarm.require_steps(3, 60s);
+        swarm.world.restart(gone);
+        swarm.require_steps(2, 60s);
+        swarm.world.appoint({0, third});
+        require_within(swarm.world, 60s, "two voters",
+                       [&] { return swarm.world.checkers().generation() == 2; });
+        swarm.world.crash(second, Exit::kFlushed);
+        swarm.require_steps(3, 60s);
+        swarm.world.appoint({0});
+        require_within(swarm.world, 60s, "one voter",
+                       [&] { return swarm.world.checkers().generation() == 3; });
+        swarm.world.crash(third, Exit::kFlushed);
+        require_all_at(swarm.world, StepIndex{40}, 240s);
+        require_equal_to_one_machine(swarm.world);
+        REQUIRE(swarm.steps() == 40);
+    }
+}
+
+TEST_CASE("a majority that is gone for good is replaced by the project's word",
+          "[membership][sim]") {
+    for (const auto seed : seeds(20)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(97);
+        Swarm swarm{seed, 3, 3, 20};
+        swarm.world.run_for(4s + drawn(random, 4'000));
+        swarm.world.crash(1, Exit::kSilent);
+        swarm.world.crash(2, Exit::kSilent);
+        swarm.world.run_for(30s);
+        const std::size_t before = swarm.steps();
+        swarm.world.run_for(30s);
+        REQUIRE(swarm.steps() == before);
+        swarm.world.appoint({0});
+        require_all_at(swarm.world, StepIndex{20}, 120s);
+        REQUIRE(swarm.world.checkers().generation() == 2);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
