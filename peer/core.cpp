@@ -47,10 +47,14 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
 
 void Peer::Core::handle(TimePoint now, const Event& event, Actions& actions) {
     DEDLOC_CHECK(now >= now_, "time does not go backwards");
-    if (now_ == TimePoint::min()) coordinator_.head_changed(now, false, last_record());
+    const bool is_first = now_ == TimePoint::min();
     now_ = now;
     is_bulk_event_ = std::holds_alternative<event::FrameWritten>(event);
     out_.actions = std::move(actions);
+    if (is_first) {
+        coordinator_.head_changed(now, false, last_record());
+        if (voter_.voted_state()) vote_for_state(*voter_.voted_state());
+    }
     std::visit([this](const auto& e) { on(e); }, event);
     follow_up();
     actions = std::exchange(out_.actions, {});

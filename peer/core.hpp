@@ -114,6 +114,7 @@ class Peer::Core {
     // Where the history stands (core_history.cpp).
     bool keeps_history() const { return config_.role == Role::kBackbone; }
     void certify_own_state();
+    void vote_for_state(const Digest& state);
     void certify_as_coordinator();
     void count_state_votes(const StateCertificate& voted);
     void take_certificate(const StateCertificate& certificate);

@@ -34,12 +34,19 @@ constexpr Duration kBetweenHistories = std::chrono::milliseconds{20};
 void Peer::Core::certify_own_state() {
     if (!is_current()) return;
     if (certificates_.contains(head().step)) return compare_with_certificate();
-    const auto vote = voter_.vote_for_state(member_.digest());
+    vote_for_state(member_.digest());
+}
+
+/// The state of the head. A peer that has voted for it in an earlier life votes again before it
+/// holds it: with one voter nobody else can say which state that is.
+void Peer::Core::vote_for_state(const Digest& state) {
+    const auto vote = voter_.vote_for_state(state);
     if (!vote) return;
+    settle_votes();
     const StateCertificate voted{.generation = head().generation,
                                  .step = head().step,
                                  .record = head().record,
-                                 .state = member_.digest(),
+                                 .state = state,
                                  .votes = {*vote}};
     std::vector<PeerKey> others = head().voters;
     std::erase(others, self_);
@@ -276,9 +283,13 @@ void Peer::Core::want_generation() {
     stuck_since_ = is_coming ? kNever : std::min(stuck_since_, now_);
     voter_.pause(now_ < pause_until_);
     if (now_ < next_generation_) return;
+    // With one voter nobody else can have signed the state: what it has not signed cannot come.
+    const bool may_come = head().voters != std::vector{self_} || voter_.voted_state() ||
+                          head().step == voter_.first_step();
+    const Duration limit = may_come ? kStuckLimit * config_.rules.silence : Duration::zero();
     const bool is_stuck = stuck_since_ != kNever && election_.has_majority_here() &&
-                          now_ >= stuck_since_ + kStuckLimit * config_.rules.silence &&
-                          member_.holds_state() && member_.step() <= head().step;
+                          now_ >= stuck_since_ + limit && member_.holds_state() &&
+                          member_.step() <= head().step;
     const bool appoints = may_appoint();
     if (!appoints && !is_stuck) return;
     next_generation_ = pause_until_ = now_ + config_.rules.silence;

@@ -12,7 +12,8 @@ VoterState first_memory(std::uint64_t generation, bool is_first_voter) {
             .may_vote = is_first_voter,
             .promised = {},
             .accepted_in = {},
-            .accepted = {}};
+            .accepted = {},
+            .state = {}};
 }
 
 Peer::Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers)

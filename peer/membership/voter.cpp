@@ -37,6 +37,7 @@ void Voter::recall(const VoterState& remembered) {
     if (remembered.step == head_.step && is_known) return;
     state_.accepted.reset();
     state_.accepted_in = {};
+    state_.state.reset();
 }
 
 bool Voter::is_voter(const PeerKey& peer) const {
@@ -72,8 +73,10 @@ std::optional<Signature> Voter::accept(const Term& term, const CommitRecord& rec
     return key_.sign(vote_bytes(config_.run, term, digest_of(record)));
 }
 
-std::optional<Vote> Voter::vote_for_state(const Digest& state) const {
-    if (!state_.may_vote) return {};
+std::optional<Vote> Voter::vote_for_state(const Digest& state) {
+    if (!state_.may_vote || (state_.state && *state_.state != state)) return {};
+    has_changed_ = has_changed_ || !state_.state;
+    state_.state = state;
     const StateCertificate certificate{.generation = head_.generation,
                                        .step = head_.step,
                                        .record = head_.record,
@@ -117,9 +120,10 @@ void Voter::move_to(const Head& head) {
     state_.step = head_.step;
     state_.accepted.reset();
     state_.accepted_in = {};
-    has_changed_ = true;
+    state_.state.reset();
 }
 
+/// Nothing to remember: the ledger has the decision, and votes that are behind it are settled.
 void Voter::advance(const CommitRecord& record) {
     DEDLOC_CHECK(extends_head(record), "a decision follows the one before", record.step.value());
     move_to(head_after(head_, record));
@@ -132,6 +136,7 @@ void Voter::adopt(const StateCertificate& state) {
              .step = state.step,
              .record = state.record,
              .voters = head_.voters});
+    has_changed_ = true;
 }
 
 bool Voter::begin(const SignedGeneration& generation) {
@@ -140,6 +145,7 @@ bool Voter::begin(const SignedGeneration& generation) {
     if (!is_signed(config_.run, config_.project, generation)) return false;
     generation_ = generation;
     move_to(head_after(config_.run, record));
+    has_changed_ = true;
     state_.promised = {};  // terms are of one generation
     state_.may_vote = config_.voter.has_value() && is_voter(key_.public_key());
     return true;

@@ -36,8 +36,11 @@ class Voter {
     /// Votes for the record, which the caller has compared with its own state: the signature of the
     /// vote, or nothing.
     std::optional<Signature> accept(const Term& term, const CommitRecord& record);
-    /// The vote for the state that the head leads to; nothing if this peer may not vote.
-    std::optional<Vote> vote_for_state(const Digest& state) const;
+    /// The vote for the state that the head leads to, to be remembered before it is sent. Nothing
+    /// if this peer may not vote, or has voted for another state.
+    std::optional<Vote> vote_for_state(const Digest& state);
+    /// The state that the head leads to, if this peer has voted for it, also in an earlier life.
+    const std::optional<Digest>& voted_state() const { return state_.state; }
     /// This peer has voted for something that it does not know of, so its memory is not its last
     /// one: no more votes in this generation.
     void stop_voting();

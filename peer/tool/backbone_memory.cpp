@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/tool/files.hpp"
@@ -17,6 +18,8 @@ namespace {
 constexpr const char* kVote = "vote";
 constexpr const char* kDecision = "decision";
 constexpr const char* kGeneration = "generation";
+/// Step (64 bits, little-endian) ‖ digest ‖ bytes of the state.
+constexpr const char* kState = "state";
 
 template <class Decode>
 auto recalled(const std::filesystem::path& path, Decode decode)
@@ -30,6 +33,18 @@ auto recalled(const std::filesystem::path& path, Decode decode)
                         path.string()));
     }
     return value;
+}
+
+std::optional<KeptState> kept_state(const std::filesystem::path& path) {
+    if (!std::filesystem::exists(path)) return std::nullopt;
+    const Buffer file = read_file(path, std::filesystem::file_size(path));
+    ByteReader reader(file);
+    const auto step = reader.read<std::uint64_t>();
+    const auto digest = reader.read<Digest>();
+    if (!step || !digest) return std::nullopt;
+    const auto state = *reader.take(reader.remaining());
+    return KeptState{
+        .step = StepIndex{*step}, .digest = *digest, .bytes = {state.begin(), state.end()}};
 }
 
 }  // namespace
@@ -65,6 +80,20 @@ void BackboneMemory::keep(const Decision& decision) const {
 }
 void BackboneMemory::keep(const SignedGeneration& generation) const {
     replace_file(folder_ / kGeneration, wire::encode(generation));
+    const auto kept = kept_state(folder_ / kState);
+    if (kept && kept->step > generation.record.step) std::filesystem::remove(folder_ / kState);
+}
+void BackboneMemory::keep(StepIndex step, const Digest& digest,
+                          std::span<const std::byte> state) const {
+    ByteWriter file;
+    file.write(step.value());
+    file.append(digest.bytes);
+    file.append(state);
+    replace_file(folder_ / kState, std::move(file).finish());
+}
+
+std::optional<KeptState> BackboneMemory::state() const {
+    return kept_state(folder_ / kState);
 }
 
 }  // namespace dedloc::tool

@@ -67,8 +67,9 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
     command.add_option("--ticket", arguments.ticket,
                        "File of this key's ticket: links prove both ends' tickets and are encrypted"
                        " as the run file says; without: they prove nothing");
-    command.add_option("--memory", arguments.memory,
-                       "Folder in which a backbone keeps its votes; without: it may not restart");
+    command.add_option(
+        "--memory", arguments.memory,
+        "Folder in which a backbone keeps its votes and its state; without: it may not restart");
 }
 
 StayOptions stay_options(const MemberArguments& arguments, Role role, const wire::RunFile& run) {

@@ -133,6 +133,7 @@ SyntheticTrainerOptions Stay::trainer_options() {
     SyntheticTrainerOptions options{
         .peer = options_.key.public_key(),
         .samples_per_second = options_.samples_per_second,
+        .memory = memory_ ? &*memory_ : nullptr,
         .checks = nullptr,
         .failed = [this](const std::string& sentence) { log_.failed(sentence); }};
     if (options_.checks) {

@@ -34,7 +34,7 @@ struct StayOptions {
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
     bool measures_bandwidth = true;
     bool checks = false;           ///< every average is computed again
-    std::filesystem::path memory;  ///< of a backbone: where it keeps its votes; empty: nowhere
+    std::filesystem::path memory;  ///< of a backbone: votes and state; empty: nowhere
     bool is_quiet = false;
     std::optional<wire::SignedTicket> ticket;             ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< not of a backbone; nothing: honest

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "peer/base/check.hpp"
+#include "peer/base/log.hpp"
 #include "peer/net/signals_blocked.hpp"
 #include "peer/state/run_state.hpp"
 #include "peer/tool/synthetic_gradient.hpp"
@@ -29,7 +30,7 @@ SyntheticTrainer::SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOpt
                     static_cast<double>(run.micro_batch) / options_.samples_per_second))
               : Clock::duration::zero()),
       state_(state::tensor_ranges(run), state::lamb_settings(run)) {
-    state_.initialise(state::initial_parameters(run));
+    if (!recall()) state_.initialise(state::initial_parameters(run));
     const net::SignalsBlocked blocked;
     worker_ = std::thread([this] { this->run(); });
 }
@@ -171,8 +172,18 @@ void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
     report_state();
 }
 
+bool SyntheticTrainer::recall() {
+    const auto kept = options_.memory != nullptr ? options_.memory->state() : std::nullopt;
+    if (!kept) return false;
+    if (state_.restore(kept->step, kept->bytes, kept->digest)) return true;
+    log_warning("the state that was kept is damaged: the members have to have it");
+    return false;
+}
+
 void SyntheticTrainer::report_state() {
-    sink_(event::StateReached{.step = state_.step(), .digest = state_.digest()});
+    const Digest digest = state_.digest();
+    if (options_.memory != nullptr) options_.memory->keep(state_.step(), digest, state_.bytes());
+    sink_(event::StateReached{.step = state_.step(), .digest = digest});
 }
 
 }  // namespace dedloc::tool

@@ -14,14 +14,16 @@
 #include <thread>
 
 #include "peer/state/model_state.hpp"
+#include "peer/tool/backbone_memory.hpp"
 #include "peer/trainer.hpp"
 #include "peer/wire/run_file.hpp"
 
 namespace dedloc::tool {
 
 struct SyntheticTrainerOptions {
-    PeerKey peer;                   ///< whose gradients
-    double samples_per_second = 0;  ///< 0: holds a state and computes nothing
+    PeerKey peer;                            ///< whose gradients
+    double samples_per_second = 0;           ///< 0: holds a state and computes nothing
+    const BackboneMemory* memory = nullptr;  ///< null: begins with the run's first state
     /// Looks whether this average of state `step` is what its contributors have sent. Worker
     /// thread. Empty: every average is taken.
     std::function<void(StepIndex, const FloatVector&)> checks;
@@ -31,8 +33,8 @@ struct SyntheticTrainerOptions {
 
 class SyntheticTrainer final : public Trainer {
   public:
-    /// Starts the worker, which makes the run's first state and reports event::StateReached.
-    /// `sink` is called on the worker thread.
+    /// Starts the worker, which reports event::StateReached of the state in the memory, else of the
+    /// run's first. `sink` is called on the worker thread.
     SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOptions options, EventSink sink);
     /// Ends the worker after the call at hand.
     ~SyntheticTrainer() override;
@@ -58,6 +60,7 @@ class SyntheticTrainer final : public Trainer {
     void hand_over();
     void stop_computing();
     void update(StepIndex step, const FloatVector& average, const UpdateScalars& scalars);
+    bool recall();
     void report_state();
 
     const SyntheticTrainerOptions options_;

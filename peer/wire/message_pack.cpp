@@ -347,9 +347,11 @@ Buffer pack(const VoterState& state) {
     const auto accepted = Packer{out, none}.record(state.accepted);
     const auto promised = packed(state.promised);
     const auto accepted_in = packed(state.accepted_in);
-    out.Finish(fb::CreateVoterState(out, state.generation, state.step.value(), state.may_vote,
-                                    &promised, &accepted_in, accepted),
-               kVoterStateIdentifier);
+    const auto signed_state = packed(state.state.value_or(Digest{}));
+    out.Finish(
+        fb::CreateVoterState(out, state.generation, state.step.value(), state.may_vote, &promised,
+                             &accepted_in, accepted, state.state ? &signed_state : nullptr),
+        kVoterStateIdentifier);
     return bytes_of(out);
 }
 

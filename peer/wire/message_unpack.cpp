@@ -404,7 +404,9 @@ std::optional<VoterState> unpack_voter_state(std::span<const std::byte> input) {
                      .may_vote = table->may_vote(),
                      .promised = unpacked(*table->promised()),
                      .accepted_in = unpacked(*table->accepted_in()),
-                     .accepted = unpacker.record(table->accepted())};
+                     .accepted = unpacker.record(table->accepted()),
+                     .state = {}};
+    if (table->state() != nullptr) state.state = unpacked<Digest>(*table->state());
     if (unpacker.has_failed()) return std::nullopt;
     return state;
 }

@@ -160,6 +160,7 @@ struct VoterState {
     Term promised;          ///< records of lower terms are not accepted
     Term accepted_in;       ///< meaningless without `accepted`
     std::optional<CommitRecord> accepted;
+    std::optional<Digest> state;  ///< the one before this step that it has signed
     bool operator==(const VoterState&) const = default;
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The whole demo in a smaller form: stock BOINC clients train together while one is killed with -9
-# and comes back and one joins late; then again, ended by Ctrl-C in the middle.
+# The whole demo in a smaller form: stock BOINC clients train together while one of them and the
+# backbone are killed with -9 and come back and one joins late; then again, ended by Ctrl-C in the
+# middle.
 # Usage: demo_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -8,7 +9,7 @@ programs=$(realpath "$1")
 demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
 output=$folder/output
 
-echo "four volunteers, one killed, one late"
+echo "four volunteers, one killed, one late; the backbone killed"
 steps=60
 "$demo" --programs "$programs" --steps $steps --chaos --dir "$folder/demo" >"$output" 2>&1 \
     </dev/null || fail_test "the demo failed"
@@ -19,6 +20,8 @@ contains 'credit .*: they agree'
 contains 'killed volunteer-1 with -9'
 contains 'started volunteer-1 again'
 contains 'attached volunteer-4, a newcomer'
+contains 'killed the backbone with -9'
+contains 'the backbone is back'
 contains '^state +[0-9a-f]{64} after step '$steps'$'
 fall=$(sed -n 's/.*down by \(-\{0,1\}[0-9.]*\)$/\1/p' "$output")
 awk -v fall="$fall" 'BEGIN { exit !(fall > 0.5) }' || fail_test "the loss fell by $fall only"

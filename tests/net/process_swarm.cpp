@@ -86,6 +86,17 @@ void ProcessSwarm::start(const std::string& name, const std::vector<std::string>
     members_[name] = std::make_unique<Child>(all, folder_.path() / (name + ".log"));
 }
 
+void ProcessSwarm::restart(const std::string& name) {
+    const std::vector<std::string> words = words_.at(name);
+    std::vector<std::string> all = words;
+    if (std::ranges::find(words, "--backbone") != words.end()) {
+        const std::string address = "127.0.0.1:" + std::to_string(sightings_.at(name).port);
+        all.insert(all.end(), {"--listen", address});
+    }
+    start(name, all);
+    words_[name] = words;
+}
+
 void ProcessSwarm::make_ticket(const std::string& name) {
     if (std::filesystem::exists(ticket_file(name))) return;
     const wire::RunFile run = tool::read_run(run_file());
@@ -184,24 +195,28 @@ void ProcessSwarm::take_line(const std::string& name, const std::string& line) {
         sighting.peer = text_in(json, "peer");
         sighting.port = static_cast<std::uint16_t>(number_in(json, "port"));
     } else if (event == "step") {
-        if (number_in(json, "generation") != 0) fail(name + " is in another generation: " + line);
         const std::string coordinator = text_in(json, "coordinator");
         const std::uint64_t step = number_in(json, "step");
         if (step >= this->step() && !coordinator.empty()) coordinator_ = coordinator;
         if (json.HasMember("frozen_at")) ++sighting.rounds;
-        take_step(name, step, text_in(json, "digest"));
+        take_step(name, {number_in(json, "generation"), step}, text_in(json, "digest"));
     } else if (event == "end") {
         sighting.reason = text_in(json, "reason");
     }
 }
 
-void ProcessSwarm::take_step(const std::string& name, std::uint64_t step,
+void ProcessSwarm::take_step(const std::string& name, const Place& place,
                              const std::string& digest) {
+    const auto [generation, step] = place;
     const bool is_newest = step > this->step();
-    const auto [known, is_new] = digests_.emplace(step, digest);
+    const auto [known, is_new] = digests_.emplace(place, digest);
     if (known->second != digest) {
         fail(name + " has another state of step " + std::to_string(step));
     }
+    // A generation more only ever begins because the only voter has died before its vote for a
+    // state: at most one step is done again.
+    const std::uint64_t deaths = sightings_["backbone"].lives - 1;
+    if (generation > deaths) fail(name + " is in generation " + std::to_string(generation));
     Sighting& sighting = sightings_[name];
     sighting.step = step;
     if (!is_newest) return;

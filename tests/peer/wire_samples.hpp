@@ -79,7 +79,9 @@ class WireSamples {
                  .may_vote = coin(),
                  .promised = term(),
                  .accepted_in = term(),
-                 .accepted = maybe_record()};
+                 .accepted = maybe_record(),
+                 .state = {}};
+        if (coin()) state.state = bytes<Digest>();
     }
     void make(Decision& decision) {
         make(decision.record);

@@ -66,7 +66,8 @@ TEST_CASE("a vote is on the disk when the host returns, the newest alone", "[ser
                      .may_vote = true,
                      .promised = {3, world.history.trust().backbone},
                      .accepted_in = {},
-                     .accepted = {}};
+                     .accepted = {},
+                     .state = {}};
     world.host.voted({state});
     CHECK(world.vote_on_disk() == state);
     state.accepted_in = state.promised;

@@ -166,16 +166,41 @@ TEST_CASE("a backbone that is away for minutes costs no step, and the first comm
         const auto newcomer = swarm.world.add_trainer();
         swarm.world.restart(0);
         require_within(swarm.world, 10s, "a commit", [&] { return swarm.steps() > before; });
-        const auto& first = swarm.world.checkers().history()[before].record;
+        const CommitRecord first = swarm.world.checkers().history()[before].record;
         Samples held;
         for (const CommitLine& line : first.members) held += line.samples;
         // They compute 120 a second, until they notice after five that it is silent.
         REQUIRE(held.value() >= 150);
         REQUIRE(held.value() <= 192 + 120 * 6);
         require_all_at(swarm.world, StepIndex{30}, 120s);
-        const auto& last = swarm.world.checkers().history().back().record;
+        const CommitRecord last = swarm.world.checkers().history().back().record;
         REQUIRE(line_of(last, swarm.world.key(newcomer)) != nullptr);
         require_clean_history(swarm.world, 30);
+        require_equal_to_one_machine(swarm.world);
+    }
+}
+
+TEST_CASE("a backbone dies before or after its vote for a state, and nobody waits",
+          "[membership][sim]") {
+    for (const auto seed : seeds(60)) {
+        INFO("replay: " << replay_command(seed));
+        Random random = Random{seed}.split(96);
+        Swarm swarm{seed, 1, 3, 20};
+        swarm.require_steps(2 + random.below(4), 60s);
+        // Of this state, from its decision to when everybody has heard that it is signed.
+        const StepIndex next{swarm.steps() + 1};
+        const auto decided = [&] { return swarm.world.ledger_length(0) >= next.value(); };
+        require_within(swarm.world, 60s, "a decision", decided);
+        swarm.world.run_for(drawn(random, seed % 2 == 0 ? 3 : 60));
+        const Exit exit = random.below(2) == 0 ? Exit::kSilent : Exit::kFlushed;
+        swarm.world.crash(0, exit);
+        swarm.world.run_for(drawn(random, 8'000));
+        swarm.world.restart(0, random.below(2) == 0 ? Memory::kStale : Memory::kDisk);
+        const std::size_t before = swarm.world.ledger_length(0);
+        require_within(swarm.world, 15s, "a commit",
+                       [&] { return swarm.world.ledger_length(0) > before; });
+        require_all_at(swarm.world, StepIndex{20}, 120s);
+        require_clean_history(swarm.world, 20);
         require_equal_to_one_machine(swarm.world);
     }
 }

@@ -323,3 +323,36 @@ TEST_CASE("a vote for a state is for the one that the head leads to", "[membersh
     CHECK(Voter(config, key_of(60)).is_proven(certificate));
     CHECK_FALSE(Voter(config, key_of(60)).vote_for_state(state));
 }
+
+TEST_CASE("a voter votes for one state of a head, also in its next life", "[membership]") {
+    const auto keys = voter_keys(3);
+    PeerConfig config = config_for(keys);
+    const Digest state{{std::byte{8}}};
+    const Digest other{{std::byte{9}}};
+    Voter voter{config, keys[0]};
+    const auto record = record_after(voter.head(), 1);
+    voter.advance(record);
+    CHECK_FALSE(voter.voted_state());
+    CHECK_FALSE(voter.take_change());  // the ledger has the decision
+    REQUIRE(voter.vote_for_state(state));
+    CHECK(voter.voted_state() == state);
+    const auto kept = voter.take_change();
+    REQUIRE(kept);
+    REQUIRE(voter.vote_for_state(state));
+    CHECK_FALSE(voter.take_change());
+    CHECK_FALSE(voter.vote_for_state(other));
+
+    config.voter = kept;
+    config.last_decision = Decision{.record = record, .certificate = {}};
+    Voter back{config, keys[0]};
+    CHECK(back.voted_state() == state);
+    CHECK_FALSE(back.vote_for_state(other));
+    REQUIRE(back.vote_for_state(state));
+    back.advance(record_after(back.head(), 1));
+    CHECK_FALSE(back.voted_state());
+    REQUIRE(back.vote_for_state(other));
+
+    // The ledger is ahead of the votes: what was voted for is of the head before.
+    config.last_decision = Decision{.record = record_after(voter.head(), 1), .certificate = {}};
+    CHECK_FALSE(Voter(config, keys[0]).voted_state());
+}

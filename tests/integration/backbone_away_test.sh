@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A project whose backbone goes away while stock BOINC clients train: killed with -9 at random
+# moments, paused and resumed, stopped with the whole project and started again. Nothing is decided
+# meanwhile, no step is lost, the ledger has no gap, and credit is samples × rate in the end.
+# Usage: backbone_away_test.sh PROGRAMS [SECONDS...]
+#   SECONDS: how long it is away after each kill (1 10). During the longest one a volunteer joins.
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
+programs=$(realpath "$1")
+shift
+absences=("$@")
+[[ ${#absences[@]} -gt 0 ]] || absences=(1 10)
+dedloc=$programs/dedloc
+project=$folder/project
+volunteers_dir=$folder/volunteers
+fail() { fail_test "$@"; }
+
+# Steps between two events, and as many at the end for those that are back.
+between=5
+steps=$((between * (${#absences[@]} + 4)))
+
+bible -f gen1:1-rev22:21 </dev/null >"$folder/text" 2>/dev/null
+"$dedloc" project create "$project" --name Away >/dev/null
+"$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
+"$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
+"$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
+    --steps "$steps" >/dev/null
+url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+"$dedloc" project start "$project" >/dev/null
+pid_file=$project/pids/dedloc-backbone-away.pid
+log=$project/log/dedloc-backbone-away.log
+
+# The steps that it has logged, one a line: each when its members have reported the same state.
+logged() { { grep -o ' step [0-9]*: loss' "$log" || true; } 2>/dev/null | tr -dc '0-9\n'; }
+step() {
+    local last
+    last=$(logged | tail -n 1)
+    echo "${last:-0}"
+}
+has_step() { [[ $(step) -ge $1 ]]; }
+milliseconds() { date +%s%3N; }
+is_backbone_new() { [[ -s $pid_file && $(<"$pid_file") != "$1" ]]; }
+
+# returns EVENT COMMAND...: the backbone is away and COMMAND brings it back: then commits go on from
+# where they were. The last one before may have found no time for its line in the log.
+returns() {
+    local event=$1 began count=0 before next
+    shift
+    before=$(step) count=$(logged | wc -l)
+    began=$(milliseconds)
+    "$@" >/dev/null
+    goes_on() { [[ $(logged | wc -l) -gt $count ]]; }
+    await 60 "a commit after it was $event" goes_on
+    echo "$event at step $before: first commit $(($(milliseconds) - began)) ms after its return"
+    next=$(logged | sed -n "$((count + 1))p")
+    [[ $next == "$((before + 1))" || $next == "$((before + 2))" ]] \
+        || fail_test "from step $before it went on to $next"
+}
+
+for number in 1 2; do add_volunteer "$number" "$url"; done
+await 120 "the first steps" has_step 2
+
+longest=$(printf '%s\n' "${absences[@]}" | sort -n | tail -n 1) newcomer=
+for away in "${absences[@]}"; do
+    await 120 "more steps" has_step $(($(step) + between))
+    sleep "0.$((RANDOM % 1000 + 1000))" # anywhere in a round
+    backbone=$(<"$pid_file")
+    supervisor=$(<"$project/pids/supervisor.pid")
+    kill -STOP "$supervisor" # which would start it again at once
+    kill -KILL "$backbone"
+    if [[ $away == "$longest" && -z $newcomer ]]; then
+        newcomer=3
+        add_volunteer $newcomer "$url"
+    fi
+    sleep "$away"
+    returns "killed with -9 and away for $away s" kill -CONT "$supervisor"
+    is_backbone_new "$backbone" || fail_test "the backbone was not killed"
+done
+
+await 120 "more steps" has_step $(($(step) + between))
+"$dedloc" run pause --project "$project" --name away >/dev/null
+is_paused() { ! kill -0 "$backbone" 2>/dev/null; }
+backbone=$(<"$pid_file")
+await 20 "the pause" is_paused
+sleep 5
+returns "paused" "$dedloc" run resume --project "$project" --name away
+
+await 120 "more steps" has_step $(($(step) + between))
+"$dedloc" project stop "$project" >/dev/null
+sleep 5
+returns "stopped with the project" "$dedloc" project start "$project"
+
+await 240 "the end" has_step "$steps"
+"$dedloc" run wait --project "$project" --name away --timeout 240
+"$dedloc" leaderboard --project "$project" >"$folder/leaders"
+cat "$folder/leaders"
+"$dedloc" run report --project "$project" --name away | tee "$folder/report"
+grep -q "equal at all members at $steps of $steps steps" "$folder/report" \
+    || fail_test "steps differ"
+grep -q "they agree" "$folder/report" || fail_test "credit differs"
+for number in 1 2 3; do
+    awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
+        "$folder/leaders" || fail_test "volunteer-$number has no credit"
+done
+repeated=$(logged | sort -n | uniq -d)
+[[ -z $repeated ]] || fail_test "steps were decided twice: $repeated"
+if grep -h 'generation [0-9]* begins\|aborted\|check failed' "$log"; then
+    fail_test "the backbone did not just go on"
+fi
+kill_all TERM "${clients[@]}"
+gone 20 "${clients[@]}" || true
+"$dedloc" project stop "$project" >/dev/null
+none_left "the project"
