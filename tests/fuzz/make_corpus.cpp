@@ -27,6 +27,7 @@
 #include "tests/fuzz/histories.hpp"
 #include "tests/peer/session_ends.hpp"
 #include "tests/peer/wire_samples.hpp"
+#include "tests/small_run.hpp"
 
 namespace dedloc::fuzz {
 namespace {
@@ -301,23 +302,8 @@ void write_shards(const std::filesystem::path& root) {
 
 void write_run_files(const std::filesystem::path& root) {
     const Corpus corpus(root, "run_file");
-    wire::RunFile run;
-    run.name = "tiny";
-    run.model = {.architecture = "albert",
-                 .vocabulary = 100,
-                 .embedding = 8,
-                 .hidden = 8,
-                 .layers = 1,
-                 .heads = 2,
-                 .ffn = 16,
-                 .positions = 16};
-    run.sequence_length = 16;
-    run.micro_batch = 8;
-    run.target_batch = 96;
-    run.steps = 100;
-    run.flops_per_sample = 1e6;
+    wire::RunFile run = tests::small_run();
     run.dht_seeds = {{"127.0.0.1", 7'881}};
-    run.shards = {{.name = "tiny_0", .digest = {}, .bytes = 123}};
     run.tensors = {{.name = "x", .shape = {3, 5}, .initial = wire::Initial::kZero}};
     corpus.add("tiny", bytes_of(wire::write_run_file(run)));
     corpus.add("empty_object", bytes_of("{}"));

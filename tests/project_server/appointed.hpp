@@ -7,37 +7,18 @@
 #include "peer/wire/run_file.hpp"
 #include "peer/wire/ticket.hpp"
 #include "project_server/backbone/appointment.hpp"
+#include "tests/small_run.hpp"
 
 namespace dedloc::backbone {
 
 class Appointer {
   public:
     explicit Appointer(std::uint64_t seed = 1) {
-        run.name = "demo";
+        run = tests::small_run();
         run.seed = seed;
-        run.model = {.architecture = "albert",
-                     .vocabulary = 100,
-                     .embedding = 8,
-                     .hidden = 8,
-                     .layers = 1,
-                     .heads = 2,
-                     .ffn = 8,
-                     .positions = 16};
-        run.sequence_length = 16;
-        run.micro_batch = 4;
-        run.target_batch = 40;
-        run.steps = 100;
-        run.optimizer.learning_rate = 0.01;
-        run.flops_per_sample = 1e6;
         run.project_key = project.public_key();
         run.backbone_key = backbone.public_key();
         run.dht_seeds = {{.host = "127.0.0.1", .port = 7}};
-        run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
-        run.tensors = {{.name = "w",
-                        .shape = {100},
-                        .initial = wire::Initial::kOne,
-                        .deviation = 0,
-                        .decays = false}};
     }
 
     Appointment appoint(const KeyPair& key, std::uint64_t generation) const {

@@ -25,6 +25,7 @@
 #include "project_server/settings.hpp"
 #include "tests/peer/paced_trainer.hpp"
 #include "tests/project_server/proven_ledger.hpp"
+#include "tests/small_run.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::backbone {
@@ -37,31 +38,11 @@ inline constexpr auto kPatience = 60s;
 
 inline wire::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
                               std::uint64_t steps) {
-    wire::RunFile run;
-    run.name = "demo";
-    run.model = {.architecture = "albert",
-                 .vocabulary = 100,
-                 .embedding = 8,
-                 .hidden = 8,
-                 .layers = 1,
-                 .heads = 2,
-                 .ffn = 8,
-                 .positions = 16};
-    run.sequence_length = 16;
-    run.micro_batch = 4;
-    run.target_batch = 40;
+    wire::RunFile run = tests::small_run(kElements);
     run.steps = steps;
-    run.optimizer.learning_rate = 0.01;
-    run.flops_per_sample = 1e6;
     run.project_key = project;
     run.backbone_key = backbone;
     run.dht_seeds = {{.host = "127.0.0.1", .port = server::free_loopback_port()}};
-    run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
-    run.tensors = {{.name = "w",
-                    .shape = {kElements},
-                    .initial = wire::Initial::kOne,
-                    .deviation = 0,
-                    .decays = false}};
     return run;
 }
 

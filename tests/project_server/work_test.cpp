@@ -8,6 +8,7 @@
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/work_generator.hpp"
 #include "tests/project_server/project_fixture.hpp"
+#include "tests/small_run.hpp"
 
 using namespace dedloc;
 using namespace dedloc::work;
@@ -21,21 +22,10 @@ int count_of(const std::string& text, const std::string& part) {
 }
 
 wire::RunFile run_file() {
-    wire::RunFile run;
-    run.name = "demo";
-    run.model = {.architecture = "albert",
-                 .vocabulary = 100,
-                 .embedding = 8,
-                 .hidden = 8,
-                 .layers = 1,
-                 .heads = 2,
-                 .ffn = 8,
-                 .positions = 16};
-    run.sequence_length = 16;
+    wire::RunFile run = tests::small_run();
     run.micro_batch = 2;
     run.target_batch = 8;
     run.steps = 10;
-    run.flops_per_sample = 1e6;
     run.project_key = KeyPair::generate().public_key();
     run.backbone_key = KeyPair::generate().public_key();
     run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};

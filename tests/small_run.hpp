@@ -1,0 +1,37 @@
+// The run file of a run that nobody trains: a model of a few numbers, and one vector as its state.
+#pragma once
+
+#include <cstdint>
+
+#include "peer/wire/run_file.hpp"
+
+namespace dedloc::tests {
+
+/// Keys, DHT seeds and a gateway are the caller's to add.
+inline wire::RunFile small_run(std::uint64_t elements = 100) {
+    wire::RunFile run;
+    run.name = "demo";
+    run.model = {.architecture = "albert",
+                 .vocabulary = 100,
+                 .embedding = 8,
+                 .hidden = 8,
+                 .layers = 1,
+                 .heads = 2,
+                 .ffn = 8,
+                 .positions = 16};
+    run.sequence_length = run.model.positions;
+    run.micro_batch = 4;
+    run.target_batch = 40;
+    run.steps = 100;
+    run.optimizer.learning_rate = 0.01;
+    run.flops_per_sample = 1e6;
+    run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
+    run.tensors = {{.name = "w",
+                    .shape = {elements},
+                    .initial = wire::Initial::kOne,
+                    .deviation = 0,
+                    .decays = false}};
+    return run;
+}
+
+}  // namespace dedloc::tests
