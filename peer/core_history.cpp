@@ -283,13 +283,9 @@ void Peer::Core::want_generation() {
     stuck_since_ = is_coming ? kNever : std::min(stuck_since_, now_);
     voter_.pause(now_ < pause_until_);
     if (now_ < next_generation_) return;
-    // With one voter nobody else can have signed the state: what it has not signed cannot come.
-    const bool may_come = head().voters != std::vector{self_} || voter_.voted_state() ||
-                          head().step == voter_.first_step();
-    const Duration limit = may_come ? kStuckLimit * config_.rules.silence : Duration::zero();
     const bool is_stuck = stuck_since_ != kNever && election_.has_majority_here() &&
-                          now_ >= stuck_since_ + limit && member_.holds_state() &&
-                          member_.step() <= head().step;
+                          now_ >= stuck_since_ + kStuckLimit * config_.rules.silence &&
+                          member_.holds_state() && member_.step() <= head().step;
     const bool appoints = may_appoint();
     if (!appoints && !is_stuck) return;
     next_generation_ = pause_until_ = now_ + config_.rules.silence;

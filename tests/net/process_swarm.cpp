@@ -195,28 +195,24 @@ void ProcessSwarm::take_line(const std::string& name, const std::string& line) {
         sighting.peer = text_in(json, "peer");
         sighting.port = static_cast<std::uint16_t>(number_in(json, "port"));
     } else if (event == "step") {
+        if (number_in(json, "generation") != 0) fail(name + " is in another generation: " + line);
         const std::string coordinator = text_in(json, "coordinator");
         const std::uint64_t step = number_in(json, "step");
         if (step >= this->step() && !coordinator.empty()) coordinator_ = coordinator;
         if (json.HasMember("frozen_at")) ++sighting.rounds;
-        take_step(name, {number_in(json, "generation"), step}, text_in(json, "digest"));
+        take_step(name, step, text_in(json, "digest"));
     } else if (event == "end") {
         sighting.reason = text_in(json, "reason");
     }
 }
 
-void ProcessSwarm::take_step(const std::string& name, const Place& place,
+void ProcessSwarm::take_step(const std::string& name, std::uint64_t step,
                              const std::string& digest) {
-    const auto [generation, step] = place;
     const bool is_newest = step > this->step();
-    const auto [known, is_new] = digests_.emplace(place, digest);
+    const auto [known, is_new] = digests_.emplace(step, digest);
     if (known->second != digest) {
         fail(name + " has another state of step " + std::to_string(step));
     }
-    // A generation more only ever begins because the only voter has died before its vote for a
-    // state: at most one step is done again.
-    const std::uint64_t deaths = sightings_["backbone"].lives - 1;
-    if (generation > deaths) fail(name + " is in generation " + std::to_string(generation));
     Sighting& sighting = sightings_[name];
     sighting.step = step;
     if (!is_newest) return;

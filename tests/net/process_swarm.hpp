@@ -76,8 +76,8 @@ class ProcessSwarm final {
     net::SessionOptions session(const std::string& name);
     bool is_running(const std::string& name) const { return members_.contains(name); }
     std::vector<std::string> running() const;
-    /// The highest step that anybody has reached in the newest generation.
-    std::uint64_t step() const { return digests_.empty() ? 0 : digests_.rbegin()->first.second; }
+    /// The highest step that anybody has reached.
+    std::uint64_t step() const { return digests_.empty() ? 0 : digests_.rbegin()->first; }
     /// Who coordinated the newest round; empty if it does not run any more, or none is known.
     std::string coordinator() const;
     /// Somebody has reached the run's last step.
@@ -89,8 +89,7 @@ class ProcessSwarm final {
   private:
     void read_all(Seconds limit);
     void take_line(const std::string& name, const std::string& line);
-    using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< generation, step
-    void take_step(const std::string& name, const Place& place, const std::string& digest);
+    void take_step(const std::string& name, std::uint64_t step, const std::string& digest);
     [[noreturn]] void fail(const std::string& sentence);
     std::string run_file() const { return (folder_.path() / "run.json").string(); }
     std::string ticket_file(const std::string& name) const {
@@ -108,8 +107,8 @@ class ProcessSwarm final {
     std::map<std::string, std::unique_ptr<Child>> members_;
     std::map<std::string, std::vector<std::string>> words_;
     std::map<std::string, Sighting> sightings_;
-    std::map<Place, std::string> digests_;  ///< of each state, from whoever was first
-    std::string coordinator_;               ///< key
+    std::map<std::uint64_t, std::string> digests_;  ///< of each step, from whoever was first
+    std::string coordinator_;                       ///< key
     std::chrono::steady_clock::time_point newest_at_{};
     Seconds last_step_time_{};
 };

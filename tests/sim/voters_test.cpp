@@ -200,6 +200,7 @@ TEST_CASE("a backbone dies before or after its vote for a state, and nobody wait
         require_within(swarm.world, 15s, "a commit",
                        [&] { return swarm.world.ledger_length(0) > before; });
         require_all_at(swarm.world, StepIndex{20}, 120s);
+        REQUIRE(swarm.world.checkers().generation() == 0);
         require_clean_history(swarm.world, 20);
         require_equal_to_one_machine(swarm.world);
     }
