@@ -84,7 +84,7 @@ struct WorldOptions {
     bool checks_invariants = true;  ///< of every peer after every event: O(its links)
     Observer* observer = nullptr;   ///< outlives the world
     Duration directory_interval = std::chrono::seconds{1};
-    std::size_t directory_answer = 64;  ///< most addresses in one
+    std::size_t directory_answer = 64;  ///< most addresses in one, beside the run's backbone
     bool keeps_whole_trace = false;
     std::string replay;  ///< how to see it again, for the message of a failure
 };

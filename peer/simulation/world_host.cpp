@@ -185,7 +185,11 @@ void World::answer_directory(Id id) {
         found.push_back(other->endpoint);
     }
     for (std::size_t i = found.size(); i > 1; --i) std::swap(found[i - 1], found[random_.below(i)]);
-    if (found.size() > options_.directory_answer) found.resize(options_.directory_answer);
+    if (found.size() > options_.directory_answer) {
+        found.resize(options_.directory_answer);
+        // The head that the project signs is in every answer, and names its backbone.
+        if (nodes_.front()->life != 0) found.push_back(nodes_.front()->endpoint);
+    }
     if (random_.uniform() < directory_.stale) found.push_back({"10.255.0.1", 4'000});
     const Event event = event::EndpointsFound{std::move(found)};
     if (chance >= directory_.missing) {
