@@ -20,6 +20,7 @@
 #include "peer/net/dht_session.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/signals_blocked.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::net {
 
@@ -409,13 +410,17 @@ bool DhtDirectory::Impl::is_own(const Endpoint& endpoint) const {
     return endpoint.port == search_->port && own_addresses_.contains(endpoint.host);
 }
 
-wire::SwarmHead head_of(const RunId& run, const action::Settled& settled, const Endpoint& here) {
+wire::SwarmHead head_of(const RunId& run, const action::Settled& settled,
+                        std::span<const Endpoint> voters) {
     wire::SwarmHead head{.run = run,
                          .generation = settled.generation,
                          .step = settled.step,
                          .state = settled.digest,
                          .backbones = {}};
-    if (is_dialable_host(here.host) && here.port != 0) head.backbones.push_back(here);
+    for (const Endpoint& voter : voters) {
+        if (head.backbones.size() == wire::kMaxHeadEndpoints) break;
+        if (is_dialable_host(voter.host) && voter.port != 0) head.backbones.push_back(voter);
+    }
     return head;
 }
 

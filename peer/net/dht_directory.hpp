@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct DhtDirectoryOptions {
     std::optional<PeerKey> project{};
 };
 
-/// What a backbone that listens `here` may publish of a state that its members hold. Without an
-/// address that others can dial, the head has none.
-wire::SwarmHead head_of(const RunId& run, const action::Settled& settled, const Endpoint& here);
+/// What a backbone may publish of a state that its members hold, with the addresses of voters, its
+/// own first: as many as others can dial, at most kMaxHeadEndpoints.
+wire::SwarmHead head_of(const RunId& run, const action::Settled& settled,
+                        std::span<const Endpoint> voters);
 
 class DhtDirectory final : public Directory {
   public:

@@ -158,7 +158,7 @@ EventSink Stay::reporting_sink() {
 
 void Stay::publish(const action::Settled& settled) {
     const Endpoint here{options_.listen ? options_.listen->host : "", transport_.listening_port()};
-    directory_.publish(net::head_of(wire::run_id(run_), settled, here), options_.key);
+    directory_.publish(net::head_of(wire::run_id(run_), settled, {&here, 1}), options_.key);
 }
 
 void Stay::sit(const Pause& pause) {

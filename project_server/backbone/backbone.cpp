@@ -201,20 +201,24 @@ class Backbone::Impl {
                                              store_);
     }
     RoundLogOptions log_options() {
-        return {.run = run_.id,
-                .last_step = StepIndex{run_.run.steps},
-                .voter = run_.voter(),
-                .project_key = run_.project_key,
-                .events = queue_.sink(),
-                .begun = [this](const GenerationRecord& record) { voters_.begun(record); },
-                .publish = [this](const action::Settled& settled) { publish(settled); },
-                .on_failure = options_.on_failure};
+        return {
+            .run = run_.id,
+            .last_step = StepIndex{run_.run.steps},
+            .voter = run_.voter(),
+            .project_key = run_.project_key,
+            .events = queue_.sink(),
+            .begun = [this](const GenerationRecord& record) { voters_.begun(record); },
+            .publish = [this](const action::Settled& settled,
+                              const std::vector<Endpoint>& others) { publish(settled, others); },
+            .on_failure = options_.on_failure};
     }
     /// The seed of the DHT is this process: where it is found, so are we.
-    void publish(const action::Settled& settled) {
+    void publish(const action::Settled& settled, const std::vector<Endpoint>& others) {
         Endpoint here{options_.listen.host, transport_.listening_port()};
         if (!net::is_dialable_host(here.host)) here.host = run_.run.dht_seeds.front().host;
-        directory_.publish(net::head_of(run_.id, settled, here), *run_.project_key);
+        std::vector<Endpoint> voters{here};
+        voters.insert(voters.end(), others.begin(), others.end());
+        directory_.publish(net::head_of(run_.id, settled, voters), *run_.project_key);
     }
     KeeperOptions keeper_options() {
         return {.checkpoint_every = options_.checkpoint_every,

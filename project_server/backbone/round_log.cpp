@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -95,7 +96,7 @@ void RoundLog::settled(const action::Settled& settled) {
         .step = settled.step, .reported = settled.reported, .equal = settled.equal, .digest = {}};
     if (settled.step == options_.last_step) record.digest = settled.digest;
     ledger_.append(record);
-    if (options_.project_key) options_.publish(settled);
+    if (options_.project_key) options_.publish(settled, other_voters_);
     if (pending_ && pending_->reached == settled.step) {
         log_info("{}, digest {} at {} of {}", pending_->line, settled.digest.brief(), settled.equal,
                  settled.reported);
@@ -105,6 +106,13 @@ void RoundLog::settled(const action::Settled& settled) {
 }
 
 void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
+    other_voters_.clear();
+    for (const SeatView& seat : swarm.seats) {
+        // Of any other member the address is only what it says.
+        if (std::ranges::binary_search(ledger_.head().voters, seat.peer)) {
+            other_voters_.push_back(seat.endpoint);
+        }
+    }
     if (recorder_ != nullptr) recorder_->swarm_seen(swarm.seats);
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "peer/net/reactor.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -26,8 +27,9 @@ struct RoundLogOptions {
     EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
     /// A generation is in the ledger.
     std::function<void(const GenerationRecord&)> begun;
-    /// Where the project's key lies: lets all know, whoever they are.
-    std::function<void(const action::Settled&)> publish;
+    /// Where the project's key lies: lets all know, with the addresses of the other voters that are
+    /// here.
+    std::function<void(const action::Settled&, const std::vector<Endpoint>& others)> publish;
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
 };
 
@@ -66,6 +68,7 @@ class RoundLog final : public net::Host {
     const RoundLogOptions options_;
     Clock::time_point last_commit_ = Clock::now();
     std::optional<Pending> pending_;
+    std::vector<Endpoint> other_voters_;  ///< as last seen
 };
 
 }  // namespace dedloc::backbone

@@ -42,6 +42,7 @@ struct World {
     CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
     std::vector<Event> events;
     std::vector<StepIndex> published;
+    std::vector<Endpoint> published_voters;  ///< with the last one
     std::vector<GenerationRecord> begun;
     RoundLog host{ledger,
                   past,
@@ -53,7 +54,11 @@ struct World {
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
                    .begun = [this](const GenerationRecord& r) { begun.push_back(r); },
-                   .publish = [this](const action::Settled& s) { published.push_back(s.step); },
+                   .publish =
+                       [this](const action::Settled& s, const std::vector<Endpoint>& others) {
+                           published.push_back(s.step);
+                           published_voters = others;
+                       },
                    .on_failure = {}}};
 };
 
@@ -108,9 +113,28 @@ TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoin
     world.host.settled(
         {.generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
     CHECK(world.published == std::vector{StepIndex{5}});
+    CHECK(world.published_voters.empty());
     const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
     CHECK(proven.head() == world.ledger.head());
     CHECK(proven.head().step == StepIndex{5});
+}
+
+TEST_CASE("the addresses of voters are published, and of no other member", "[server]") {
+    World world;
+    const Endpoint voter{"192.0.2.1", 7};
+    SeatView of_voter;
+    of_voter.peer = world.ledger.head().voters.front();
+    of_voter.endpoint = voter;
+    SeatView of_liar;
+    of_liar.peer = KeyPair::generate().public_key();
+    of_liar.role = Role::kBackbone;
+    of_liar.endpoint = {"192.0.2.2", 7};
+    world.host.swarm_seen(
+        {.step = {}, .samples = {}, .coordinator = {}, .seats = {of_liar, of_voter}});
+    world.host.committed(world.commit());
+    world.host.settled(
+        {.generation = 0, .step = StepIndex{1}, .digest = {}, .reported = 1, .equal = 1});
+    CHECK(world.published_voters == std::vector{voter});
 }
 
 TEST_CASE("another voter gets the history that it has missed from the ledger", "[server]") {
