@@ -34,6 +34,7 @@ void Voter::recall(const VoterState& remembered) {
         remembered.generation == head_.generation && remembered.step <= head_.step;
     state_ = remembered;
     state_.may_vote = remembered.may_vote && is_appointed && is_known;
+    has_changed_ = remembered.may_vote && !state_.may_vote;  // for good, whatever it fetches
     if (remembered.step == head_.step && is_known) return;
     state_.accepted.reset();
     state_.accepted_in = {};

@@ -139,11 +139,16 @@ TEST_CASE("a restarted voter goes on with what it remembers", "[membership]") {
         REQUIRE_FALSE(back.promise(term_of(9, keys[0])).granted);
         REQUIRE_FALSE(back.accept(term_of(9, keys[0]), record_after(back.head(), 1)));
         REQUIRE_FALSE(back.vote_for_state({}));
+        const auto kept = back.take_change();
+        REQUIRE(kept);
+        REQUIRE_FALSE(kept->may_vote);
         // Not even once it has fetched them: what it voted for since is forgotten.
         back.advance(decided);
         back.advance(record);
         REQUIRE_FALSE(back.may_vote());
-        REQUIRE_FALSE(back.take_change()->may_vote);
+        config.voter = kept;
+        config.last_decision = Decision{.record = record, .certificate = {}};
+        REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
         back.check_invariants();
     }
 }
