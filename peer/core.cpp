@@ -297,8 +297,8 @@ void Peer::Core::settle_votes() {
     if (const auto change = voter_.take_change()) out_.act(action::Voted{*change});
 }
 
-/// Without a majority of the voters nothing is decided: trainers finish the target batch, by what
-/// they hear from each other, and hold it for the first call.
+/// No round is decided without a majority of the voters. Trainers finish the target batch, which
+/// they follow by each other's heartbeats, and hold it for the first call.
 void Peer::Core::hold_without_coordinator() {
     if (election_.has_live_leader()) return;
     if (coordinator_.is_target_reached(now_)) member_.hold(out_);

@@ -111,7 +111,7 @@ class Peer::Core {
     void tell_outsiders(StepIndex step);
     bool was_addressed(const PeerKey& peer) const;
 
-    // Where the history stands (core_history.cpp).
+    // The head of the history (core_history.cpp).
     bool keeps_history() const { return config_.role == Role::kBackbone; }
     void certify_own_state();
     void vote_for_state(const Digest& state);
@@ -143,7 +143,7 @@ class Peer::Core {
     const CommitRecord* last_record() const {
         return last_decision_ ? &last_decision_->record : nullptr;
     }
-    /// With its record, for a peer that lacks the plan.
+    /// Includes the record, for a peer that lacks the plan.
     static wire::Commit whole_commit(const Decision& decision) {
         return {.digest = digest_of(decision.record),
                 .certificate = decision.certificate,

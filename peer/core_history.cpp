@@ -1,8 +1,8 @@
-// Where the history stands. Heads move by proofs only: a certified commit that extends the head, a
+// The head of the history. It moves by proofs only: a certified commit that extends the head, a
 // state that a majority of the voters has signed, a generation that the project has signed.
 //
 // States    each voter signs the state that a commit leads to once it holds it, and tells the other
-//           voters; the coordinator gives everybody the certificate. Whoever holds another state
+//           voters; the coordinator sends every member the certificate. A member with another state
 //           fetches this one. A newcomer's head is the one of the first certificate that it gets.
 // Keepers   backbones keep a ledger without gaps, so a certificate does not move their heads: they
 //           ask a voter that is ahead for the commits that they have missed, one after the other.
@@ -20,8 +20,8 @@ namespace dedloc {
 namespace {
 
 constexpr std::size_t kRememberedCertificates = 8;
-/// In silence limits: how long the state of the head may fail to come before the project lets the
-/// history go on from an older one. Members may still come back with it.
+/// Failure timeouts without the state of the head, after which the project continues the history
+/// from an older state. Until then members may come back with it.
 constexpr int kStuckLimit = 12;
 /// Between two answers to one keeper that is behind: each reads the ledger.
 constexpr Duration kBetweenHistories = std::chrono::milliseconds{20};
@@ -38,7 +38,7 @@ void Peer::Core::certify_own_state() {
 }
 
 /// The state of the head. A peer that has voted for it in an earlier life votes again before it
-/// holds it: with one voter nobody else can say which state that is.
+/// holds it: with one voter no other peer can prove which state that is.
 void Peer::Core::vote_for_state(const Digest& state) {
     const auto vote = voter_.vote_for_state(state);
     if (!vote) return;
@@ -97,7 +97,7 @@ void Peer::Core::send_certificate(const PeerKey& to) {
     if (!newest.votes.empty()) out_.send(to, newest.step, state_votes_of(newest));
 }
 
-/// Of an offered state. A keeper of history goes where its commits have led it, and no further. A
+/// Whether an offered state may be loaded. A keeper of history loads no state beyond its commits. A
 /// voter whose vote the certificate lacks takes the coordinator's word after a while: voters follow
 /// the protocol, and another one that held the state may be away for good.
 bool Peer::Core::is_proven(const StateCertificate& certificate) {
@@ -222,7 +222,7 @@ void Peer::Core::ask_for_history() {
     std::vector<PeerKey> holders;
     for (const auto& [peer, step] : ahead_) holders.push_back(peer);
     if (holders.empty() && pending_) {
-        // Of a generation that has begun without us: any backbone may have what led to it.
+        // A generation has begun without us: any backbone may have the commits that led to it.
         for (const auto& [peer, known] : links_.known()) {
             if (known.role == Role::kBackbone) holders.push_back(peer);
         }
