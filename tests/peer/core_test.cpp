@@ -312,13 +312,22 @@ TEST_CASE("what peers have been told in one generation does not silence the next
 
 // --- voters ------------------------------------------------------------------
 
-TEST_CASE("a voter that sees its own signature beyond its ledger stops voting", "[membership]") {
-    WrittenHistory history{kBackbone};
-    const SignedGeneration generation = history.appoint({kSelf, kOther, kThird}, kProject);
+namespace {
+
+/// Of a voter that `generation` appoints, and that has not voted yet.
+PeerConfig voter_config(const SignedGeneration& generation) {
     PeerConfig config = config_of(Role::kBackbone);
     config.generation = generation;
     config.voter = first_memory(0, false);
-    HandFed peer{config, kSelf};
+    return config;
+}
+
+}  // namespace
+
+TEST_CASE("a voter that sees its own signature beyond its ledger stops voting", "[membership]") {
+    WrittenHistory history{kBackbone};
+    const SignedGeneration generation = history.appoint({kSelf, kOther, kThird}, kProject);
+    HandFed peer{voter_config(generation), kSelf};
     peer.tell(event::StateReached{.step = {}, .digest = history.state()});
     OtherEnd& other = peer.introduce(kOther, kBackboneEnd);
     peer.hear(other, {}, history.heartbeat(), 1);
@@ -358,10 +367,7 @@ TEST_CASE("a voter that sees its own signature beyond its ledger stops voting", 
 TEST_CASE("voters sign the state that a commit leads to, and tell each other", "[membership]") {
     WrittenHistory history{kBackbone};
     const SignedGeneration generation = history.appoint({kSelf, kOther, kThird}, kProject);
-    PeerConfig config = config_of(Role::kBackbone);
-    config.generation = generation;
-    config.voter = first_memory(0, false);
-    HandFed peer{config, kSelf};
+    HandFed peer{voter_config(generation), kSelf};
     peer.tell(event::StateReached{.step = {}, .digest = history.state()});
     OtherEnd& voter = peer.introduce(kOther, kBackboneEnd);
     OtherEnd& member = peer.introduce(test_key(9));
