@@ -14,8 +14,9 @@
 #include "boinc_app/seat.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/descriptors.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc {
 namespace {
@@ -36,47 +37,47 @@ struct Options {
     SeatOptions seat;
 };
 
-wire::RunFile read_run_file(const std::filesystem::path& path) {
-    const Buffer bytes = read_file(path, wire::kMaxRunFileBytes);
-    return wire::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+formats::RunFile read_run_file(const std::filesystem::path& path) {
+    const Buffer bytes = platform::read_file(path, formats::kMaxRunFileBytes);
+    return formats::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 /// Hex digits, as `dedloc-peer ticket` writes them.
-wire::SignedTicket read_ticket(const std::filesystem::path& path) {
-    const Buffer text = read_file(path, 4 * wire::kTicketBytes);
+formats::SignedTicket read_ticket(const std::filesystem::path& path) {
+    const Buffer text = platform::read_file(path, 4 * wire::kTicketBytes);
     std::string_view digits{reinterpret_cast<const char*>(text.data()), text.size()};
     while (digits.ends_with('\n')) digits.remove_suffix(1);
     Buffer bytes(wire::kTicketBytes);
-    const auto ticket = from_hex(digits, bytes) ? wire::decode_ticket(bytes) : std::nullopt;
+    const auto ticket = from_hex(digits, bytes) ? formats::decode_ticket(bytes) : std::nullopt;
     if (!ticket) throw InputError{fmt::format("{} holds no ticket", path.string())};
     return *ticket;
 }
 
 /// A shard is what the run file says it is, by digest, or it is refused.
-wire::Shard read_shard(const std::filesystem::path& path, const wire::RunFile& run) {
-    const Buffer bytes = read_file(path, kMaxShardBytes);
+formats::Shard read_shard(const std::filesystem::path& path, const formats::RunFile& run) {
+    const Buffer bytes = platform::read_file(path, kMaxShardBytes);
     const Digest digest = blake2b(bytes);
     const bool is_listed =
         std::any_of(run.shards.begin(), run.shards.end(),
-                    [&](const wire::ShardReference& shard) { return shard.digest == digest; });
+                    [&](const formats::ShardReference& shard) { return shard.digest == digest; });
     if (!is_listed) {
         throw InputError{fmt::format("{} is not a shard of run {}", path.string(), run.name)};
     }
-    auto shard = wire::decode_shard(bytes);
+    auto shard = formats::decode_shard(bytes);
     if (!shard) {
         throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
-                                     wire::describe(shard.reason()))};
+                                     formats::describe(shard.reason()))};
     }
     return std::move(shard).value();
 }
 
-std::vector<wire::Shard> read_shards(const Options& options, const wire::RunFile& run,
-                                     VolunteerRuntime& runtime) {
+std::vector<formats::Shard> read_shards(const Options& options, const formats::RunFile& run,
+                                        VolunteerRuntime& runtime) {
     std::vector<std::string> names = options.shards;
     for (std::size_t i = 0; names.size() < run.shards.size() && options.shards.empty(); ++i) {
         names.push_back(fmt::format("shard_{}", i));
     }
-    std::vector<wire::Shard> shards;
+    std::vector<formats::Shard> shards;
     for (const std::string& name : names) {
         shards.push_back(read_shard(runtime.resolve(name), run));
     }
@@ -87,7 +88,7 @@ std::vector<wire::Shard> read_shards(const Options& options, const wire::RunFile
 void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
     const auto path = runtime.resolve(name);
     const Writing writing{runtime};
-    replace_file(path, seat.receipt());
+    platform::replace_file(path, seat.receipt());
     log_info("the receipt is in {}", path.string());
 }
 
@@ -99,8 +100,8 @@ struct Outcome {
 
 Outcome train(const Options& options, VolunteerRuntime& runtime) {
     try {
-        const wire::RunFile run = read_run_file(runtime.resolve(options.run));
-        const std::vector<wire::Shard> shards = read_shards(options, run, runtime);
+        const formats::RunFile run = read_run_file(runtime.resolve(options.run));
+        const std::vector<formats::Shard> shards = read_shards(options, run, runtime);
         SeatOptions seat_options = options.seat;
         if (!options.ticket.empty()) seat_options.ticket = read_ticket(options.ticket);
         Seat seat{run, shards, seat_options, runtime};
@@ -151,7 +152,7 @@ void add_options(CLI::App& app, Options& options) {
 
 int main(int argc, char** argv) {
     using namespace dedloc;
-    net::raise_descriptor_limit();
+    platform::raise_descriptor_limit();
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);

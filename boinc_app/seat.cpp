@@ -9,6 +9,7 @@
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/port_mapping.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/run_config.hpp"
 
 namespace dedloc {
@@ -20,13 +21,13 @@ constexpr std::chrono::milliseconds kPollInterval{200};
 
 }  // namespace
 
-Seat::Seat(const wire::RunFile& run, std::span<const wire::Shard> shards,
+Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
            const SeatOptions& options, VolunteerRuntime& runtime)
     : run_(run),
       options_(options),
       runtime_(runtime),
-      key_(key_in(options.key)),
-      journal_(options.journal, wire::run_id(run), key_.public_key()),
+      key_(platform::read_or_create_key(options.key)),
+      journal_(options.journal, formats::run_id(run), key_.public_key()),
       events_(key_.public_key(), journal_),
       workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
@@ -59,7 +60,7 @@ net::TransportOptions Seat::transport_options() const {
     options.listen = options_.listen.value_or(Endpoint{is_local ? "127.0.0.1" : "0.0.0.0", 0});
     if (!run_.gateway.empty()) {
         options.session = net::SessionOptions{.project = run_.project_key,
-                                              .run = wire::run_id(run_),
+                                              .run = formats::run_id(run_),
                                               .key = key_,
                                               .ticket = options_.ticket,
                                               .encrypts = run_.encrypts};
@@ -83,12 +84,12 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
                                               .key = key_.public_key(),
                                               .port = transport_.listening_port()},
                                   .project = run_.project_key,
-                                  .run = wire::run_id(run_),
+                                  .run = formats::run_id(run_),
                                   .proxy = account->proxy,
                                   .certificates = account->certificates,
                                   .patience = options_.silence};
     return std::make_unique<TicketKeeper>(std::move(options),
-                                          [this](const wire::EnrolmentReply& reply) {
+                                          [this](const formats::EnrolmentReply& reply) {
                                               transport_.present(reply.ticket);
                                               transport_.revoke(reply.revoked.revocations);
                                           });
@@ -96,7 +97,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
 
 net::DhtDirectoryOptions Seat::directory_options() const {
     net::DhtDirectoryOptions options;
-    options.run = wire::run_id(run_);
+    options.run = formats::run_id(run_);
     for (const Endpoint& seed : run_.dht_seeds) options.seeds.push_back(seed.text());
     options.project = run_.project_key;
     return options;
@@ -136,8 +137,8 @@ std::optional<SeatEnd> Seat::enrol() {
     return std::nullopt;
 }
 
-void Seat::settle_in(const wire::EnrolmentReply& reply) {
-    const wire::Ticket& ticket = reply.ticket.ticket;
+void Seat::settle_in(const formats::EnrolmentReply& reply) {
+    const formats::Ticket& ticket = reply.ticket.ticket;
     log_info("ticket for {} h, as {}",
              std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
              reply.address);
@@ -186,7 +187,7 @@ std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& w
 SeatEnd Seat::sit() {
     begin_ = Clock::now();
     log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
-             wire::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
+             formats::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
     if (options_.maps_port) {
         net::map_port(transport_, directory_, [this] {
             const HostWish wish = runtime_.wish();
@@ -214,11 +215,11 @@ SeatEnd Seat::sit() {
 }
 
 Buffer Seat::receipt() const {
-    return wire::encode_receipt({.run = wire::run_id(run_),
-                                 .result_name = runtime_.result_name(),
-                                 .peer = key_.public_key(),
-                                 .lines = journal_.lines()},
-                                key_);
+    return formats::encode_receipt({.run = formats::run_id(run_),
+                                    .result_name = runtime_.result_name(),
+                                    .peer = key_.public_key(),
+                                    .lines = journal_.lines()},
+                                   key_);
 }
 
 }  // namespace dedloc

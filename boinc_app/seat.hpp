@@ -13,12 +13,12 @@
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "boinc_app/volunteer_runtime.hpp"
 #include "kernels/thread_workers.hpp"
-#include "peer/net/dht_directory.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+#include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
-#include "peer/net/tcp_transport.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/shard.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 
 namespace dedloc {
 
@@ -32,7 +32,7 @@ struct SeatOptions {
     /// The seat is given up after this time; 0: never.
     std::chrono::seconds lease{0};
     /// Of the project, where no BOINC client speaks for us. A run without a gateway wants none.
-    std::optional<wire::SignedTicket> ticket{};
+    std::optional<formats::SignedTicket> ticket{};
     /// Nobody heard for so long: the swarm cannot be reached.
     std::chrono::seconds silence{600};
 };
@@ -48,8 +48,8 @@ class Seat {
   public:
     /// `run`, `shards` and `runtime` must outlive it.
     /// Errors: InputError, IoError (bad files, key, journal; address in use).
-    Seat(const wire::RunFile& run, std::span<const wire::Shard> shards, const SeatOptions& options,
-         VolunteerRuntime& runtime);
+    Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
+         const SeatOptions& options, VolunteerRuntime& runtime);
     ~Seat();
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
@@ -71,7 +71,7 @@ class Seat {
     std::unique_ptr<TicketKeeper> ticket_keeper();
     /// Waits for the first ticket. How the stay ends if there will be none.
     std::optional<SeatEnd> enrol();
-    void settle_in(const wire::EnrolmentReply& reply);
+    void settle_in(const formats::EnrolmentReply& reply);
     std::optional<SeatEnd> end_of_stay(const SeatNews& news, const HostWish& wish) const;
     net::TransportOptions transport_options() const;
     net::DhtDirectoryOptions directory_options() const;
@@ -81,7 +81,7 @@ class Seat {
     void obey(const HostWish& wish);
     void report(const SeatNews& news);
 
-    const wire::RunFile& run_;
+    const formats::RunFile& run_;
     const SeatOptions options_;
     VolunteerRuntime& runtime_;
     const KeyPair key_;

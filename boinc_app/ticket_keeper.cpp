@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
-#include "peer/net/signals_blocked.hpp"
+#include "peer/platform/signals_blocked.hpp"
 
 namespace dedloc {
 namespace {
@@ -16,17 +16,17 @@ constexpr std::chrono::minutes kAfterFailure{1};
 constexpr std::chrono::minutes kLook{1};
 using Duration = std::chrono::system_clock::duration;
 
-wire::UtcSeconds now() {
+formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 }  // namespace
 
 TicketKeeper::TicketKeeper(net::EnrolmentOptions options,
-                           std::function<void(const wire::EnrolmentReply&)> has_ticket,
+                           std::function<void(const formats::EnrolmentReply&)> has_ticket,
                            TicketPace pace)
     : options_(std::move(options)), has_ticket_(std::move(has_ticket)), pace_(pace) {
-    const net::SignalsBlocked blocked;
+    const platform::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
 }
 
@@ -57,7 +57,7 @@ bool TicketKeeper::is_due() const {
     return !is_paused_ && now() >= next_;
 }
 
-wire::UtcSeconds TicketKeeper::time_of_next() const {
+formats::UtcSeconds TicketKeeper::time_of_next() const {
     const auto more = static_cast<std::uint32_t>((pace_.longest - pace_.shortest).count());
     return now() + pace_.shortest + std::chrono::seconds{randombytes_uniform(more + 1)};
 }

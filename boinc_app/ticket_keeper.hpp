@@ -9,14 +9,14 @@
 #include <string>
 #include <thread>
 
-#include "peer/net/enrolment.hpp"
+#include "peer/net/gateway/enrolment.hpp"
 
 namespace dedloc {
 
 /// What has come of asking so far.
 struct TicketNews {
-    std::optional<wire::EnrolmentReply> first;  ///< of the first answer
-    std::optional<std::string> refusal;         ///< the gateway said no: asking is over
+    std::optional<formats::EnrolmentReply> first;  ///< of the first answer
+    std::optional<std::string> refusal;            ///< the gateway said no: asking is over
     std::optional<std::string> failure;  ///< nobody gave the first for too long: asking is over
 };
 
@@ -32,7 +32,8 @@ class TicketKeeper {
   public:
     /// Begins to ask, on a thread of its own, which also calls `has_ticket` with each answer.
     TicketKeeper(net::EnrolmentOptions options,
-                 std::function<void(const wire::EnrolmentReply&)> has_ticket, TicketPace pace = {});
+                 std::function<void(const formats::EnrolmentReply&)> has_ticket,
+                 TicketPace pace = {});
     /// Stops asking, within a second.
     ~TicketKeeper();
     TicketKeeper(const TicketKeeper&) = delete;
@@ -46,10 +47,10 @@ class TicketKeeper {
     void run();
     bool ask();
     bool is_due() const;
-    wire::UtcSeconds time_of_next() const;
+    formats::UtcSeconds time_of_next() const;
 
     const net::EnrolmentOptions options_;
-    const std::function<void(const wire::EnrolmentReply&)> has_ticket_;
+    const std::function<void(const formats::EnrolmentReply&)> has_ticket_;
     const TicketPace pace_;
 
     mutable std::mutex mutex_;  ///< guards what follows, up to the thread
@@ -57,7 +58,7 @@ class TicketKeeper {
     bool is_paused_ = false;
     bool is_stopping_ = false;
     TicketNews news_;
-    wire::UtcSeconds next_{};  ///< when to ask again
+    formats::UtcSeconds next_{};  ///< when to ask again
     std::thread thread_;
 };
 

@@ -5,12 +5,12 @@
 
 namespace dedloc {
 
-PeerConfig peer_config(const wire::RunFile& run) {
+PeerConfig peer_config(const formats::RunFile& run) {
     PeerConfig config;
-    config.run = wire::run_id(run);
+    config.run = formats::run_id(run);
     config.project = run.project_key;
     config.backbone = run.backbone_key;
-    config.rules.elements = wire::element_count(run);
+    config.rules.elements = formats::element_count(run);
     config.rules.target_batch = Samples{run.target_batch};
     config.rules.last_step = StepIndex{run.steps};
     config.rules.codec = run.codec;

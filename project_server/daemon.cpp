@@ -6,12 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <chrono>
-#include <ctime>
 #include <iostream>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/descriptors.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "peer/platform/stop_signals.hpp"
 
 namespace dedloc::server {
 
@@ -25,15 +25,6 @@ ListenAddress parse_listen_address(const std::string& text) {
         throw InputError(fmt::format("--listen wants HOST:PORT, not \"{}\".", text));
     }
     return address;
-}
-
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-    return signals;
 }
 
 namespace {
@@ -59,17 +50,11 @@ int run_main(CLI::App& app, int count, char** arguments, const std::string& name
     }
 }
 
-/// True when a stop signal came within that time.
-bool is_stopped_within(const sigset_t& signals, std::chrono::duration<double> time) {
-    const auto all = std::chrono::duration_cast<std::chrono::nanoseconds>(time);
-    const auto whole = std::chrono::floor<std::chrono::seconds>(all);
-    const timespec limit{.tv_sec = whole.count(), .tv_nsec = (all - whole).count()};
-    return sigtimedwait(&signals, nullptr, &limit) > 0;
-}
-
 void look_again_and_again(const LoopDaemon& daemon, const std::filesystem::path& project,
                           std::chrono::duration<double> interval, bool is_once) {
-    const auto signals = block_stop_signals();
+    const platform::StopSignals signals;
+    platform::ignore_broken_pipes();
+    const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(interval);
     LoopDaemon::Look look;
     bool is_down = false;
     do {
@@ -85,7 +70,7 @@ void look_again_and_again(const LoopDaemon& daemon, const std::filesystem::path&
             is_down = true;
             look = nullptr;
         }
-    } while (!is_once && !is_stopped_within(signals, interval));
+    } while (!is_once && !signals.wait(pause));
     if (!is_once) log_info("Stopped");
 }
 
@@ -101,7 +86,7 @@ int run_http_daemon(
     app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
     return run_main(app, count, arguments, name, [&] {
         const ListenAddress address = parse_listen_address(listen);
-        net::raise_descriptor_limit();
+        platform::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
         serve(project, address);
     });

@@ -1,7 +1,6 @@
 // What the main functions of the project's daemons have in common.
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -21,10 +20,6 @@ struct ListenAddress {
 
 /// "HOST:PORT". Errors: InputError, one sentence.
 ListenAddress parse_listen_address(const std::string& text);
-
-/// Blocks SIGTERM, SIGINT and SIGHUP in every thread made from now on, for the main thread to wait
-/// for; ignores SIGPIPE.
-sigset_t block_stop_signals();
 
 /// main() of a daemon that serves a project over HTTP: `name` --project FOLDER --listen HOST:PORT.
 /// `serve` returns when it is time to stop. Exit status: 0, 2 (arguments and files that do not

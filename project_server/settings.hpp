@@ -27,10 +27,4 @@ Settings read_settings(const std::filesystem::path& project);
 /// Errors: IoError.
 void write_settings(const std::filesystem::path& project, const Settings& settings);
 
-/// Whole contents of a file. Errors: IoError.
-std::string read_text(const std::filesystem::path& file);
-/// Writes beside, flushes to disk, renames, flushes the folder: readers see the old or the new
-/// file, never a half, also after a crash. Errors: IoError.
-void write_text(const std::filesystem::path& file, const std::string& text, unsigned mode = 0644);
-
 }  // namespace dedloc::server

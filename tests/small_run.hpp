@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 
 namespace dedloc::tests {
 
 /// Keys, DHT seeds and a gateway are the caller's to add.
-inline wire::RunFile small_run(std::uint64_t elements = 100) {
-    wire::RunFile run;
+inline formats::RunFile small_run(std::uint64_t elements = 100) {
+    formats::RunFile run;
     run.name = "demo";
     run.model = {.architecture = "albert",
                  .vocabulary = 100,
@@ -28,7 +28,7 @@ inline wire::RunFile small_run(std::uint64_t elements = 100) {
     run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5}};
     run.tensors = {{.name = "w",
                     .shape = {elements},
-                    .initial = wire::Initial::kOne,
+                    .initial = formats::Initial::kOne,
                     .deviation = 0,
                     .decays = false}};
     return run;

@@ -56,44 +56,105 @@ const Names kNoThreadHeaders{
 
 using Layers = std::vector<Layer>;
 
-Layers protocol_layers() {
+/// A folder of the protocol core: no clock, threads, sockets or chance.
+Layer core(const std::string& folder, const Names& includes) {
+    Names allowed = joined({includes, Names{"peer/wire/", "peer/base/"}, kText});
+    if (folder.ends_with('/') && folder != "peer/") allowed.push_back(folder);
+    return {folder, allowed, kNoThreadHeaders,
+            joined({kNoClock, kNoChance, kNoThreads, kNoAdapters})};
+}
+
+/// A part of the real network.
+Layer net(const std::string& folder, const Names& includes) {
+    const Names below{"peer/wire/", "peer/platform/", "peer/base/"};
+    return {folder, joined({includes, below, kSystem, kText}), {"random"}, kNoChance};
+}
+
+Layers ground_layers() {
     const Bans pure = joined({kNoClock, kNoChance, kNoThreads, kNoAdapters});
     return {
         // Numbers: nothing of the repository, nothing that rounds differently elsewhere.
         {"kernels/", kNumbers, kNoThreadHeaders, joined({kNoClock, kNoChance, kNoThreads, kExact})},
         {"kernels/thread_workers.", {"kernels/"}, {"random"}, joined({kNoClock, kNoChance})},
-        // The ground floor. Its log is the one place that knows spdlog.
+        // Units, checks, digests. Its log is the one place that knows spdlog.
         {"peer/base/", joined({Names{"peer/base/", "sodium.h", "spdlog/"}, kText}),
          kNoThreadHeaders, pure},
+        // The operating system: files, signals, processes, limits.
+        {"peer/platform/",
+         joined({Names{"peer/platform/", "peer/base/"}, kSystem, kText}),
+         {"random"},
+         kNoChance},
         {"peer/wire/",
-         joined({Names{"peer/wire/", "peer/base/", "flatbuffers/", "messages_generated.h",
+         joined({Names{"peer/wire/", "peer/base/", "flatbuffers/", "messages_generated.h"}, kText}),
+         kNoThreadHeaders, pure},
+        {"peer/formats/",
+         joined({Names{"peer/formats/", "peer/wire/", "peer/base/", "flatbuffers/",
                        "receipt_generated.h"},
                  kJson, kText}),
          kNoThreadHeaders, pure},
-        // The core: state machines that are told the time and what happened.
-        {"peer/",
-         joined({Names{"peer/peer.hpp", "peer/core.hpp", "peer/events.hpp", "peer/trainer.hpp",
-                       "peer/run_config.hpp", "peer/base/", "peer/wire/", "peer/membership/",
-                       "peer/planning/", "peer/round/", "peer/state/", "peer/progress/",
-                       "peer/ledger/", "kernels/"},
-                 kText}),
-         kNoThreadHeaders, pure},
-        // What a member may do that does not keep to the protocol: it stands outside the core.
-        {"peer/hostile/",
-         {"peer/hostile/", "peer/base/", "peer/wire/", "peer/events.hpp"},
-         kNoThreadHeaders,
-         pure},
+    };
+}
+
+/// From the bottom up: state machines that are told the time and what happened.
+Layers core_layers() {
+    return {
+        core("peer/", {"peer/config.hpp", "peer/events.hpp"}),
+        core("peer/planning/", {}),
+        core("peer/progress/", {}),
+        core("peer/membership/", {"peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp"}),
+        core("peer/state/", {"peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp",
+                             "peer/formats/", "kernels/"}),
+        core("peer/round/",
+             {"peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp", "peer/membership/",
+              "peer/planning/", "peer/progress/", "peer/state/", "kernels/"}),
+        core("peer/ledger/", {"peer/membership/quorum.hpp", "peer/formats/"}),
+        core("peer/core/",
+             {"peer/peer.hpp", "peer/config.hpp", "peer/events.hpp", "peer/outbox.hpp",
+              "peer/membership/", "peer/progress/", "peer/round/", "peer/state/", "kernels/"}),
+        core("peer/peer.", {"peer/config.hpp", "peer/events.hpp", "kernels/"}),
+        core("peer/run_config.",
+             {"peer/run_config.hpp", "peer/config.hpp", "peer/formats/", "peer/state/"}),
+        // Members that break the protocol on purpose, for tests.
+        core("peer/hostile/", {"peer/events.hpp"}),
         // A driver of the core in virtual time.
-        {"peer/simulation/", joined({Names{"peer/", "kernels/"}, kText}), kNoThreadHeaders, pure},
-        // The adapters of the core to a real network.
-        {"peer/net/",
-         joined({Names{"peer/", "kernels/", "libtorrent/", "curl/", "sodium.h", "boost/"}, kSystem,
-                 kText}),
-         {"random"},
-         kNoChance},
+        core("peer/simulation/",
+             {"peer/peer.hpp", "peer/events.hpp", "peer/trainer.hpp", "peer/hostile/",
+              "peer/membership/", "peer/round/", "peer/state/", "kernels/"}),
+    };
+}
+
+/// The adapters of the core to a real network, each behind an interface of peer/net/, and programs.
+Layers adapter_layers() {
+    return {
+        net("peer/net/", {"peer/net/endpoint_text.hpp", "peer/net/event_queue.hpp",
+                          "peer/events.hpp", "peer/trainer.hpp"}),
+        net("peer/net/session/", {"peer/net/session/", "peer/formats/", "sodium.h"}),
+        net("peer/net/tcp/",
+            {"peer/net/tcp/", "peer/net/session/", "peer/net/transport.hpp",
+             "peer/net/endpoint_text.hpp", "peer/events.hpp", "peer/trainer.hpp", "boost/"}),
+        net("peer/net/dht/",
+            {"peer/net/dht/", "peer/net/directory.hpp", "peer/net/endpoint_text.hpp",
+             "peer/events.hpp", "peer/trainer.hpp", "libtorrent/"}),
+        net("peer/net/gateway/", {"peer/net/gateway/", "peer/formats/", "curl/", "sodium.h"}),
+        net("peer/net/reactor.",
+            {"peer/net/reactor.hpp", "peer/net/transport.hpp", "peer/net/directory.hpp",
+             "peer/net/event_queue.hpp", "peer/peer.hpp", "peer/trainer.hpp", "kernels/"}),
+        net("peer/net/port_mapping.",
+            {"peer/net/port_mapping.hpp", "peer/net/tcp/", "peer/net/dht/", "libtorrent/"}),
         // A headless peer, for tests and trouble-shooting.
         {"peer/tool/",
-         joined({Names{"peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kText}),
+         joined({Names{"peer/tool/", "peer/hostile/", "peer/net/", "peer/peer.hpp",
+                       "peer/events.hpp", "peer/trainer.hpp", "peer/run_config.hpp",
+                       "peer/planning/", "peer/state/", "peer/formats/", "peer/wire/",
+                       "peer/platform/", "peer/base/", "kernels/", "CLI/", "sodium.h"},
+                 kSystem, kText}),
+         {"random"},
+         kNoChance},
+        // The planner's program.
+        {"peer/plan_tool/",
+         joined({Names{"peer/plan_tool/", "peer/planning/", "peer/simulation/", "peer/formats/",
+                       "peer/wire/", "peer/platform/", "peer/base/", "CLI/"},
+                 kJson, kText}),
          {"random"},
          kNoChance},
     };
@@ -103,34 +164,32 @@ Layers project_layers() {
     return {
         // The app, and inside it the one folder that knows torch.
         {"boinc_app/",
-         joined({Names{"boinc_app/", "peer/", "kernels/", "CLI/", "sodium.h"}, kBoincApp, kSystem,
-                 kJson, kText}),
+         joined({Names{"boinc_app/", "peer/net/", "peer/events.hpp", "peer/run_config.hpp",
+                       "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/", "kernels/",
+                       "CLI/", "sodium.h"},
+                 kBoincApp, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
         {"boinc_app/training/",
-         joined({Names{"boinc_app/", "peer/", "kernels/", "torch/", "ATen/", "c10/"}, kText}),
+         joined({Names{"boinc_app/training/", "peer/trainer.hpp", "peer/progress/", "peer/state/",
+                       "peer/formats/", "peer/wire/", "peer/base/", "kernels/", "torch/", "ATen/",
+                       "c10/"},
+                 kText}),
          {"random"},
          kNoChance},
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
-         joined({Names{"validators/", "kernels/", "peer/wire/", "peer/base/", "CLI/",
+         joined({Names{"validators/", "peer/formats/", "peer/wire/", "peer/base/", "CLI/",
                        "project_server/daemon.hpp", "project_server/database/",
                        "project_server/settings.hpp", "mysql.h"},
                  kBoincServer, kSystem, kText}),
          {"random"},
          kNoChance},
         {"project_server/",
-         joined({Names{"project_server/", "validators/", "peer/wire/", "peer/base/",
-                       "peer/net/descriptors.hpp", "CLI/", "sodium.h", "mysql.h", "mysqld_error.h",
-                       "httplib.h", "openssl/", "curl/", "sentencepiece_"},
+         joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
+                       "peer/base/", "CLI/", "sodium.h", "mysql.h", "mysqld_error.h", "httplib.h",
+                       "openssl/", "curl/", "sentencepiece_"},
                  kBoincServer, kSystem, kJson, kText}),
-         {"random"},
-         kNoChance},
-        // The planner's program.
-        {"project_server/plan/",
-         joined({Names{"project_server/plan/", "peer/planning/", "peer/simulation/", "peer/wire/",
-                       "peer/base/", "CLI/"},
-                 kJson, kText}),
          {"random"},
          kNoChance},
         // The backbone is a member of the swarm as well.
@@ -147,7 +206,8 @@ Layers project_layers() {
 }  // namespace
 
 const std::vector<Layer>& layers() {
-    static const Layers all = joined({protocol_layers(), project_layers()});
+    static const Layers all =
+        joined({ground_layers(), core_layers(), adapter_layers(), project_layers()});
     return all;
 }
 

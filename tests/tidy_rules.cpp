@@ -321,6 +321,8 @@ Findings check_tree(const std::vector<SourceFile>& files) {
     }
     for (const std::string& folder : folders) {
         if (folder.starts_with(".")) continue;
+        // A folder of tests mirrors a folder of sources, whose README.md is enough.
+        if (folder.starts_with("tests/") && folders.contains(folder.substr(6))) continue;
         if (!paths.contains(folder.empty() ? "README.md" : folder + "/README.md")) {
             findings.push_back({folder, 0, "is a folder without README.md"});
         }

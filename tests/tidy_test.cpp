@@ -104,8 +104,13 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK(layers_object("peer/wire/x.hpp", "#include \"peer/peer.hpp\"\n"));
     CHECK(layers_object("peer/base/x.hpp", "#include \"peer/wire/types.hpp\"\n"));
     CHECK(layers_object("peer/peer.hpp", "#include <boost/asio/post.hpp>\n"));
+    CHECK(layers_object("peer/membership/x.hpp", "#include \"peer/round/member.hpp\"\n"));
+    CHECK(layers_object("peer/state/x.hpp", "#include \"peer/round/codec.hpp\"\n"));
+    CHECK(layers_object("peer/round/x.hpp", "#include \"peer/peer.hpp\"\n"));
+    CHECK(layers_object("peer/net/session/x.hpp", "#include \"peer/net/tcp/tcp_link.hpp\"\n"));
+    CHECK(layers_object("peer/platform/x.hpp", "#include \"peer/wire/types.hpp\"\n"));
     CHECK_FALSE(
-        layers_object("peer/net/x.cpp", "#include <boost/asio/post.hpp>\n#include <thread>\n"));
+        layers_object("peer/net/tcp/x.cpp", "#include <boost/asio/post.hpp>\n#include <thread>\n"));
     CHECK(layers_object("peer/net/x.cpp", "#include <boinc_api.h>\n"));
     CHECK(layers_object("boinc_app/main.cpp", "#include <torch/torch.h>\n"));
     CHECK_FALSE(layers_object("boinc_app/training/x.cpp", "#include <torch/torch.h>\n"));

@@ -170,7 +170,7 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
     if (!run) return invalid("its job belongs to no run of this project");
     const auto name = output_file_name(result.xml_doc_in);
     if (!name) return invalid("its job has no output file");
-    const auto bytes = read_output_file(output_file_path(*name), wire::kMaxReceiptBytes);
+    const auto bytes = read_output_file(output_file_path(*name), formats::kMaxReceiptBytes);
     if (!bytes) return invalid(fmt::format("its output file {} was not uploaded", *name));
     const auto receipt = read_receipt(*bytes, {.run = run->run, .result_name = result.name});
     if (!receipt) return invalid(receipt.reason().reason);

@@ -15,13 +15,13 @@ Failure<Refusal> refuse(Fault fault, fmt::format_string<Args...> format, Args&&.
 
 }  // namespace
 
-Result<wire::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, const Job& job) {
-    auto decoded = wire::decode_receipt(bytes);
+Result<formats::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, const Job& job) {
+    auto decoded = formats::decode_receipt(bytes);
     if (!decoded) {
         return refuse(Fault::kUnreadable, "not a signed receipt: {}",
-                      wire::describe(decoded.reason()));
+                      formats::describe(decoded.reason()));
     }
-    wire::Receipt receipt = std::move(decoded).value();
+    formats::Receipt receipt = std::move(decoded).value();
     if (receipt.run != job.run) {
         return refuse(Fault::kOtherRun, "the receipt is for run {}, the job for {}",
                       receipt.run.brief(), job.run.brief());
@@ -34,7 +34,7 @@ Result<wire::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, co
     return receipt;
 }
 
-Result<Answer, Refusal> compare(const wire::Receipt& receipt, const LedgerView& ledger) {
+Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerView& ledger) {
     std::map<StepIndex, Samples> proven;
     for (const auto& line : ledger.lines) {
         if (line.peer == receipt.peer) proven[line.step] += line.samples;

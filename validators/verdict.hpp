@@ -12,7 +12,7 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/result.hpp"
 #include "peer/base/units.hpp"
-#include "peer/wire/receipt.hpp"
+#include "peer/formats/receipt.hpp"
 
 namespace dedloc::validation {
 
@@ -38,7 +38,7 @@ struct Refusal {
 };
 
 /// The parts of the question that need no ledger. The bytes are untrusted.
-Result<wire::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, const Job& job);
+Result<formats::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, const Job& job);
 
 /// One row of the ledger: this peer was in that step with so many samples.
 struct LedgerLine {
@@ -60,6 +60,6 @@ enum class Answer : std::uint8_t {
 };
 
 /// Compares each line. A refusal names the first line at fault in the order of steps.
-Result<Answer, Refusal> compare(const wire::Receipt& receipt, const LedgerView& ledger);
+Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerView& ledger);
 
 }  // namespace dedloc::validation

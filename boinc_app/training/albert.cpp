@@ -12,7 +12,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
-#include "peer/wire/albert_layout.hpp"
+#include "peer/formats/albert_layout.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -49,17 +49,17 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
     return fmt::format("[{}]", fmt::join(shape, ","));
 }
 
-void refuse_other_layouts(const wire::RunFile& run) {
+void refuse_other_layouts(const formats::RunFile& run) {
     if (run.model.architecture != "albert") {
         throw InputError{fmt::format("this app trains 'albert', not '{}'", run.model.architecture)};
     }
-    const auto wanted = wire::albert_tensors(run.model);
+    const auto wanted = formats::albert_tensors(run.model);
     if (run.tensors.size() != wanted.size()) {
         throw InputError{fmt::format("the run file lists {} tensors, but the model has {}",
                                      run.tensors.size(), wanted.size())};
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const wire::TensorSpec& given = run.tensors[i];
+        const formats::TensorSpec& given = run.tensors[i];
         if (given.name == wanted[i].name && given.shape == wanted[i].shape) continue;
         throw InputError{fmt::format(
             "tensor {} of the run file is '{}' {}, but the model has '{}' {} there", i, given.name,
@@ -70,8 +70,8 @@ void refuse_other_layouts(const wire::RunFile& run) {
 }  // namespace
 
 struct Albert::Model {
-    explicit Model(const wire::RunFile& run) : spec(run.model) {
-        for (const wire::TensorSpec& tensor : run.tensors) {
+    explicit Model(const formats::RunFile& run) : spec(run.model) {
+        for (const formats::TensorSpec& tensor : run.tensors) {
             const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
             parameters.push_back(at::zeros(shape, at::kFloat).set_requires_grad(true));
             parameters.back().mutable_grad() = at::zeros(shape, at::kFloat);
@@ -176,7 +176,7 @@ struct Albert::Model {
         return hidden_token_loss(x, batch) + order_loss(x, batch);
     }
 
-    const wire::ModelSpec spec;
+    const formats::ModelSpec spec;
     std::vector<at::Tensor> parameters;
     std::size_t element_count = 0;
     at::Tensor word_embeddings, position_embeddings, type_embeddings, prediction_bias;
@@ -185,7 +185,7 @@ struct Albert::Model {
     Pair pooler, prediction_norm, prediction_dense, order_classifier;
 };
 
-Albert::Albert(const wire::RunFile& run) {
+Albert::Albert(const formats::RunFile& run) {
     refuse_other_layouts(run);
     model_ = std::make_unique<Model>(run);
 }

@@ -14,7 +14,7 @@
 #include <span>
 
 #include "boinc_app/training/batch.hpp"
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 
 namespace dedloc::training {
 
@@ -27,7 +27,7 @@ namespace dedloc::training {
 class Albert {
   public:
     /// Errors   InputError when the run's tensors are not the model's by name, shape and order
-    explicit Albert(const wire::RunFile& run);
+    explicit Albert(const formats::RunFile& run);
     ~Albert();
     Albert(const Albert&) = delete;
     Albert& operator=(const Albert&) = delete;

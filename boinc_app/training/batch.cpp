@@ -36,7 +36,7 @@ Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex
     return random.split(step.value()).split(index);
 }
 
-Sampler::Sampler(const wire::RunFile& run, std::span<const wire::Shard> shards)
+Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards)
     : vocabulary_(run.model.vocabulary),
       sequence_length_(run.sequence_length),
       micro_batch_(run.micro_batch),
@@ -58,7 +58,7 @@ Sampler::Sampler(const wire::RunFile& run, std::span<const wire::Shard> shards)
 
 Sampler::Sample Sampler::draw_sample(Random& random) const {
     const Start start = starts_[random.below(starts_.size())];
-    const wire::Shard& shard = shards_[start.shard];
+    const formats::Shard& shard = shards_[start.shard];
     const std::size_t limit = sequence_length_ - 3;  // class token and two separators
 
     std::size_t end = start.sentence;

@@ -20,8 +20,8 @@
 #include "peer/base/digest.hpp"
 #include "peer/base/random.hpp"
 #include "peer/base/units.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/shard.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
 
 namespace dedloc::training {
 
@@ -48,7 +48,7 @@ class Sampler {
   public:
     /// Errors  InputError when a shard's vocabulary is not the model's, or no document has two
     ///         sentences
-    Sampler(const wire::RunFile& run, std::span<const wire::Shard> shards);
+    Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards);
 
     /// `run.micro_batch` samples.
     MicroBatch draw(Random random) const;
@@ -71,8 +71,8 @@ class Sampler {
     const std::uint64_t vocabulary_;
     const std::size_t sequence_length_;
     const std::size_t micro_batch_;
-    const wire::SpecialTokens special_;
-    const std::span<const wire::Shard> shards_;
+    const formats::SpecialTokens special_;
+    const std::span<const formats::Shard> shards_;
     std::vector<Start> starts_;
 };
 

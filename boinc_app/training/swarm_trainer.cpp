@@ -28,7 +28,7 @@ TimePoint now() {
 /// Everything the training thread owns.
 class SwarmTrainer::Worker {
   public:
-    Worker(const wire::RunFile& run, std::span<const wire::Shard> shards,
+    Worker(const formats::RunFile& run, std::span<const formats::Shard> shards,
            const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink)
         : run_(run),
           workers_(workers),
@@ -123,7 +123,7 @@ class SwarmTrainer::Worker {
         is_finite_ = true;
     }
 
-    const wire::RunFile& run_;
+    const formats::RunFile& run_;
     const kernels::Workers& workers_;
     const SwarmTrainerOptions options_;
     const EventSink sink_;
@@ -140,7 +140,7 @@ class SwarmTrainer::Worker {
     progress::Throughput speed_;
 };
 
-SwarmTrainer::SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,
+SwarmTrainer::SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
                            const kernels::Workers& workers, SwarmTrainerOptions options,
                            EventSink sink)
     : worker_(std::make_unique<Worker>(run, shards, workers, std::move(options), std::move(sink))),

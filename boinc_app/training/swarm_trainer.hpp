@@ -14,9 +14,9 @@
 #include <variant>
 
 #include "kernels/workers.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
 #include "peer/trainer.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/shard.hpp"
 
 namespace dedloc::training {
 
@@ -40,7 +40,7 @@ class SwarmTrainer final : public Trainer {
   public:
     /// `run`, `shards` and `workers` must outlive it; the last add up gradients and update the
     /// state. Errors: InputError, as Sampler and Albert.
-    SwarmTrainer(const wire::RunFile& run, std::span<const wire::Shard> shards,
+    SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
                  const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink);
     /// Waits for the micro-batch at hand.
     ~SwarmTrainer() override;

@@ -1,7 +1,7 @@
 // Counter-based random numbers: the same seed gives the same numbers on every machine, in any
 // order, and a generator splits into independent ones by name. Philox4x32-10 (Salmon et al.,
 // "Parallel random numbers: as easy as 1, 2, 3", SC 2011); its published test vectors are in
-// tests/peer/base_test.cpp.
+// tests/peer/base/base_test.cpp.
 #pragma once
 
 #include <array>

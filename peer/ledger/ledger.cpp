@@ -65,8 +65,8 @@ Samples Ledger::samples_of(const PeerKey& peer) const {
     return found == totals_.end() ? Samples{} : found->second;
 }
 
-std::vector<wire::ReceiptLine> Ledger::receipt_lines(const PeerKey& peer) const {
-    std::vector<wire::ReceiptLine> lines;
+std::vector<formats::ReceiptLine> Ledger::receipt_lines(const PeerKey& peer) const {
+    std::vector<formats::ReceiptLine> lines;
     for_each([&](const CommitRecord& record) {
         const CommitLine* const line = line_of(record, peer);
         if (line == nullptr) return;

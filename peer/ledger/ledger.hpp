@@ -15,8 +15,8 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/result.hpp"
+#include "peer/formats/receipt.hpp"
 #include "peer/ledger/codec.hpp"
-#include "peer/wire/receipt.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::ledger {
@@ -54,7 +54,7 @@ class Ledger {
     Samples samples_of(const PeerKey& peer) const;
     /// One peer's own lines of the valid records, those without samples left out; ascending.
     /// Cost  reads the whole ledger
-    std::vector<wire::ReceiptLine> receipt_lines(const PeerKey& peer) const;
+    std::vector<formats::ReceiptLine> receipt_lines(const PeerKey& peer) const;
     /// The valid records in order.      Cost  reads the whole ledger
     void for_each(const std::function<void(const CommitRecord&)>& visit) const;
     /// DEDLOC_CHECKs that samples are conserved: totals = Σ lines of the records that are kept.

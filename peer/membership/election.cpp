@@ -47,7 +47,7 @@ std::vector<PeerKey> Election::voters_here() const {
 // --- as a voter --------------------------------------------------------------
 
 void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
-                        const wire::Elect& elect, round::Outbox& out) {
+                        const wire::Elect& elect, Outbox& out) {
     if (elect.term.coordinator != from || !voter_.is_voter(from) || !voter_.may_vote()) return;
     const bool has_other = has_live_leader() && term_.coordinator != from;
     if (step < voter_.head().step || has_other) {
@@ -65,7 +65,7 @@ void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
     out.send(from, voter_.head().step, promise);
 }
 
-void Election::on_propose(const PeerKey& from, const Term& term, round::Outbox& out) {
+void Election::on_propose(const PeerKey& from, const Term& term, Outbox& out) {
     if (!voter_.may_vote() || term >= voter_.promised()) return;
     out.send(from, voter_.head().step,
              wire::Promise{.term = term, .granted = false, .promised = voter_.promised()});
@@ -73,7 +73,7 @@ void Election::on_propose(const PeerKey& from, const Term& term, round::Outbox& 
 
 // --- as a candidate ----------------------------------------------------------
 
-void Election::stand(TimePoint now, round::Outbox& out) {
+void Election::stand(TimePoint now, Outbox& out) {
     highest_ = std::max({highest_, voter_.promised().number, term_.number}) + 1;
     candidacy_ = {.number = highest_, .coordinator = self_};
     phase_ = Phase::kStanding;
@@ -88,7 +88,7 @@ void Election::stand(TimePoint now, round::Outbox& out) {
     count_promises(out);
 }
 
-void Election::count_promises(round::Outbox& out) {
+void Election::count_promises(Outbox& out) {
     std::set<PeerKey> promised = promised_;
     promised.insert(self_);
     const std::vector<PeerKey> some(promised.begin(), promised.end());
@@ -105,7 +105,7 @@ void Election::count_promises(round::Outbox& out) {
 }
 
 void Election::on_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise,
-                          round::Outbox& out) {
+                          Outbox& out) {
     const Term& asked = phase_ == Phase::kStanding ? candidacy_ : term_;
     if (phase_ == Phase::kFollowing || promise.term != asked || !voter_.is_voter(from)) return;
     if (!promise.granted) {
@@ -141,7 +141,7 @@ void Election::head_changed() {
 
 // --- who leads ---------------------------------------------------------------
 
-void Election::on_coordinator(const Term& term, round::Outbox& out) {
+void Election::on_coordinator(const Term& term, Outbox& out) {
     if (term == term_ || term.coordinator == self_ || !voter_.is_voter(term.coordinator)) return;
     if (term < term_ && has_live_leader()) return;
     highest_ = std::max(highest_, term.number);
@@ -151,7 +151,7 @@ void Election::on_coordinator(const Term& term, round::Outbox& out) {
     look_again();
 }
 
-void Election::step_down(round::Outbox& out, const std::string& why) {
+void Election::step_down(Outbox& out, const std::string& why) {
     out.note("not coordinating any more: " + why);
     phase_ = Phase::kFollowing;
     term_.coordinator = {};
@@ -175,7 +175,7 @@ TimePoint Election::turn(const std::vector<PeerKey>& here) const {
     return unled_since_ + std::ranges::count_if(here, precedes) * config_.rules.election_pause;
 }
 
-void Election::advance(TimePoint now, bool may_lead, round::Outbox& out) {
+void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     now_ = now;
     const bool is_due = now >= turn_at_ || (phase_ == Phase::kStanding && now >= retry_at_);
     if (now < look_at_ && !is_due) return;

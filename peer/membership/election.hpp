@@ -23,7 +23,7 @@
 #include "peer/base/random.hpp"
 #include "peer/membership/links.hpp"
 #include "peer/membership/voter.hpp"
-#include "peer/round/outbox.hpp"
+#include "peer/outbox.hpp"
 
 namespace dedloc::membership {
 
@@ -34,15 +34,14 @@ class Election {
 
     /// A candidate asks for our vote; `step` is its head.
     void on_elect(TimePoint now, const PeerKey& from, StepIndex step, const wire::Elect& elect,
-                  round::Outbox& out);
+                  Outbox& out);
     /// A voter answers our candidacy, or tells us that our term is over.
-    void on_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise,
-                    round::Outbox& out);
+    void on_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise, Outbox& out);
     /// A coordinator asks for our vote on a record: if we have promised more since, it is told.
-    void on_propose(const PeerKey& from, const Term& term, round::Outbox& out);
+    void on_propose(const PeerKey& from, const Term& term, Outbox& out);
     /// A peer says that it coordinates in this term. Ignored unless it is a voter, or if the term
     /// is lower than that of a coordinator that is alive.
-    void on_coordinator(const Term& term, round::Outbox& out);
+    void on_coordinator(const Term& term, Outbox& out);
     /// A link has opened or closed: advance() looks at the voters again.
     void look_again() { look_at_ = TimePoint::min(); }
     /// The head has moved: what was accepted is decided.
@@ -50,10 +49,10 @@ class Election {
     /// A new generation, or out of the swarm: forgets all terms.
     void reset();
     /// Leading, and should not any more.
-    void step_down(round::Outbox& out, const std::string& why);
+    void step_down(Outbox& out, const std::string& why);
 
     /// `may_lead`: holds the state of the head, or is about to, and is not leaving.
-    void advance(TimePoint now, bool may_lead, round::Outbox& out);
+    void advance(TimePoint now, bool may_lead, Outbox& out);
 
     bool is_leading() const { return phase_ == Phase::kLeading; }
     /// Followed or led; without a coordinator its key is all zero.
@@ -74,8 +73,8 @@ class Election {
     std::vector<PeerKey> voters_here() const;
     bool leads(const PeerKey& peer) const;
     TimePoint turn(const std::vector<PeerKey>& here) const;
-    void stand(TimePoint now, round::Outbox& out);
-    void count_promises(round::Outbox& out);
+    void stand(TimePoint now, Outbox& out);
+    void count_promises(Outbox& out);
     void take_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise);
 
     const PeerConfig& config_;

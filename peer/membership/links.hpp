@@ -33,8 +33,8 @@
 
 #include "peer/base/log_limit.hpp"
 #include "peer/base/random.hpp"
+#include "peer/config.hpp"
 #include "peer/events.hpp"
-#include "peer/peer.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 

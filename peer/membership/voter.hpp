@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "peer/config.hpp"
 #include "peer/events.hpp"
-#include "peer/peer.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::membership {

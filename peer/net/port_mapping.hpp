@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "peer/net/dht_directory.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/dht/dht_directory.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 
 namespace dedloc::net {
 

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "peer/base/check.hpp"
-#include "peer/net/signals_blocked.hpp"
+#include "peer/platform/signals_blocked.hpp"
 
 namespace dedloc::net {
 
@@ -102,7 +102,7 @@ class Reactor::Impl {
 };
 
 void Reactor::Impl::start() {
-    const SignalsBlocked blocked;
+    const platform::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
 }
 

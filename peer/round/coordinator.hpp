@@ -25,15 +25,15 @@
 #include <set>
 #include <string>
 
+#include "peer/config.hpp"
 #include "peer/membership/election.hpp"
 #include "peer/membership/links.hpp"
 #include "peer/membership/voter.hpp"
-#include "peer/peer.hpp"
+#include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
 #include "peer/round/exclusions.hpp"
 #include "peer/round/latecomers.hpp"
 #include "peer/round/member.hpp"
-#include "peer/round/outbox.hpp"
 #include "peer/round/plan_maker.hpp"
 #include "peer/round/relays.hpp"
 

@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
+#include "peer/config.hpp"
 #include "peer/membership/voter.hpp"
-#include "peer/peer.hpp"
+#include "peer/outbox.hpp"
 #include "peer/round/codec.hpp"
-#include "peer/round/outbox.hpp"
 #include "peer/round/reduction.hpp"
 
 namespace dedloc::round {

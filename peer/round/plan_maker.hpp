@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "peer/peer.hpp"
+#include "peer/config.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::round {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "peer/peer.hpp"
-#include "peer/round/outbox.hpp"
+#include "peer/config.hpp"
+#include "peer/outbox.hpp"
 
 namespace dedloc::round {
 

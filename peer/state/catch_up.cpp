@@ -52,7 +52,7 @@ void CatchUp::follow(std::uint64_t generation, StepIndex head) {
     head_ = head;
 }
 
-void CatchUp::aim(TimePoint now, const StateCertificate& target, round::Outbox& out) {
+void CatchUp::aim(TimePoint now, const StateCertificate& target, Outbox& out) {
     if (has_goal_ && target.generation < generation_) return;
     enter_generation(target.generation);
     remember(target);
@@ -95,7 +95,7 @@ bool CatchUp::wants_rounds() const {
 
 // --- modes -------------------------------------------------------------------
 
-void CatchUp::begin(TimePoint now, const Own& own, round::Outbox& out) {
+void CatchUp::begin(TimePoint now, const Own& own, Outbox& out) {
     if (is_active() || !has_goal_) return;
     own_ = own;
     knows_own_state_ = own.has_state;
@@ -104,12 +104,12 @@ void CatchUp::begin(TimePoint now, const Own& own, round::Outbox& out) {
     proceed(now, out);
 }
 
-void CatchUp::proceed(TimePoint now, round::Outbox& out) {
+void CatchUp::proceed(TimePoint now, Outbox& out) {
     if (is_at_aim()) return stop();
     enter(now, wants_rounds() ? Mode::kRounds : Mode::kState, out);
 }
 
-void CatchUp::enter(TimePoint now, Mode mode, round::Outbox& out) {
+void CatchUp::enter(TimePoint now, Mode mode, Outbox& out) {
     round_.reset();
     if (!bytes_) download_.reset();
     givers_.clear();
@@ -143,7 +143,7 @@ void CatchUp::reset() {
     fetched_.reset();
 }
 
-void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out) {
+void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, Outbox& out) {
     if (!is_active()) return;
     const StateCertificate* same = aim_at(step);
     if (mode_ == Mode::kLoading) {
@@ -170,7 +170,7 @@ void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, round:
     if (is_asking() && !fetched_ && !is_damaged && is_at_aim()) stop();
 }
 
-void CatchUp::refused(TimePoint now, round::Outbox& out) {
+void CatchUp::refused(TimePoint now, Outbox& out) {
     if (mode_ != Mode::kLoading) return;
     out.note("the state of step " + text(target_.step) + " was refused: fetching it again");
     distrusts_own_ = true;
@@ -187,7 +187,7 @@ bool CatchUp::is_usable(const wire::RoundOffer& offer) const {
 }
 
 void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
-                      const wire::RoundOffer& offer, round::Outbox& out) {
+                      const wire::RoundOffer& offer, Outbox& out) {
     if (mode_ != Mode::kRounds || !asked_.contains(from) || liars_.contains(from)) return;
     const bool is_wanted = step == own_.step && offer.record.step == own_.step &&
                            offer.record.generation == own_.generation;
@@ -235,7 +235,7 @@ bool CatchUp::is_aimed(const Offer& offer) const {
     return aim && aim->state == offer.root;
 }
 
-bool CatchUp::is_proven(const PeerKey& from, const Offer& offer, round::Outbox& out) {
+bool CatchUp::is_proven(const PeerKey& from, const Offer& offer, Outbox& out) {
     if (is_aimed(offer)) return true;
     const StateCertificate target{.generation = generation_,
                                   .step = offer.step,
@@ -252,7 +252,7 @@ bool CatchUp::is_proven(const PeerKey& from, const Offer& offer, round::Outbox& 
 }
 
 void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
-                      const wire::StateOffer& offer, round::Outbox& out) {
+                      const wire::StateOffer& offer, Outbox& out) {
     if (!is_asking() || !asked_.contains(from) || liars_.contains(from)) return;
     if (download_ && download_->has_donor(from)) return;
     if (offer.bytes != rules_.state_bytes() ||
@@ -285,7 +285,7 @@ void CatchUp::join_donors(TimePoint now) {
     }
 }
 
-void CatchUp::choose_state(TimePoint now, round::Outbox& out) {
+void CatchUp::choose_state(TimePoint now, Outbox& out) {
     join_donors(now);
     std::map<StepIndex, std::size_t> donors;
     for (const auto& [peer, offer] : offers_) {
@@ -309,7 +309,7 @@ void CatchUp::choose_state(TimePoint now, round::Outbox& out) {
     go_on(now, out);
 }
 
-void CatchUp::start_state(TimePoint now, StepIndex step, round::Outbox& out) {
+void CatchUp::start_state(TimePoint now, StepIndex step, Outbox& out) {
     const auto found = std::find_if(offers_.begin(), offers_.end(), [&](const auto& o) {
         return o.second.step == step && is_aimed(o.second);
     });
@@ -337,8 +337,7 @@ void CatchUp::start_state(TimePoint now, StepIndex step, round::Outbox& out) {
     }
 }
 
-void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot,
-                           round::Outbox& out) {
+void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, Outbox& out) {
     if (own_leaves_until_ == kNever || snapshot.step != target_.step) return;
     own_leaves_until_ = kNever;
     const std::vector<Digest>& wanted = download_->tree().leaves;
@@ -362,7 +361,7 @@ void CatchUp::own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot,
     go_on(now, out);
 }
 
-void CatchUp::finish_state(round::Outbox& out) {
+void CatchUp::finish_state(Outbox& out) {
     out.act(
         action::Load{.step = target_.step, .digest = target_.state, .bytes = std::move(bytes_)});
     forget_fetch();
@@ -371,15 +370,14 @@ void CatchUp::finish_state(round::Outbox& out) {
 
 // --- leaves ------------------------------------------------------------------
 
-void CatchUp::go_on(TimePoint now, round::Outbox& out) {
+void CatchUp::go_on(TimePoint now, Outbox& out) {
     if (!download_ || own_leaves_until_ != kNever) return;
     if (!download_->is_complete()) return download_->request(now, out);
     if (mode_ == Mode::kRounds) return finish_round(now);
     finish_state(out);
 }
 
-void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf,
-                       round::Outbox& out) {
+void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, Outbox& out) {
     if (!download_ || leaf.root != download_->tree().root) return;
     const Download::Outcome outcome = download_->received(now, from, leaf.leaf, leaf.data);
     if (outcome == Download::Outcome::kVerified) ++progress_;

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/peer.hpp"
-#include "peer/round/outbox.hpp"
+#include "peer/config.hpp"
+#include "peer/outbox.hpp"
 #include "peer/state/download.hpp"
 #include "peer/state/own.hpp"
 
@@ -63,29 +63,29 @@ class CatchUp {
     /// Requires a target that is proven. Keeps the last 32 of the newest generation. A target of a
     /// lower one is ignored; one of a higher one ends what is under way, except a load: begin()
     /// again.
-    void aim(TimePoint now, const StateCertificate& target, round::Outbox& out);
+    void aim(TimePoint now, const StateCertificate& target, Outbox& out);
     /// Decisions have got so far in this generation: rounds up to there are fetched as soon as they
     /// are decided, with or without a state that is signed already.
     void follow(std::uint64_t generation, StepIndex head);
     /// Asks donors, unless something is under way or `own` is where the aim is.
     /// Deadline   none overall: donors come and go; next_deadline() says when it moves by itself
-    void begin(TimePoint now, const Own& own, round::Outbox& out);
+    void begin(TimePoint now, const Own& own, Outbox& out);
 
     /// The envelope's step.
     void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::StateOffer& offer,
-                 round::Outbox& out);
+                 Outbox& out);
     void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::RoundOffer& offer,
-                 round::Outbox& out);
+                 Outbox& out);
     /// A leaf of anything; what was not asked for is ignored.
-    void received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, round::Outbox& out);
+    void received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, Outbox& out);
     /// Every event::SnapshotTaken: the own leaves, when this asked for them.
-    void own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, round::Outbox& out);
+    void own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, Outbox& out);
 
     /// Every event::StateReached. After a load: on to what is still missing. After an update: if
     /// the digest is not the aim's, a whole state is fetched.
-    void reached(TimePoint now, StepIndex step, const Digest& state, round::Outbox& out);
+    void reached(TimePoint now, StepIndex step, const Digest& state, Outbox& out);
     /// event::StateRefused: from the start, and without the own leaves.
-    void refused(TimePoint now, round::Outbox& out);
+    void refused(TimePoint now, Outbox& out);
 
     /// A round that is complete, to be applied. The next one is asked for once this is taken (by
     /// the next tick(), which is due at once), so no more than one waits here; is_decided() must
@@ -93,8 +93,8 @@ class CatchUp {
     std::optional<FetchedRound> take_round();
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
-    void lost(TimePoint now, const PeerKey& peer, round::Outbox& out);
-    void tick(TimePoint now, round::Outbox& out);
+    void lost(TimePoint now, const PeerKey& peer, Outbox& out);
+    void tick(TimePoint now, Outbox& out);
     TimePoint next_deadline() const;
     void reset();
     /// From begin() until the aim is reached (the last round taken, or the state loaded).
@@ -120,13 +120,13 @@ class CatchUp {
     };
 
     // Whom to ask (catch_up_donors.cpp).
-    void ask(TimePoint now, round::Outbox& out);
+    void ask(TimePoint now, Outbox& out);
     std::vector<PeerKey> pick_donors();
     bool could_give(const DonorCandidate& candidate) const;
-    void answered(TimePoint now, const PeerKey& from, round::Outbox& out);
-    void lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round::Outbox& out);
-    void without_donors(TimePoint now, round::Outbox& out);
-    void drop_stalled(TimePoint now, round::Outbox& out);
+    void answered(TimePoint now, const PeerKey& from, Outbox& out);
+    void lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbox& out);
+    void without_donors(TimePoint now, Outbox& out);
+    void drop_stalled(TimePoint now, Outbox& out);
     bool has_donors() const { return download_ && download_->donor_count() > 0; }
     bool is_asking() const { return mode_ == Mode::kRounds || mode_ == Mode::kState; }
 
@@ -139,26 +139,26 @@ class CatchUp {
     /// Whether a state of this step is better than the own one.
     bool is_news(StepIndex step) const;
     bool wants_rounds() const;
-    void proceed(TimePoint now, round::Outbox& out);
-    void enter(TimePoint now, Mode mode, round::Outbox& out);
+    void proceed(TimePoint now, Outbox& out);
+    void enter(TimePoint now, Mode mode, Outbox& out);
     void stop();
     void forget_fetch();
 
     // A whole state.
     bool is_aimed(const Offer& offer) const;
     /// Is an aim by then, if its certificate proves it. Notes a peer that offers anything else.
-    bool is_proven(const PeerKey& from, const Offer& offer, round::Outbox& out);
-    void choose_state(TimePoint now, round::Outbox& out);
+    bool is_proven(const PeerKey& from, const Offer& offer, Outbox& out);
+    void choose_state(TimePoint now, Outbox& out);
     void join_donors(TimePoint now);
-    void start_state(TimePoint now, StepIndex step, round::Outbox& out);
-    void finish_state(round::Outbox& out);
+    void start_state(TimePoint now, StepIndex step, Outbox& out);
+    void finish_state(Outbox& out);
 
     // A round.
     bool is_usable(const wire::RoundOffer& offer) const;
     void finish_round(TimePoint now);
 
     /// Requests what is missing, or ends the download when nothing is.
-    void go_on(TimePoint now, round::Outbox& out);
+    void go_on(TimePoint now, Outbox& out);
 
     const RoundRules& rules_;
     const Candidates candidates_;

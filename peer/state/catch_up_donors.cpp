@@ -44,7 +44,7 @@ std::vector<PeerKey> CatchUp::pick_donors() {
     return picked;
 }
 
-void CatchUp::ask(TimePoint now, round::Outbox& out) {
+void CatchUp::ask(TimePoint now, Outbox& out) {
     std::erase_if(offers_, [&](const auto& o) { return now - o.second.at >= rules_.silence; });
     std::vector<PeerKey> picked = pick_donors();
     if (picked.empty() && !has_donors() && now - lied_at_ >= kAmnesty * rules_.silence) {
@@ -62,7 +62,7 @@ void CatchUp::ask(TimePoint now, round::Outbox& out) {
     ask_again_ = now + (picked.empty() && !has_donors() ? rules_.heartbeat : rules_.silence);
 }
 
-void CatchUp::answered(TimePoint now, const PeerKey& from, round::Outbox& out) {
+void CatchUp::answered(TimePoint now, const PeerKey& from, Outbox& out) {
     awaited_.erase(from);
     if (mode_ == Mode::kRounds && awaited_.empty() && !has_donors()) {
         return enter(now, Mode::kState, out);  // nobody has the round
@@ -71,7 +71,7 @@ void CatchUp::answered(TimePoint now, const PeerKey& from, round::Outbox& out) {
     without_donors(now, out);
 }
 
-void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round::Outbox& out) {
+void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbox& out) {
     out.note(donor.brief() + " sends a leaf " + std::to_string(leaf) + " of step " +
              std::to_string(download_->tree().step.value()) +
              " with another digest: not asked again");
@@ -81,14 +81,14 @@ void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, round
     download_->drop_donor(donor);
 }
 
-void CatchUp::without_donors(TimePoint now, round::Outbox& out) {
+void CatchUp::without_donors(TimePoint now, Outbox& out) {
     if (!is_asking() || fetched_ || has_donors() || !awaited_.empty()) return;
     const TimePoint due = asked_at_ + rules_.heartbeat;
     if (now >= due) return ask(now, out);
     ask_again_ = std::min(ask_again_, due);
 }
 
-void CatchUp::drop_stalled(TimePoint now, round::Outbox& out) {
+void CatchUp::drop_stalled(TimePoint now, Outbox& out) {
     if (!download_) return;
     for (const PeerKey& peer : download_->stalled(now, rules_.silence)) {
         out.note(peer.brief() + " sends nothing of step " +
@@ -97,7 +97,7 @@ void CatchUp::drop_stalled(TimePoint now, round::Outbox& out) {
     }
 }
 
-void CatchUp::lost(TimePoint now, const PeerKey& peer, round::Outbox& out) {
+void CatchUp::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     if (!is_asking()) return;
     offers_.erase(peer);
     givers_.erase(peer);
@@ -109,7 +109,7 @@ void CatchUp::lost(TimePoint now, const PeerKey& peer, round::Outbox& out) {
     without_donors(now, out);
 }
 
-void CatchUp::tick(TimePoint now, round::Outbox& out) {
+void CatchUp::tick(TimePoint now, Outbox& out) {
     if (!is_asking() || fetched_) return;
     if (now >= own_leaves_until_) own_leaves_until_ = kNever;
     drop_stalled(now, out);

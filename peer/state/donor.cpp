@@ -30,7 +30,7 @@ void Donor::begin(std::uint64_t generation) {
 }
 
 void Donor::certified(TimePoint now, const StateCertificate& certificate, const Own& own,
-                      round::Outbox& out) {
+                      Outbox& out) {
     if (certificate.generation != generation_) return;
     // Votes may be added to what a few have signed.
     const auto known = proofs_.find(certificate.step);
@@ -67,7 +67,7 @@ const StateCertificate* Donor::proof_of(StepIndex step) const {
 // --- queries -----------------------------------------------------------------
 
 void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
-                    const wire::StateQuery& query, const Own& own, round::Outbox& out) {
+                    const wire::StateQuery& query, const Own& own, Outbox& out) {
     if (!may_ask(now, from)) return;
     if (query.has_state && generation == generation_) {
         if (offer_round(from, step, out) || own.step <= step) return;
@@ -98,7 +98,7 @@ std::size_t Donor::places() const {
     return std::clamp<std::uint64_t>(upload_ / kLeastBytesPerSecond, 1, kFetching);
 }
 
-void Donor::serve_waiting(TimePoint now, const Own& own, round::Outbox& out, Snapshot* taken) {
+void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* taken) {
     if (own.has_state && own.generation != generation_) return;
     std::erase_if(waiting_,
                   [&](const auto& w) { return now - w.second.asked_at >= 2 * rules_.silence; });
@@ -129,17 +129,17 @@ bool Donor::may_ask(TimePoint now, const PeerKey& from) {
     return ++asked.count <= kMaxQueries + rules_.kept_averages;
 }
 
-void Donor::take(TimePoint now, round::Outbox& out) {
+void Donor::take(TimePoint now, Outbox& out) {
     if (taking_since_ && now - *taking_since_ < 2 * rules_.silence) return;
     taking_since_ = now;
     out.act(action::TakeSnapshot{});
 }
 
-void Donor::reached(TimePoint now, const Own& own, round::Outbox& out) {
+void Donor::reached(TimePoint now, const Own& own, Outbox& out) {
     if (own.has_state && !waiting_.empty()) serve_waiting(now, own, out);
 }
 
-bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
+bool Donor::offer_round(const PeerKey& to, StepIndex step, Outbox& out) {
     const auto round = std::find_if(rounds_.begin(), rounds_.end(),
                                     [&](const Round& r) { return r.record.step == step; });
     if (round == rounds_.end()) return false;
@@ -160,7 +160,7 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, round::Outbox& out) {
     return true;
 }
 
-void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out) {
+void Donor::offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out) {
     waiting_.erase(to);
     fetching_.try_emplace(to, Turn{.since = now}).first->second.used_at = now;
     out.send(to, snapshot.state.step,
@@ -181,7 +181,7 @@ bool Donor::is_of_history(const event::SnapshotTaken& snapshot, const Own& own) 
 }
 
 void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
-                           round::Outbox& out) {
+                           Outbox& out) {
     if (!taking_since_) return;
     taking_since_.reset();
     DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == rules_.state_bytes(),
@@ -288,7 +288,7 @@ void Donor::lost(const PeerKey& peer) {
     queues_.erase(peer);
 }
 
-void Donor::tick(TimePoint now, const Own& own, round::Outbox& out) {
+void Donor::tick(TimePoint now, const Own& own, Outbox& out) {
     if (!waiting_.empty()) serve_waiting(now, own, out);
     std::erase_if(snapshots_,
                   [&](const Snapshot& s) { return !is_busy(s, now, 2 * rules_.silence); });

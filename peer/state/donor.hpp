@@ -18,8 +18,9 @@
 #include <span>
 #include <vector>
 
-#include "peer/peer.hpp"
-#include "peer/round/outbox.hpp"
+#include "kernels/workers.hpp"
+#include "peer/config.hpp"
+#include "peer/outbox.hpp"
 #include "peer/state/own.hpp"
 
 namespace dedloc::state {
@@ -33,8 +34,7 @@ class Donor {
     /// A generation begins: everything of another one is forgotten.
     void begin(std::uint64_t generation);
     /// The proof of a state of this generation. Idempotent.
-    void certified(TimePoint now, const StateCertificate& certificate, const Own& own,
-                   round::Outbox& out);
+    void certified(TimePoint now, const StateCertificate& certificate, const Own& own, Outbox& out);
     /// After each commit. `average` null: not held (a pure aggregator, or a decision learnt late).
     /// Requires N elements otherwise (DEDLOC_CHECK). An average that is retained no more, if any.
     SharedFloats keep(const CommitRecord& record, const Certificate& certificate,
@@ -51,13 +51,13 @@ class Donor {
     /// While two snapshots are being fetched no third is taken: the newer one is offered. Within
     /// a heartbeat a peer gets no more answers than somebody who catches up can need.
     void queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
-                 const wire::StateQuery& query, const Own& own, round::Outbox& out);
+                 const wire::StateQuery& query, const Own& own, Outbox& out);
     /// event::SnapshotTaken. One that nobody here waits for, or that is not a state of this
     /// history, is let go.
     void snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
-                        round::Outbox& out);
+                        Outbox& out);
     /// After event::StateReached: who asked while an update was applied is served now.
-    void reached(TimePoint now, const Own& own, round::Outbox& out);
+    void reached(TimePoint now, const Own& own, Outbox& out);
 
     /// Queues; beyond 16 outstanding ones of a peer, and repeated ones, it is ignored.
     void requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request);
@@ -74,7 +74,7 @@ class Donor {
     void set_upload(std::uint64_t bytes_per_second) { upload_ = bytes_per_second; }
     /// Forgets snapshots that nobody has used for twice the silence limit, and serves who waits
     /// when others have what they wanted.
-    void tick(TimePoint now, const Own& own, round::Outbox& out);
+    void tick(TimePoint now, const Own& own, Outbox& out);
     TimePoint next_deadline() const;
     /// Out of the swarm: forgets requests and snapshots, keeps rounds and records.
     void reset();
@@ -111,13 +111,12 @@ class Donor {
     /// Counts the query; false: too many from this peer.
     bool may_ask(TimePoint now, const PeerKey& from);
     /// `taken`: just now, of a state that may be a step old by the time it is here.
-    void serve_waiting(TimePoint now, const Own& own, round::Outbox& out,
-                       Snapshot* taken = nullptr);
+    void serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* taken = nullptr);
     std::size_t places() const;
     TimePoint end_of_turn(const PeerKey& peer) const;
-    void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, round::Outbox& out);
-    void take(TimePoint now, round::Outbox& out);
-    bool offer_round(const PeerKey& to, StepIndex step, round::Outbox& out);
+    void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out);
+    void take(TimePoint now, Outbox& out);
+    bool offer_round(const PeerKey& to, StepIndex step, Outbox& out);
     bool is_of_history(const event::SnapshotTaken& snapshot, const Own& own) const;
     const StateCertificate* proof_of(StepIndex step) const;
     Snapshot* snapshot_at(StepIndex step);

@@ -123,7 +123,7 @@ Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::ui
 }
 
 void Download::ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf,
-                   round::Outbox& out) {
+                   Outbox& out) {
     if (donor.asked.empty()) donor.since = now;
     donor.asked.push_back(leaf);
     ++askers_[leaf];
@@ -136,7 +136,7 @@ Duration Download::expected(TimePoint now, const Donor& donor, std::size_t posit
     return std::max(donor.pace, waiting) * static_cast<int>(position + 1);
 }
 
-bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round::Outbox& out) {
+bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, Outbox& out) {
     std::map<std::uint32_t, Duration> arrivals;  // of leaves that others owe, at the earliest
     for (const auto& [other, theirs] : donors_) {
         for (std::size_t k = 0; k < theirs.asked.size(); ++k) {
@@ -156,7 +156,7 @@ bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round
     return true;
 }
 
-void Download::request(TimePoint now, round::Outbox& out) {
+void Download::request(TimePoint now, Outbox& out) {
     // In turns, so that few leaves spread over all donors.
     for (bool any = true; any && !missing_.empty();) {
         any = false;

@@ -15,7 +15,7 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
-#include "peer/round/outbox.hpp"
+#include "peer/outbox.hpp"
 
 namespace dedloc::state {
 
@@ -58,7 +58,7 @@ class Download {
     Outcome received(TimePoint now, const PeerKey& from, std::uint32_t leaf,
                      std::span<const std::byte> data);
     /// Requests into every window that has room.
-    void request(TimePoint now, round::Outbox& out);
+    void request(TimePoint now, Outbox& out);
     /// Donors that owe leaves and have sent none for `silence`.
     std::vector<PeerKey> stalled(TimePoint now, Duration silence) const;
     /// When stalled() or request() may have something new without anything having arrived.
@@ -82,12 +82,11 @@ class Download {
 
     std::span<std::byte> place(std::uint32_t leaf) const;
     void mark(std::uint32_t leaf);
-    void ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf,
-             round::Outbox& out);
+    void ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf, Outbox& out);
     /// How long until the donor's answer at this position of its queue.
     static Duration expected(TimePoint now, const Donor& donor, std::size_t position);
     /// Asks for the leaf that the others need longest for, if `donor` is much faster.
-    bool ask_again(TimePoint now, const PeerKey& peer, Donor& donor, round::Outbox& out);
+    bool ask_again(TimePoint now, const PeerKey& peer, Donor& donor, Outbox& out);
 
     Tree tree_;
     std::span<std::byte> target_;

@@ -6,13 +6,13 @@
 namespace dedloc::state {
 namespace {
 
-Initial kind_of(wire::Initial initial) {
+Initial kind_of(formats::Initial initial) {
     switch (initial) {
-        case wire::Initial::kZero:
+        case formats::Initial::kZero:
             return Initial::kZero;
-        case wire::Initial::kOne:
+        case formats::Initial::kOne:
             return Initial::kOne;
-        case wire::Initial::kNormal:
+        case formats::Initial::kNormal:
             return Initial::kNormal;
     }
     DEDLOC_CHECK(false, "a tensor starts zero, one or normal", static_cast<int>(initial));
@@ -21,17 +21,17 @@ Initial kind_of(wire::Initial initial) {
 
 }  // namespace
 
-std::vector<TensorRange> tensor_ranges(const wire::RunFile& run) {
+std::vector<TensorRange> tensor_ranges(const formats::RunFile& run) {
     std::vector<TensorRange> ranges;
     std::uint64_t offset = 0;
-    for (const wire::TensorSpec& tensor : run.tensors) {
+    for (const formats::TensorSpec& tensor : run.tensors) {
         ranges.push_back({.offset = offset, .count = tensor.count(), .decays = tensor.decays});
         offset += tensor.count();
     }
     return ranges;
 }
 
-LambSettings lamb_settings(const wire::RunFile& run) {
+LambSettings lamb_settings(const formats::RunFile& run) {
     LambSettings settings;
     settings.learning_rate = run.optimizer.learning_rate;
     settings.warmup_steps = run.optimizer.warmup_steps;
@@ -44,9 +44,9 @@ LambSettings lamb_settings(const wire::RunFile& run) {
     return settings;
 }
 
-FloatVector initial_parameters(const wire::RunFile& run) {
+FloatVector initial_parameters(const formats::RunFile& run) {
     std::vector<TensorInit> tensors;
-    for (const wire::TensorSpec& tensor : run.tensors) {
+    for (const formats::TensorSpec& tensor : run.tensors) {
         tensors.push_back({.count = tensor.count(),
                            .kind = kind_of(tensor.initial),
                            .deviation = tensor.deviation});

@@ -4,17 +4,17 @@
 #include <vector>
 
 #include "peer/base/bytes.hpp"
+#include "peer/formats/run_file.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/state/update_scalars.hpp"
-#include "peer/wire/run_file.hpp"
 
 namespace dedloc::state {
 
 /// The tensors of the run, one after the other in the run file's order.
-std::vector<TensorRange> tensor_ranges(const wire::RunFile& run);
+std::vector<TensorRange> tensor_ranges(const formats::RunFile& run);
 /// The optimizer of the run.
-LambSettings lamb_settings(const wire::RunFile& run);
+LambSettings lamb_settings(const formats::RunFile& run);
 /// The parameters at step 0. Cost: 12 random numbers for each element that starts normal.
-FloatVector initial_parameters(const wire::RunFile& run);
+FloatVector initial_parameters(const formats::RunFile& run);
 
 }  // namespace dedloc::state

@@ -8,6 +8,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
@@ -25,7 +26,8 @@ template <class Decode>
 auto recalled(const std::filesystem::path& path, Decode decode)
     -> decltype(decode(std::span<const std::byte>{})) {
     if (!std::filesystem::exists(path)) return std::nullopt;
-    auto value = decode(std::span<const std::byte>{read_file(path, wire::kMaxFrameBytes)});
+    auto value =
+        decode(std::span<const std::byte>{platform::read_file(path, wire::kMaxFrameBytes)});
     if (!value) {
         throw InputError(
             fmt::format("{} is damaged: a backbone that has forgotten its votes may "
@@ -37,7 +39,7 @@ auto recalled(const std::filesystem::path& path, Decode decode)
 
 std::optional<KeptState> kept_state(const std::filesystem::path& path) {
     if (!std::filesystem::exists(path)) return std::nullopt;
-    const Buffer file = read_file(path, std::filesystem::file_size(path));
+    const Buffer file = platform::read_file(path, std::filesystem::file_size(path));
     ByteReader reader(file);
     const auto step = reader.read<std::uint64_t>();
     const auto digest = reader.read<Digest>();
@@ -73,13 +75,13 @@ void BackboneMemory::recall(PeerConfig& config) const {
 }
 
 void BackboneMemory::keep(const VoterState& vote) const {
-    replace_file(folder_ / kVote, wire::encode(vote));
+    platform::replace_file(folder_ / kVote, wire::encode(vote));
 }
 void BackboneMemory::keep(const Decision& decision) const {
-    replace_file(folder_ / kDecision, wire::encode(decision));
+    platform::replace_file(folder_ / kDecision, wire::encode(decision));
 }
 void BackboneMemory::keep(const SignedGeneration& generation) const {
-    replace_file(folder_ / kGeneration, wire::encode(generation));
+    platform::replace_file(folder_ / kGeneration, wire::encode(generation));
     const auto kept = kept_state(folder_ / kState);
     if (kept && kept->step > generation.record.step) std::filesystem::remove(folder_ / kState);
 }
@@ -89,7 +91,7 @@ void BackboneMemory::keep(StepIndex step, const Digest& digest,
     file.write(step.value());
     file.append(digest.bytes);
     file.append(state);
-    replace_file(folder_ / kState, std::move(file).finish());
+    platform::replace_file(folder_ / kState, std::move(file).finish());
 }
 
 std::optional<KeptState> BackboneMemory::state() const {

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/enrolment.hpp"
 #include "peer/net/endpoint_text.hpp"
-#include "peer/net/http_request.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/gateway/http_request.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/tool/dht_ping.hpp"
 #include "peer/tool/gateway_link.hpp"
-#include "peer/wire/enrolment.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -34,13 +34,13 @@ std::optional<Finding> listen(std::optional<net::TcpTransport>& transport, std::
     }
 }
 
-wire::GatewayReport ask_gateway(const CheckupOptions& options, const std::string& url,
-                                std::uint16_t port) {
+formats::GatewayReport ask_gateway(const CheckupOptions& options, const std::string& url,
+                                   std::uint16_t port) {
     const net::HttpAnswer answer =
         net::ask({.url = fmt::format("{}dedloc/report?port={}", url, port),
                   .proxy = options.proxy,
                   .certificates = options.certificates,
-                  .most_bytes = wire::kMaxEnrolmentBytes},
+                  .most_bytes = formats::kMaxEnrolmentBytes},
                  [] { return false; });
     if (!answer.failure.empty()) {
         throw Error(
@@ -49,20 +49,20 @@ wire::GatewayReport ask_gateway(const CheckupOptions& options, const std::string
                         url, answer.failure));
     }
     if (answer.status != kOk) {
-        const std::string said = wire::parse_enrolment_error(answer.body);
+        const std::string said = formats::parse_enrolment_error(answer.body);
         throw Error(
             fmt::format("no gateway answers at {} (HTTP status {}{}{}): is that the URL of "
                         "a DeDLOC project, and does it run?",
                         url, answer.status, said.empty() ? "" : ", ", said));
     }
     try {
-        return wire::parse_gateway_report(answer.body);
+        return formats::parse_gateway_report(answer.body);
     } catch (const InputError& error) {
         throw Error(fmt::format("what answers at {} is no gateway: {}", url, error.what()));
     }
 }
 
-Finding judge_clock(wire::UtcSeconds theirs) {
+Finding judge_clock(formats::UtcSeconds theirs) {
     const auto ours = std::chrono::system_clock::now();
     const auto ahead = std::chrono::duration_cast<std::chrono::seconds>(ours - theirs);
     const bool works = std::chrono::abs(ahead).count() < wire::kClockErrorSeconds;
@@ -92,7 +92,7 @@ Finding judge_seed(const std::string& seed) {
     return finding;
 }
 
-Finding judge_port(const wire::GatewayReport& report, std::uint16_t port) {
+Finding judge_port(const formats::GatewayReport& report, std::uint16_t port) {
     const std::string where = fmt::format("TCP port {} at {}", port, report.address);
     return {.what = "port",
             .works = report.is_reachable,
@@ -127,7 +127,7 @@ std::vector<Finding> check_up(const CheckupOptions& options) {
     std::optional<net::TcpTransport> transport;
     const auto no_port = listen(transport, options.port);
     const std::uint16_t port = transport ? transport->listening_port() : std::uint16_t{0};
-    const wire::GatewayReport report = ask_gateway(options, url, port);
+    const formats::GatewayReport report = ask_gateway(options, url, port);
     std::vector<Finding> findings;
     findings.push_back({.what = "gateway",
                         .works = true,

@@ -6,6 +6,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/tool/synthetic_run.hpp"
@@ -45,10 +47,10 @@ void create(const Arguments& arguments) {
     if (std::filesystem::exists(arguments.run)) {
         throw InputError(arguments.run.string() + " exists already");
     }
-    wire::RunFile run = make_run(synthetic);
-    (void)wire::write_run_file(run);  // says what is wrong before a key is made
-    run.project_key = run.backbone_key = key_in(arguments.key).public_key();
-    replace_file(arguments.run, bytes_of(wire::write_run_file(run)));
+    formats::RunFile run = make_run(synthetic);
+    (void)formats::write_run_file(run);  // says what is wrong before a key is made
+    run.project_key = run.backbone_key = platform::read_or_create_key(arguments.key).public_key();
+    platform::replace_file(arguments.run, bytes_of(formats::write_run_file(run)));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -33,7 +33,7 @@ constexpr long kTooMany = 429;
     if (answer.status == kTooMany) {
         throw NotMeasured("measured too often from this address: try again in a few minutes");
     }
-    std::string why = wire::parse_enrolment_error(answer.body);
+    std::string why = formats::parse_enrolment_error(answer.body);
     if (why.empty() && answer.status == kNotFound) why = "it is an older one";
     if (why.empty()) why = fmt::format("HTTP status {}", answer.status);
     throw NotMeasured(fmt::format("the project's gateway does not measure it: {}", why));
@@ -52,19 +52,19 @@ class Transfers {
         for (int i = 1;; ++i) {
             const Seconds took = std::max(transfer(bytes) - latency_, kShortest);
             const double rate = static_cast<double>(bytes) / took.count();
-            if (took >= kLongEnough || bytes == wire::kMaxMeasuredBytes || i == kMostTransfers) {
+            if (took >= kLongEnough || bytes == formats::kMaxMeasuredBytes || i == kMostTransfers) {
                 return rate;
             }
             const double next =
                 std::min(rate * kAimedAt.count(), kGrowth * static_cast<double>(bytes));
-            bytes = std::min(static_cast<std::uint64_t>(next), wire::kMaxMeasuredBytes);
+            bytes = std::min(static_cast<std::uint64_t>(next), formats::kMaxMeasuredBytes);
         }
     }
 
     Seconds receive(std::uint64_t bytes) {
         net::HttpRequest request = proxied_;
         request.url += fmt::format("dedloc/bandwidth?bytes={}", bytes);
-        request.most_bytes = wire::kMaxMeasuredBytes;
+        request.most_bytes = formats::kMaxMeasuredBytes;
         const net::HttpAnswer answer = ask(request);
         if (answer.body.size() != bytes) throw NotMeasured(cut(answer.body.size(), bytes));
         return answer.took;
@@ -76,11 +76,11 @@ class Transfers {
         request.content_type = "application/octet-stream";
         request.body.resize(bytes);
         randombytes_buf(request.body.data(), request.body.size());  // does not compress
-        request.most_bytes = wire::kMaxEnrolmentBytes;
+        request.most_bytes = formats::kMaxEnrolmentBytes;
         const net::HttpAnswer answer = ask(request);
         std::uint64_t arrived = 0;
         try {
-            arrived = wire::parse_arrival(answer.body);
+            arrived = formats::parse_arrival(answer.body);
         } catch (const InputError& error) {
             throw NotMeasured(error.what());
         }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "peer/base/error.hpp"
-#include "peer/net/http_request.hpp"
+#include "peer/net/gateway/http_request.hpp"
 
 namespace dedloc::tool {
 
@@ -21,7 +21,7 @@ class NotMeasured : public Error {
     using Error::Error;
 };
 
-/// First down, then up: at most five transfers each way, of at most wire::kMaxMeasuredBytes, and
+/// First down, then up: at most five transfers each way, of at most formats::kMaxMeasuredBytes, and
 /// none begins after one that took 0.6 s or more. `proxied` names proxy and certificates; its URL
 /// is the project's, with a slash at its end.
 ///

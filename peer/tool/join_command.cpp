@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/tool/member_arguments.hpp"
@@ -25,18 +26,18 @@ std::vector<std::string> misbehaviours() {
     return {hostile::kMisbehaviourNames.begin(), hostile::kMisbehaviourNames.end()};
 }
 
-void join(const Arguments& arguments, StopSignals& signals) {
+void join(const Arguments& arguments, platform::StopSignals& signals) {
     if (arguments.is_aggregator && arguments.member.samples_per_second > 0) {
         throw InputError("an aggregator computes nothing: no --samples-per-second");
     }
-    const wire::RunFile run = read_run(arguments.member.run);
+    const formats::RunFile run = read_run(arguments.member.run);
     Stay stay(run, stay_options(arguments.member, role_of(arguments), run));
     stay.sit([&signals] { return signals.wait(kPoll); });
 }
 
 }  // namespace
 
-void add_join_command(CLI::App& app, StopSignals& signals) {
+void add_join_command(CLI::App& app, platform::StopSignals& signals) {
     const auto arguments = std::make_shared<Arguments>();
     MemberArguments& member = arguments->member;
     CLI::App* command =

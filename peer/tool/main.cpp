@@ -7,8 +7,9 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/allocation.hpp"
-#include "peer/net/descriptors.hpp"
+#include "peer/platform/allocation.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "peer/tool/commands.hpp"
 
 namespace {
@@ -24,7 +25,7 @@ std::string one_sentence(const CLI::Error& error) {
     return message.substr(0, message.find('\n'));
 }
 
-int run(int count, char** words, dedloc::tool::StopSignals& signals) {
+int run(int count, char** words, dedloc::platform::StopSignals& signals) {
     CLI::App app{"Join a DeDLOC@home swarm with a synthetic gradient, to test and to measure."};
     app.name("dedloc-peer");
     app.footer(
@@ -51,9 +52,9 @@ int run(int count, char** words, dedloc::tool::StopSignals& signals) {
 }  // namespace
 
 int main(int count, char** words) {
-    dedloc::net::keep_freed_memory();
-    dedloc::net::raise_descriptor_limit();
-    dedloc::tool::StopSignals signals;
+    dedloc::platform::keep_freed_memory();
+    dedloc::platform::raise_descriptor_limit();
+    dedloc::platform::StopSignals signals;
     dedloc::start_log("dedloc-peer");
     try {
         return run(count, words, signals);

@@ -6,6 +6,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/tool/files.hpp"
 
 namespace dedloc::tool {
@@ -15,7 +16,7 @@ constexpr double kBytesPerMegabit = 125'000;
 constexpr double kMostMegabits = 1e9;
 
 /// Loopback if all seeds are there, else every interface.
-std::string usual_host(const StayOptions& options, const wire::RunFile& run) {
+std::string usual_host(const StayOptions& options, const formats::RunFile& run) {
     std::vector<std::string> hosts;
     for (const Endpoint& seed : run.dht_seeds) hosts.push_back(seed.host);
     if (!options.seeds.empty()) hosts.clear();
@@ -72,7 +73,7 @@ void add_member_options(CLI::App& command, MemberArguments& arguments) {
         "Folder in which a backbone keeps its votes and its state; without: it may not restart");
 }
 
-StayOptions stay_options(const MemberArguments& arguments, Role role, const wire::RunFile& run) {
+StayOptions stay_options(const MemberArguments& arguments, Role role, const formats::RunFile& run) {
     if (role == Role::kBackbone && arguments.key.empty()) {
         throw InputError("a backbone needs --key, the one that the run file names");
     }
@@ -83,7 +84,8 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const wire
         throw InputError("--memory is for a backbone only");
     }
     StayOptions options{.role = role,
-                        .key = arguments.key.empty() ? KeyPair::generate() : key_in(arguments.key),
+                        .key = arguments.key.empty() ? KeyPair::generate()
+                                                     : platform::read_or_create_key(arguments.key),
                         .seeds = arguments.seeds,
                         .listen = {},
                         .maps_port = arguments.maps_port,

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "peer/formats/run_file.hpp"
 #include "peer/tool/stay.hpp"
-#include "peer/wire/run_file.hpp"
 
 namespace dedloc::tool {
 
@@ -32,6 +32,6 @@ struct MemberArguments {
 void add_member_options(CLI::App& command, MemberArguments& arguments);
 
 /// Errors: InputError (an address is none, no key where one is needed).
-StayOptions stay_options(const MemberArguments& arguments, Role role, const wire::RunFile& run);
+StayOptions stay_options(const MemberArguments& arguments, Role role, const formats::RunFile& run);
 
 }  // namespace dedloc::tool

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "peer/net/link_frame.hpp"
+#include "peer/net/session/link_frame.hpp"
 #include "peer/planning/planner.hpp"
 #include "peer/wire/message_codec.hpp"
 

@@ -9,8 +9,9 @@
 #include <string>
 
 #include "peer/base/error.hpp"
-#include "peer/net/dht_seed.hpp"
+#include "peer/net/dht/dht_seed.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/tool/member_arguments.hpp"
@@ -46,12 +47,12 @@ class Keeper {
     Clock::time_point next_;
 };
 
-void seed(Arguments& arguments, StopSignals& signals) {
+void seed(Arguments& arguments, platform::StopSignals& signals) {
     const auto endpoint = net::parse_endpoint(arguments.address);
     if (!endpoint) {
         throw InputError("the seed wants a numeric HOST:PORT, not '" + arguments.address + "'");
     }
-    std::optional<wire::RunFile> run;
+    std::optional<formats::RunFile> run;
     if (!arguments.member.run.empty()) run = read_run(arguments.member.run);
     const net::DhtSeed node({.listen = *endpoint, .address = "", .state_file = arguments.nodes});
     const std::string address = Endpoint{endpoint->host, node.port()}.text();
@@ -74,7 +75,7 @@ void seed(Arguments& arguments, StopSignals& signals) {
 
 }  // namespace
 
-void add_seed_command(CLI::App& app, StopSignals& signals) {
+void add_seed_command(CLI::App& app, platform::StopSignals& signals) {
     const auto arguments = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand(
         "seed", "Be the seed of a DHT, and with --run the backbone of that run beside it");

@@ -13,7 +13,7 @@ namespace dedloc::tool {
 namespace {
 
 /// `options` with the run's seeds where it names none. Errors: InputError.
-StayOptions completed(const wire::RunFile& run, StayOptions options) {
+StayOptions completed(const formats::RunFile& run, StayOptions options) {
     const bool is_backbone = options.role == Role::kBackbone;
     if (is_backbone && options.key.public_key() != run.backbone_key) {
         throw InputError("the key is not the backbone's that the run file names");
@@ -40,7 +40,7 @@ std::optional<BackboneMemory> memory_of(const StayOptions& options) {
 
 }  // namespace
 
-Stay::Stay(const wire::RunFile& run, const StayOptions& options)
+Stay::Stay(const formats::RunFile& run, const StayOptions& options)
     : run_(run),
       options_(completed(run, options)),
       memory_(memory_of(options_)),
@@ -80,7 +80,7 @@ net::TransportOptions Stay::transport_options() const {
     options.listen = options_.listen;
     if (!options_.ticket) return options;
     options.session = net::SessionOptions{.project = run_.project_key,
-                                          .run = wire::run_id(run_),
+                                          .run = formats::run_id(run_),
                                           .key = options_.key,
                                           .ticket = options_.ticket,
                                           .encrypts = run_.encrypts};
@@ -110,7 +110,7 @@ EventSink Stay::transport_sink() {
 }
 
 net::DhtDirectoryOptions Stay::directory_options() const {
-    return {.run = wire::run_id(run_),
+    return {.run = formats::run_id(run_),
             .seeds = options_.seeds,
             .listen = {},
             .project = run_.project_key};
@@ -119,8 +119,8 @@ net::DhtDirectoryOptions Stay::directory_options() const {
 StepLogOptions Stay::log_options() {
     std::optional<KeyPair> project;
     if (run_.project_key == options_.key.public_key()) project = options_.key;
-    return {.run = wire::run_id(run_),
-            .elements = wire::element_count(run_),
+    return {.run = formats::run_id(run_),
+            .elements = formats::element_count(run_),
             .codec = run_.codec,
             .project = std::move(project),
             .events = queue_.sink(),
@@ -158,7 +158,7 @@ EventSink Stay::reporting_sink() {
 
 void Stay::publish(const action::Settled& settled) {
     const Endpoint here{options_.listen ? options_.listen->host : "", transport_.listening_port()};
-    directory_.publish(net::head_of(wire::run_id(run_), settled, {&here, 1}), options_.key);
+    directory_.publish(net::head_of(formats::run_id(run_), settled, {&here, 1}), options_.key);
 }
 
 void Stay::sit(const Pause& pause) {

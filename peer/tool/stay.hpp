@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "peer/net/dht_directory.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/ticket.hpp"
+#include "peer/net/dht/dht_directory.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/tool/hostile_transport.hpp"
 #include "peer/tool/round_watch.hpp"
 #include "peer/tool/step_log.hpp"
 #include "peer/tool/synthetic_trainer.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/ticket.hpp"
 
 namespace dedloc::tool {
 
@@ -36,7 +36,7 @@ struct StayOptions {
     bool checks = false;           ///< every average is computed again
     std::filesystem::path memory;  ///< of a backbone: votes and state; empty: nowhere
     bool is_quiet = false;
-    std::optional<wire::SignedTicket> ticket;             ///< nothing: links prove nothing
+    std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< not of a backbone; nothing: honest
 };
 
@@ -48,7 +48,7 @@ class Stay final {
   public:
     /// Listens and joins nothing yet. `run` must outlive it. Errors: InputError (wrong key of a
     /// backbone, no seed, a ticket that is not good), IoError (port in use).
-    Stay(const wire::RunFile& run, const StayOptions& options);
+    Stay(const formats::RunFile& run, const StayOptions& options);
     ~Stay();
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
@@ -69,7 +69,7 @@ class Stay final {
     std::unique_ptr<SharedAdversary> adversary() const;
     void publish(const action::Settled& settled);
 
-    const wire::RunFile& run_;
+    const formats::RunFile& run_;
     const StayOptions options_;
     const std::optional<BackboneMemory> memory_;
     const kernels::ThisThread workers_{};

@@ -12,15 +12,15 @@ namespace {
 constexpr std::uint64_t kTensorElements = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostTensors = 1'024;
 
-std::vector<wire::TensorSpec> tensors_of(std::uint64_t elements) {
+std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
     // Large vectors have larger tensors, not more of them than a run file may name.
     const std::uint64_t longest =
         std::max(kTensorElements, (elements + kMostTensors - 1) / kMostTensors);
-    std::vector<wire::TensorSpec> tensors;
+    std::vector<formats::TensorSpec> tensors;
     for (std::uint64_t done = 0; done < elements; done += tensors.back().count()) {
         tensors.push_back({.name = fmt::format("part_{}", tensors.size()),
                            .shape = {std::min(longest, elements - done)},
-                           .initial = wire::Initial::kOne,
+                           .initial = formats::Initial::kOne,
                            .deviation = 0,
                            .decays = tensors.size() % 2 == 0});
     }
@@ -28,7 +28,7 @@ std::vector<wire::TensorSpec> tensors_of(std::uint64_t elements) {
 }
 
 /// The smallest one that a run file may hold: nothing looks at it.
-wire::ModelSpec no_model() {
+formats::ModelSpec no_model() {
     return {.architecture = "albert",
             .vocabulary = 6,
             .embedding = 1,
@@ -41,11 +41,11 @@ wire::ModelSpec no_model() {
 
 }  // namespace
 
-wire::RunFile make_run(const SyntheticRun& synthetic) {
+formats::RunFile make_run(const SyntheticRun& synthetic) {
     if (synthetic.bytes < sizeof(float) || synthetic.bytes % sizeof(float) != 0) {
         throw InputError("a vector of fp32 numbers has a multiple of 4 bytes");
     }
-    wire::RunFile run;
+    formats::RunFile run;
     run.name = "synthetic";
     run.seed = synthetic.seed;
     run.model = no_model();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 
 namespace dedloc::tool {
 
@@ -22,6 +22,6 @@ struct SyntheticRun {
 
 /// Tensors of at most 4 MiB, all ones, every other one with weight decay. The keys are left open.
 /// Errors: InputError (a number that no run file holds).
-wire::RunFile make_run(const SyntheticRun& synthetic);
+formats::RunFile make_run(const SyntheticRun& synthetic);
 
 }  // namespace dedloc::tool

@@ -5,7 +5,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/signals_blocked.hpp"
+#include "peer/platform/signals_blocked.hpp"
 #include "peer/state/run_state.hpp"
 #include "peer/tool/synthetic_gradient.hpp"
 
@@ -19,7 +19,7 @@ constexpr double kLoss = 1.0;
 
 }  // namespace
 
-SyntheticTrainer::SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOptions options,
+SyntheticTrainer::SyntheticTrainer(const formats::RunFile& run, SyntheticTrainerOptions options,
                                    EventSink sink)
     : options_(std::move(options)),
       sink_(std::move(sink)),
@@ -31,7 +31,7 @@ SyntheticTrainer::SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOpt
               : Clock::duration::zero()),
       state_(state::tensor_ranges(run), state::lamb_settings(run)) {
     if (!recall()) state_.initialise(state::initial_parameters(run));
-    const net::SignalsBlocked blocked;
+    const platform::SignalsBlocked blocked;
     worker_ = std::thread([this] { this->run(); });
 }
 

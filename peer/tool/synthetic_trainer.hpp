@@ -13,10 +13,10 @@
 #include <string>
 #include <thread>
 
+#include "peer/formats/run_file.hpp"
 #include "peer/state/model_state.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/trainer.hpp"
-#include "peer/wire/run_file.hpp"
 
 namespace dedloc::tool {
 
@@ -35,7 +35,7 @@ class SyntheticTrainer final : public Trainer {
   public:
     /// Starts the worker, which reports event::StateReached of the state in the memory, else of the
     /// run's first. `sink` is called on the worker thread.
-    SyntheticTrainer(const wire::RunFile& run, SyntheticTrainerOptions options, EventSink sink);
+    SyntheticTrainer(const formats::RunFile& run, SyntheticTrainerOptions options, EventSink sink);
     /// Ends the worker after the call at hand.
     ~SyntheticTrainer() override;
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
 
@@ -17,27 +18,27 @@ struct Arguments {
     std::filesystem::path project_key;
     std::filesystem::path key;
     std::filesystem::path ticket;
-    wire::Seat seat;
+    formats::Seat seat;
     std::int64_t seconds = kDay;
 };
 
 void issue(const Arguments& arguments) {
-    const wire::RunFile run = read_run(arguments.run);
+    const formats::RunFile run = read_run(arguments.run);
     if (!std::filesystem::exists(arguments.project_key)) {
         throw InputError("there is no key file " + arguments.project_key.string());
     }
-    const KeyPair project = key_in(arguments.project_key);
+    const KeyPair project = platform::read_or_create_key(arguments.project_key);
     if (project.public_key() != run.project_key) {
         throw InputError(arguments.project_key.string() +
                          " is not the project's key that the run file names");
     }
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const wire::Ticket ticket{.run = wire::run_id(run),
-                              .peer = key_in(arguments.key).public_key(),
-                              .seat = arguments.seat,
-                              .issued = now,
-                              .expires = now + std::chrono::seconds{arguments.seconds}};
-    write_ticket(arguments.ticket, wire::sign(ticket, project));
+    const formats::Ticket ticket{.run = formats::run_id(run),
+                                 .peer = platform::read_or_create_key(arguments.key).public_key(),
+                                 .seat = arguments.seat,
+                                 .issued = now,
+                                 .expires = now + std::chrono::seconds{arguments.seconds}};
+    write_ticket(arguments.ticket, formats::sign(ticket, project));
 }
 
 }  // namespace

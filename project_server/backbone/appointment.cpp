@@ -9,7 +9,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
-#include "peer/wire/json_fields.hpp"
+#include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::backbone {
@@ -19,7 +19,7 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 constexpr const char* kFormat = "dedloc voter 1";
 /// The run file is text inside: each byte of it may be escaped.
-constexpr std::size_t kMaxFileBytes = 6 * wire::kMaxRunFileBytes + 64 * 1024;
+constexpr std::size_t kMaxFileBytes = 6 * formats::kMaxRunFileBytes + 64 * 1024;
 constexpr std::size_t kMaxSeeds = 16;
 constexpr std::size_t kMaxAddressBytes = 300;
 
@@ -30,7 +30,7 @@ void write_member(Writer& writer, const char* name, const std::string& text) {
 
 void write_settings(Writer& writer, const VoterSettings& settings) {
     writer.StartObject();
-    write_member(writer, "ticket", to_hex(wire::encode(settings.ticket)));
+    write_member(writer, "ticket", to_hex(formats::encode(settings.ticket)));
     writer.Key("generation");
     writer.Uint64(settings.generation);
     writer.Key("seeds");
@@ -41,11 +41,11 @@ void write_settings(Writer& writer, const VoterSettings& settings) {
     writer.EndObject();
 }
 
-VoterSettings read_settings(wire::JsonFields fields, const std::string& document) {
+VoterSettings read_settings(formats::JsonFields fields, const std::string& document) {
     VoterSettings settings;
     std::array<std::byte, wire::kTicketBytes> ticket{};
     fields.hex("ticket", ticket);
-    const auto decoded = wire::decode_ticket(ticket);
+    const auto decoded = formats::decode_ticket(ticket);
     if (!decoded) fields.refuse("ticket", "is no ticket");
     settings.ticket = *decoded;
     settings.generation = fields.integer("generation", 0, wire::kMaxGeneration);
@@ -74,7 +74,7 @@ std::string write_appointment(const Appointment& appointment) {
     Writer writer(buffer);
     writer.StartObject();
     write_member(writer, "format", kFormat);
-    write_member(writer, "run_file", wire::write_run_file(appointment.run));
+    write_member(writer, "run_file", formats::write_run_file(appointment.run));
     write_member(writer, "key", to_hex(appointment.key.seed()));
     writer.Key("voter");
     write_settings(writer, appointment.settings);
@@ -83,20 +83,20 @@ std::string write_appointment(const Appointment& appointment) {
 }
 
 VoterSettings read_voter_settings(std::string_view text, const std::string& document) {
-    const auto json = wire::parse_json(document, text, kMaxFileBytes);
-    return read_settings(wire::JsonFields(json, "", document), document);
+    const auto json = formats::parse_json(document, text, kMaxFileBytes);
+    return read_settings(formats::JsonFields(json, "", document), document);
 }
 
 Appointment read_appointment(std::string_view text, const std::string& document) {
-    const auto json = wire::parse_json(document, text, kMaxFileBytes);
-    wire::JsonFields fields(json, "", document);
+    const auto json = formats::parse_json(document, text, kMaxFileBytes);
+    formats::JsonFields fields(json, "", document);
     if (fields.text("format", 64) != kFormat) {
         fields.refuse("format", fmt::format("is not \"{}\"", kFormat));
     }
     std::array<std::byte, 32> seed{};
     fields.hex("key", seed);
     Appointment appointment{
-        .run = wire::parse_run_file(fields.text("run_file", wire::kMaxRunFileBytes)),
+        .run = formats::parse_run_file(fields.text("run_file", formats::kMaxRunFileBytes)),
         .key = KeyPair::from_seed(seed),
         .settings = read_settings(fields.object("voter"), document)};
     fields.finish();
@@ -105,13 +105,13 @@ Appointment read_appointment(std::string_view text, const std::string& document)
     return appointment;
 }
 
-void check_voter_settings(const VoterSettings& settings, const wire::RunFile& run,
+void check_voter_settings(const VoterSettings& settings, const formats::RunFile& run,
                           const PeerKey& key, const std::string& document) {
-    const wire::Ticket& ticket = settings.ticket.ticket;
-    if (!wire::is_signed_by(run.project_key, settings.ticket)) {
+    const formats::Ticket& ticket = settings.ticket.ticket;
+    if (!formats::is_signed_by(run.project_key, settings.ticket)) {
         throw InputError(document + ": the ticket is not signed by the run's project");
     }
-    if (ticket.run != wire::run_id(run)) {
+    if (ticket.run != formats::run_id(run)) {
         throw InputError(document + ": the ticket is for another run");
     }
     if (ticket.peer != key) throw InputError(document + ": the ticket is for another key");

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/ticket.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/ticket.hpp"
 
 namespace dedloc::backbone {
 
 struct VoterSettings {
-    wire::SignedTicket ticket;       ///< of the voter's key in this run
+    formats::SignedTicket ticket;    ///< of the voter's key in this run
     std::uint64_t generation = 0;    ///< when it was written: the voter is for a later one
     std::vector<std::string> seeds;  ///< of the DHT, HOST:PORT
     std::string backbone;            ///< HOST:PORT of the run's own backbone; may be empty
@@ -28,7 +28,7 @@ struct VoterSettings {
 };
 
 struct Appointment {
-    wire::RunFile run;
+    formats::RunFile run;
     KeyPair key;
     VoterSettings settings;
 };
@@ -43,7 +43,7 @@ Appointment read_appointment(std::string_view text, const std::string& document)
 VoterSettings read_voter_settings(std::string_view text, const std::string& document);
 
 /// Why `settings` are of no use to the voter with `key` in `run`. Errors: InputError.
-void check_voter_settings(const VoterSettings& settings, const wire::RunFile& run,
+void check_voter_settings(const VoterSettings& settings, const formats::RunFile& run,
                           const PeerKey& key, const std::string& document);
 
 }  // namespace dedloc::backbone

@@ -9,12 +9,12 @@
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/dht_directory.hpp"
-#include "peer/net/dht_seed.hpp"
+#include "peer/net/dht/dht_directory.hpp"
+#include "peer/net/dht/dht_seed.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -66,12 +66,12 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     return config;
 }
 
-wire::UtcSeconds utc_now() {
+formats::UtcSeconds utc_now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 /// One from an appointment is said to end while there is time to appoint another voter.
-void warn_if_ending(const wire::Ticket& ticket) {
+void warn_if_ending(const formats::Ticket& ticket) {
     const auto left = ticket.expires - utc_now();
     if (left > kTicketWarning) return;
     log_warning("this voter's ticket {} in {} days: let the project appoint a new voter",
@@ -80,7 +80,7 @@ void warn_if_ending(const wire::Ticket& ticket) {
 }
 
 /// The project's own member needs no gateway.
-wire::SignedTicket own_ticket(const RunFolder& run) {
+formats::SignedTicket own_ticket(const RunFolder& run) {
     if (run.settings) return run.settings->ticket;
     if (!run.project_key) {
         throw InputError(
@@ -89,12 +89,12 @@ wire::SignedTicket own_ticket(const RunFolder& run) {
                         run.run.name));
     }
     const auto now = utc_now();
-    const wire::Ticket ticket{.run = run.id,
-                              .peer = run.key.public_key(),
-                              .seat = {},
-                              .issued = now,
-                              .expires = now + kOwnTicketLife};
-    return wire::sign(ticket, *run.project_key);
+    const formats::Ticket ticket{.run = run.id,
+                                 .peer = run.key.public_key(),
+                                 .seat = {},
+                                 .issued = now,
+                                 .expires = now + kOwnTicketLife};
+    return formats::sign(ticket, *run.project_key);
 }
 
 net::TransportOptions transport_options(const RunFolder& run, const BackboneOptions& options) {
@@ -175,7 +175,7 @@ class Backbone::Impl {
         name_backbone_ = now + kNameBackboneEvery;
         queue_.post(event::EndpointsFound{{*backbone_}});
     }
-    void revoke(const wire::Revocations& latest) { transport_.revoke(latest); }
+    void revoke(const formats::Revocations& latest) { transport_.revoke(latest); }
     std::uint16_t port() const { return transport_.listening_port(); }
 
     void stop() {
@@ -260,7 +260,7 @@ void Backbone::tend() {
 void Backbone::look() {
     impl_->look();
 }
-void Backbone::revoke(const wire::Revocations& latest) {
+void Backbone::revoke(const formats::Revocations& latest) {
     impl_->revoke(latest);
 }
 void Backbone::stop() {

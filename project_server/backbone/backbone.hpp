@@ -9,7 +9,7 @@
 #include <string>
 
 #include "peer/events.hpp"
-#include "peer/wire/ticket.hpp"
+#include "peer/formats/ticket.hpp"
 #include "project_server/backbone/run_folder.hpp"
 #include "project_server/database/database.hpp"
 
@@ -44,7 +44,7 @@ class Backbone {
     void look();
     /// Ends the links of those and lets them in no more; others it lets in again. A list that is
     /// older than the last one changes nothing.
-    void revoke(const wire::Revocations& latest);
+    void revoke(const formats::Revocations& latest);
     /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
     void stop();
 

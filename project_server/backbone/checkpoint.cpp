@@ -9,7 +9,8 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/backbone/durable_file.hpp"
+#include "peer/platform/durable_file.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -55,7 +56,7 @@ std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std:
 }
 
 std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
-    const DurableFile file{path, DurableFile::Mode::kRead};
+    const platform::DurableFile file{path, platform::DurableFile::Mode::kRead};
     Buffer bytes(kHeadBytes);
     if (file.read_at(0, bytes) < bytes.size()) return std::nullopt;
     const auto head = decode_head(run, bytes);
@@ -98,7 +99,7 @@ fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
     const Buffer first = encode_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
-    write_file_atomically(path, pieces);
+    platform::replace_file(path, pieces);
     drop_surplus();
     return path;
 }
@@ -135,7 +136,7 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
         Checkpoint checkpoint{.head = entry.head,
                               .path = entry.path,
                               .state = Buffer(kBytesPerElement * entry.head.elements)};
-        const DurableFile file{entry.path, DurableFile::Mode::kRead};
+        const platform::DurableFile file{entry.path, platform::DurableFile::Mode::kRead};
         const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
         if (is_whole && verify(checkpoint)) return checkpoint;
         log_warning("Checkpoint {} is not the state that its head names: not used",

@@ -7,6 +7,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/durable_file.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -102,7 +103,7 @@ std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const st
     return record;
 }
 
-void check_file_header(const DurableFile& file, const RunId& run) {
+void check_file_header(const platform::DurableFile& file, const RunId& run) {
     const Buffer expected = file_header(run);
     Buffer header(kFileHeaderBytes);
     file.read_at(0, header);
@@ -130,7 +131,7 @@ struct Found {
 };
 
 /// The record at `position`; `end` is set as far as the record's size could be read.
-Found read_record(const DurableFile& file, std::uint64_t position) {
+Found read_record(const platform::DurableFile& file, std::uint64_t position) {
     Found found{.is_whole = false, .kind = 0, .payload = {}, .end = position + kRecordHeaderBytes};
     Buffer header(kRecordHeaderBytes);
     if (file.read_at(position, header) < header.size()) return found;
@@ -146,14 +147,15 @@ Found read_record(const DurableFile& file, std::uint64_t position) {
     return found;
 }
 
-[[noreturn]] void fail_damaged(const DurableFile& file, std::uint64_t position) {
+[[noreturn]] void fail_damaged(const platform::DurableFile& file, std::uint64_t position) {
     throw IoError(fmt::format("{} is damaged at byte {}: nothing was changed.",
                               file.path().string(), position));
 }
 
 /// A crash leaves less than a record, or (metadata written before data) zeros. Anything else is
 /// damage.
-bool is_torn_tail(const DurableFile& file, std::uint64_t position, std::uint64_t record_end) {
+bool is_torn_tail(const platform::DurableFile& file, std::uint64_t position,
+                  std::uint64_t record_end) {
     const auto size = file.size();
     if (record_end >= size) return true;
     Buffer rest(size - position);
@@ -164,7 +166,7 @@ bool is_torn_tail(const DurableFile& file, std::uint64_t position, std::uint64_t
 }  // namespace
 
 LedgerReader::LedgerReader(const std::filesystem::path& path, const LedgerOwner& owner)
-    : file_(path, DurableFile::Mode::kRead),
+    : file_(path, platform::DurableFile::Mode::kRead),
       place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
     check_file_header(file_, owner.run);
 }
@@ -181,7 +183,7 @@ std::optional<LedgerRecord> LedgerReader::next() {
 LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
                            LedgerVisitor visit)
     : visit_(std::move(visit)),
-      file_(path, DurableFile::Mode::kAppend),
+      file_(path, platform::DurableFile::Mode::kAppend),
       place_{kFileHeaderBytes, ledger::Codec{owner.run, owner.backbone}} {
     const auto size = file_.size();
     if (size >= kFileHeaderBytes) {

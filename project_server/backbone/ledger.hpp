@@ -23,7 +23,7 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/ledger/codec.hpp"
-#include "project_server/backbone/durable_file.hpp"
+#include "peer/platform/durable_file.hpp"
 
 namespace dedloc::backbone {
 
@@ -73,7 +73,7 @@ class LedgerReader {
     void return_to(const Place& place) { place_ = place; }
 
   private:
-    DurableFile file_;
+    platform::DurableFile file_;
     Place place_;
 };
 
@@ -111,7 +111,7 @@ class LedgerWriter {
     [[noreturn]] void refuse(const std::string& what) const;
 
     const LedgerVisitor visit_;
-    DurableFile file_;
+    platform::DurableFile file_;
     LedgerReader::Place place_;  ///< the end of the file
     std::optional<SignedGeneration> generation_;
     std::optional<Decision> last_decision_;

@@ -13,8 +13,9 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/net/descriptors.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/backbone.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/daemon.hpp"
@@ -78,13 +79,13 @@ Endpoint seed_endpoint(const backbone::RunFolder& run) {
 /// Calls tend() and passes revocations on until a stop signal or a failure.
 void tend_until_the_end(backbone::Backbone& member,
                         std::optional<backbone::RevocationWatch> revocations,
-                        const sigset_t& signals, FirstFailure& failure) {
+                        const platform::StopSignals& signals, FirstFailure& failure) {
     constexpr std::chrono::minutes kTendEvery{5};
     constexpr std::chrono::seconds kLookEvery{2};
-    constexpr timespec kTick{.tv_sec = 0, .tv_nsec = 200'000'000};
+    constexpr std::chrono::milliseconds kTick{200};
     auto next_tend = std::chrono::steady_clock::now() + kTendEvery;
     auto next_look = std::chrono::steady_clock::now();
-    while (sigtimedwait(&signals, nullptr, &kTick) < 0 && failure.get().empty()) {
+    while (!signals.wait(kTick) && failure.get().empty()) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= next_tend) {
             member.tend();
@@ -102,7 +103,8 @@ void tend_until_the_end(backbone::Backbone& member,
 }
 
 void serve(const Arguments& arguments) {
-    const auto signals = server::block_stop_signals();
+    const platform::StopSignals signals;
+    platform::ignore_broken_pipes();
     FirstFailure failure;
     auto run = open_folder(arguments);
     // Members learn the port from the DHT. It cannot be the seed's own: libtorrent takes that for
@@ -180,7 +182,7 @@ int main(int argc, char** argv) {
         return kWrongArguments;
     }
     start_log("dedloc-backbone");
-    net::raise_descriptor_limit();
+    platform::raise_descriptor_limit();
     try {
         serve(arguments);
     } catch (const InputError& error) {

@@ -7,11 +7,11 @@
 
 namespace dedloc::backbone {
 
-std::optional<wire::Revocations> RevocationWatch::look(wire::UtcSeconds now) {
+std::optional<formats::Revocations> RevocationWatch::look(formats::UtcSeconds now) {
     try {
         if (!database_) database_ = std::make_unique<server::Database>(settings_);
         latest_ = std::max(latest_, now);
-        wire::Revocations revocations = server::recent_revocations(*database_, latest_);
+        formats::Revocations revocations = server::recent_revocations(*database_, latest_);
         is_away_ = false;
         return revocations;
     } catch (const server::DatabaseError& error) {

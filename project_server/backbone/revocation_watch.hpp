@@ -16,12 +16,12 @@ class RevocationWatch {
 
     /// Those of the last day; nothing while the database is away, which is logged once. No list is
     /// older than the one before, also where the clock was set back.
-    std::optional<wire::Revocations> look(wire::UtcSeconds now);
+    std::optional<formats::Revocations> look(formats::UtcSeconds now);
 
   private:
     const server::DatabaseSettings settings_;
     std::unique_ptr<server::Database> database_;
-    wire::UtcSeconds latest_{};
+    formats::UtcSeconds latest_{};
     bool is_away_ = false;
 };
 

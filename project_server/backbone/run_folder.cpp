@@ -7,9 +7,10 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/backbone/durable_file.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
+#include "peer/platform/key_file.hpp"
 #include "project_server/backbone/voter_memory.hpp"
-#include "project_server/key_file.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::backbone {
@@ -24,20 +25,20 @@ constexpr const char* kSettings = "voter.json";
 /// A backbone may well run where the project's key does not lie.
 std::optional<KeyPair> find_project_key(const fs::path& file, const PeerKey& expected) {
     if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
-    KeyPair key = server::read_key(file);
+    KeyPair key = platform::read_key(file);
     if (key.public_key() == expected) return key;
     log_warning("{} is not the project's key that run.json names: not used", file.string());
     return std::nullopt;
 }
 
-RunFolder read_folder(const fs::path& folder, std::unique_ptr<FolderLock> lock) {
-    wire::RunFile run = wire::parse_run_file(server::read_text(folder / kRunFile));
-    const RunId id = wire::run_id(run);
+RunFolder read_folder(const fs::path& folder, std::unique_ptr<platform::FolderLock> lock) {
+    formats::RunFile run = formats::parse_run_file(platform::read_text(folder / kRunFile));
+    const RunId id = formats::run_id(run);
     return {.folder = folder,
             .lock = std::move(lock),
             .run = std::move(run),
             .id = id,
-            .key = server::read_key(folder / kKey)};
+            .key = platform::read_key(folder / kKey)};
 }
 
 /// Whether the appointment may be unpacked into the folder; false if that has been done already.
@@ -47,17 +48,17 @@ bool must_be_unpacked(const fs::path& folder, const Appointment& appointment) {
     if (!fs::exists(folder / kRunFile)) {
         throw InputError(name + " is neither empty nor a voter's folder");
     }
-    const auto run = wire::parse_run_file(server::read_text(folder / kRunFile));
-    if (wire::run_id(run) != wire::run_id(appointment.run)) {
+    const auto run = formats::parse_run_file(platform::read_text(folder / kRunFile));
+    if (formats::run_id(run) != formats::run_id(appointment.run)) {
         throw InputError(
             fmt::format("{} is the folder of a voter of the run {} ({}), and the "
                         "appointment is for {} ({})",
-                        name, run.name, wire::run_id(run).brief(), appointment.run.name,
-                        wire::run_id(appointment.run).brief()));
+                        name, run.name, formats::run_id(run).brief(), appointment.run.name,
+                        formats::run_id(appointment.run).brief()));
     }
     const PeerKey key = appointment.key.public_key();
     if (fs::exists(folder / kKey)) {
-        const PeerKey there = server::read_key(folder / kKey).public_key();
+        const PeerKey there = platform::read_key(folder / kKey).public_key();
         if (there != key) {
             throw InputError(
                 fmt::format("{} is the folder of the voter {}, and the appointment "
@@ -74,9 +75,9 @@ bool must_be_unpacked(const fs::path& folder, const Appointment& appointment) {
 }
 
 void unpack(const fs::path& folder, const Appointment& appointment) {
-    server::write_text(folder / kRunFile, wire::write_run_file(appointment.run));
-    server::write_key(folder / kKey, appointment.key);
-    server::write_text(folder / kSettings, write_voter_settings(appointment.settings));
+    platform::replace_file(folder / kRunFile, formats::write_run_file(appointment.run));
+    platform::write_key(folder / kKey, appointment.key);
+    platform::replace_file(folder / kSettings, write_voter_settings(appointment.settings));
     write_voter_memory(folder / "voter", first_memory(appointment.settings.generation, false));
 }
 
@@ -89,7 +90,7 @@ void remove_durably(const fs::path& file) {
                         "because a second process with its key would vote twice",
                         file.string(), error.message()));
     }
-    sync_folder_of(file);
+    platform::sync_folder_of(file);
 }
 
 /// Requires the folder's lock.
@@ -103,7 +104,7 @@ void take_in(const fs::path& folder, const fs::path& file) {
                  folder.string());
         return;
     }
-    const auto appointment = read_appointment(server::read_text(file), file.string());
+    const auto appointment = read_appointment(platform::read_text(file), file.string());
     if (must_be_unpacked(folder, appointment)) unpack(folder, appointment);
     remove_durably(file);
     log_info(
@@ -120,7 +121,7 @@ RunFolder read_run_folder(const fs::path& project, const std::string& run_name) 
         throw InputError(
             fmt::format("The project {} has no run \"{}\".", project.string(), run_name));
     }
-    RunFolder run = read_folder(folder, std::make_unique<FolderLock>(folder));
+    RunFolder run = read_folder(folder, std::make_unique<platform::FolderLock>(folder));
     if (!run.is_own_backbone()) {
         throw InputError(
             fmt::format("{} is not the key that run.json names.", (folder / kKey).string()));
@@ -144,7 +145,7 @@ RunFolder open_voter_folder(const fs::path& folder, const std::optional<fs::path
                                                    appointment->string(), whole.string())
                                      : fmt::format("there is no folder {}", whole.string()));
     }
-    auto lock = std::make_unique<FolderLock>(whole);
+    auto lock = std::make_unique<platform::FolderLock>(whole);
     if (appointment) take_in(whole, *appointment);
     if (!fs::exists(whole / kSettings)) {
         throw InputError(whole.string() +
@@ -153,7 +154,7 @@ RunFolder open_voter_folder(const fs::path& folder, const std::optional<fs::path
     }
     RunFolder run = read_folder(whole, std::move(lock));
     const fs::path settings = whole / kSettings;
-    run.settings = read_voter_settings(server::read_text(settings), settings.string());
+    run.settings = read_voter_settings(platform::read_text(settings), settings.string());
     check_voter_settings(*run.settings, run.run, run.key.public_key(), settings.string());
     return run;
 }

@@ -8,16 +8,16 @@
 #include <string>
 
 #include "peer/base/digest.hpp"
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/platform/folder_lock.hpp"
 #include "project_server/backbone/appointment.hpp"
-#include "project_server/backbone/folder_lock.hpp"
 
 namespace dedloc::backbone {
 
 struct RunFolder {
     std::filesystem::path folder;
-    std::unique_ptr<FolderLock> lock;
-    wire::RunFile run;
+    std::unique_ptr<platform::FolderLock> lock;
+    formats::RunFile run;
     RunId id;
     KeyPair key;  ///< the backbone's
     /// The project's, if it lies here: then this backbone may sign generations.

@@ -8,15 +8,16 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/durable_file.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/wire/history.hpp"
-#include "project_server/backbone/durable_file.hpp"
 #include "project_server/backbone/voters_file.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 std::optional<VoterState> read(const std::filesystem::path& path) {
-    const DurableFile file{path, DurableFile::Mode::kRead};
+    const platform::DurableFile file{path, platform::DurableFile::Mode::kRead};
     Buffer bytes(file.size());
     bytes.resize(file.read_at(0, bytes));
     return wire::decode_voter_state(bytes);
@@ -51,7 +52,7 @@ std::string remedy(const RunFolder& run) {
 void write_voter_memory(const std::filesystem::path& file, const VoterState& memory) {
     const Buffer bytes = wire::encode(memory);
     const std::array<std::span<const std::byte>, 1> pieces{bytes};
-    write_file_atomically(file, pieces);
+    platform::replace_file(file, pieces);
 }
 
 std::optional<VoterState> voter_memory(const RunFolder& run, const LedgerWriter& ledger) {

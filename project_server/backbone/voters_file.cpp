@@ -9,7 +9,8 @@
 #include <functional>
 
 #include "peer/base/error.hpp"
-#include "peer/wire/json_fields.hpp"
+#include "peer/formats/json_fields.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/settings.hpp"
 
@@ -23,10 +24,10 @@ WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
     if (!value.IsObject()) {
         throw InputError(fmt::format("{}: voter {} is no object", document, number));
     }
-    wire::JsonFields fields(value, fmt::format("voters[{}]", number), document);
+    formats::JsonFields fields(value, fmt::format("voters[{}]", number), document);
     WantedVoter voter;
     fields.hex("key", voter.key.bytes);
-    voter.ticket_expires = wire::UtcSeconds{
+    voter.ticket_expires = formats::UtcSeconds{
         std::chrono::seconds{fields.integer("ticket_expires", 0, wire::kMaxUtcSeconds)}};
     fields.finish();
     return voter;
@@ -43,8 +44,8 @@ std::vector<PeerKey> keys_of(const WantedVoters& wanted) {
 std::optional<WantedVoters> read_voters(const std::filesystem::path& file) {
     if (!std::filesystem::exists(file)) return std::nullopt;
     const std::string document = file.string();
-    const auto json = wire::parse_json(document, server::read_text(file), kMaxFileBytes);
-    wire::JsonFields fields(json, "", document);
+    const auto json = formats::parse_json(document, platform::read_text(file), kMaxFileBytes);
+    formats::JsonFields fields(json, "", document);
     WantedVoters wanted;
     wanted.min_generation = fields.integer("min_generation", 0, wire::kMaxGeneration);
     const auto& voters = fields.array("voters", 1, wire::kMaxVoters);
@@ -79,7 +80,7 @@ void write_voters(const std::filesystem::path& file, const WantedVoters& wanted)
     }
     writer.EndArray();
     writer.EndObject();
-    server::write_text(file, std::string(buffer.GetString()) + "\n");
+    platform::replace_file(file, std::string(buffer.GetString()) + "\n");
 }
 
 }  // namespace dedloc::backbone

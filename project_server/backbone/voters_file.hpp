@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
-#include "peer/wire/ticket.hpp"
+#include "peer/formats/ticket.hpp"
 
 namespace dedloc::backbone {
 
 struct WantedVoter {
     PeerKey key;
     /// Of the ticket that the project gave to it with the appointment; 0: it gave none.
-    wire::UtcSeconds ticket_expires{};
+    formats::UtcSeconds ticket_expires{};
     bool operator==(const WantedVoter&) const = default;
 };
 

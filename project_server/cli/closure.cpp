@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "peer/base/error.hpp"
-#include "project_server/cli/process.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -50,7 +50,7 @@ std::vector<Needed> library_closure(const std::filesystem::path& program) {
     if (!std::filesystem::is_regular_file(program)) {
         throw InputError(fmt::format("there is no program {}", program.string()));
     }
-    const auto listed = run_to_end({"ldd", std::filesystem::absolute(program).string()});
+    const auto listed = platform::run_to_end({"ldd", std::filesystem::absolute(program).string()});
     if (listed.status != 0) {
         throw InputError(fmt::format("{} is no dynamically linked program", program.string()));
     }

@@ -10,7 +10,8 @@
 #include <fstream>
 
 #include "peer/base/error.hpp"
-#include "peer/wire/shard.hpp"
+#include "peer/formats/shard.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/cli/sentences.hpp"
 #include "project_server/cli/tokenizer.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
@@ -36,24 +37,24 @@ std::vector<Document> documents_of(const fs::path& text) {
 
 /// Writes a shard under a name made of its digest: a name never means other bytes, as BOINC
 /// requires.
-wire::ShardReference write_shard(const fs::path& folder, wire::Shard&& shard) {
-    const Buffer bytes = wire::encode_shard(shard);
+formats::ShardReference write_shard(const fs::path& folder, formats::Shard&& shard) {
+    const Buffer bytes = formats::encode_shard(shard);
     const Digest digest = blake2b(bytes);
-    wire::ShardReference reference{.name = fmt::format("shard-{}", digest.hex().substr(0, 16)),
-                                   .digest = digest,
-                                   .bytes = bytes.size()};
-    server::write_text(folder / reference.name,
-                       {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    formats::ShardReference reference{.name = fmt::format("shard-{}", digest.hex().substr(0, 16)),
+                                      .digest = digest,
+                                      .bytes = bytes.size()};
+    platform::replace_file(folder / reference.name,
+                           {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     return reference;
 }
 
 void write_shards(const std::vector<Document>& documents, const Tokenizer& tokenizer,
                   const CorpusOptions& options, const fs::path& folder, Corpus& corpus) {
     const auto vocabulary = static_cast<std::uint32_t>(corpus.vocabulary);
-    wire::ShardBuilder builder{vocabulary};
+    formats::ShardBuilder builder{vocabulary};
     const auto end_shard = [&] {
         auto shard = std::move(builder).finish();
-        builder = wire::ShardBuilder{vocabulary};
+        builder = formats::ShardBuilder{vocabulary};
         corpus.documents += shard.document_count();
         corpus.sentences += shard.sentence_count();
         corpus.tokens += shard.tokens.size();
@@ -92,10 +93,10 @@ void write_summary(const fs::path& folder, const Corpus& corpus) {
     }
     writer.EndArray();
     writer.EndObject();
-    server::write_text(folder / "corpus.json", std::string(buffer.GetString()) + "\n");
+    platform::replace_file(folder / "corpus.json", std::string(buffer.GetString()) + "\n");
 }
 
-bool read_shard_reference(const rapidjson::Value& value, wire::ShardReference& reference) {
+bool read_shard_reference(const rapidjson::Value& value, formats::ShardReference& reference) {
     if (!value.IsObject() || !value.HasMember("name") || !value["name"].IsString() ||
         !value.HasMember("digest") || !value["digest"].IsString() || !value.HasMember("bytes") ||
         !value["bytes"].IsUint64()) {
@@ -130,7 +131,7 @@ Corpus build_corpus(const CorpusOptions& options) {
     const auto documents = documents_of(options.text);
     UnfinishedFolder folder{options.folder};
     const std::string model = train_tokenizer(documents, options.vocabulary);
-    server::write_text(folder.path() / "tokenizer.model", model);
+    platform::replace_file(folder.path() / "tokenizer.model", model);
     const Tokenizer tokenizer{model};
     Corpus corpus;
     corpus.vocabulary = static_cast<std::uint64_t>(tokenizer.vocabulary());
@@ -146,7 +147,7 @@ Corpus read_corpus(const fs::path& folder) {
         throw InputError(fmt::format("{} is no corpus (it has no corpus.json)", folder.string()));
     }
     rapidjson::Document document;
-    document.Parse<rapidjson::kParseIterativeFlag>(server::read_text(file).c_str());
+    document.Parse<rapidjson::kParseIterativeFlag>(platform::read_text(file).c_str());
     Corpus corpus;
     if (!read_summary(document, corpus)) {
         throw InputError(fmt::format("{} cannot be understood", file.string()));

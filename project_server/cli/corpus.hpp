@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 
 namespace dedloc::cli {
 
@@ -16,7 +16,7 @@ struct Corpus {
     std::uint64_t documents = 0;
     std::uint64_t sentences = 0;
     std::uint64_t tokens = 0;
-    std::vector<wire::ShardReference> shards;  ///< names are of files in the folder
+    std::vector<formats::ShardReference> shards;  ///< names are of files in the folder
     bool operator==(const Corpus&) const = default;
 };
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 
 namespace dedloc::cli {
 
 /// What `--model NAME` stands for. The vocabulary is the corpus's.
 struct ModelPreset {
-    wire::ModelSpec model;
+    formats::ModelSpec model;
     std::uint64_t sequence_length = 0;
     std::uint64_t micro_batch = 0;
     std::uint64_t target_batch = 0;

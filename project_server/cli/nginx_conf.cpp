@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::cli {
 
@@ -75,18 +76,18 @@ http {{
 }}
 )",
                        project.string(), settings.host, settings.port, settings.server_port,
-                       settings.gateway_port, wire::kMaxMeasuredBytes);
+                       settings.gateway_port, formats::kMaxMeasuredBytes);
 }
 
-Command nginx_command(const std::filesystem::path& project) {
+platform::Command nginx_command(const std::filesystem::path& project) {
     // By path: Debian keeps it in /usr/sbin, which an ordinary user's PATH lacks.
-    Command command{"/usr/sbin/nginx",
-                    "-p",
-                    (project / "nginx").string(),
-                    "-e",
-                    (project / "log/nginx.log").string(),
-                    "-c",
-                    (project / "nginx/nginx.conf").string()};
+    platform::Command command{"/usr/sbin/nginx",
+                              "-p",
+                              (project / "nginx").string(),
+                              "-e",
+                              (project / "log/nginx.log").string(),
+                              "-c",
+                              (project / "nginx/nginx.conf").string()};
     if (geteuid() == 0) command.insert(command.end(), {"-g", "user root;"});
     return command;
 }

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "project_server/cli/process.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::cli {
@@ -18,6 +18,6 @@ std::string nginx_configuration(const std::filesystem::path& project,
 
 /// How to start it in the foreground. As root its workers stay root: in a container nobody else can
 /// read the folder.
-Command nginx_command(const std::filesystem::path& project);
+platform::Command nginx_command(const std::filesystem::path& project);
 
 }  // namespace dedloc::cli

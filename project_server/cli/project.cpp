@@ -9,13 +9,14 @@
 #include <set>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/ports.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/nginx_conf.hpp"
-#include "project_server/cli/ports.hpp"
 #include "project_server/cli/project_lock.hpp"
-#include "project_server/cli/stop_signals.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/database/schema.hpp"
-#include "project_server/key_file.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::cli {
@@ -99,13 +100,13 @@ void check_path(const fs::path& project) {
 }
 
 server::Settings choose_ports(const ProjectOptions& options) {
-    if (options.port != 0) require_free_port(options.host, options.port);
+    if (options.port != 0) platform::require_free_port(options.host, options.port);
     server::Settings settings{.name = options.name, .host = options.host, .port = options.port};
-    if (settings.port == 0) settings.port = free_port(options.host);
+    if (settings.port == 0) settings.port = platform::free_port(options.host);
     std::set<std::uint16_t> taken{settings.port};
     for (std::uint16_t* port :
          {&settings.server_port, &settings.gateway_port, &settings.database_port}) {
-        do *port = free_port("127.0.0.1");
+        do *port = platform::free_port("127.0.0.1");
         while (!taken.insert(*port).second);
     }
     return settings;
@@ -115,7 +116,7 @@ server::Settings choose_ports(const ProjectOptions& options) {
 void make_keys(const fs::path& folder) {
     server::make_key_pair(folder, "code_sign");
     server::make_key_pair(folder, "upload");
-    server::write_key(folder / "project.key", KeyPair::generate());
+    platform::write_key(folder / "project.key", KeyPair::generate());
 }
 
 void make_database(const fs::path& project, const server::Settings& settings,
@@ -152,7 +153,7 @@ server::Settings create_project(const ProjectOptions& options) {
     const fs::path target = fs::absolute(options.folder).lexically_normal();
     const fs::path project = target.has_filename() ? target : target.parent_path();
     check_path(project);
-    const StopSignals signals;
+    const platform::StopSignals signals;
     const auto go_on = [&] {
         if (signals.arrived()) throw IoError("interrupted; nothing was made");
     };
@@ -171,9 +172,10 @@ server::Settings create_project(const ProjectOptions& options) {
                                             .password = random_password(),
                                             .name = "dedloc"};
     server::write_settings(folder.path(), settings);
-    server::write_text(folder.path() / "config.xml", config_xml(project, settings, database));
+    platform::replace_file(folder.path() / "config.xml", config_xml(project, settings, database));
     fs::permissions(folder.path() / "config.xml", fs::perms::owner_read | fs::perms::owner_write);
-    server::write_text(folder.path() / "nginx/nginx.conf", nginx_configuration(project, settings));
+    platform::replace_file(folder.path() / "nginx/nginx.conf",
+                           nginx_configuration(project, settings));
     go_on();
     make_database(folder.path(), settings, database);
     go_on();

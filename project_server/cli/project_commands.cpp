@@ -12,11 +12,11 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/running_project.hpp"
-#include "project_server/cli/stop_signals.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -35,7 +35,7 @@ void create(const ProjectOptions& options) {
 /// Runs the project in this process until a stop signal; `report` hears once that all is up.
 template <class Report>
 void serve(const fs::path& project, const Report& report) {
-    const StopSignals signals;
+    const platform::StopSignals signals;
     RunningProject running{project, signals};
     if (!running.start()) return;
     report();
@@ -117,7 +117,7 @@ void stop(const fs::path& folder) {
         return;
     }
     kill(*supervisor, SIGTERM);
-    const StopSignals signals;
+    const platform::StopSignals signals;
     const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
     while (supervisor_of(project)) {
         if (std::chrono::steady_clock::now() > deadline) {

@@ -21,8 +21,8 @@ struct Named {
     std::vector<std::string> keys;
 };
 
-wire::Revocations named(const Named& who) {
-    wire::Revocations revocations;
+formats::Revocations named(const Named& who) {
+    formats::Revocations revocations;
     revocations.users.insert(who.users.begin(), who.users.end());
     revocations.hosts.insert(who.hosts.begin(), who.hosts.end());
     for (const std::string& digits : who.keys) {
@@ -37,7 +37,7 @@ wire::Revocations named(const Named& who) {
 }
 
 void revoke(const Named& who) {
-    const wire::Revocations revocations = named(who);
+    const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::revoke(access.database(), revocations,
                    std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
@@ -45,7 +45,7 @@ void revoke(const Named& who) {
 }
 
 void forgive(const Named& who) {
-    const wire::Revocations revocations = named(who);
+    const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::forgive(access.database(), revocations);
     fmt::print("forgiven: the backbones know it in seconds, the other peers in half an hour\n");

@@ -7,12 +7,13 @@
 #include <cmath>
 
 #include "peer/base/error.hpp"
-#include "peer/wire/albert_layout.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/ports.hpp"
 #include "project_server/cli/corpus.hpp"
 #include "project_server/cli/model_presets.hpp"
-#include "project_server/cli/ports.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
-#include "project_server/key_file.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -28,11 +29,11 @@ void check_name(const std::string& name) {
     }
 }
 
-wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
-                            const server::Settings& settings, const PeerKey& project_key,
-                            const PeerKey& backbone_key) {
+formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
+                               const server::Settings& settings, const PeerKey& project_key,
+                               const PeerKey& backbone_key) {
     const auto preset = model_preset(options.model);
-    wire::RunFile run;
+    formats::RunFile run;
     run.name = options.name;
     run.seed = options.seed;
     run.model = preset.model;
@@ -43,21 +44,21 @@ wire::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.steps = options.steps;
     run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);
     run.optimizer.warmup_steps = std::max<std::uint64_t>(1, options.steps / 10);
-    run.flops_per_sample = wire::albert_flops_per_sample(run.model, run.sequence_length);
+    run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
     run.project_key = project_key;
     run.backbone_key = backbone_key;
     run.gateway = server::master_url(settings) + "dedloc/";
-    run.dht_seeds = {{.host = settings.host, .port = free_port(settings.host)}};
+    run.dht_seeds = {{.host = settings.host, .port = platform::free_port(settings.host)}};
     run.shards = corpus.shards;
     run.codec = options.codec;
-    run.tensors = wire::albert_tensors(run.model);
+    run.tensors = formats::albert_tensors(run.model);
     return run;
 }
 
 void fill_folder(const fs::path& folder, const RunOptions& options, const Corpus& corpus,
                  const std::string& json, const KeyPair& backbone) {
-    server::write_text(folder / "run.json", json);
-    server::write_key(folder / "backbone.key", backbone);
+    platform::replace_file(folder / "run.json", json);
+    platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
@@ -66,12 +67,12 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const Corpus
     }
 }
 
-void insert_run(server::Database& database, const wire::RunFile& run, const std::string& json) {
+void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json) {
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
         "flops_per_sample, credit_per_sample, created) values (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
-        {run.name, wire::run_id(run).hex(), json, run.target_batch, run.steps, run.flops_per_sample,
-         wire::credit_per_sample(run), server::unix_now()});
+        {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
+         run.flops_per_sample, formats::credit_per_sample(run), server::unix_now()});
 }
 
 std::uint64_t count_of(const server::Row& row, std::string_view column) {
@@ -86,7 +87,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 
 }  // namespace
 
-wire::RunFile create_run(const RunOptions& options) {
+formats::RunFile create_run(const RunOptions& options) {
     check_name(options.name);
     const auto project = existing_project(options.project);
     const auto corpus = read_corpus(options.corpus);
@@ -96,9 +97,9 @@ wire::RunFile create_run(const RunOptions& options) {
     }
     const auto backbone = KeyPair::generate();
     const auto run = make_run_file(options, corpus, server::read_settings(project),
-                                   server::read_key(project / "keys/project.key").public_key(),
+                                   platform::read_key(project / "keys/project.key").public_key(),
                                    backbone.public_key());
-    const auto json = wire::write_run_file(run);
+    const auto json = formats::write_run_file(run);
     const auto target = project / "runs" / options.name;
     UnfinishedFolder folder{target};
     fill_folder(folder.path(), options, corpus, json, backbone);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
 #include "project_server/cli/project.hpp"
 
 namespace dedloc::cli {
@@ -28,7 +28,7 @@ struct RunOptions {
 /// Makes PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run as
 /// running; dedloc-work then offers its files and jobs to volunteers. A failed creation leaves no
 /// run. Errors: InputError (name taken or unusable, no corpus, …), IoError, DatabaseError.
-wire::RunFile create_run(const RunOptions& options);
+formats::RunFile create_run(const RunOptions& options);
 
 struct StepLine {
     std::uint64_t step = 0;  ///< updates done

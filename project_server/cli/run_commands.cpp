@@ -9,10 +9,11 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_view.hpp"
-#include "project_server/cli/stop_signals.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -36,8 +37,8 @@ struct Chosen {
 void create(const RunOptions& options) {
     const auto run = create_run(options);
     fmt::print("run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, id {}\n",
-               run.name, wire::element_count(run), run.steps, run.target_batch,
-               wire::credit_per_sample(run), wire::run_id(run).brief());
+               run.name, formats::element_count(run), run.steps, run.target_batch,
+               formats::credit_per_sample(run), formats::run_id(run).brief());
 }
 
 std::size_t terminal_columns() {
@@ -73,7 +74,7 @@ class Progress final {
 };
 
 void follow(server::Database& database, const std::string& run) {
-    const StopSignals signals;
+    const platform::StopSignals signals;
     Progress progress;
     for (;;) {
         const auto status = run_status(database, run, progress.last_step());
@@ -108,7 +109,7 @@ bool is_settled(const RunStatus& status, const RunReport& report) {
 
 void wait(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
-    const StopSignals signals;
+    const platform::StopSignals signals;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(chosen.seconds);
     for (;;) {
         const auto status = run_status(access.database(), chosen.run, 0);
@@ -145,8 +146,8 @@ void report(const Chosen& chosen) {
     const auto status = run_status(access.database(), chosen.run, 0);
     const auto facts = run_report(access.database(), chosen.run);
     if (status.lines.empty()) throw Error(fmt::format("the run {} has no step yet", chosen.run));
-    const auto run =
-        wire::parse_run_file(server::read_text(chosen.project / "runs" / chosen.run / "run.json"));
+    const auto run = formats::parse_run_file(
+        platform::read_text(chosen.project / "runs" / chosen.run / "run.json"));
     const double start = status.lines.front().loss;
     const double end = mean_of_last_losses(status.lines);
     fmt::print(

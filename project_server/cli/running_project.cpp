@@ -4,8 +4,11 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/ports.hpp"
+#include "peer/platform/process.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/nginx_conf.hpp"
-#include "project_server/cli/ports.hpp"
 #include "project_server/cli/project.hpp"
 
 namespace dedloc::cli {
@@ -20,7 +23,7 @@ constexpr std::uint64_t kNeededBytes = std::uint64_t{50} << 20;
 
 }  // namespace
 
-RunningProject::RunningProject(std::filesystem::path project, const StopSignals& signals)
+RunningProject::RunningProject(std::filesystem::path project, const platform::StopSignals& signals)
     : project_(std::move(project)),
       signals_(signals),
       settings_(server::read_settings(project_)),
@@ -28,18 +31,18 @@ RunningProject::RunningProject(std::filesystem::path project, const StopSignals&
       lock_(project_),
       supervisor_({.logs = project_ / "log", .pids = project_ / "pids"}) {
     require_disk_space(project_, kNeededBytes);
-    require_free_port(settings_.host, settings_.port);
-    require_free_port("127.0.0.1", settings_.server_port);
-    require_free_port("127.0.0.1", settings_.gateway_port);
-    require_free_port("127.0.0.1", settings_.database_port);
+    platform::require_free_port(settings_.host, settings_.port);
+    platform::require_free_port("127.0.0.1", settings_.server_port);
+    platform::require_free_port("127.0.0.1", settings_.gateway_port);
+    platform::require_free_port("127.0.0.1", settings_.database_port);
 }
 
-Command RunningProject::program(const std::string& name) const {
+platform::Command RunningProject::program(const std::string& name) const {
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     return {(folder / name).string(), "--project", project_.string()};
 }
 
-void RunningProject::launch(const std::string& name, Command command) {
+void RunningProject::launch(const std::string& name, platform::Command command) {
     supervisor_.start({.name = name, .command = std::move(command)});
     log_info("{} started", name);
 }
@@ -51,7 +54,7 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
         supervisor_.tend(Supervisor::Clock::now());
         if (!supervisor_.is_running(name) || Supervisor::Clock::now() > deadline) {
             throw IoError(fmt::format("{} does not start; its log ends with: {}", name,
-                                      last_line(supervisor_.log_of(name))));
+                                      platform::last_line(supervisor_.log_of(name))));
         }
         if (signals_.wait(50ms)) return false;
     }
@@ -75,7 +78,7 @@ bool RunningProject::start() {
     server.insert(server.end(), {"--listen", fmt::format("127.0.0.1:{}", settings_.server_port)});
     launch("dedloc-server", server);
     const auto accepts = [](const std::string& host, std::uint16_t port) {
-        return [=] { return is_accepting(host, port); };
+        return [=] { return platform::is_accepting(host, port); };
     };
     if (!await("dedloc-server", accepts("127.0.0.1", settings_.server_port))) return false;
 
@@ -85,7 +88,7 @@ bool RunningProject::start() {
     launch("dedloc-gateway", gateway);
     if (!await("dedloc-gateway", accepts("127.0.0.1", settings_.gateway_port))) return false;
 
-    server::write_text(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
+    platform::replace_file(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
     launch("nginx", nginx_command(project_));
     if (!await("nginx", accepts(settings_.host, settings_.port))) return false;
 

@@ -6,8 +6,9 @@
 #include <set>
 #include <string>
 
+#include "peer/platform/process.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/project_lock.hpp"
-#include "project_server/cli/stop_signals.hpp"
 #include "project_server/cli/supervisor.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
@@ -19,7 +20,7 @@ namespace dedloc::cli {
 class RunningProject final {
   public:
     /// Takes the project's lock. Errors: InputError (running already, a port in use).
-    RunningProject(std::filesystem::path project, const StopSignals& signals);
+    RunningProject(std::filesystem::path project, const platform::StopSignals& signals);
     RunningProject(const RunningProject&) = delete;
     RunningProject& operator=(const RunningProject&) = delete;
 
@@ -32,17 +33,17 @@ class RunningProject final {
     void serve();
 
   private:
-    void launch(const std::string& name, Command command);
+    void launch(const std::string& name, platform::Command command);
     /// Waits until `is_ready` holds; false on a stop signal. Errors: IoError when the daemon ends
     /// or takes too long.
     template <class Condition>
     bool await(const std::string& name, const Condition& is_ready);
-    Command program(const std::string& name) const;
+    platform::Command program(const std::string& name) const;
     /// Starts a backbone for each run that became running and stops those of paused runs.
     void follow_runs();
 
     const std::filesystem::path project_;
-    const StopSignals& signals_;
+    const platform::StopSignals& signals_;
     const server::Settings settings_;
     const server::ProjectConfig config_;
     const ProjectLock lock_;

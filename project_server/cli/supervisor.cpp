@@ -13,6 +13,7 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -65,8 +66,8 @@ std::filesystem::path Supervisor::log_of(const std::string& name) const {
 }
 
 void Supervisor::launch(Kept& kept, Clock::time_point now) {
-    kept.child = spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
-                                             .death_signal = kept.daemon.stop_signal});
+    kept.child = platform::spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
+                                                       .death_signal = kept.daemon.stop_signal});
     kept.started = now;
     std::ofstream(folders_.pids / (kept.daemon.name + ".pid")) << kept.child << '\n';
 }
@@ -98,7 +99,7 @@ void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
 void Supervisor::reap_strays() {
     for (const pid_t child : children_of_this_process()) {
         if (std::ranges::none_of(kept_, [&](const Kept& kept) { return kept.child == child; })) {
-            poll_child(child);
+            platform::poll_child(child);
         }
     }
 }
@@ -108,7 +109,7 @@ void Supervisor::tend(Clock::time_point now) {
     for (auto& kept : kept_) {
         if (kept.is_done) continue;
         if (kept.child != 0) {
-            if (const auto status = poll_child(kept.child)) ended(kept, *status, now);
+            if (const auto status = platform::poll_child(kept.child)) ended(kept, *status, now);
         } else if (now >= kept.retry) {
             try {
                 launch(kept, now);
@@ -124,7 +125,7 @@ void Supervisor::end(Kept& kept) {
     if (kept.child == 0) return;
     kill(kept.child, kept.daemon.stop_signal);
     const auto deadline = Clock::now() + kept.daemon.patience;
-    while (!poll_child(kept.child)) {
+    while (!platform::poll_child(kept.child)) {
         if (Clock::now() >= deadline) {
             log_warning("{} did not stop in time; killing it", kept.daemon.name);
             kill(kept.child, SIGKILL);

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "project_server/cli/process.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::cli {
 
 struct Daemon {
     std::string name;  ///< unique; names the log and pid files
-    Command command;
+    platform::Command command;
     int stop_signal = SIGTERM;
     std::chrono::milliseconds patience{8000};  ///< from the stop signal to SIGKILL
     bool is_done_by_exit_0 = false;  ///< ending with status 0 is success: not started again

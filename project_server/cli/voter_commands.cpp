@@ -46,7 +46,7 @@ void print_voters(const AppointOptions& options) {
     fmt::print("generation {}\n", view.generation);
     for (const VoterLine& line : view.lines) {
         std::string more = line.is_own_backbone ? ", the run's own backbone" : "";
-        if (line.ticket_expires > wire::UtcSeconds{}) {
+        if (line.ticket_expires > formats::UtcSeconds{}) {
             more += fmt::format(", ticket until {:%Y-%m-%d}", line.ticket_expires);
         }
         fmt::print("{}  {}{}\n", line.key.hex(), standing_of(line), more);

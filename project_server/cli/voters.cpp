@@ -12,15 +12,15 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
+#include "peer/platform/key_file.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/backbone/appointment.hpp"
-#include "project_server/backbone/durable_file.hpp"
-#include "project_server/backbone/folder_lock.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/revocations.hpp"
-#include "project_server/key_file.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -34,7 +34,7 @@ constexpr std::size_t kFewestDigits = 4;
 /// A run as its folder and its ledger have it.
 struct Run {
     fs::path folder;
-    wire::RunFile file;
+    formats::RunFile file;
     Head head;
 
     fs::path voters() const { return folder / "voters.json"; }
@@ -45,8 +45,8 @@ Run read_run(const fs::path& project, const std::string& name) {
     if (name.empty() || !fs::exists(folder / "run.json")) {
         throw InputError(fmt::format("the project has no run {}", name));
     }
-    auto file = wire::parse_run_file(server::read_text(folder / "run.json"));
-    const RunId id = wire::run_id(file);
+    auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    const RunId id = formats::run_id(file);
     Head head = genesis(id, file.backbone_key);
     // The run's first start makes the ledger.
     if (fs::exists(folder / "ledger")) {
@@ -77,19 +77,19 @@ void check_address(const std::string& text, const char* option) {
     if (!is_address) throw InputError(fmt::format("{} wants HOST:PORT, not {}", option, text));
 }
 
-wire::SignedTicket voter_ticket(const fs::path& project, const wire::RunFile& run,
-                                const PeerKey& key) {
-    const KeyPair signer = server::read_key(existing_project(project) / "keys/project.key");
+formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFile& run,
+                                   const PeerKey& key) {
+    const KeyPair signer = platform::read_key(existing_project(project) / "keys/project.key");
     if (signer.public_key() != run.project_key) {
         throw InputError("keys/project.key is not the project's key that run.json names");
     }
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    return wire::sign({.run = wire::run_id(run),
-                       .peer = key,
-                       .seat = {},
-                       .issued = now,
-                       .expires = now + server::kVoterTicketLife},
-                      signer);
+    return formats::sign({.run = formats::run_id(run),
+                          .peer = key,
+                          .seat = {},
+                          .issued = now,
+                          .expires = now + server::kVoterTicketLife},
+                         signer);
 }
 
 backbone::Appointment make_appointment(const AppointOptions& options, const Run& run) {
@@ -144,7 +144,7 @@ VotersChange appoint_new(const Run& run, WantedVoters wanted, const AppointOptio
     const backbone::Appointment appointment = make_appointment(options, run);
     const PeerKey key = appointment.key.public_key();
     add(wanted, {.key = key, .ticket_expires = appointment.settings.ticket.ticket.expires});
-    server::write_text(options.file, backbone::write_appointment(appointment), 0600);
+    platform::replace_file(options.file, backbone::write_appointment(appointment), 0600);
     try {
         backbone::write_voters(run.voters(), wanted);
     } catch (...) {
@@ -180,7 +180,7 @@ VotersChange appoint(const AppointOptions& options) {
         throw InputError("give --file for a new voter, or --key for a peer that is there");
     }
     const Run run = read_run(options.project, options.run);
-    const backbone::FolderLock lock{run.folder.parent_path()};
+    const platform::FolderLock lock{run.folder.parent_path()};
     WantedVoters wanted = wanted_in(run);
     if (!options.key.empty()) return appoint_key(run, std::move(wanted), options.key);
     return appoint_new(run, std::move(wanted), options);
@@ -189,7 +189,7 @@ VotersChange appoint(const AppointOptions& options) {
 VotersChange dismiss(const fs::path& project, const std::string& run_name,
                      const std::string& prefix) {
     const Run run = read_run(project, run_name);
-    const backbone::FolderLock lock{run.folder.parent_path()};
+    const platform::FolderLock lock{run.folder.parent_path()};
     WantedVoters wanted = wanted_in(run);
     const WantedVoter voter = find(wanted, prefix);
     if (wanted.voters.size() == 1) {
@@ -198,7 +198,7 @@ VotersChange dismiss(const fs::path& project, const std::string& run_name,
     }
     std::erase(wanted.voters, voter);
     // The ticket first: what is repeated after a failure does no harm.
-    if (voter.ticket_expires > wire::UtcSeconds{}) {
+    if (voter.ticket_expires > formats::UtcSeconds{}) {
         ProjectDatabase access{existing_project(project)};
         server::revoke_voter(
             access.database(), voter.key,

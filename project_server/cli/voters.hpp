@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
-#include "peer/wire/ticket.hpp"
+#include "peer/formats/ticket.hpp"
 
 namespace dedloc::cli {
 
@@ -40,9 +40,9 @@ VotersChange dismiss(const std::filesystem::path& project, const std::string& ru
 struct VoterLine {
     PeerKey key;
     bool is_own_backbone = false;
-    bool votes = false;                 ///< in the generation that the ledger is in
-    bool is_wanted = false;             ///< by the administrator
-    wire::UtcSeconds ticket_expires{};  ///< 0: the project gave none
+    bool votes = false;                    ///< in the generation that the ledger is in
+    bool is_wanted = false;                ///< by the administrator
+    formats::UtcSeconds ticket_expires{};  ///< 0: the project gave none
 };
 struct VotersView {
     std::uint64_t generation = 0;

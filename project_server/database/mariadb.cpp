@@ -19,6 +19,8 @@
 #include <thread>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/ports.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -50,38 +52,6 @@ std::string last_line(const fs::path& log) {
     return last.empty() ? "it said nothing" : last;
 }
 
-/// Starts `command` with its output appended to `log`. It gets SIGTERM if this process dies first.
-pid_t spawn(const std::vector<std::string>& command, const fs::path& log) {
-    std::vector<char*> arguments;
-    for (const auto& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (output < 0) {
-        throw IoError(fmt::format("Cannot write {}: {}.", log.string(), std::strerror(errno)));
-    }
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, nullptr);
-        dup2(output, STDOUT_FILENO);
-        dup2(output, STDERR_FILENO);
-        execvp(arguments[0], arguments.data());
-        _exit(127);
-    }
-    close(output);
-    if (child < 0) throw IoError(fmt::format("Cannot start {}.", command.front()));
-    return child;
-}
-
-/// The exit status once `process` has ended.
-std::optional<int> ended(pid_t process) {
-    int status = 0;
-    if (waitpid(process, &status, WNOHANG) == 0) return std::nullopt;
-    return status;
-}
-
 void check_socket_length(const MariadbPlace& place) {
     if (place.socket().string().size() < sizeof(sockaddr_un::sun_path)) return;
     throw InputError(fmt::format("The path {} is too long for a socket: at most {} characters.",
@@ -89,20 +59,6 @@ void check_socket_length(const MariadbPlace& place) {
 }
 
 }  // namespace
-
-std::uint16_t free_loopback_port() {
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof(address);
-    auto* const generic = reinterpret_cast<sockaddr*>(&address);
-    const bool found = listener >= 0 && bind(listener, generic, length) == 0 &&
-                       getsockname(listener, generic, &length) == 0;
-    if (listener >= 0) close(listener);
-    if (!found) throw IoError("No port of 127.0.0.1 is free.");
-    return ntohs(address.sin_port);
-}
 
 void initialise_mariadb(const MariadbPlace& place) {
     check_socket_length(place);
@@ -114,15 +70,13 @@ void initialise_mariadb(const MariadbPlace& place) {
     fs::create_directories(unfinished);
     fs::permissions(place.directory, fs::perms::owner_all);
     const std::string user = login_name();
-    const pid_t child =
-        spawn({"mariadb-install-db", "--no-defaults", "--skip-test-db",
-               "--auth-root-authentication-method=socket", "--auth-root-socket-user=" + user,
-               "--user=" + user, "--datadir=" + unfinished.string(),
-               "--tmpdir=" + place.temporary().string()},
-              place.log());
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (status != 0) {
+    const pid_t child = platform::spawn(
+        {"mariadb-install-db", "--no-defaults", "--skip-test-db",
+         "--auth-root-authentication-method=socket", "--auth-root-socket-user=" + user,
+         "--user=" + user, "--datadir=" + unfinished.string(),
+         "--tmpdir=" + place.temporary().string()},
+        {.output = place.log(), .output_mode = platform::kSecretFile});
+    if (platform::wait_for_child(child) != 0) {
         throw IoError(
             fmt::format("Cannot make a database in {}: {}", data.string(), last_line(place.log())));
     }
@@ -194,10 +148,11 @@ void create_database(Database& administrator, const DatabaseSettings& settings) 
 
 MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
     check_socket_length(place_);
-    process_ = spawn(mariadb_command(place_), place_.log());
+    process_ = platform::spawn(mariadb_command(place_),
+                               {.output = place_.log(), .output_mode = platform::kSecretFile});
     const auto deadline = std::chrono::steady_clock::now() + kStartPatience;
     for (;;) {
-        if (ended(process_)) {
+        if (platform::poll_child(process_)) {
             process_ = 0;
             throw IoError(fmt::format("The database in {} does not start: {}",
                                       place_.directory.string(), last_line(place_.log())));
@@ -221,7 +176,7 @@ void MariadbProcess::stop() {
     if (process_ == 0) return;
     kill(process_, SIGTERM);
     const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
-    while (!ended(process_)) {
+    while (!platform::poll_child(process_)) {
         if (std::chrono::steady_clock::now() > deadline) kill(process_, SIGKILL);
         std::this_thread::sleep_for(20ms);
     }

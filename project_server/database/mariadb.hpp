@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "peer/platform/ports.hpp"
 #include "project_server/database/database.hpp"
 
 namespace dedloc::server {
@@ -23,9 +24,6 @@ struct MariadbPlace {
     /// Of its own: a starting mariadbd deletes the temporary tables of all others in its tmpdir.
     std::filesystem::path temporary() const { return directory / "tmp"; }
 };
-
-/// A port of 127.0.0.1 that nobody listens on now.
-std::uint16_t free_loopback_port();
 
 /// Makes the system tables in place.directory/data unless they are there; done whole or not at all.
 /// Errors: IoError with the reason. Cost: about 2 s and 130 MB of disk.

@@ -18,7 +18,7 @@ struct Entry {
     std::string subject;
 };
 
-std::vector<Entry> entries_of(const wire::Revocations& revocations) {
+std::vector<Entry> entries_of(const formats::Revocations& revocations) {
     std::vector<Entry> entries;
     for (const auto id : revocations.users) entries.push_back({kUser, std::to_string(id)});
     for (const auto id : revocations.hosts) entries.push_back({kHost, std::to_string(id)});
@@ -26,7 +26,7 @@ std::vector<Entry> entries_of(const wire::Revocations& revocations) {
     return entries;
 }
 
-void add(wire::Revocations& revocations, const std::string& kind, const std::string& subject) {
+void add(formats::Revocations& revocations, const std::string& kind, const std::string& subject) {
     if (kind == kPeer || kind == kVoter) {
         PeerKey key;
         if (from_hex(subject, key.bytes)) revocations.peers.insert(key);
@@ -39,8 +39,8 @@ void add(wire::Revocations& revocations, const std::string& kind, const std::str
 
 }  // namespace
 
-wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now) {
-    wire::Revocations revocations{.as_of = now, .users = {}, .hosts = {}, .peers = {}};
+formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now) {
+    formats::Revocations revocations{.as_of = now, .users = {}, .hosts = {}, .peers = {}};
     for (const Row& row :
          database.query("select kind, subject from dedloc_revocation where since >= ? "
                         "or (kind = ? and since >= ?) order by kind = ? desc, since desc limit ?",
@@ -52,7 +52,7 @@ wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now) {
     return revocations;
 }
 
-bool is_revoked(Database& database, const wire::Ticket& ticket) {
+bool is_revoked(Database& database, const formats::Ticket& ticket) {
     const auto row = database.query_one(
         "select count(*) as n from dedloc_revocation where (kind = ? and subject = ?) "
         "or (kind = ? and subject = ?) or (kind in (?, ?) and subject = ?)",
@@ -61,19 +61,19 @@ bool is_revoked(Database& database, const wire::Ticket& ticket) {
     return row->integer("n") > 0;
 }
 
-void revoke_voter(Database& database, const PeerKey& key, wire::UtcSeconds now) {
+void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now) {
     database.execute("replace into dedloc_revocation (kind, subject, since) values (?, ?, ?)",
                      {kVoter, key.hex(), now.time_since_epoch().count()});
 }
 
-void revoke(Database& database, const wire::Revocations& revocations, wire::UtcSeconds now) {
+void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now) {
     for (const Entry& entry : entries_of(revocations)) {
         database.execute("replace into dedloc_revocation (kind, subject, since) values (?, ?, ?)",
                          {entry.kind, entry.subject, now.time_since_epoch().count()});
     }
 }
 
-void forgive(Database& database, const wire::Revocations& revocations) {
+void forgive(Database& database, const formats::Revocations& revocations) {
     for (const Entry& entry : entries_of(revocations)) {
         database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
                          {entry.kind, entry.subject});

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "peer/wire/ticket.hpp"
+#include "peer/formats/ticket.hpp"
 #include "project_server/database/database.hpp"
 
 namespace dedloc::server {
@@ -17,17 +17,17 @@ inline constexpr std::chrono::hours kVoterTicketLife{24 * 400};
 /// The revocations of tickets that have not expired: voters that were dismissed in the last
 /// kVoterTicketLife, then others of the last kTicketLife, the newest kMaxRevocations of them.
 /// Errors: DatabaseError.
-wire::Revocations recent_revocations(Database& database, wire::UtcSeconds now);
+formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now);
 
 /// Whether the project wants whom the ticket names. Errors: DatabaseError.
-bool is_revoked(Database& database, const wire::Ticket& ticket);
+bool is_revoked(Database& database, const formats::Ticket& ticket);
 
 /// Adds, as of now. Errors: DatabaseError.
-void revoke(Database& database, const wire::Revocations& revocations, wire::UtcSeconds now);
+void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now);
 /// The same of a voter's key, for as long as its ticket is good. Errors: DatabaseError.
-void revoke_voter(Database& database, const PeerKey& key, wire::UtcSeconds now);
+void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
 /// Takes back: there are new tickets for them, and running peers let them in once they hear of it.
 /// Errors: DatabaseError.
-void forgive(Database& database, const wire::Revocations& revocations);
+void forgive(Database& database, const formats::Revocations& revocations);
 
 }  // namespace dedloc::server

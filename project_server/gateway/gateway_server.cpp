@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "peer/base/log.hpp"
-#include "peer/wire/enrolment.hpp"
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/enrolment.hpp"
+#include "peer/formats/run_file.hpp"
 #include "project_server/gateway/dial_back.hpp"
 #include "project_server/gateway/link_transfers.hpp"
 #include "project_server/gateway/replies.hpp"
@@ -33,7 +33,7 @@ void unavailable(Response& response, const server::DatabaseError& error) {
     refuse(response, kUnavailable, "the project's database is not available now");
 }
 
-wire::UtcSeconds now() {
+formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
@@ -41,8 +41,8 @@ wire::UtcSeconds now() {
 std::vector<std::string> running_seeds(server::Database& database) {
     std::vector<std::string> seeds;
     for (const server::Row& row : database.query(
-             "select spec from dedloc_run where state = 'running' limit ?", {wire::kMaxSeeds})) {
-        const wire::RunFile run = wire::parse_run_file(row.text("spec"));
+             "select spec from dedloc_run where state = 'running' limit ?", {formats::kMaxSeeds})) {
+        const formats::RunFile run = formats::parse_run_file(row.text("spec"));
         if (!run.dht_seeds.empty()) seeds.push_back(run.dht_seeds.front().text());
     }
     return seeds;
@@ -65,7 +65,7 @@ std::optional<std::string> read(Response& response, const ContentReader& content
     std::string body;
     bool is_too_long = false;
     const bool is_whole = content([&](const char* data, std::size_t bytes) {
-        is_too_long = is_too_long || bytes > wire::kMaxEnrolmentBytes - body.size();
+        is_too_long = is_too_long || bytes > formats::kMaxEnrolmentBytes - body.size();
         if (!is_too_long) body.append(data, bytes);
         return true;
     });
@@ -79,7 +79,7 @@ std::optional<std::string> read(Response& response, const ContentReader& content
 struct GatewayServer::Routes {
     Routes(const server::ProjectConfig& config, const KeyPair& its_key)
         : pool(config.database), key(its_key), project(config.name) {
-        server::set_up(http, kThreads, wire::kMaxMeasuredBytes);
+        server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
         // What is left of a body that was too long is not taken for the next request.
         http.set_keep_alive_max_count(1);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
@@ -106,7 +106,7 @@ struct GatewayServer::Routes {
 
     /// Anybody may ask, and is dialled at no address but the one that they ask from.
     void report(const Request& request, Response& response) {
-        wire::GatewayReport answer;
+        formats::GatewayReport answer;
         answer.project = project;
         answer.now = now();
         answer.address = server::address_of(request);
@@ -119,28 +119,28 @@ struct GatewayServer::Routes {
         } catch (const server::DatabaseError& error) {
             return unavailable(response, error);
         }
-        reply(response, kOk, wire::write_gateway_report(answer));
+        reply(response, kOk, formats::write_gateway_report(answer));
     }
 
     void enrol(const Request& request, const std::string& body, Response& response) {
         const std::string address = server::address_of(request);
         try {
-            const auto wanted = wire::parse_enrolment_request(body);
-            const wire::UtcSeconds utc = now();
-            wire::EnrolmentReply answer;
+            const auto wanted = formats::parse_enrolment_request(body);
+            const formats::UtcSeconds utc = now();
+            formats::EnrolmentReply answer;
             pool.with([&](server::Database& database) {
                 const Issued issued = issue_ticket(database, key, wanted, utc);
                 answer.ticket = issued.ticket;
                 answer.upload_bytes_per_second = issued.upload_bytes_per_second;
                 answer.download_bytes_per_second = issued.download_bytes_per_second;
-                answer.revoked = wire::sign(server::recent_revocations(database, utc), key);
+                answer.revoked = formats::sign(server::recent_revocations(database, utc), key);
                 return true;
             });
             answer.address = address;
             answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialPatience);
             log_info("ticket for {} at {}, {}", wanted.result, address,
                      answer.is_reachable ? "reachable" : "outbound-only");
-            reply(response, kOk, wire::write_enrolment_reply(answer));
+            reply(response, kOk, formats::write_enrolment_reply(answer));
         } catch (const InputError& error) {
             refuse(response, kBadRequest, error.what());
         } catch (const Refused& error) {

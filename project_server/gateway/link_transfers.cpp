@@ -9,7 +9,7 @@
 #include <chrono>
 #include <optional>
 
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
 #include "project_server/gateway/replies.hpp"
 #include "project_server/web/http_setup.hpp"
 
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> wanted_bytes(const httplib::Request& request) {
     const char* const end = text.data() + text.size();
     std::uint64_t bytes = 0;
     const auto [rest, error] = std::from_chars(text.data(), end, bytes);
-    if (error != std::errc{} || rest != end || bytes > wire::kMaxMeasuredBytes) return {};
+    if (error != std::errc{} || rest != end || bytes > formats::kMaxMeasuredBytes) return {};
     return bytes;
 }
 
@@ -63,7 +63,7 @@ void LinkTransfers::send(const httplib::Request& request, httplib::Response& res
     const auto bytes = wanted_bytes(request);
     if (!bytes) {
         return refuse(response, kBadRequest,
-                      fmt::format("bytes must be a number up to {}", wire::kMaxMeasuredBytes));
+                      fmt::format("bytes must be a number up to {}", formats::kMaxMeasuredBytes));
     }
     const auto slot = slots_.take(server::address_of(request));
     if (!slot) return refuse(response, kUnavailable, kNotNow);
@@ -90,15 +90,15 @@ void LinkTransfers::receive(const httplib::Request& request, httplib::Response& 
     std::uint64_t arrived = 0;
     const bool is_whole = content([&](const char*, std::size_t bytes) {
         arrived += bytes;
-        return arrived <= wire::kMaxMeasuredBytes && Clock::now() <= end;
+        return arrived <= formats::kMaxMeasuredBytes && Clock::now() <= end;
     });
     if (!slot) return refuse(response, kUnavailable, kNotNow);
     if (!is_whole) {
         return refuse(response, kTooLong,
                       fmt::format("a transfer has {} bytes and {} ms at most",
-                                  wire::kMaxMeasuredBytes, limits_.longest.count()));
+                                  formats::kMaxMeasuredBytes, limits_.longest.count()));
     }
-    reply(response, kOk, wire::write_arrival(arrived));
+    reply(response, kOk, formats::write_arrival(arrived));
 }
 
 }  // namespace dedloc::gateway

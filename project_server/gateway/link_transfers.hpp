@@ -57,11 +57,11 @@ class LinkTransfers {
   public:
     explicit LinkTransfers(const TransferLimits& limits = {});
 
-    /// Sends as many bytes as the parameter `bytes` says, at most wire::kMaxMeasuredBytes. Cut off
-    /// when it takes too long. 503: not now.
+    /// Sends as many bytes as the parameter `bytes` says, at most kMaxMeasuredBytes. Cut off when
+    /// it takes too long. 503: not now.
     void send(const httplib::Request& request, httplib::Response& response);
-    /// Counts what arrives and says how much it was: wire::write_arrival. More than
-    /// wire::kMaxMeasuredBytes, or too long, is 413. 503: not now.
+    /// Counts what arrives and says how much it was: formats::write_arrival. More than
+    /// formats::kMaxMeasuredBytes, or too long, is 413. 503: not now.
     void receive(const httplib::Request& request, httplib::Response& response,
                  const httplib::ContentReader& content);
 

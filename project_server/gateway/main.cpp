@@ -1,20 +1,21 @@
 // dedloc-gateway: gives tickets to the peers of a project's volunteers.
-#include <csignal>
 #include <thread>
 
 #include "peer/base/log.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/gateway/gateway_server.hpp"
-#include "project_server/key_file.hpp"
 
 namespace dedloc::gateway {
 namespace {
 
 void serve(const std::string& project, const server::ListenAddress& address) {
-    const sigset_t signals = server::block_stop_signals();
+    const platform::StopSignals signals;
+    platform::ignore_broken_pipes();
     const auto config = server::load_project_config(project);
-    const KeyPair key = server::read_key(config.directory / "keys/project.key");
+    const KeyPair key = platform::read_key(config.directory / "keys/project.key");
     {
         // Fail now, with one sentence, if the database is not there.
         const server::Database probe{config.database};
@@ -22,9 +23,7 @@ void serve(const std::string& project, const server::ListenAddress& address) {
     GatewayServer server{config, key, address.host, address.port};
     std::thread serving{[&] { server.run(); }};
     log_info("gateway of {} on {}:{}", config.master_url, address.host, server.port());
-    int signal = 0;
-    sigwait(&signals, &signal);
-    log_info("signal {}: stopping", signal);
+    log_info("signal {}: stopping", signals.wait());
     server.stop();
     serving.join();
 }

@@ -2,7 +2,7 @@
 
 #include <httplib.h>
 
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
 
 namespace dedloc::gateway {
 
@@ -13,7 +13,7 @@ void reply(httplib::Response& response, int status, const std::string& json) {
 }
 
 void refuse(httplib::Response& response, int status, std::string_view sentence) {
-    reply(response, status, wire::write_enrolment_error(sentence));
+    reply(response, status, formats::write_enrolment_error(sentence));
 }
 
 }  // namespace dedloc::gateway

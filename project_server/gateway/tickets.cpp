@@ -14,7 +14,7 @@ using server::Row;
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
 /// The job that the request speaks of, with its run.
-Row find_job(Database& database, const wire::EnrolmentRequest& request) {
+Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, "
@@ -30,7 +30,7 @@ Row find_job(Database& database, const wire::EnrolmentRequest& request) {
     return *row;
 }
 
-void require_seat(const Row& job, const wire::EnrolmentRequest& request) {
+void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
     if (job.integer("max_results_day") == kBanned) {
         throw Refused("the project has banned this computer");
     }
@@ -78,18 +78,19 @@ std::uint64_t believable(double bytes_per_second) {
 }  // namespace
 
 Issued issue_ticket(Database& database, const KeyPair& project,
-                    const wire::EnrolmentRequest& request, wire::UtcSeconds now) {
+                    const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
     require_seat(job, request);
     require_few_keys(database, job, request.key);
-    const wire::Ticket ticket{.run = run_id_of(job),
-                              .peer = request.key,
-                              .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
-                                       .host = static_cast<std::uint64_t>(job.integer("hostid")),
-                                       .result = static_cast<std::uint64_t>(job.integer("result"))},
-                              .max_samples_per_second = bound_of(job),
-                              .issued = now,
-                              .expires = now + server::kTicketLife};
+    const formats::Ticket ticket{
+        .run = run_id_of(job),
+        .peer = request.key,
+        .seat = {.user = static_cast<std::uint64_t>(job.integer("userid")),
+                 .host = static_cast<std::uint64_t>(job.integer("hostid")),
+                 .result = static_cast<std::uint64_t>(job.integer("result"))},
+        .max_samples_per_second = bound_of(job),
+        .issued = now,
+        .expires = now + server::kTicketLife};
     if (server::is_revoked(database, ticket)) {
         throw Refused("the project has revoked this account, computer or key");
     }
@@ -98,7 +99,7 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         "values (?, ?, ?, ?, ?)",
         {job.integer("run"), request.key.hex(), job.integer("result"),
          now.time_since_epoch().count(), ticket.expires.time_since_epoch().count()});
-    return {.ticket = wire::sign(ticket, project),
+    return {.ticket = formats::sign(ticket, project),
             .upload_bytes_per_second = believable(job.real("n_bwup")),
             .download_bytes_per_second = believable(job.real("n_bwdown"))};
 }

@@ -3,7 +3,7 @@
 
 #include "peer/base/digest.hpp"
 #include "peer/base/error.hpp"
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
 #include "project_server/database/revocations.hpp"
 
 namespace dedloc::gateway {
@@ -31,8 +31,8 @@ inline constexpr double kSlowestBytesPerSecond = 1e3;
 inline constexpr double kFastestBytesPerSecond = 125e6;
 
 struct Issued {
-    wire::SignedTicket ticket;
-    // As in wire::EnrolmentReply.
+    formats::SignedTicket ticket;
+    // As in formats::EnrolmentReply.
     std::uint64_t upload_bytes_per_second = 0;
     std::uint64_t download_bytes_per_second = 0;
 };
@@ -44,6 +44,6 @@ struct Issued {
 /// Thread   any, each with its own `database`
 /// Cost     three statements, one signature
 Issued issue_ticket(server::Database& database, const KeyPair& project,
-                    const wire::EnrolmentRequest& request, wire::UtcSeconds now);
+                    const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 
 }  // namespace dedloc::gateway

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
@@ -46,12 +47,14 @@ void publish_file(const fs::path& source, const fs::path& target) {
     const fs::path unfinished = target.string() + ".unfinished";
     std::error_code failure;
     fs::copy_file(source, unfinished, fs::copy_options::overwrite_existing, failure);
-    if (!failure) fs::rename(unfinished, target, failure);
     if (failure) {
+        const std::string reason = failure.message();
         fs::remove(unfinished, failure);
-        throw IoError(fmt::format("Cannot copy {} to {}: {}.", source.string(), target.string(),
-                                  failure.message()));
+        throw IoError(
+            fmt::format("Cannot copy {} to {}: {}.", source.string(), target.string(), reason));
     }
+    platform::sync_file(unfinished);
+    platform::move_file(unfinished, target);
 }
 
 std::string file_info(const AppFile& file, const std::string& name, const ProjectConfig& config,

@@ -14,11 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -101,13 +100,9 @@ void make_key_pair(const fs::path& directory, const std::string& name) {
 }
 
 std::string read_public_key_text(const fs::path& path) {
-    std::ifstream file{path};
-    std::stringstream text;
-    text << file.rdbuf();
-    if (!file || text.str().empty()) {
-        throw IoError(fmt::format("Cannot read the key {}.", path.string()));
-    }
-    return text.str();
+    std::string text = platform::read_text(path);
+    if (text.empty()) throw InputError(fmt::format("{} holds no BOINC key.", path.string()));
+    return text;
 }
 
 std::string md5_of_file(const fs::path& file) {

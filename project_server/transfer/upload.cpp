@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/scheduler/xml.hpp"
 
 namespace dedloc::server {
@@ -204,9 +205,10 @@ void UploadRequest::complete() {
         fs::remove(part, ignored);
         return answer(1, "the checksum is wrong");
     }
-    if (fsync(transfer_->file) != 0 || rename(part.c_str(), transfer_->path.c_str()) != 0) {
+    if (fsync(transfer_->file) != 0) {
         return answer(1, fmt::format("cannot store the file: {}", std::strerror(errno)));
     }
+    platform::move_file(part, transfer_->path);
     log_info("upload of {}: {} bytes", transfer_->name, transfer_->total);
     answer(0, "");
 }

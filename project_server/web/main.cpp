@@ -2,11 +2,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <thread>
 
 #include "peer/base/log.hpp"
+#include "peer/platform/stop_signals.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/transitioner/transitioner.hpp"
@@ -58,7 +58,8 @@ class TransitionerThread {
 };
 
 void serve(const std::string& project, const ListenAddress& address) {
-    const sigset_t signals = block_stop_signals();
+    const platform::StopSignals signals;
+    platform::ignore_broken_pipes();
     const ProjectConfig config = load_project_config(project);
     {
         // Fail now, with one sentence, if the database is not there.
@@ -70,9 +71,7 @@ void serve(const std::string& project, const ListenAddress& address) {
     {
         const TransitionerThread transitioner{config};
         log_info("serving {} on {}:{}", config.master_url, address.host, server.port());
-        int signal = 0;
-        sigwait(&signals, &signal);
-        log_info("signal {}: stopping", signal);
+        log_info("signal {}: stopping", signals.wait());
     }
     server.stop();
     serving.join();

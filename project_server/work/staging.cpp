@@ -9,6 +9,7 @@
 #include <array>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/settings.hpp"
 
 namespace dedloc::work {
@@ -23,7 +24,7 @@ void stage_file(const server::ProjectConfig& config, const std::filesystem::path
     }
     const std::filesystem::path target{place.data()};
     if (std::filesystem::exists(target)) return;
-    server::write_text(target, server::read_text(source));
+    platform::replace_file(target, platform::read_text(source));
 }
 
 }  // namespace dedloc::work

@@ -15,7 +15,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
@@ -32,10 +33,10 @@ constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 /// Puts run file and shards where volunteers download them; their names there, in the order of the
 /// template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
-                                      const wire::RunFile& run) {
+                                      const formats::RunFile& run) {
     // A name never means other bytes: the run file's carries the run's id.
     std::vector<std::string> names{
-        fmt::format("run_{}_{}.json", run.name, wire::run_id(run).hex().substr(0, 16))};
+        fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16))};
     stage_file(project, folder / "run.json", names.front());
     for (const auto& shard : run.shards) {
         stage_file(project, folder / "shards" / shard.name, shard.name);
@@ -52,7 +53,7 @@ WorkGenerator::WorkGenerator(server::ProjectConfig project, server::Database& da
     const fs::path output = config_.directory / kOutputTemplateFile;
     if (!fs::exists(output)) {
         fs::create_directories(output.parent_path());
-        server::write_text(output, std::string{kOutputTemplate});
+        platform::replace_file(output, std::string{kOutputTemplate});
     }
     server::open_boinc_database(config_);
 }
@@ -99,7 +100,7 @@ void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkR
 
 void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const fs::path folder = config_.directory / "runs" / name;
-    const auto file = wire::parse_run_file(server::read_text(folder / "run.json"));
+    const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     const auto names = stage_inputs(config_, folder, file);
     std::vector<const char*> inputs;
     for (const auto& input : names) inputs.push_back(input.c_str());

@@ -18,7 +18,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/net/event_queue.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 
 namespace dedloc::net {
 namespace {
@@ -142,16 +142,16 @@ TransportOptions options_of(Kind kind, std::uint8_t n) {
     TransportOptions options;
     if (kind != Kind::kSealedLink) return options;
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-    const wire::Ticket ticket{.run = {},
-                              .peer = key_of(n).public_key(),
-                              .seat = {},
-                              .issued = now,
-                              .expires = now + std::chrono::hours{1}};
+    const formats::Ticket ticket{.run = {},
+                                 .peer = key_of(n).public_key(),
+                                 .seat = {},
+                                 .issued = now,
+                                 .expires = now + std::chrono::hours{1}};
     const KeyPair project = key_of(9);
     options.session = SessionOptions{.project = project.public_key(),
                                      .run = {},
                                      .key = key_of(n),
-                                     .ticket = wire::sign(ticket, project)};
+                                     .ticket = formats::sign(ticket, project)};
     return options;
 }
 
@@ -286,7 +286,7 @@ void print_handshakes() {
     constexpr int kHandshakes = 500;
     const SessionOptions dialler = *options_of(Kind::kSealedLink, 1).session;
     const SessionOptions listener = *options_of(Kind::kSealedLink, 2).session;
-    const wire::UtcSeconds now = dialler.ticket->ticket.issued;
+    const formats::UtcSeconds now = dialler.ticket->ticket.issued;
     const double begin = processor_seconds();
     for (int i = 0; i < kHandshakes; ++i) {
         Handshake there(dialler, Side::kDialler);

@@ -22,7 +22,7 @@
 
 #include "peer/base/check.hpp"
 #include "tests/bench/rank_processes.hpp"
-#include "tests/net/child.hpp"
+#include "tests/swarm/child.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <future>
 #include <string>
 
+#include "peer/plan_tool/simulated_rounds.hpp"
 #include "peer/planning/baselines.hpp"
-#include "project_server/plan/simulated_rounds.hpp"
 #include "tests/peer/planning/fleets.hpp"
 #include "tests/peer/planning/lp_reference.hpp"
 

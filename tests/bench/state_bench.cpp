@@ -10,9 +10,9 @@
 
 #include "kernels/thread_workers.hpp"
 #include "peer/base/random.hpp"
+#include "peer/formats/albert_layout.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
-#include "peer/wire/albert_layout.hpp"
 
 namespace {
 
@@ -22,17 +22,17 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 11;
 
 std::vector<state::TensorRange> albert_large() {
-    const wire::ModelSpec model{.architecture = "albert",
-                                .vocabulary = 30'000,
-                                .embedding = 128,
-                                .hidden = 1024,
-                                .layers = 24,
-                                .heads = 16,
-                                .ffn = 4096,
-                                .positions = 512};
+    const formats::ModelSpec model{.architecture = "albert",
+                                   .vocabulary = 30'000,
+                                   .embedding = 128,
+                                   .hidden = 1024,
+                                   .layers = 24,
+                                   .heads = 16,
+                                   .ffn = 4096,
+                                   .positions = 512};
     std::vector<state::TensorRange> ranges;
     std::uint64_t offset = 0;
-    for (const wire::TensorSpec& tensor : wire::albert_tensors(model)) {
+    for (const formats::TensorSpec& tensor : formats::albert_tensors(model)) {
         ranges.push_back({.offset = offset, .count = tensor.count(), .decays = tensor.decays});
         offset += tensor.count();
     }

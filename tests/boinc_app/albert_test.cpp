@@ -35,8 +35,8 @@ struct Fixture {
         return gradient;
     }
 
-    wire::RunFile run;
-    std::vector<wire::Shard> shards;
+    formats::RunFile run;
+    std::vector<formats::Shard> shards;
     Sampler sampler;
     Albert model;
     FloatVector parameters;
@@ -63,7 +63,7 @@ TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]")
     const MicroBatch batch = tiny.batch(0);
     const FloatVector gradient = tiny.gradient(batch);
     std::size_t offset = 0;
-    for (const wire::TensorSpec& tensor : tiny.run.tensors) {
+    for (const formats::TensorSpec& tensor : tiny.run.tensors) {
         const auto slope = std::span{gradient}.subspan(offset, tensor.count());
         const double steepness = norm(slope);
         // Along its own gradient the loss changes by the gradient's norm for each unit.
@@ -159,7 +159,7 @@ TEST_CASE("the loss on a batch it never saw falls in thirty steps of one peer", 
 }
 
 TEST_CASE("a run file with other tensors than the model's is refused by name", "[training]") {
-    wire::RunFile run = tiny_run();
+    formats::RunFile run = tiny_run();
     run.tensors[4].shape = {31};
     CHECK_THROWS_WITH(Albert(run), Catch::Contains("albert.embeddings.LayerNorm.bias") &&
                                        Catch::Contains("[31]") && Catch::Contains("[32]"));

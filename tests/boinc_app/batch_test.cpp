@@ -22,8 +22,8 @@ PeerKey peer(unsigned char name) {
 
 TEST_CASE("equal public numbers draw equal micro-batches and any other number another one",
           "[training]") {
-    const wire::RunFile run = tiny_run();
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const formats::RunFile run = tiny_run();
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     const Sampler sampler{run, shards};
     const auto draw = [&](std::uint64_t seed, unsigned char who, std::uint64_t step,
                           std::uint64_t index) {
@@ -39,8 +39,8 @@ TEST_CASE("equal public numbers draw equal micro-batches and any other number an
 
 TEST_CASE("every sample is two parts between class token and separators, then padding",
           "[training][property]") {
-    wire::RunFile run = tiny_run();
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1), skewed_shard(run, 2)};
+    formats::RunFile run = tiny_run();
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1), skewed_shard(run, 2)};
     run.sequence_length = GENERATE(std::uint64_t{8}, std::uint64_t{13}, std::uint64_t{32});
     const Sampler sampler{run, shards};
     for (std::uint64_t index = 0; index < 200; ++index) {
@@ -72,8 +72,8 @@ TEST_CASE("every sample is two parts between class token and separators, then pa
 
 TEST_CASE("each sample hides at least one token and its weights add up to one",
           "[training][property]") {
-    const wire::RunFile run = tiny_run();
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const formats::RunFile run = tiny_run();
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     const Sampler sampler{run, shards};
     std::uint64_t hidden = 0, tokens = 0, swapped = 0, samples = 0;
     for (std::uint64_t index = 0; index < 500; ++index) {
@@ -98,16 +98,16 @@ TEST_CASE("each sample hides at least one token and its weights add up to one",
 
 TEST_CASE("a shard of another vocabulary or without two sentences together is refused",
           "[training]") {
-    const wire::RunFile run = tiny_run();
-    wire::ShardBuilder other{61};
+    const formats::RunFile run = tiny_run();
+    formats::ShardBuilder other{61};
     other.add_sentence(std::vector<std::uint16_t>{5, 6});
-    const std::vector<wire::Shard> foreign{std::move(other).finish()};
+    const std::vector<formats::Shard> foreign{std::move(other).finish()};
     CHECK_THROWS_AS(Sampler(run, foreign), InputError);
-    wire::ShardBuilder lonely{60};
+    formats::ShardBuilder lonely{60};
     lonely.add_sentence(std::vector<std::uint16_t>{5, 6});
     lonely.end_document();
     lonely.add_sentence(std::vector<std::uint16_t>{7});
-    const std::vector<wire::Shard> lone{std::move(lonely).finish()};
+    const std::vector<formats::Shard> lone{std::move(lonely).finish()};
     CHECK_THROWS_AS(Sampler(run, lone), InputError);
 }
 

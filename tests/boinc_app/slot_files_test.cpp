@@ -8,28 +8,19 @@
 
 #include "boinc_app/seat_events.hpp"
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc {
 namespace {
 
-std::vector<wire::ReceiptLine> lines_until(std::uint64_t count) {
-    std::vector<wire::ReceiptLine> lines;
+std::vector<formats::ReceiptLine> lines_until(std::uint64_t count) {
+    std::vector<formats::ReceiptLine> lines;
     for (std::uint64_t step = 0; step < count; ++step) {
         lines.push_back({StepIndex{step}, Samples{step + 100}});
     }
     return lines;
-}
-
-TEST_CASE("a key stays the same over restarts and only its owner can read it", "[boinc]") {
-    const TemporaryDirectory folder;
-    const KeyPair key = key_in(folder.path() / "peer.key");
-    CHECK(key_in(folder.path() / "peer.key").public_key() == key.public_key());
-    struct stat info {};
-    REQUIRE(::stat((folder.path() / "peer.key").c_str(), &info) == 0);
-    CHECK((info.st_mode & 0777) == 0600);
-    replace_file(folder.path() / "peer.key", bytes_of("short"));
-    CHECK_THROWS_AS(key_in(folder.path() / "peer.key"), InputError);
 }
 
 TEST_CASE("a receipt journal that was cut at any byte keeps every whole line", "[boinc]") {
@@ -40,10 +31,10 @@ TEST_CASE("a receipt journal that was cut at any byte keeps every whole line", "
         ReceiptJournal journal{path, RunId{}, peer};
         for (const auto& line : lines_until(12)) journal.append(line.step, line.samples);
     }
-    const Buffer whole = read_file(path, 1 << 20);
+    const Buffer whole = platform::read_file(path, 1 << 20);
     const std::size_t head = whole.size() - 12 * 6 - 2;  // "0 100\n" … "11 111\n"
     for (std::size_t length = head; length <= whole.size(); ++length) {
-        replace_file(path, std::span{whole}.first(length));
+        platform::replace_file(path, std::span{whole}.first(length));
         ReceiptJournal journal{path, RunId{}, peer};
         const auto lines = journal.lines();
         CHECK(lines == lines_until(lines.size()));
@@ -73,7 +64,7 @@ TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]
     commit.record.members = {{PeerKey{}, Samples{8}, 40.0}};
     events.committed(commit);
     const ReceiptJournal again{folder.path() / "journal", RunId{}, peer};
-    CHECK(again.lines() == std::vector<wire::ReceiptLine>{{StepIndex{4}, Samples{16}}});
+    CHECK(again.lines() == std::vector<formats::ReceiptLine>{{StepIndex{4}, Samples{16}}});
     CHECK(events.news().step == StepIndex{6});
     CHECK(events.news().samples == Samples{16});
 }
@@ -94,16 +85,6 @@ TEST_CASE("a new generation takes the lines of void steps from the journal", "[b
     CHECK(events.news().step == StepIndex{7});
     journal.append(StepIndex{7}, Samples{107});
     CHECK(ReceiptJournal{path, RunId{}, peer}.lines() == lines_until(8));
-}
-
-TEST_CASE("a file is replaced as a whole or stays as it was", "[boinc]") {
-    const TemporaryDirectory folder;
-    replace_file(folder.path() / "file", bytes_of("old"));
-    CHECK_THROWS_AS(replace_file(folder.path() / "absent/file", bytes_of("new")), IoError);
-    replace_file(folder.path() / "file", bytes_of("new"));
-    CHECK(read_file(folder.path() / "file", 10).size() == 3);
-    CHECK_THROWS_AS(read_file(folder.path() / "file", 2), IoError);
-    CHECK_FALSE(std::filesystem::exists(folder.path() / "file.new"));
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ struct Fixture {
         CHECK(inbox.next<event::StateReached>().digest == state.digest());
     }
 
-    wire::RunFile run = test::tiny_run();
-    std::vector<wire::Shard> shards{test::skewed_shard(run, 1)};
+    formats::RunFile run = test::tiny_run();
+    std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
     state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
     SharedBytes snapshot;
     Inbox inbox;

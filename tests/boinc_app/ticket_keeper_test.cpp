@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-wire::UtcSeconds now() {
+formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
@@ -23,19 +23,19 @@ wire::UtcSeconds now() {
 class PlayedGateway {
   public:
     PlayedGateway() : port_(server_.bind_to_any_port("127.0.0.1")) {
-        server_.Post(
-            "/dedloc/enrol", [this](const httplib::Request& request, httplib::Response& response) {
-                const std::lock_guard lock(mutex_);
-                ++asked_;
-                changed_.notify_all();
-                if (!refusal_.empty()) {
-                    response.status = 403;
-                    response.set_content(wire::write_enrolment_error(refusal_), "application/json");
-                    return;
-                }
-                response.set_content(answer(wire::parse_enrolment_request(request.body)),
-                                     "application/json");
-            });
+        server_.Post("/dedloc/enrol", [this](const httplib::Request& request,
+                                             httplib::Response& response) {
+            const std::lock_guard lock(mutex_);
+            ++asked_;
+            changed_.notify_all();
+            if (!refusal_.empty()) {
+                response.status = 403;
+                response.set_content(formats::write_enrolment_error(refusal_), "application/json");
+                return;
+            }
+            response.set_content(answer(formats::parse_enrolment_request(request.body)),
+                                 "application/json");
+        });
         thread_ = std::thread([this] { server_.listen_after_bind(); });
     }
     ~PlayedGateway() {
@@ -72,16 +72,17 @@ class PlayedGateway {
     }
 
   private:
-    std::string answer(const wire::EnrolmentRequest& request) const {
-        const wire::Ticket ticket{.run = {},
-                                  .peer = request.key,
-                                  .seat = {.user = 1, .host = 1, .result = 1},
-                                  .issued = now(),
-                                  .expires = now() + 1h};
-        return wire::write_enrolment_reply({.ticket = wire::sign(ticket, project_),
-                                            .address = "127.0.0.1",
-                                            .is_reachable = false,
-                                            .revoked = wire::sign(wire::Revocations{}, project_)});
+    std::string answer(const formats::EnrolmentRequest& request) const {
+        const formats::Ticket ticket{.run = {},
+                                     .peer = request.key,
+                                     .seat = {.user = 1, .host = 1, .result = 1},
+                                     .issued = now(),
+                                     .expires = now() + 1h};
+        return formats::write_enrolment_reply(
+            {.ticket = formats::sign(ticket, project_),
+             .address = "127.0.0.1",
+             .is_reachable = false,
+             .revoked = formats::sign(formats::Revocations{}, project_)});
     }
 
     const KeyPair project_ = KeyPair::generate();
@@ -98,8 +99,8 @@ class PlayedGateway {
 /// What a keeper has handed over.
 class Tickets {
   public:
-    std::function<void(const wire::EnrolmentReply&)> sink() {
-        return [this](const wire::EnrolmentReply& reply) {
+    std::function<void(const formats::EnrolmentReply&)> sink() {
+        return [this](const formats::EnrolmentReply& reply) {
             const std::lock_guard lock(mutex_);
             tickets_.push_back(reply.ticket);
             changed_.notify_all();
@@ -113,7 +114,7 @@ class Tickets {
   private:
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<wire::SignedTicket> tickets_;
+    std::vector<formats::SignedTicket> tickets_;
 };
 
 TEST_CASE("a ticket is followed by the next until the gateway says no", "[boinc]") {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "peer/base/random.hpp"
-#include "peer/wire/albert_layout.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/shard.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
 
 namespace dedloc::test {
 
@@ -18,8 +18,8 @@ struct TinyShape {
     std::uint64_t micro_batch = 4;
 };
 
-inline wire::RunFile tiny_run(const TinyShape& shape = {}) {
-    wire::RunFile run;
+inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
+    formats::RunFile run;
     run.name = "tiny";
     run.seed = 42;
     run.model = {.architecture = "albert",
@@ -36,14 +36,14 @@ inline wire::RunFile tiny_run(const TinyShape& shape = {}) {
     run.steps = 100;
     run.optimizer.learning_rate = 0.02;
     run.optimizer.warmup_steps = 5;
-    run.flops_per_sample = wire::albert_flops_per_sample(run.model, run.sequence_length);
-    run.tensors = wire::albert_tensors(run.model);
+    run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
+    run.tensors = formats::albert_tensors(run.model);
     return run;
 }
 
 /// Documents whose words are unequally common, as in real text: half of them are among the first
 /// eighth of the vocabulary. A model that learns nothing else learns that.
-inline wire::Shard skewed_shard(const wire::RunFile& run, std::uint64_t seed) {
+inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t seed) {
     Random random{seed};
     constexpr std::uint32_t kFirstWord = 5;
     const auto vocabulary = static_cast<std::uint32_t>(run.model.vocabulary);
@@ -52,7 +52,7 @@ inline wire::Shard skewed_shard(const wire::RunFile& run, std::uint64_t seed) {
         const auto word = static_cast<std::uint32_t>(x * x * x * (vocabulary - kFirstWord));
         return static_cast<std::uint16_t>(kFirstWord + word);
     };
-    wire::ShardBuilder builder{vocabulary};
+    formats::ShardBuilder builder{vocabulary};
     for (int document = 0; document < 40; ++document) {
         for (int sentence = 0; sentence < 8; ++sentence) {
             std::vector<std::uint16_t> tokens(3 + random.below(5));

@@ -32,12 +32,12 @@ struct Options {
     std::string shard;
 };
 
-wire::Shard read_shard(const std::string& path, const wire::RunFile& run) {
+formats::Shard read_shard(const std::string& path, const formats::RunFile& run) {
     if (path.empty()) return test::skewed_shard(run, 1);
     std::ifstream file(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    auto shard = wire::decode_shard(bytes_of(bytes));
-    if (!shard) throw InputError{path + " cannot be used: " + wire::describe(shard.reason())};
+    auto shard = formats::decode_shard(bytes_of(bytes));
+    if (!shard) throw InputError{path + " cannot be used: " + formats::describe(shard.reason())};
     return std::move(shard).value();
 }
 
@@ -48,12 +48,12 @@ double peak_megabytes() {
 }
 
 void run_bench(const Options& options) {
-    wire::RunFile run = test::tiny_run(options.shape);
+    formats::RunFile run = test::tiny_run(options.shape);
     run.steps = options.steps;
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.warmup;
     run.optimizer.beta2 = options.beta2;
-    const std::vector<wire::Shard> shards{read_shard(options.shard, run)};
+    const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
     const training::Sampler sampler{run, shards};
     training::Albert model{run};
     training::set_compute_threads(options.threads);

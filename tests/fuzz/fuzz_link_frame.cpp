@@ -3,7 +3,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
-#include "peer/net/link_frame.hpp"
+#include "peer/net/session/link_frame.hpp"
 #include "peer/wire/message.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 

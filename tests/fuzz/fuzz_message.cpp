@@ -6,7 +6,7 @@
 #include "peer/wire/message.hpp"
 #include "peer/wire/message_codec.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/wire/samples.hpp"
 
 namespace dedloc::fuzz {
 

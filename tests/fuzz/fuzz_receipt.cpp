@@ -2,21 +2,22 @@
 #include <span>
 
 #include "peer/base/check.hpp"
-#include "peer/wire/receipt.hpp"
+#include "peer/formats/receipt.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/wire/samples.hpp"
 
 namespace dedloc::fuzz {
 
 void run(std::span<const std::byte> input) {
     static const KeyPair key = tests::test_key();
-    (void)wire::decode_receipt(input).has_value();
-    auto read = wire::decode_unsigned_receipt(input);
+    (void)formats::decode_receipt(input).has_value();
+    auto read = formats::decode_unsigned_receipt(input);
     if (!read) return;
-    wire::Receipt receipt = std::move(read).value();
+    formats::Receipt receipt = std::move(read).value();
     receipt.peer = key.public_key();
-    const auto again = wire::decode_receipt(wire::encode_receipt(receipt, key));
-    DEDLOC_CHECK(again.has_value(), "what was encoded is decoded", wire::describe(again.reason()));
+    const auto again = formats::decode_receipt(formats::encode_receipt(receipt, key));
+    DEDLOC_CHECK(again.has_value(), "what was encoded is decoded",
+                 formats::describe(again.reason()));
     DEDLOC_CHECK(*again == receipt, "a receipt survives its file");
 }
 

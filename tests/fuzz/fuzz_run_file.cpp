@@ -6,8 +6,8 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
-#include "peer/wire/enrolment.hpp"
-#include "peer/wire/run_file.hpp"
+#include "peer/formats/enrolment.hpp"
+#include "peer/formats/run_file.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
@@ -36,14 +36,14 @@ std::optional<Value> checked(std::string_view json, Value (*parse)(std::string_v
 
 void run(std::span<const std::byte> input) {
     const std::string_view json{reinterpret_cast<const char*>(input.data()), input.size()};
-    checked(json, wire::parse_enrolment_request, wire::write_enrolment_request);
-    checked(json, wire::parse_enrolment_reply, wire::write_enrolment_reply);
-    checked(json, wire::parse_gateway_report, wire::write_gateway_report);
-    (void)wire::parse_enrolment_error(json);
-    const auto run_file = checked(json, wire::parse_run_file, wire::write_run_file);
+    checked(json, formats::parse_enrolment_request, formats::write_enrolment_request);
+    checked(json, formats::parse_enrolment_reply, formats::write_enrolment_reply);
+    checked(json, formats::parse_gateway_report, formats::write_gateway_report);
+    (void)formats::parse_enrolment_error(json);
+    const auto run_file = checked(json, formats::parse_run_file, formats::write_run_file);
     if (!run_file) return;
-    DEDLOC_CHECK(wire::element_count(*run_file) > 0, "a run has something to train");
-    (void)wire::credit_per_sample(*run_file);
+    DEDLOC_CHECK(formats::element_count(*run_file) > 0, "a run has something to train");
+    (void)formats::credit_per_sample(*run_file);
 }
 
 }  // namespace dedloc::fuzz

@@ -6,11 +6,11 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
-#include "peer/net/frame_codec.hpp"
-#include "peer/net/link_ticket.hpp"
+#include "peer/net/session/frame_codec.hpp"
+#include "peer/net/session/link_ticket.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
-#include "tests/peer/session_ends.hpp"
+#include "tests/peer/net/session/session_ends.hpp"
 
 namespace dedloc::fuzz {
 namespace {
@@ -48,14 +48,14 @@ void talk_to(Side side, std::span<const std::byte> said) {
 void meddle(std::span<const std::byte> edits) {
     net::Conversation talk(options_of(1), options_of(2));
     bool is_changed = false;
-    talk.play([&](std::size_t number, net::Letter& letter) {
+    talk.play([&](std::size_t number, net::HandshakeMessage& message) {
         ByteReader in(edits);
         while (const auto edit = in.read<std::array<std::uint8_t, 3>>()) {
             const auto [which, at, change] = *edit;
             if (which != number) continue;
-            letter.bytes[at % letter.bytes.size()] ^= std::byte{change};
+            message.bytes[at % message.bytes.size()] ^= std::byte{change};
         }
-        is_changed = is_changed || letter.bytes != talk.letters[number].bytes;
+        is_changed = is_changed || message.bytes != talk.messages[number].bytes;
     });
     DEDLOC_CHECK(talk.listener.is_proven() == !is_changed, "only unchanged handshakes link");
 }
@@ -63,14 +63,14 @@ void meddle(std::span<const std::byte> edits) {
 /// A ticket that says anything, but is the project's.
 void show_ticket(std::span<const std::byte> bytes) {
     const auto ticket =
-        wire::decode_ticket(bytes.first(std::min(bytes.size(), wire::kTicketBytes)));
+        formats::decode_ticket(bytes.first(std::min(bytes.size(), wire::kTicketBytes)));
     if (!ticket) return;
     net::SessionOptions stranger = options_of(2);
-    stranger.ticket = wire::sign(ticket->ticket, tests::test_key(net::kProject));
+    stranger.ticket = formats::sign(ticket->ticket, tests::test_key(net::kProject));
     net::Conversation talk(stranger, options_of(1));
     talk.play();
     if (talk.listener.is_proven()) {
-        const wire::Ticket& shown = talk.listener.proven().peer;
+        const formats::Ticket& shown = talk.listener.proven().peer;
         DEDLOC_CHECK(shown == ticket->ticket && shown.peer == stranger.key.public_key(),
                      "a ticket is of the key that is proven");
         DEDLOC_CHECK(shown.run == stranger.run && net::kNow < shown.expires, "and is good now");
@@ -82,20 +82,20 @@ void show_ticket(std::span<const std::byte> bytes) {
 /// A link's other end shows a ticket: as it is, and as the project would have signed it.
 void renew(std::span<const std::byte> bytes) {
     const net::SessionOptions& session = options_of(1);
-    const wire::Ticket proven = tests::test_ticket(2);
-    auto ticket = wire::decode_ticket(bytes);
+    const formats::Ticket proven = tests::test_ticket(2);
+    auto ticket = formats::decode_ticket(bytes);
     for (const bool is_signed : {false, true}) {
         if (ticket && is_signed)
-            ticket = wire::sign(ticket->ticket, tests::test_key(net::kProject));
-        const Buffer shown = ticket ? wire::encode(*ticket) : Buffer(bytes.begin(), bytes.end());
+            ticket = formats::sign(ticket->ticket, tests::test_key(net::kProject));
+        const Buffer shown = ticket ? formats::encode(*ticket) : Buffer(bytes.begin(), bytes.end());
         net::LinkTicket known(proven);
         const net::LinkRefusal refusal = known.renew(shown, session, net::kNow, {});
-        const wire::Ticket& last = known.last();
+        const formats::Ticket& last = known.last();
         DEDLOC_CHECK(last.peer == proven.peer && last.run == session.run, "it is of the same peer");
         if (last == proven) continue;
         DEDLOC_CHECK(refusal == net::LinkRefusal::kNone, "who is refused is not renewed");
         DEDLOC_CHECK(last.expires > proven.expires, "only a later ticket renews");
-        DEDLOC_CHECK(wire::is_signed_by(session.project, *ticket), "and one of the project");
+        DEDLOC_CHECK(formats::is_signed_by(session.project, *ticket), "and one of the project");
     }
 }
 

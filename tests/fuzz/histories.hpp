@@ -6,7 +6,7 @@
 
 #include "peer/ledger/ledger.hpp"
 #include "peer/membership/quorum.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/wire/samples.hpp"
 
 namespace dedloc::fuzz {
 

@@ -12,21 +12,21 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
+#include "peer/formats/enrolment.hpp"
+#include "peer/formats/receipt.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+#include "peer/formats/ticket.hpp"
 #include "peer/ledger/ledger.hpp"
-#include "peer/net/link_frame.hpp"
-#include "peer/wire/enrolment.hpp"
+#include "peer/net/session/link_frame.hpp"
 #include "peer/wire/history.hpp"
 #include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 #include "peer/wire/message_codec.hpp"
-#include "peer/wire/receipt.hpp"
-#include "peer/wire/run_file.hpp"
-#include "peer/wire/shard.hpp"
-#include "peer/wire/ticket.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/histories.hpp"
-#include "tests/peer/session_ends.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/net/session/session_ends.hpp"
+#include "tests/peer/wire/samples.hpp"
 #include "tests/small_run.hpp"
 
 namespace dedloc::fuzz {
@@ -132,13 +132,14 @@ void write_records(const std::filesystem::path& root) {
                        misaligned(wire::encode(decision), packed_members(decision.record)));
         }
     }
-    corpus.add("ticket", wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
-    corpus.add("revocations", wire::encode(wire::sign(
-                                  {.as_of = wire::UtcSeconds{std::chrono::seconds{1'700'000'000}},
-                                   .users = {1, 300},
-                                   .hosts = {7},
-                                   .peers = {tests::test_key(2).public_key()}},
-                                  tests::test_key())));
+    corpus.add("ticket", formats::encode(formats::sign(tests::test_ticket(2), tests::test_key())));
+    corpus.add("revocations",
+               formats::encode(
+                   formats::sign({.as_of = formats::UtcSeconds{std::chrono::seconds{1'700'000'000}},
+                                  .users = {1, 300},
+                                  .hosts = {7},
+                                  .peers = {tests::test_key(2).public_key()}},
+                                 tests::test_key())));
 }
 
 void write_link_frames(const std::filesystem::path& root) {
@@ -163,7 +164,7 @@ void write_link_frames(const std::filesystem::path& root) {
     corpus.add("empty_frame", std::move(empty).finish());
     ByteWriter renewal;
     renewal.write(header(net::FrameKind::kTicket, wire::kTicketBytes));
-    renewal.append(wire::encode(wire::sign(tests::test_ticket(2), tests::test_key())));
+    renewal.append(formats::encode(formats::sign(tests::test_ticket(2), tests::test_key())));
     renewal.write(header(net::FrameKind::kData, 0));
     corpus.add("renewal", std::move(renewal).finish());
 }
@@ -184,10 +185,10 @@ void write_sessions(const std::filesystem::path& root) {
     for (const bool tests_listener : {true, false}) {
         net::Conversation talk(tests_listener ? two : one, tests_listener ? one : two);
         FixedRandomness::begin(tests_listener ? 1 : 0);
-        talk.play([&](std::size_t number, net::Letter&) {
+        talk.play([&](std::size_t number, net::HandshakeMessage&) {
             if (number == 0) FixedRandomness::begin(tests_listener ? 0 : 1);
         });
-        const auto& said = talk.letters;
+        const auto& said = talk.messages;
         if (tests_listener) {
             add("dialler_says", 0, {said[0].bytes, said[2].bytes, said[4].bytes});
         } else {
@@ -197,7 +198,7 @@ void write_sessions(const std::filesystem::path& root) {
     add("change_nothing", 2, {});
     const std::uint8_t edit[] = {2, 17, 1, 4, 3, 255};
     add("change_two", 2, {std::as_bytes(std::span{edit})});
-    const Buffer ticket = wire::encode(*two.ticket);
+    const Buffer ticket = formats::encode(*two.ticket);
     add("ticket", 3, {ticket});
     ByteWriter frames;
     for (const auto kind : {net::FrameKind::kPing, net::FrameKind::kData, net::FrameKind::kData,
@@ -210,13 +211,13 @@ void write_sessions(const std::filesystem::path& root) {
     const Buffer sealed = std::move(frames).finish();
     add("sealed_frames", 6, {sealed});
     add("plain_ping", 4, {std::span{sealed}.first(sizeof(net::FrameHeader))});
-    wire::Ticket later = two.ticket->ticket;
+    formats::Ticket later = two.ticket->ticket;
     later.expires += std::chrono::hours{1};
     ByteWriter renewal;
     renewal.write(net::FrameHeader{
         .magic = net::kFrameMagic, .kind = net::FrameKind::kTicket, .length = wire::kTicketBytes});
     const Buffer header = std::move(renewal).finish();
-    const Buffer shown = wire::encode(wire::sign(later, tests::test_key(net::kProject)));
+    const Buffer shown = formats::encode(formats::sign(later, tests::test_key(net::kProject)));
     add("plain_renewal", 4, {header, shown});
 }
 
@@ -272,12 +273,12 @@ void write_peers(const std::filesystem::path& root) {
 void write_receipts(const std::filesystem::path& root) {
     const Corpus corpus(root, "receipt");
     const KeyPair key = tests::test_key();
-    wire::Receipt receipt{.run = WireSamples{3}.bytes<RunId>(),
-                          .result_name = "albert_1_0",
-                          .peer = key.public_key(),
-                          .lines = {}};
+    formats::Receipt receipt{.run = WireSamples{3}.bytes<RunId>(),
+                             .result_name = "albert_1_0",
+                             .peer = key.public_key(),
+                             .lines = {}};
     const auto add = [&](const std::string& name) {
-        const Buffer file = wire::encode_receipt(receipt, key);
+        const Buffer file = formats::encode_receipt(receipt, key);
         corpus.add(name, file);
         corpus.add(name + "_unsigned", std::span{file}.subspan(wire::kSignatureBytes));
     };
@@ -289,31 +290,31 @@ void write_receipts(const std::filesystem::path& root) {
 void write_shards(const std::filesystem::path& root) {
     const Corpus corpus(root, "shard");
     const std::vector<std::uint16_t> tokens{0, 1, 2, 3, 5, 8, 13, 21};
-    wire::ShardBuilder one(22);
+    formats::ShardBuilder one(22);
     one.add_sentence(tokens);
-    corpus.add("one_sentence", wire::encode_shard(std::move(one).finish()));
-    wire::ShardBuilder more(65'536);
+    corpus.add("one_sentence", formats::encode_shard(std::move(one).finish()));
+    formats::ShardBuilder more(65'536);
     for (std::size_t i = 1; i <= tokens.size(); ++i) {
         more.add_sentence(std::span{tokens}.first(i));
         if (i % 3 == 0) more.end_document();
     }
-    corpus.add("three_documents", wire::encode_shard(std::move(more).finish()));
+    corpus.add("three_documents", formats::encode_shard(std::move(more).finish()));
 }
 
 void write_run_files(const std::filesystem::path& root) {
     const Corpus corpus(root, "run_file");
-    wire::RunFile run = tests::small_run();
+    formats::RunFile run = tests::small_run();
     run.dht_seeds = {{"127.0.0.1", 7'881}};
-    run.tensors = {{.name = "x", .shape = {3, 5}, .initial = wire::Initial::kZero}};
-    corpus.add("tiny", bytes_of(wire::write_run_file(run)));
+    run.tensors = {{.name = "x", .shape = {3, 5}, .initial = formats::Initial::kZero}};
+    corpus.add("tiny", bytes_of(formats::write_run_file(run)));
     corpus.add("empty_object", bytes_of("{}"));
-    wire::EnrolmentReply reply;
-    reply.ticket = wire::sign(tests::test_ticket(2), tests::test_key());
-    reply.revoked = wire::sign(wire::Revocations{}, tests::test_key());
+    formats::EnrolmentReply reply;
+    reply.ticket = formats::sign(tests::test_ticket(2), tests::test_key());
+    reply.revoked = formats::sign(formats::Revocations{}, tests::test_key());
     reply.address = "192.0.2.7";
     reply.upload_bytes_per_second = 1'250'000;
     reply.download_bytes_per_second = 12'500'000;
-    corpus.add("enrolment_reply", bytes_of(wire::write_enrolment_reply(reply)));
+    corpus.add("enrolment_reply", bytes_of(formats::write_enrolment_reply(reply)));
 }
 
 }  // namespace

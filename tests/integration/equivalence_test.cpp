@@ -13,7 +13,7 @@ namespace dedloc::test {
 namespace {
 
 /// One member's contribution to a commit, computed again.
-FloatVector contribution_again(const wire::RunFile& run, const training::Sampler& sampler,
+FloatVector contribution_again(const formats::RunFile& run, const training::Sampler& sampler,
                                training::Albert& model, StepIndex step, const CommitLine& line) {
     FloatVector sum(model.element_count());
     FloatVector gradient(model.element_count());
@@ -28,8 +28,8 @@ FloatVector contribution_again(const wire::RunFile& run, const training::Sampler
 }
 
 /// The digests after every step, from the ledger's lines alone.
-std::map<StepIndex, Digest> digests_again(const wire::RunFile& run,
-                                          std::span<const wire::Shard> shards,
+std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
+                                          std::span<const formats::Shard> shards,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
     const training::Sampler sampler{run, shards};
@@ -58,10 +58,10 @@ std::map<StepIndex, Digest> digests_again(const wire::RunFile& run,
 
 TEST_CASE("three peers over sockets compute the bits that one process computes",
           "[averaging][integration]") {
-    wire::RunFile run = tiny_run();
+    formats::RunFile run = tiny_run();
     run.steps = 10;
     run.target_batch = 400;
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness};
     LocalSeat first{run, shards, "first_0"};
@@ -71,7 +71,7 @@ TEST_CASE("three peers over sockets compute the bits that one process computes",
 
     std::uint64_t credited = 0;
     for (LocalSeat* seat : {&first, &second, &third}) {
-        const auto receipt = wire::decode_receipt(seat->ended().receipt());
+        const auto receipt = formats::decode_receipt(seat->ended().receipt());
         REQUIRE(receipt);
         CHECK(seat->end() == SeatEnd::kDone);
         for (const auto& line : receipt->lines) credited += line.samples.value();
@@ -102,10 +102,10 @@ TEST_CASE("three peers over sockets compute the bits that one process computes",
 
 TEST_CASE("a suspended seat leaves the swarm and contributes again when it is resumed",
           "[boinc][integration]") {
-    wire::RunFile run = tiny_run();
+    formats::RunFile run = tiny_run();
     run.steps = 1'000'000;
     run.target_batch = 100;
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness};
     LocalSeat seat{run, shards, "only_0"};

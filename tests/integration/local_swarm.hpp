@@ -13,11 +13,11 @@
 
 #include "boinc_app/seat.hpp"
 #include "kernels/thread_workers.hpp"
-#include "peer/net/dht_directory.hpp"
-#include "peer/net/dht_seed.hpp"
+#include "peer/net/dht/dht_directory.hpp"
+#include "peer/net/dht/dht_seed.hpp"
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
-#include "peer/net/tcp_transport.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
@@ -96,14 +96,14 @@ struct TicketedProject {
     EventSink overhear;
 
     /// For a day.
-    wire::SignedTicket ticket_for(const PeerKey& peer, const RunId& run) const {
+    formats::SignedTicket ticket_for(const PeerKey& peer, const RunId& run) const {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-        return wire::sign({.run = run,
-                           .peer = peer,
-                           .seat = {.user = 1, .host = 1, .result = 1},
-                           .issued = now,
-                           .expires = now + std::chrono::hours{24}},
-                          key);
+        return formats::sign({.run = run,
+                              .peer = peer,
+                              .seat = {.user = 1, .host = 1, .result = 1},
+                              .issued = now,
+                              .expires = now + std::chrono::hours{24}},
+                             key);
     }
 };
 
@@ -111,11 +111,11 @@ struct TicketedProject {
 class LocalBackbone {
   public:
     /// Completes the run file with its keys and addresses. With a `project` all links want tickets.
-    LocalBackbone(wire::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
+    LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
         : project_(project),
           seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
           run_(complete(run)),
-          store_(folder_.path() / "checkpoints", wire::run_id(run_), 1),
+          store_(folder_.path() / "checkpoints", formats::run_id(run_), 1),
           transport_(transport_options(), transport_sink()),
           directory_(directory_options(), queue_.sink()),
           keeper_(initial_state(), store_, workers_, keeper_options(witness)),
@@ -127,7 +127,7 @@ class LocalBackbone {
     LocalBackbone& operator=(const LocalBackbone&) = delete;
 
   private:
-    const wire::RunFile& complete(wire::RunFile& run) {
+    const formats::RunFile& complete(formats::RunFile& run) {
         if (project_ != nullptr) run.project_key = project_->key.public_key();
         run.backbone_key = key_.public_key();
         run.dht_seeds = {{"127.0.0.1", seed_.port()}};
@@ -137,7 +137,7 @@ class LocalBackbone {
         net::TransportOptions options;
         options.listen = Endpoint{"127.0.0.1", 0};
         if (project_ == nullptr) return options;
-        const RunId run = wire::run_id(run_);
+        const RunId run = formats::run_id(run_);
         options.session =
             net::SessionOptions{.project = run_.project_key,
                                 .run = run,
@@ -155,7 +155,7 @@ class LocalBackbone {
     }
     net::DhtDirectoryOptions directory_options() const {
         net::DhtDirectoryOptions options;
-        options.run = wire::run_id(run_);
+        options.run = formats::run_id(run_);
         options.seeds = {run_.dht_seeds.front().text()};
         return options;
     }
@@ -175,12 +175,12 @@ class LocalBackbone {
     }
     PeerConfig config() const {
         PeerConfig config;
-        config.run = wire::run_id(run_);
+        config.run = formats::run_id(run_);
         config.project = run_.project_key;
         config.backbone = key_.public_key();
         config.role = Role::kBackbone;
         config.voter = first_memory(0, true);
-        config.rules.elements = wire::element_count(run_);
+        config.rules.elements = formats::element_count(run_);
         config.rules.target_batch = Samples{run_.target_batch};
         config.rules.last_step = StepIndex{run_.steps};
         config.random_seed = 1;
@@ -194,7 +194,7 @@ class LocalBackbone {
     const KeyPair key_ = KeyPair::generate();
     TemporaryDirectory folder_;
     net::DhtSeed seed_;
-    const wire::RunFile run_;
+    const formats::RunFile run_;
     backbone::CheckpointStore store_;
     const kernels::ThreadWorkers workers_{2};
     net::EventQueue queue_;
@@ -207,7 +207,7 @@ class LocalBackbone {
 /// A seat with a main thread of its own.
 class LocalSeat {
   public:
-    LocalSeat(const wire::RunFile& run, std::span<const wire::Shard> shards,
+    LocalSeat(const formats::RunFile& run, std::span<const formats::Shard> shards,
               const std::string& name, const std::optional<Account>& account = {})
         : runtime_(name, account),
           seat_(run, shards,

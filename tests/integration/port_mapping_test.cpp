@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "boinc_app/seat.hpp"
-#include "peer/net/dht_seed.hpp"
+#include "peer/net/dht/dht_seed.hpp"
 #include "tests/boinc_app/played_runtime.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 #include "tests/integration/played_router.hpp"
-#include "tests/peer/net_inbox.hpp"
+#include "tests/peer/net/tcp/inbox.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::test {
@@ -43,12 +43,12 @@ class Street {
         run_.gateway = "http://" + Endpoint{kRouterAddress, port()}.text() + "/dedloc/";
         server_.Post("/dedloc/enrol",
                      [this](const httplib::Request& request, httplib::Response& response) {
-                         const auto asked = wire::parse_enrolment_request(request.body);
+                         const auto asked = formats::parse_enrolment_request(request.body);
                          response.set_content(answer(asked), "application/json");
                      });
         serving_ = std::thread([this] { server_.listen_after_bind(); });
         other_ = std::make_unique<net::DhtDirectory>(
-            net::DhtDirectoryOptions{.run = wire::run_id(run_),
+            net::DhtDirectoryOptions{.run = formats::run_id(run_),
                                      .seeds = {run_.dht_seeds.front().text()},
                                      .listen = {kRouterAddress, 0}},
             found_.sink());
@@ -62,7 +62,7 @@ class Street {
     Street(const Street&) = delete;
     Street& operator=(const Street&) = delete;
 
-    const wire::RunFile& run() const { return run_; }
+    const formats::RunFile& run() const { return run_; }
     const PlayedRouter& router() const { return router_; }
     std::optional<Question> first_question() {
         std::unique_lock lock(mutex_);
@@ -84,7 +84,7 @@ class Street {
 
   private:
     std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
-    std::string answer(const wire::EnrolmentRequest& asked) {
+    std::string answer(const formats::EnrolmentRequest& asked) {
         const bool is_reachable = router_.port_behind(asked.port).has_value();
         {
             const std::lock_guard lock(mutex_);
@@ -92,19 +92,20 @@ class Street {
         }
         asked_.notify_all();
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-        const wire::Ticket ticket{.run = wire::run_id(run_),
-                                  .peer = asked.key,
-                                  .seat = {.user = 1, .host = 1, .result = 1},
-                                  .issued = now,
-                                  .expires = now + 1h};
-        return wire::write_enrolment_reply({.ticket = wire::sign(ticket, project_),
-                                            .address = kRouterAddress,
-                                            .is_reachable = is_reachable,
-                                            .revoked = wire::sign(wire::Revocations{}, project_)});
+        const formats::Ticket ticket{.run = formats::run_id(run_),
+                                     .peer = asked.key,
+                                     .seat = {.user = 1, .host = 1, .result = 1},
+                                     .issued = now,
+                                     .expires = now + 1h};
+        return formats::write_enrolment_reply(
+            {.ticket = formats::sign(ticket, project_),
+             .address = kRouterAddress,
+             .is_reachable = is_reachable,
+             .revoked = formats::sign(formats::Revocations{}, project_)});
     }
 
     const KeyPair project_ = KeyPair::generate();
-    wire::RunFile run_ = tiny_run();
+    formats::RunFile run_ = tiny_run();
     PlayedRouter router_;
     net::DhtSeed seed_;
     httplib::Server server_;
@@ -120,7 +121,7 @@ class Street {
 /// A volunteer's seat, in the house, with a main thread of its own.
 class SeatInHouse {
   public:
-    SeatInHouse(const wire::RunFile& run, bool maps_port)
+    SeatInHouse(const formats::RunFile& run, bool maps_port)
         : shards_{skewed_shard(run, 1)},
           seat_(run, shards_,
                 {.key = folder_.path() / "peer.key",
@@ -146,7 +147,7 @@ class SeatInHouse {
   private:
     TemporaryDirectory folder_;
     PlayedRuntime runtime_{"first_1_0", Account{.authenticator = "secret", .host = 1}};
-    const std::vector<wire::Shard> shards_;
+    const std::vector<formats::Shard> shards_;
     Seat seat_;
     std::optional<SeatEnd> end_;
     std::thread main_;

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "peer/wire/enrolment.hpp"
+#include "peer/formats/enrolment.hpp"
 #include "peer/wire/message_codec.hpp"
 #include "tests/integration/local_swarm.hpp"
 
@@ -22,14 +22,14 @@ class PlayedGateway {
     explicit PlayedGateway(const TicketedProject& project)
         : project_(project), port_(http_.bind_to_any_port("127.0.0.1")) {
         http_.Post("/enrol", [this](const httplib::Request& request, httplib::Response& response) {
-            const auto wanted = wire::parse_enrolment_request(request.body);
-            wire::EnrolmentReply reply;
+            const auto wanted = formats::parse_enrolment_request(request.body);
+            formats::EnrolmentReply reply;
             reply.ticket = project_.ticket_for(wanted.key, run);
-            reply.revoked = wire::sign(wire::Revocations{}, project_.key);
+            reply.revoked = formats::sign(formats::Revocations{}, project_.key);
             reply.address = "127.0.0.1";
             reply.upload_bytes_per_second = kUpload;
             reply.download_bytes_per_second = kDownload;
-            response.set_content(wire::write_enrolment_reply(reply), "application/json");
+            response.set_content(formats::write_enrolment_reply(reply), "application/json");
         });
         thread_ = std::thread([this] { http_.listen_after_bind(); });
     }
@@ -84,13 +84,13 @@ TEST_CASE("a seat tells the swarm what BOINC has measured of its link", "[boinc]
     const KeyPair key = KeyPair::generate();
     const TicketedProject project{.key = key, .overhear = eavesdropper.sink()};
     PlayedGateway gateway(project);
-    wire::RunFile run = tiny_run();
+    formats::RunFile run = tiny_run();
     run.target_batch = 1'000'000'000;  // no round, so nothing else is known of the link
     run.gateway = gateway.url();
-    const std::vector<wire::Shard> shards{skewed_shard(run, 1)};
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;
     const LocalBackbone backbone{run, witness, &project};
-    gateway.run = wire::run_id(run);
+    gateway.run = formats::run_id(run);
     LocalSeat seat{run, shards, "first_0", Account{.authenticator = "secret", .host = 1}};
     CHECK(eavesdropper.has_heard());
 }

@@ -1,5 +1,6 @@
 #include "project_server/daemon.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

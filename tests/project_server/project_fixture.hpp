@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "peer/platform/ports.hpp"
 #include "project_server/database/database.hpp"
 #include "project_server/database/mariadb.hpp"
 #include "project_server/database/project_config.hpp"
@@ -22,7 +23,7 @@ inline MariadbProcess& test_mariadb() {
         std::unique_ptr<MariadbProcess> process;
         Server() {
             const MariadbPlace place{.directory = directory.path() / "db",
-                                     .port = free_loopback_port()};
+                                     .port = platform::free_port("127.0.0.1")};
             initialise_mariadb(place);
             process = std::make_unique<MariadbProcess>(place);
         }

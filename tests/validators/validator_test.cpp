@@ -7,7 +7,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "peer/wire/receipt.hpp"
+#include "peer/formats/receipt.hpp"
 #include "tests/project_server/project_fixture.hpp"
 #include "validators/output_file.hpp"
 
@@ -91,12 +91,12 @@ class World {
             {step + 1, who.key.public_key().hex(), samples});
     }
     /// What the volunteer says.
-    void upload(const Volunteer& who, std::vector<wire::ReceiptLine> lines) {
-        const Buffer bytes = wire::encode_receipt({.run = run_,
-                                                   .result_name = who.result_name(),
-                                                   .peer = who.key.public_key(),
-                                                   .lines = std::move(lines)},
-                                                  who.key);
+    void upload(const Volunteer& who, std::vector<formats::ReceiptLine> lines) {
+        const Buffer bytes = formats::encode_receipt({.run = run_,
+                                                      .result_name = who.result_name(),
+                                                      .peer = who.key.public_key(),
+                                                      .lines = std::move(lines)},
+                                                     who.key);
         const auto path = output_file_path(output_name(who));
         std::filesystem::create_directories(path.parent_path());
         std::ofstream file{path, std::ios::binary};
@@ -140,7 +140,7 @@ class World {
     int volunteers_ = 0;
 };
 
-wire::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
+formats::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
     return {.step = StepIndex{step}, .samples = Samples{samples}};
 }
 

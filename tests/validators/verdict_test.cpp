@@ -18,11 +18,11 @@ Job some_job() {
     return {.run = RunId{blake2b({}).bytes}, .result_name = "demo_7_0"};
 }
 
-wire::Receipt true_receipt() {
-    wire::Receipt receipt{.run = some_job().run,
-                          .result_name = some_job().result_name,
-                          .peer = peer_key().public_key(),
-                          .lines = {}};
+formats::Receipt true_receipt() {
+    formats::Receipt receipt{.run = some_job().run,
+                             .result_name = some_job().result_name,
+                             .peer = peer_key().public_key(),
+                             .lines = {}};
     for (std::uint64_t i = 0; i < kLines; ++i) {
         receipt.lines.push_back({.step = StepIndex{2 * i}, .samples = Samples{8 * (i + 1)}});
     }
@@ -46,14 +46,14 @@ Fault fault_of(std::span<const std::byte> bytes) {
     return receipt.reason().fault;
 }
 
-Fault fault_of(const wire::Receipt& receipt, const LedgerView& ledger) {
+Fault fault_of(const formats::Receipt& receipt, const LedgerView& ledger) {
     const auto answer = compare(receipt, ledger);
     REQUIRE_FALSE(answer);
     CHECK_FALSE(answer.reason().reason.empty());
     return answer.reason().fault;
 }
 
-Answer answer_of(const wire::Receipt& receipt, const LedgerView& ledger) {
+Answer answer_of(const formats::Receipt& receipt, const LedgerView& ledger) {
     const auto answer = compare(receipt, ledger);
     REQUIRE(answer);
     return answer.value();
@@ -62,7 +62,7 @@ Answer answer_of(const wire::Receipt& receipt, const LedgerView& ledger) {
 }  // namespace
 
 TEST_CASE("a true receipt is valid, in any order of the ledger", "[validation]") {
-    const auto read = read_receipt(wire::encode_receipt(true_receipt(), peer_key()), some_job());
+    const auto read = read_receipt(formats::encode_receipt(true_receipt(), peer_key()), some_job());
     REQUIRE(read);
     CHECK(read.value() == true_receipt());
     auto ledger = true_ledger();
@@ -74,7 +74,7 @@ TEST_CASE("a true receipt is valid, in any order of the ledger", "[validation]")
 TEST_CASE("a receipt without lines is valid and earns nothing", "[validation]") {
     auto receipt = true_receipt();
     receipt.lines.clear();
-    const auto read = read_receipt(wire::encode_receipt(receipt, peer_key()), some_job());
+    const auto read = read_receipt(formats::encode_receipt(receipt, peer_key()), some_job());
     REQUIRE(read);
     CHECK(answer_of(read.value(), true_ledger()) == Answer::kValid);
     CHECK(answer_of(read.value(), LedgerView{}) == Answer::kValid);
@@ -93,7 +93,7 @@ TEST_CASE("a line without samples claims nothing", "[validation]") {
 }
 
 TEST_CASE("no receipt with a bit changed anywhere is accepted", "[validation]") {
-    const Buffer bytes = wire::encode_receipt(true_receipt(), peer_key());
+    const Buffer bytes = formats::encode_receipt(true_receipt(), peer_key());
     for (std::size_t at = 0; at < bytes.size(); ++at) {
         for (const int bit : {0, 3, 7}) {
             Buffer changed = bytes;
@@ -104,14 +104,14 @@ TEST_CASE("no receipt with a bit changed anywhere is accepted", "[validation]") 
 }
 
 TEST_CASE("no receipt cut anywhere is accepted", "[validation]") {
-    const Buffer bytes = wire::encode_receipt(true_receipt(), peer_key());
+    const Buffer bytes = formats::encode_receipt(true_receipt(), peer_key());
     for (std::size_t size = 0; size < bytes.size(); ++size) {
         CHECK(fault_of(std::span{bytes}.first(size)) == Fault::kUnreadable);
     }
 }
 
 TEST_CASE("a huge file is no receipt", "[validation]") {
-    const Buffer bytes(wire::kMaxReceiptBytes + 1, std::byte{0x41});
+    const Buffer bytes(formats::kMaxReceiptBytes + 1, std::byte{0x41});
     CHECK(fault_of(bytes) == Fault::kUnreadable);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a receipt signed by another key than it names is a forgery", "[valida
     const KeyPair other = KeyPair::generate();
     auto forged = true_receipt();
     forged.peer = other.public_key();
-    Buffer bytes = wire::encode_receipt(forged, other);
+    Buffer bytes = formats::encode_receipt(forged, other);
     // The forger puts the victim's key where its own is.
     const auto& own = other.public_key().bytes;
     const auto place = std::ranges::search(bytes, own);
@@ -131,14 +131,14 @@ TEST_CASE("a receipt signed by another key than it names is a forgery", "[valida
 TEST_CASE("a receipt for another run is refused", "[validation]") {
     auto receipt = true_receipt();
     receipt.run = RunId{};
-    CHECK(fault_of(wire::encode_receipt(receipt, peer_key())) == Fault::kOtherRun);
+    CHECK(fault_of(formats::encode_receipt(receipt, peer_key())) == Fault::kOtherRun);
 }
 
 TEST_CASE("a receipt for another result is refused", "[validation]") {
     for (const std::string name : {"demo_7_1", "demo_7_00", "demo_7_", ""}) {
         auto receipt = true_receipt();
         receipt.result_name = name;
-        CHECK(fault_of(wire::encode_receipt(receipt, peer_key())) == Fault::kOtherResult);
+        CHECK(fault_of(formats::encode_receipt(receipt, peer_key())) == Fault::kOtherResult);
     }
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a ledger read from its bytes is the ledger", "[ledger]") {
 TEST_CASE("samples are conserved and receipts are each peer's own lines", "[ledger]") {
     Written written(5, kLively, 80);
     written.ledger.check_invariants();
-    std::map<PeerKey, std::vector<wire::ReceiptLine>> lines;
+    std::map<PeerKey, std::vector<formats::ReceiptLine>> lines;
     Samples total;
     for (const CommitRecord& record : written.records) {
         for (const CommitLine& line : record.members) {

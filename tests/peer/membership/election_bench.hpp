@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "peer/membership/election.hpp"
-#include "tests/peer/spoken.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/core/spoken.hpp"
+#include "tests/peer/wire/samples.hpp"
 
 namespace dedloc::membership {
 
@@ -100,8 +100,8 @@ struct ElectionBench {
     template <class Body>
     std::vector<Body> said() const {
         std::vector<Body> all;
-        for (const round::Letter& letter : out.letters) {
-            if (const auto* body = std::get_if<Body>(&letter.body)) all.push_back(*body);
+        for (const OutgoingMessage& message : out.messages) {
+            if (const auto* body = std::get_if<Body>(&message.body)) all.push_back(*body);
         }
         return all;
     }
@@ -128,7 +128,7 @@ struct ElectionBench {
     Voter voter;
     Election election;
     TimePoint now{1h};
-    round::Outbox out;
+    Outbox out;
     Actions actions;
     std::uint64_t last_link = 0;
     std::vector<std::unique_ptr<OtherEnd>> ends;

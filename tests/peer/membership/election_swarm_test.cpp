@@ -81,22 +81,23 @@ class Voters {
         for (bool is_quiet = false; !is_quiet;) {
             is_quiet = true;
             for (std::size_t k = 0; k < benches_.size(); ++k) {
-                for (const round::Letter& letter : std::exchange(benches_[k]->out.letters, {})) {
+                for (const OutgoingMessage& message :
+                     std::exchange(benches_[k]->out.messages, {})) {
                     is_quiet = false;
-                    for (const PeerKey& to : letter.to) hand_over(k, to, letter);
+                    for (const PeerKey& to : message.to) hand_over(k, to, message);
                 }
             }
         }
     }
-    void hand_over(std::size_t from, const PeerKey& to, const round::Letter& letter) {
+    void hand_over(std::size_t from, const PeerKey& to, const OutgoingMessage& message) {
         const PeerKey sender = keys_[from].public_key();
         for (std::size_t k = 0; k < benches_.size(); ++k) {
             Bench& bench = *benches_[k];
             if (bench.key.public_key() != to || is_away(k) || is_away(from)) continue;
-            if (const auto* elect = std::get_if<wire::Elect>(&letter.body)) {
-                bench.election.on_elect(bench.now, sender, letter.step, *elect, bench.out);
-            } else if (const auto* promise = std::get_if<wire::Promise>(&letter.body)) {
-                bench.election.on_promise(sender, letter.step, *promise, bench.out);
+            if (const auto* elect = std::get_if<wire::Elect>(&message.body)) {
+                bench.election.on_elect(bench.now, sender, message.step, *elect, bench.out);
+            } else if (const auto* promise = std::get_if<wire::Promise>(&message.body)) {
+                bench.election.on_promise(sender, message.step, *promise, bench.out);
             }
         }
     }

@@ -61,7 +61,7 @@ TEST_CASE("the only voter leads at once", "[membership]") {
     CHECK(bench.voter.promised() == term_of(1, keys[0]));
     CHECK(bench.election.has_live_leader());
     CHECK(bench.election.has_majority_here());
-    for (const round::Letter& letter : bench.out.letters) CHECK(letter.to.empty());
+    for (const OutgoingMessage& message : bench.out.messages) CHECK(message.to.empty());
     // For as many steps as it lives.
     for (int step = 0; step < 3; ++step) {
         bench.voter.advance(bench.record(1));
@@ -228,7 +228,7 @@ TEST_CASE("a voter refuses candidates while it hears a coordinator", "[membershi
         bench.out = {};
         bench.election.on_elect(bench.now, trio.two->peer(), step,
                                 {.term = term_of(20, trio.keys[1])}, bench.out);
-        CHECK(bench.out.letters.empty());
+        CHECK(bench.out.messages.empty());
     }
 }
 
@@ -241,8 +241,8 @@ TEST_CASE("a candidate behind the head of a voter is refused", "[membership]") {
         bench.out = {};
         bench.election.on_elect(bench.now, trio.one->peer(), step,
                                 {.term = term_of(5, trio.keys[1])}, bench.out);
-        REQUIRE(bench.out.letters.size() == 1);
-        CHECK(bench.out.letters[0].step == bench.head().step);
+        REQUIRE(bench.out.messages.size() == 1);
+        CHECK(bench.out.messages[0].step == bench.head().step);
         return bench.said<wire::Promise>().at(0).granted;
     };
     CHECK_FALSE(ask(old));
@@ -256,7 +256,7 @@ TEST_CASE("a voter that may not vote answers no candidate", "[membership]") {
     trio.bench.voter.stop_voting();
     trio.bench.election.on_elect(trio.bench.now, trio.one->peer(), trio.bench.head().step,
                                  {.term = term_of(5, trio.keys[1])}, trio.bench.out);
-    CHECK(trio.bench.out.letters.empty());
+    CHECK(trio.bench.out.messages.empty());
     CHECK_FALSE(trio.bench.stands_within(20s));
 }
 
@@ -332,7 +332,7 @@ TEST_CASE("a coordinator is told when its term is over", "[membership]") {
     (void)bench.voter.promise(term_of(6, trio.keys[2]));
     bench.out = {};
     bench.election.on_propose(trio.one->peer(), term_of(6, trio.keys[2]), bench.out);
-    CHECK(bench.out.letters.empty());
+    CHECK(bench.out.messages.empty());
     bench.election.on_propose(trio.one->peer(), term_of(5, trio.keys[1]), bench.out);
     const auto told = bench.said<wire::Promise>();
     REQUIRE(told.size() == 1);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/peer/spoken.hpp"
-#include "tests/peer/wire_samples.hpp"
+#include "tests/peer/core/spoken.hpp"
+#include "tests/peer/wire/samples.hpp"
 
 using namespace dedloc;
 using namespace dedloc::membership;

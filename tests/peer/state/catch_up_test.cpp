@@ -250,11 +250,11 @@ TEST_CASE("an update that gave another state is mended by a whole one", "[state]
     world.aim_at(plus(k5, 1));
     world.aim_at(plus(k5, 4));
     REQUIRE(world.run_until([&] { return world.rounds.size() == 1; }, 5s));
-    round::Outbox out;
+    Outbox out;
     world.catch_up->reached(world.now, plus(k5, 1), Digest{{std::byte{66}}}, out);
     CHECK(out.actions.size() == 1);
-    REQUIRE(out.letters.size() == 3);
-    CHECK(std::get<wire::StateQuery>(out.letters[0].body) == wire::StateQuery{.has_state = false});
+    REQUIRE(out.messages.size() == 3);
+    CHECK(std::get<wire::StateQuery>(out.messages[0].body) == wire::StateQuery{.has_state = false});
 }
 
 TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]") {
@@ -414,7 +414,7 @@ TEST_CASE("a higher generation ends what is under way", "[state]") {
     world.add_member(k5);
     world.aim_at(k5);
     REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.2; }, 10s));
-    round::Outbox out;
+    Outbox out;
     StateCertificate target = world.history.proof(k5);
     target.generation = 3;
     world.catch_up->aim(world.now, target, out);

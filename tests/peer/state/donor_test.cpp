@@ -59,9 +59,9 @@ struct Desk {
     /// Who is offered a state, in this order.
     std::vector<PeerKey> offered() const {
         std::vector<PeerKey> peers;
-        for (const round::Letter& letter : out.letters) {
-            if (std::holds_alternative<wire::StateOffer>(letter.body)) {
-                peers.push_back(letter.to.front());
+        for (const OutgoingMessage& message : out.messages) {
+            if (std::holds_alternative<wire::StateOffer>(message.body)) {
+                peers.push_back(message.to.front());
             }
         }
         return peers;
@@ -78,7 +78,7 @@ struct Desk {
     }
     template <class Body>
     const Body* said(std::size_t index = 0) const {
-        return index < out.letters.size() ? std::get_if<Body>(&out.letters[index].body) : nullptr;
+        return index < out.messages.size() ? std::get_if<Body>(&out.messages[index].body) : nullptr;
     }
 
     RoundRules rules;
@@ -87,7 +87,7 @@ struct Desk {
     state::Donor donor{rules, workers};
     state::Own own;
     TimePoint now{};
-    round::Outbox out;
+    Outbox out;
     bool certifies = true;  ///< each state at once
 };
 
@@ -100,10 +100,10 @@ TEST_CASE("a state is offered after a snapshot, with its leaves and certificate"
     desk.query(kOther, k5);
     CHECK(desk.out.actions.empty());  // one snapshot for both
     desk.taken(desk.history.snapshot(k5));
-    REQUIRE(desk.out.letters.size() == 2);
+    REQUIRE(desk.out.messages.size() == 2);
     const auto* offer = desk.said<wire::StateOffer>();
     REQUIRE(offer);
-    CHECK(desk.out.letters[0].step == k5);
+    CHECK(desk.out.messages[0].step == k5);
     CHECK(offer->bytes == 12 * kElements);
     CHECK(offer->leaves == desk.history.snapshot(k5).leaves);
     CHECK(offer->record == desk.history.record_before(k5));
@@ -127,7 +127,7 @@ TEST_CASE("retained rounds are offered, and the oldest are dropped", "[state]") 
         CHECK(kernels::leaf_digest(leaf->data) == round->leaves[0].bytes);
     }
     desk.query(kAsker, k5, true);
-    CHECK(desk.out.letters.empty());  // it is where we are
+    CHECK(desk.out.messages.empty());  // it is where we are
     CHECK(desk.out.actions.empty());
     desk.query(kAsker, StepIndex{4}, true, 1);
     CHECK_FALSE(desk.said<wire::RoundOffer>());  // of another generation
@@ -166,9 +166,9 @@ TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[stat
     desk.query(kAsker, StepIndex{7});
     CHECK(desk.out.actions.empty());  // no third one: the newer one is offered
     REQUIRE(desk.said<wire::StateOffer>());
-    CHECK(desk.out.letters[0].step == StepIndex{6});
+    CHECK(desk.out.messages[0].step == StepIndex{6});
     desk.query(kAsker, k5);
-    CHECK(desk.out.letters[0].step == k5);  // what is asked for is held
+    CHECK(desk.out.messages[0].step == k5);  // what is asked for is held
 
     desk.now += desk.rules.silence;
     CHECK(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.size() == 262'144);
@@ -193,7 +193,7 @@ TEST_CASE("a state goes to four at once, and on to who has waited longest", "[st
     for (const int k : {5, 3, 4}) {
         desk.now += 1ms;
         desk.query(asker(k), k5);
-        CHECK(desk.out.letters.empty());
+        CHECK(desk.out.messages.empty());
     }
     desk.query(asker(7), k5);
     CHECK(desk.offered() == std::vector{asker(7)});  // it has not heard us, and keeps its turn
@@ -296,7 +296,7 @@ TEST_CASE("a snapshot that is not of the history is not offered", "[state]") {
     auto wrong = desk.history.snapshot(k5);
     wrong.digest.bytes[3] ^= std::byte{1};
     desk.taken(wrong);
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     CHECK(desk.out.actions.size() == 1);  // a note
 
     desk.query(kAsker, k5);
@@ -339,14 +339,14 @@ TEST_CASE("who asks again and again gets a few answers a heartbeat", "[state]") 
     std::size_t answers = 0;
     for (int i = 0; i < 100; ++i) {
         desk.query(kAsker, i % 2 == 0 ? k5 : StepIndex{4}, i % 2 != 0);
-        answers += desk.out.letters.size();
+        answers += desk.out.messages.size();
     }
     CHECK(answers == 5);
     desk.query(kOther, k5);
-    CHECK(desk.out.letters.size() == 1);
+    CHECK(desk.out.messages.size() == 1);
     desk.now += desk.rules.heartbeat;
     desk.query(kAsker, k5);
-    CHECK(desk.out.letters.size() == 1);
+    CHECK(desk.out.messages.size() == 1);
 }
 
 TEST_CASE("nothing of one history is given in another", "[state]") {
@@ -355,15 +355,15 @@ TEST_CASE("nothing of one history is given in another", "[state]") {
     desk.donor.begin(1);
     CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
     desk.query(kAsker, StepIndex{4}, true, 1);
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     CHECK(desk.out.actions.empty());  // the own state is still of the old one
     desk.own.generation = 1;
     desk.query(kAsker, k5, false, 1);
     REQUIRE(desk.is_taking());
     desk.taken(desk.history.snapshot(k5));
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     desk.certify(k5);  // of the generation before
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     StateCertificate first = desk.history.proof(k5);
     first.generation = 1;
     first.votes.clear();
@@ -380,14 +380,14 @@ TEST_CASE("a snapshot is not offered before its certificate is here", "[state]")
     desk.query(kAsker, k6);
     REQUIRE(desk.is_taking());
     desk.taken(desk.history.snapshot(k6));
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     desk.tick();
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     // Of another step, or of another state: nothing that this snapshot could be offered with.
     desk.certify(StepIndex{7});
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     desk.query(kOther, k6);
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     CHECK(desk.out.actions.empty());
     desk.certify(k6);
     CHECK(desk.offered() == std::vector{kAsker, kOther});
@@ -405,9 +405,9 @@ TEST_CASE("a snapshot of a state that the voters have not signed is never offere
     other.state.bytes[0] ^= std::byte{1};
     desk.donor.certified(desk.now, other, desk.own, desk.out);
     desk.donor.check_invariants();
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
     desk.certify(k6);  // too late: there is one certificate of a step
-    CHECK(desk.out.letters.empty());
+    CHECK(desk.out.messages.empty());
 }
 
 TEST_CASE("a snapshot whose certificate is missing holds up no state that is proven", "[state]") {

@@ -155,7 +155,7 @@ Member& TransferWorld::add_member(StepIndex step, bool is_voter) {
 }
 
 void TransferWorld::certify(Member& member, StepIndex step) {
-    round::Outbox out;
+    Outbox out;
     member.donor.certified(now, history.proof(step), member.own, out);
     flush_member(member, out);
 }
@@ -175,7 +175,7 @@ void TransferWorld::advance() {
         m->donor.keep(history.record(step), History::certificate(), history.average(step));
         m->own.step = newest = step.next();
         m->own.state = history.state_digest(newest);
-        round::Outbox out;
+        Outbox out;
         m->donor.reached(now, m->own, out);
         flush_member(*m, out);
         certify(*m, newest);
@@ -245,7 +245,7 @@ void TransferWorld::step() {
     now = next;
     if (deadline <= now) {
         for (const auto& m : members) {
-            round::Outbox answer;
+            Outbox answer;
             m->donor.tick(now, m->own, answer);
             flush_member(*m, answer);
         }
@@ -268,12 +268,12 @@ void TransferWorld::pump() {
 }
 
 void TransferWorld::flush() {
-    auto letters = std::exchange(out_.letters, {});
+    auto messages = std::exchange(out_.messages, {});
     auto actions = std::exchange(out_.actions, {});
-    for (round::Letter& letter : letters) {
-        if (Member* member = find(letter.to.front())) {
+    for (OutgoingMessage& message : messages) {
+        if (Member* member = find(message.to.front())) {
             later(member->latency,
-                  [this, member, letter = std::move(letter)] { deliver(*member, letter); });
+                  [this, member, message = std::move(message)] { deliver(*member, message); });
         }
     }
     for (const Action& action : actions) {
@@ -340,13 +340,13 @@ bool TransferWorld::spend(Member& member) {
     return true;
 }
 
-void TransferWorld::deliver(Member& member, const round::Letter& letter) {
+void TransferWorld::deliver(Member& member, const OutgoingMessage& message) {
     if (!member.is_alive) return;
     PeerKey us;
-    round::Outbox out;
+    Outbox out;
     std::visit(Overloaded{[&](const wire::StateQuery& query) {
                               ++member.queries;
-                              member.donor.queried(now, us, own.generation, letter.step, query,
+                              member.donor.queried(now, us, own.generation, message.step, query,
                                                    member.own, out);
                           },
                           [&](const wire::LeafRequest& request) {
@@ -354,23 +354,23 @@ void TransferWorld::deliver(Member& member, const round::Letter& letter) {
                               member.donor.requested(now, us, request);
                           },
                           [](const auto&) {}},
-               letter.body);
+               message.body);
     flush_member(member, out);
     send_leaves(member);
 }
 
-void TransferWorld::flush_member(Member& member, round::Outbox& out) {
-    for (round::Letter& letter : out.letters) {
+void TransferWorld::flush_member(Member& member, Outbox& out) {
+    for (OutgoingMessage& message : out.messages) {
         if (!spend(member)) continue;
-        if (member.twist) member.twist(letter.body);
-        later(member.latency, [this, key = member.key, step = letter.step,
-                               body = std::move(letter.body)] { deliver_back(key, step, body); });
+        if (member.twist) member.twist(message.body);
+        later(member.latency, [this, key = member.key, step = message.step,
+                               body = std::move(message.body)] { deliver_back(key, step, body); });
     }
     for (const Action& action : out.actions) {
         if (const auto* note = std::get_if<action::Note>(&action)) notes.push_back(note->line);
         if (!std::holds_alternative<action::TakeSnapshot>(action)) continue;
         later(20ms, [this, m = &member, taken = history.snapshot(member.own.step)] {
-            round::Outbox answer;
+            Outbox answer;
             m->donor.snapshot_taken(now, taken, m->own, answer);
             flush_member(*m, answer);
         });

@@ -123,16 +123,16 @@ class TransferWorld {
     void step();
     void pump();
     void flush();
-    void deliver(Member& member, const round::Letter& letter);
+    void deliver(Member& member, const OutgoingMessage& message);
     void deliver_back(const PeerKey& from, StepIndex step, const wire::Body& body);
-    void flush_member(Member& member, round::Outbox& out);
+    void flush_member(Member& member, Outbox& out);
     void send_leaves(Member& member);
     bool spend(Member& member);
     void load(const action::Load& load);
     void reach(StepIndex step, const Digest& state, SharedBytes bytes);
     Member* find(const PeerKey& key);
 
-    round::Outbox out_;
+    Outbox out_;
     Random random_;
     std::uint64_t sequence_ = 0;
     std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> queue_;

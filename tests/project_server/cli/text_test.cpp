@@ -2,6 +2,8 @@
 #include <sstream>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/sentences.hpp"
@@ -56,9 +58,9 @@ TEST_CASE("settings survive a round trip and their errors name the field", "[ser
                                     .database_port = 3307};
     server::write_settings(folder.path(), settings);
     CHECK(server::read_settings(folder.path()) == settings);
-    server::write_text(folder.path() / "dedloc.json",
-                       R"({"name":"x","host":"h","port":70000,"server_port":1,)"
-                       R"("gateway_port":3,"database_port":2})");
+    platform::replace_file(folder.path() / "dedloc.json",
+                           R"({"name":"x","host":"h","port":70000,"server_port":1,)"
+                           R"("gateway_port":3,"database_port":2})");
     CHECK_THROWS_WITH(server::read_settings(folder.path()),
                       Catch::Matchers::EndsWith("field port is no port"));
     CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
@@ -75,10 +77,10 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
                                     .server_port = 18081,
                                     .gateway_port = 18082,
                                     .database_port = 3307};
-    server::write_text(project / "nginx/nginx.conf", nginx_configuration(project, settings));
+    platform::replace_file(project / "nginx/nginx.conf", nginx_configuration(project, settings));
     auto command = nginx_command(project);
     command.emplace_back("-t");
-    const auto tested = run_to_end(command);
+    const auto tested = platform::run_to_end(command);
     INFO(tested.output);
     CHECK(tested.status == 0);
 }

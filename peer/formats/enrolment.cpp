@@ -1,0 +1,175 @@
+#include "peer/formats/enrolment.hpp"
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <array>
+
+#include "peer/base/bytes.hpp"
+#include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::formats {
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 254;  // BOINC's columns
+constexpr const char* kUpload = "upload_bytes_per_second";
+constexpr const char* kDownload = "download_bytes_per_second";
+
+using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void put(JsonWriter& out, const char* name, std::string_view text) {
+    out.Key(name);
+    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+/// One object whose fields `fill` writes.
+template <class Fill>
+std::string object(const Fill& fill) {
+    rapidjson::StringBuffer buffer;
+    JsonWriter out(buffer);
+    out.StartObject();
+    fill(out);
+    out.EndObject();
+    return {buffer.GetString(), buffer.GetSize()};
+}
+
+SignedRevocations read_revocations(JsonFields& fields) {
+    const std::string text = fields.text("revoked", 2 * wire::kMaxRevocationsBytes);
+    Buffer bytes(text.size() / 2);
+    const auto revocations = from_hex(text, bytes) ? decode_revocations(bytes) : std::nullopt;
+    if (!revocations) fields.refuse("revoked", "is no list of revocations");
+    return *revocations;
+}
+
+std::uint64_t read_rate(JsonFields& fields, const char* name) {
+    return fields.has(name) ? fields.integer(name, 0, wire::kMaxBytesPerSecond) : 0;
+}
+
+void put_rate(JsonWriter& out, const char* name, std::uint64_t bytes_per_second) {
+    if (bytes_per_second == 0) return;
+    out.Key(name);
+    out.Uint64(bytes_per_second);
+}
+
+}  // namespace
+
+EnrolmentRequest parse_enrolment_request(std::string_view json) {
+    const std::string what = "the enrolment request";
+    const rapidjson::Document document = parse_json(what, json, kMaxEnrolmentBytes);
+    JsonFields fields{document, "", what};
+    EnrolmentRequest request;
+    request.authenticator = fields.text("authenticator", kMaxTextBytes);
+    request.host = fields.integer("host", 1, ~std::uint32_t{0});
+    request.result = fields.text("result", kMaxTextBytes);
+    fields.hex("key", request.key.bytes);
+    request.port = static_cast<std::uint16_t>(fields.integer("port", 0, 65'535));
+    fields.finish();
+    return request;
+}
+
+EnrolmentReply parse_enrolment_reply(std::string_view json) {
+    const std::string what = "the gateway's reply";
+    const rapidjson::Document document = parse_json(what, json, kMaxEnrolmentReplyBytes);
+    JsonFields fields{document, "", what};
+    std::array<std::byte, wire::kTicketBytes> bytes{};
+    fields.hex("ticket", bytes);
+    const auto ticket = decode_ticket(bytes);
+    if (!ticket) fields.refuse("ticket", "is no ticket");
+    EnrolmentReply reply;
+    reply.ticket = *ticket;
+    reply.revoked = read_revocations(fields);
+    reply.address = fields.text("address", wire::kMaxHostBytes);
+    reply.is_reachable = fields.boolean("reachable");
+    reply.upload_bytes_per_second = read_rate(fields, kUpload);
+    reply.download_bytes_per_second = read_rate(fields, kDownload);
+    return reply;
+}
+
+GatewayReport parse_gateway_report(std::string_view json) {
+    const std::string what = "the gateway's report";
+    const rapidjson::Document document = parse_json(what, json, kMaxEnrolmentBytes);
+    JsonFields fields{document, "", what};
+    GatewayReport report;
+    report.project = fields.text("project", kMaxTextBytes);
+    report.now = UtcSeconds{std::chrono::seconds{
+        fields.integer("now", 0, static_cast<std::uint64_t>(wire::kMaxUtcSeconds))}};
+    report.address = fields.text("address", wire::kMaxHostBytes);
+    report.is_reachable = fields.boolean("reachable");
+    for (const auto& seed : fields.array("dht_seeds", 0, kMaxSeeds).GetArray()) {
+        if (!seed.IsString()) fields.refuse("dht_seeds", "must be texts");
+        report.dht_seeds.emplace_back(seed.GetString(), seed.GetStringLength());
+    }
+    return report;
+}
+
+std::uint64_t parse_arrival(std::string_view json) {
+    const std::string what = "the gateway's answer to a transfer";
+    const rapidjson::Document document = parse_json(what, json, kMaxEnrolmentBytes);
+    return JsonFields{document, "", what}.integer("bytes", 0, kMaxMeasuredBytes);
+}
+
+std::string write_enrolment_request(const EnrolmentRequest& request) {
+    return object([&](JsonWriter& out) {
+        put(out, "authenticator", request.authenticator);
+        out.Key("host");
+        out.Uint64(request.host);
+        put(out, "result", request.result);
+        put(out, "key", request.key.hex());
+        out.Key("port");
+        out.Uint(request.port);
+    });
+}
+
+std::string write_enrolment_reply(const EnrolmentReply& reply) {
+    return object([&](JsonWriter& out) {
+        put(out, "ticket", to_hex(encode(reply.ticket)));
+        put(out, "revoked", to_hex(encode(reply.revoked)));
+        put(out, "address", reply.address);
+        out.Key("reachable");
+        out.Bool(reply.is_reachable);
+        put_rate(out, kUpload, reply.upload_bytes_per_second);
+        put_rate(out, kDownload, reply.download_bytes_per_second);
+    });
+}
+
+std::string write_gateway_report(const GatewayReport& report) {
+    return object([&](JsonWriter& out) {
+        put(out, "project", report.project);
+        out.Key("now");
+        out.Int64(std::int64_t{report.now.time_since_epoch().count()});
+        put(out, "address", report.address);
+        out.Key("reachable");
+        out.Bool(report.is_reachable);
+        out.Key("dht_seeds");
+        out.StartArray();
+        for (const std::string& seed : report.dht_seeds) {
+            out.String(seed.data(), static_cast<rapidjson::SizeType>(seed.size()));
+        }
+        out.EndArray();
+    });
+}
+
+std::string write_arrival(std::uint64_t bytes) {
+    return object([&](JsonWriter& out) {
+        out.Key("bytes");
+        out.Uint64(bytes);
+    });
+}
+
+std::string write_enrolment_error(std::string_view sentence) {
+    return object([&](JsonWriter& out) { put(out, "error", sentence); });
+}
+
+std::string parse_enrolment_error(std::string_view json) {
+    try {
+        const rapidjson::Document document =
+            parse_json("the gateway's reply", json, kMaxEnrolmentBytes);
+        return JsonFields{document, "", "the gateway's reply"}.text("error", kMaxEnrolmentBytes);
+    } catch (const InputError&) {
+        return {};
+    }
+}
+
+}  // namespace dedloc::formats

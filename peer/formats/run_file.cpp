@@ -1,0 +1,360 @@
+#include "peer/formats/run_file.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <charconv>
+#include <unordered_set>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::formats {
+namespace {
+
+constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 16;  // shards hold 16-bit token ids
+constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 32;
+constexpr double kMaxDouble = 1e30;
+
+const char* name_of(Initial initial) {
+    switch (initial) {
+        case Initial::kZero:
+            return "zero";
+        case Initial::kOne:
+            return "one";
+        case Initial::kNormal:
+            return "normal";
+    }
+    return "unknown";
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+ModelSpec read_model(JsonFields fields) {
+    ModelSpec model;
+    model.architecture = fields.text("architecture", kMaxNameBytes);
+    if (model.architecture != "albert") fields.refuse("architecture", "must be 'albert'");
+    model.vocabulary = fields.integer("vocabulary", 6, kMaxTokens);
+    model.embedding = fields.integer("embedding", 1, kMaxExtent);
+    model.hidden = fields.integer("hidden", 1, kMaxExtent);
+    model.layers = fields.integer("layers", 1, 1'024);
+    model.heads = fields.integer("heads", 1, kMaxExtent);
+    model.ffn = fields.integer("ffn", 1, kMaxExtent);
+    model.positions = fields.integer("positions", 8, kMaxExtent);
+    if (model.hidden % model.heads != 0) fields.refuse("heads", "must divide 'model.hidden'");
+    fields.finish();
+    return model;
+}
+
+OptimizerSpec read_optimizer(JsonFields fields) {
+    OptimizerSpec optimizer;
+    optimizer.name = fields.text("name", kMaxNameBytes);
+    if (optimizer.name != "lamb") fields.refuse("name", "must be 'lamb'");
+    optimizer.learning_rate = fields.number("learning_rate", 0, 1'000);
+    optimizer.warmup_steps = fields.integer("warmup_steps", 0, kMaxSteps);
+    optimizer.beta1 = fields.number("beta1", 0, 0.999999);
+    optimizer.beta2 = fields.number("beta2", 0, 0.999999);
+    optimizer.epsilon = fields.number("epsilon", 1e-30, 1);
+    optimizer.weight_decay = fields.number("weight_decay", 0, 1'000);
+    optimizer.clip_norm = fields.number("clip_norm", 0, kMaxDouble);
+    fields.finish();
+    return optimizer;
+}
+
+SpecialTokens read_special_tokens(JsonFields fields, std::uint64_t vocabulary) {
+    const std::uint64_t last = vocabulary - 1;
+    const auto token = [&](const char* name) {
+        return static_cast<std::uint16_t>(fields.integer(name, 0, last));
+    };
+    SpecialTokens tokens;
+    tokens.pad = token("pad");
+    tokens.unknown = token("unknown");
+    tokens.cls = token("cls");
+    tokens.sep = token("sep");
+    tokens.mask = token("mask");
+    fields.finish();
+    const std::unordered_set<std::uint16_t> distinct{tokens.pad, tokens.unknown, tokens.cls,
+                                                     tokens.sep, tokens.mask};
+    if (distinct.size() != 5) fields.refuse("mask", "and its siblings must differ from each other");
+    return tokens;
+}
+
+Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
+    const std::string_view text = value.IsString()
+                                      ? std::string_view{value.GetString(), value.GetStringLength()}
+                                      : std::string_view{};
+    const std::size_t colon = text.rfind(':');
+    Endpoint endpoint;
+    bool is_good = colon != std::string_view::npos && colon >= 1;
+    if (is_good) {
+        std::string_view host = text.substr(0, colon);
+        if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+            host = host.substr(1, host.size() - 2);
+        }
+        const std::string_view port = text.substr(colon + 1);
+        const auto [end, status] =
+            std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
+        is_good = status == std::errc{} && end == port.data() + port.size() && endpoint.port != 0 &&
+                  host.size() <= wire::kMaxHostBytes;
+        endpoint.host = host;
+    }
+    if (!is_good) fields.refuse("dht_seeds", "must hold addresses of the form host:port");
+    return endpoint;
+}
+
+bool read_encryption(JsonFields& fields) {
+    if (!fields.has("encryption")) return true;
+    const std::string encryption = fields.text("encryption", kMaxNameBytes);
+    if (encryption != "on" && encryption != "off")
+        fields.refuse("encryption", "must be 'on' or 'off'");
+    return encryption == "on";
+}
+
+Codec read_codec(JsonFields& fields) {
+    if (!fields.has("codec")) return Codec::kFp32;
+    const auto codec = codec_named(fields.text("codec", kMaxNameBytes));
+    if (!codec) fields.refuse("codec", "must be 'fp32' or 'fp16'");
+    return *codec;
+}
+
+std::string read_gateway(JsonFields& fields) {
+    if (!fields.has("gateway")) return {};
+    std::string gateway = fields.text("gateway", wire::kMaxUrlBytes);
+    const bool is_url = gateway.starts_with("https://") || gateway.starts_with("http://");
+    if (!is_url || !gateway.ends_with('/')) {
+        fields.refuse("gateway", "must be an http or https URL with a slash at its end");
+    }
+    return gateway;
+}
+
+ShardReference read_shard_reference(JsonFields fields) {
+    ShardReference shard;
+    shard.name = fields.text("name", kMaxNameBytes);
+    fields.hex("digest", shard.digest.bytes);
+    shard.bytes = fields.integer("bytes", 1, std::uint64_t{1} << 40);
+    fields.finish();
+    return shard;
+}
+
+TensorSpec read_tensor(JsonFields fields) {
+    TensorSpec tensor;
+    tensor.name = fields.text("name", kMaxNameBytes);
+    std::uint64_t count = 1;
+    for (const auto& extent : fields.array("shape", 1, 8).GetArray()) {
+        if (!extent.IsUint64() || extent.GetUint64() == 0) {
+            fields.refuse("shape", "must hold whole numbers of at least 1");
+        }
+        if (extent.GetUint64() > wire::kMaxElements / count) fields.refuse("shape", "is too large");
+        count *= extent.GetUint64();
+        tensor.shape.push_back(extent.GetUint64());
+    }
+    const std::string initial = fields.text("init", kMaxNameBytes);
+    if (initial == "normal") {
+        tensor.initial = Initial::kNormal;
+        tensor.deviation = fields.number("deviation", 1e-30, 1'000);
+    } else if (initial == "one") {
+        tensor.initial = Initial::kOne;
+    } else if (initial != "zero") {
+        fields.refuse("init", "must be 'zero', 'one' or 'normal'");
+    }
+    tensor.decays = fields.boolean("decay");
+    fields.finish();
+    return tensor;
+}
+
+template <class Element>
+void refuse_repeated_names(const std::vector<Element>& elements, const JsonFields& fields,
+                           const char* field) {
+    std::unordered_set<std::string_view> names;
+    for (const Element& element : elements) {
+        if (!names.insert(element.name).second) {
+            fields.refuse(field, fmt::format("names '{}' twice", element.name));
+        }
+    }
+}
+
+void read_lists(JsonFields& fields, RunFile& run) {
+    for (const auto& value : fields.array("dht_seeds", 0, 64).GetArray()) {
+        run.dht_seeds.push_back(read_endpoint(fields, value));
+    }
+    for (const auto& value : fields.array("shards", 0, kMaxShards).GetArray()) {
+        run.shards.push_back(
+            read_shard_reference({value, fmt::format("shards[{}]", run.shards.size())}));
+    }
+    std::uint64_t elements = 0;
+    for (const auto& value : fields.array("tensors", 1, kMaxTensors).GetArray()) {
+        run.tensors.push_back(read_tensor({value, fmt::format("tensors[{}]", run.tensors.size())}));
+        elements += run.tensors.back().count();
+        if (elements > wire::kMaxElements) fields.refuse("tensors", "are too large together");
+    }
+    refuse_repeated_names(run.shards, fields, "shards");
+    refuse_repeated_names(run.tensors, fields, "tensors");
+}
+
+// --- writing ------------------------------------------------------------------------------------
+
+using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+
+void put(Writer& out, const char* name, const std::string& text) {
+    out.Key(name);
+    out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+}
+void put(Writer& out, const char* name, std::uint64_t value) {
+    out.Key(name);
+    out.Uint64(value);
+}
+void put(Writer& out, const char* name, double value) {
+    out.Key(name);
+    out.Double(value);
+}
+
+void put_model(Writer& out, const ModelSpec& model) {
+    out.Key("model");
+    out.StartObject();
+    put(out, "architecture", model.architecture);
+    put(out, "vocabulary", model.vocabulary);
+    put(out, "embedding", model.embedding);
+    put(out, "hidden", model.hidden);
+    put(out, "layers", model.layers);
+    put(out, "heads", model.heads);
+    put(out, "ffn", model.ffn);
+    put(out, "positions", model.positions);
+    out.EndObject();
+}
+
+void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
+    out.Key("optimizer");
+    out.StartObject();
+    put(out, "name", optimizer.name);
+    put(out, "learning_rate", optimizer.learning_rate);
+    put(out, "warmup_steps", optimizer.warmup_steps);
+    put(out, "beta1", optimizer.beta1);
+    put(out, "beta2", optimizer.beta2);
+    put(out, "epsilon", optimizer.epsilon);
+    put(out, "weight_decay", optimizer.weight_decay);
+    put(out, "clip_norm", optimizer.clip_norm);
+    out.EndObject();
+}
+
+void put_special_tokens(Writer& out, const SpecialTokens& tokens) {
+    out.Key("special_tokens");
+    out.StartObject();
+    put(out, "pad", std::uint64_t{tokens.pad});
+    put(out, "unknown", std::uint64_t{tokens.unknown});
+    put(out, "cls", std::uint64_t{tokens.cls});
+    put(out, "sep", std::uint64_t{tokens.sep});
+    put(out, "mask", std::uint64_t{tokens.mask});
+    out.EndObject();
+}
+
+void put_tensor(Writer& out, const TensorSpec& tensor) {
+    out.StartObject();
+    put(out, "name", tensor.name);
+    out.Key("shape");
+    out.StartArray();
+    for (const std::uint64_t extent : tensor.shape) out.Uint64(extent);
+    out.EndArray();
+    put(out, "init", std::string{name_of(tensor.initial)});
+    if (tensor.initial == Initial::kNormal) put(out, "deviation", tensor.deviation);
+    out.Key("decay");
+    out.Bool(tensor.decays);
+    out.EndObject();
+}
+
+void put_lists(Writer& out, const RunFile& run) {
+    out.Key("dht_seeds");
+    out.StartArray();
+    for (const Endpoint& seed : run.dht_seeds) out.String(seed.text().c_str());
+    out.EndArray();
+    out.Key("shards");
+    out.StartArray();
+    for (const ShardReference& shard : run.shards) {
+        out.StartObject();
+        put(out, "name", shard.name);
+        put(out, "digest", shard.digest.hex());
+        put(out, "bytes", shard.bytes);
+        out.EndObject();
+    }
+    out.EndArray();
+    put_special_tokens(out, run.special_tokens);
+    out.Key("tensors");
+    out.StartArray();
+    for (const TensorSpec& tensor : run.tensors) put_tensor(out, tensor);
+    out.EndArray();
+}
+
+std::string serialise(const RunFile& run) {
+    rapidjson::StringBuffer buffer;
+    Writer out(buffer);
+    out.StartObject();
+    put(out, "name", run.name);
+    put(out, "seed", run.seed);
+    put_model(out, run.model);
+    put(out, "sequence_length", run.sequence_length);
+    put(out, "micro_batch", run.micro_batch);
+    put(out, "target_batch", run.target_batch);
+    put(out, "steps", run.steps);
+    put_optimizer(out, run.optimizer);
+    put(out, "flops_per_sample", run.flops_per_sample);
+    put(out, "project_key", run.project_key.hex());
+    put(out, "backbone_key", run.backbone_key.hex());
+    if (!run.gateway.empty()) put(out, "gateway", run.gateway);
+    put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
+    // Runs from before there were codecs keep their id.
+    if (run.codec != Codec::kFp32) put(out, "codec", std::string{name_of(run.codec)});
+    put_lists(out, run);
+    out.EndObject();
+    return {buffer.GetString(), buffer.GetSize()};
+}
+
+}  // namespace
+
+RunFile parse_run_file(std::string_view json) {
+    const rapidjson::Document document = parse_json("the run file", json, kMaxRunFileBytes);
+    JsonFields fields{document, ""};
+    RunFile run;
+    run.name = fields.text("name", 64);
+    run.seed = fields.integer("seed", 0, ~std::uint64_t{0});
+    run.model = read_model(fields.object("model"));
+    run.sequence_length = fields.integer("sequence_length", 8, run.model.positions);
+    run.micro_batch = fields.integer("micro_batch", 1, 65'536);
+    run.target_batch = fields.integer("target_batch", 1, wire::kMaxSamples / 4);
+    run.steps = fields.integer("steps", 1, kMaxSteps);
+    run.optimizer = read_optimizer(fields.object("optimizer"));
+    run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);
+    fields.hex("project_key", run.project_key.bytes);
+    fields.hex("backbone_key", run.backbone_key.bytes);
+    run.gateway = read_gateway(fields);
+    run.encrypts = read_encryption(fields);
+    run.codec = read_codec(fields);
+    run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
+    read_lists(fields, run);
+    fields.finish();
+    return run;
+}
+
+std::string write_run_file(const RunFile& run) {
+    std::string json = serialise(run);
+    const RunFile again = parse_run_file(json);
+    if (!(again == run)) throw InputError{"the run file does not read back equal to what it holds"};
+    return json;
+}
+
+RunId run_id(const RunFile& run) {
+    return RunId{blake2b(bytes_of(serialise(run))).bytes};
+}
+
+std::uint64_t element_count(const RunFile& run) {
+    std::uint64_t count = 0;
+    for (const TensorSpec& tensor : run.tensors) count += tensor.count();
+    return count;
+}
+
+double credit_per_sample(const RunFile& run) {
+    return run.flops_per_sample * 200.0 / 86'400e9;
+}
+
+}  // namespace dedloc::formats

@@ -1,0 +1,256 @@
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "peer/base/check.hpp"
+#include "peer/net/session/frame_codec.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using Stream = crypto_secretstream_xchacha20poly1305_state;
+constexpr std::size_t kStart = crypto_secretstream_xchacha20poly1305_HEADERBYTES;
+constexpr std::size_t kMore = crypto_secretstream_xchacha20poly1305_ABYTES;
+constexpr std::size_t kSealedHeader = sizeof(FrameHeader) + kMore;
+constexpr std::size_t kSealedPiece = kPieceBytes + kMore;
+/// One write: the last piece of a frame and small frames behind it, or as many small frames.
+constexpr std::size_t kWriteBytes = kSealedHeader + kSealedPiece;
+/// Frames that wait in the encoder; each one's body is held until it has been sealed.
+constexpr std::size_t kMostFrames = 64;
+/// Buffers over this size are given back when there is nothing to do: a thousand idle links cost
+/// little.
+constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
+
+template <class Byte>
+auto* raw(Byte* bytes) {
+    using Raw = std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>;
+    return reinterpret_cast<Raw*>(bytes);
+}
+
+unsigned char tag_of(FrameKind kind) {
+    return kind == FrameKind::kGoodbye ? crypto_secretstream_xchacha20poly1305_TAG_FINAL
+                                       : crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
+}
+
+/// Seals as much as one write holds, and no more: what waits stays shared by all links.
+class SealedEncoder final : public FrameEncoder {
+  public:
+    explicit SealedEncoder(std::span<const std::byte, 32> key) {
+        buffer_.resize(kStart);
+        crypto_secretstream_xchacha20poly1305_init_push(&stream_, raw(buffer_.data()),
+                                                        raw(key.data()));
+    }
+    ~SealedEncoder() override { sodium_memzero(&stream_, sizeof stream_); }
+    SealedEncoder(const SealedEncoder&) = delete;
+    SealedEncoder& operator=(const SealedEncoder&) = delete;
+
+    bool has_room() const override { return frames_.size() < kMostFrames; }
+    /// The start of the stream goes with the first frame.
+    bool is_empty() const override { return frames_.empty(); }
+
+    void add(OutgoingFrame frame) override {
+        DEDLOC_CHECK(has_room(), "an encoder is given no more frames than it has room for");
+        frames_.emplace_back(std::move(frame));
+    }
+
+    Pieces next() override {
+        while (sealed_ < frames_.size() && has_room_for_next()) seal_next();
+        piece_ = std::span{buffer_}.subspan(written_);
+        return {&piece_, piece_.empty() ? 0U : 1U};
+    }
+
+    Written written(std::size_t count) override {
+        Written written;
+        written_ += count;
+        for (; !ends_.empty() && ends_.front() <= written_; ends_.pop_front()) {
+            ++written.frames;
+            if (frames_.front().is_data) ++written.data_frames;
+            written.bytes += frames_.front().size;
+            frames_.pop_front();
+            --sealed_;
+        }
+        if (written_ < buffer_.size()) return written;
+        written_ = 0;
+        buffer_.clear();
+        if (is_empty() && buffer_.capacity() > kKeptBytes) buffer_ = {};
+        return written;
+    }
+
+  private:
+    struct Waiting {
+        explicit Waiting(OutgoingFrame frame)
+            : size(frame.size()),
+              is_data(frame.header.kind == FrameKind::kData),
+              header(frame.header),
+              body(std::move(frame.body)) {}
+        std::size_t size;
+        bool is_data;
+        FrameHeader header;
+        Frame body;
+    };
+
+    /// A write that is only partly done is finished first, so that nothing moves.
+    bool has_room_for_next() const {
+        if (written_ > 0) return false;
+        if (!is_in_body_) return buffer_.size() + kSealedHeader <= kWriteBytes;
+        return buffer_.size() + next_piece().size() + kMore <= kStart + kWriteBytes;
+    }
+    std::span<const std::byte> next_piece() const {
+        const auto rest = std::span{*body_}.subspan(body_sealed_);
+        return rest.first(std::min(rest.size(), kPieceBytes));
+    }
+
+    void seal_next() {
+        Waiting& frame = frames_[sealed_];
+        if (!is_in_body_) {
+            seal(std::as_bytes(std::span{&frame.header, 1}), tag_of(frame.header.kind));
+            // In one place, for pieces are cut by its length alone.
+            body_ = std::exchange(frame.body, {}).whole();
+            is_in_body_ = body_ && !body_->empty();
+            body_sealed_ = 0;
+        } else {
+            const auto piece = next_piece();
+            seal(piece, crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
+            body_sealed_ += piece.size();
+            is_in_body_ = body_sealed_ < body_->size();
+        }
+        if (is_in_body_) return;
+        body_ = nullptr;
+        ends_.push_back(buffer_.size());
+        ++sealed_;
+    }
+
+    void seal(std::span<const std::byte> plain, unsigned char tag) {
+        const std::size_t at = buffer_.size();
+        buffer_.resize(at + plain.size() + kMore);
+        crypto_secretstream_xchacha20poly1305_push(&stream_, raw(buffer_.data() + at), nullptr,
+                                                   raw(plain.data()), plain.size(), nullptr, 0,
+                                                   tag);
+    }
+
+    Stream stream_;
+    std::deque<Waiting> frames_;
+    std::size_t sealed_ = 0;        ///< frames at the front that are all in the buffer
+    bool is_in_body_ = false;       ///< the next one's header is sealed, its body is not
+    SharedBytes body_;              ///< of that one
+    std::size_t body_sealed_ = 0;   ///< bytes of it that are
+    std::deque<std::size_t> ends_;  ///< of the frames in the buffer
+    Buffer buffer_;
+    std::size_t written_ = 0;
+    std::span<const std::byte> piece_;
+};
+
+class SealedDecoder final : public FrameDecoder {
+  public:
+    SealedDecoder(std::span<const std::byte, 32> key, std::size_t frame_limit, BufferPool pool)
+        : limit_(frame_limit), pool_(std::move(pool)), piece_(kStart) {
+        std::copy(key.begin(), key.end(), key_.begin());
+    }
+    ~SealedDecoder() override {
+        sodium_memzero(&stream_, sizeof stream_);
+        sodium_memzero(key_.data(), key_.size());
+    }
+    SealedDecoder(const SealedDecoder&) = delete;
+    SealedDecoder& operator=(const SealedDecoder&) = delete;
+
+    /// The rest of the piece, and of the header that follows the last one of a frame.
+    Places next() override {
+        const auto piece = std::span{piece_}.subspan(piece_got_);
+        const auto header = std::span{header_}.subspan(header_got_);
+        if (piece.empty()) return {header, {}};
+        if (is_last_piece()) return {piece, header};
+        return {piece, {}};
+    }
+
+    bool read(std::size_t count, const Deliver& deliver) override {
+        const std::size_t part = std::min(count, piece_.size() - piece_got_);
+        piece_got_ += part;
+        header_got_ += count - part;
+        if (part > 0 && piece_got_ == piece_.size() && !end_piece(deliver)) return false;
+        if (header_got_ < header_.size()) return true;
+        header_got_ = 0;
+        return begin_frame(deliver);
+    }
+
+    bool is_in_frame() const override { return body_ && frame_.kind == FrameKind::kData; }
+
+  private:
+    bool is_last_piece() const { return !body_ || body_length_ - body_got_ <= kPieceBytes; }
+
+    bool open(std::span<const std::byte> sealed, std::span<std::byte> plain, unsigned char& tag) {
+        return crypto_secretstream_xchacha20poly1305_pull(&stream_, raw(plain.data()), nullptr,
+                                                          &tag, raw(sealed.data()), sealed.size(),
+                                                          nullptr, 0) == 0;
+    }
+
+    /// The stream's start, or a piece of a body.
+    bool end_piece(const Deliver& deliver) {
+        if (!has_started_) {
+            has_started_ = true;
+            crypto_secretstream_xchacha20poly1305_init_pull(&stream_, raw(piece_.data()),
+                                                            raw(key_.data()));
+            sodium_memzero(key_.data(), key_.size());
+            await_piece(0);
+            return true;
+        }
+        const std::size_t length = piece_.size() - kMore;
+        if (body_->size() < body_got_ + length) body_->resize(body_got_ + length);
+        unsigned char tag = 0;
+        const bool is_good = open(piece_, std::span{*body_}.subspan(body_got_, length), tag) &&
+                             tag == crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
+        if (!is_good) return false;
+        body_got_ += length;
+        await_piece(body_length_ - body_got_);
+        if (piece_.empty()) deliver(frame_, std::exchange(body_, nullptr));
+        return true;
+    }
+
+    /// The next piece of so many bytes that are still to come; 0: none.
+    void await_piece(std::size_t rest) {
+        piece_got_ = 0;
+        piece_.resize(rest == 0 ? 0 : std::min(rest, kPieceBytes) + kMore);
+        if (rest == 0 && piece_.capacity() > kKeptBytes) piece_ = {};
+    }
+
+    bool begin_frame(const Deliver& deliver) {
+        unsigned char tag = 0;
+        const auto plain = std::as_writable_bytes(std::span{&frame_, 1});
+        if (!open(header_, plain, tag)) return false;
+        if (!is_valid(frame_, limit_) || tag != tag_of(frame_.kind)) return false;
+        body_length_ = frame_.length;
+        await_piece(body_length_);
+        body_got_ = 0;
+        if (has_body(frame_.kind)) body_ = pool_.take(body_length_);
+        if (body_length_ == 0) deliver(frame_, std::exchange(body_, nullptr));
+        return true;
+    }
+
+    const std::size_t limit_;
+    BufferPool pool_;
+    std::array<std::byte, 32> key_{};
+    Stream stream_{};
+    bool has_started_ = false;
+    FrameHeader frame_{};  ///< the last one, authenticated
+    std::array<std::byte, kSealedHeader> header_{};
+    std::size_t header_got_ = 0;
+    Buffer piece_;  ///< sealed
+    std::size_t piece_got_ = 0;
+    std::shared_ptr<Buffer> body_;
+    std::size_t body_got_ = 0;  ///< bytes of it that have been authenticated
+    std::size_t body_length_ = 0;
+};
+
+}  // namespace
+
+FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
+                             std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
+                             BufferPool pool) {
+    DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
+    return {std::make_unique<SealedEncoder>(send_key),
+            std::make_unique<SealedDecoder>(receive_key, frame_limit, std::move(pool))};
+}
+
+}  // namespace dedloc::net

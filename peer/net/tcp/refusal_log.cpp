@@ -1,0 +1,25 @@
+#include "peer/net/tcp/refusal_log.hpp"
+
+#include "peer/base/log.hpp"
+
+namespace dedloc::net {
+
+void RefusalLog::refused(const Endpoint& remote, const std::string& why) {
+    if (const auto number = count(why)) {
+        log_info("no link with {}: {} ({} so far)", remote.text(), why, *number);
+    }
+}
+
+void RefusalLog::accept_failed(const std::string& why) {
+    if (const auto number = count(why)) {
+        log_warning("no connection can be accepted: {}; trying again ({} times so far)", why,
+                    *number);
+    }
+}
+
+std::optional<std::uint64_t> RefusalLog::count(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    return limit_.count(why, std::chrono::steady_clock::now());
+}
+
+}  // namespace dedloc::net

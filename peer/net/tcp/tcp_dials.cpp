@@ -1,0 +1,73 @@
+#include "peer/net/tcp/tcp_dials.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "peer/net/endpoint_text.hpp"
+
+namespace dedloc::net {
+
+namespace {
+
+/// Why a dial failed, as one of a few sentences. It is aborted by its deadline only.
+std::string sentence_of(const error_code& error) {
+    if (error == asio::error::connection_refused) return "nobody listens there";
+    if (!error || error == asio::error::operation_aborted || error == asio::error::timed_out) {
+        return "it cannot be reached in time";
+    }
+    if (error == asio::error::no_descriptors) {
+        return "this process has no descriptor left to dial with";
+    }
+    return fmt::format("it cannot be reached ({})", error.message());
+}
+
+}  // namespace
+
+/// Shared by the deadline's handler and the connection's, whichever comes last.
+struct TcpDials::Dialling {
+    Dialling(asio::io_context& context, const Endpoint& to, const std::optional<PeerKey>& peer)
+        : remote(to), expected(peer), socket(context), deadline(context) {}
+    const Endpoint remote;
+    const std::optional<PeerKey> expected;
+    TcpSocket socket;
+    Timer deadline;
+};
+
+TcpDials::TcpDials(asio::io_context& context, std::chrono::milliseconds deadline, Owner owner)
+    : context_(context), deadline_(deadline), owner_(std::move(owner)) {}
+
+void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expected,
+                    bool has_place) {
+    if (!is_numeric_host(remote.host) || remote.port == 0) {
+        return owner_.on_failed(remote, "it has no address that can be dialled");
+    }
+    if (!has_place) return owner_.on_failed(remote, "too many dials and links at once");
+    const tcp::endpoint there(asio::ip::make_address(remote.host), remote.port);
+    const auto dialling = std::make_shared<Dialling>(context_, remote, expected);
+    error_code error;
+    dialling->socket.open(there.protocol(), error);
+    if (error) return owner_.on_failed(remote, sentence_of(error));
+    set_up(dialling->socket);
+    ++count_;
+    dialling->deadline.expires_after(deadline_);
+    dialling->deadline.async_wait([dialling](const error_code& cancelled) {
+        error_code ignored;
+        if (!cancelled) dialling->socket.close(ignored);
+    });
+    dialling->socket.async_connect(
+        there, [this, dialling](const error_code& refused) { finish(*dialling, refused); });
+}
+
+void TcpDials::finish(Dialling& dialling, const error_code& error) {
+    --count_;
+    dialling.deadline.cancel();
+    if (!error && dialling.socket.is_open()) {
+        owner_.on_connected(std::move(dialling.socket), dialling.remote, dialling.expected);
+    } else {
+        owner_.on_failed(dialling.remote, sentence_of(error));
+    }
+}
+
+}  // namespace dedloc::net

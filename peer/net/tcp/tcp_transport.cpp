@@ -1,0 +1,472 @@
+#include "peer/net/tcp/tcp_transport.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/net/endpoint_text.hpp"
+#include "peer/net/session/link_ticket.hpp"
+#include "peer/net/tcp/address_groups.hpp"
+#include "peer/net/tcp/pending_links.hpp"
+#include "peer/net/tcp/refusal_log.hpp"
+#include "peer/net/tcp/socket_places.hpp"
+#include "peer/net/tcp/tcp_dials.hpp"
+#include "peer/net/tcp/tcp_link.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "peer/platform/signals_blocked.hpp"
+
+namespace dedloc::net {
+
+namespace {
+
+/// After a failed accept (no descriptor left, say) this passes before the next one.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+/// Between two connections while strangers are many: 16 of one address so have 16 ms to say Hello,
+/// and 1,000 that wait in the system's queue delay another by a second.
+constexpr std::chrono::milliseconds kCrowdedPause{1};
+/// Room for large frames that is kept for the next ones, enough for a round of 36 MB: what is not
+/// kept is zeroed again in the next round (tests/bench/README.md, net_bench).
+constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
+/// So often links are looked at whose tickets may have expired.
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr const char* kLinksTaken = "every place for links is taken";
+
+Endpoint remote_of(const TcpSocket& socket) {
+    error_code error;
+    const tcp::endpoint remote = socket.remote_endpoint(error);
+    if (error) return {};
+    if (!remote.address().is_v6()) return {remote.address().to_string(), remote.port()};
+    const asio::ip::address_v6 without_scope(remote.address().to_v6().to_bytes());
+    return {without_scope.to_string(), remote.port()};
+}
+
+}  // namespace
+
+/// What its owner calls only puts a task into the inbox; everything else happens on the thread,
+/// which alone knows links and strangers.
+class TcpTransport::Impl {
+  public:
+    Impl(const TransportOptions& options, EventSink sink);
+    ~Impl();
+
+    // Thread: any.
+    using Task = std::function<void()>;
+    enum class Wake { kNow, kIfReadingWaits };
+    /// To be done on the thread, in the order of the calls; with kIfReadingWaits it may wait for
+    /// the next one that wakes it.
+    void submit(Task task, Wake wake = Wake::kNow);
+    std::size_t frame_limit() const { return options_.limits.frame_bytes; }
+    std::uint16_t port() const { return port_; }
+    void set_port(std::uint16_t port) { port_ = port; }
+
+    // On the thread.
+    void dial(const Endpoint& remote, const std::optional<PeerKey>& expected);
+    void present(const formats::SignedTicket& ticket);
+    void revoke(const formats::Revocations& latest);
+    std::shared_ptr<TcpLink> find(LinkId id) const;
+
+  private:
+    struct Entry {
+        std::shared_ptr<TcpLink> link;
+        std::optional<LinkTicket> ticket;  ///< of the other end
+        bool is_dialled = false;
+        Endpoint remote;
+    };
+
+    void listen(const Endpoint& endpoint);
+    void run();
+    void drain();
+    void stop();
+    void accept();
+    void accept_after(std::chrono::milliseconds pause);
+    void accepted(TcpSocket socket);
+    void connected(TcpSocket socket, const Endpoint& remote, Side side,
+                   const std::optional<PeerKey>& expected);
+    void greeted(const Endpoint& remote, Side side, TcpHandshake& handshake);
+    void adopt(TcpSocket socket, const Endpoint& remote, Side side, const Proven* proven,
+               LinkWindow::Duration round_trip = LinkWindow::kLongestRoundTrip);
+    void make_room_for(const PeerKey& peer, const Endpoint& remote);
+    bool make_room_for_unproven(const Endpoint& remote);
+    void over(LinkId id);
+    LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
+    void held_back(bool now);
+    void look_again();
+    void end_expired();
+
+    const TransportOptions options_;
+    const SocketPlaces places_;
+    const EventSink sink_;
+    const BufferPool pool_{kPoolBytes};
+    std::atomic<std::uint16_t> port_ = 0;
+
+    std::mutex mutex_;  ///< guards what follows, up to the context
+    std::vector<Task> inbox_;
+    bool is_drain_due_ = false;
+    std::size_t waiting_links_ = 0;  ///< whose reading waits for taken()
+
+    // The thread's own.
+    asio::io_context context_{1};  ///< what follows belongs to it
+    asio::executor_work_guard<Executor> work_{context_.get_executor()};
+    std::vector<Task> tasks_;  ///< that were in the inbox
+    std::unordered_map<LinkId, Entry> links_;
+    AddressGroups unproven_;  ///< incoming links that prove nothing, by LinkId
+    AddressGroups silent_;    ///< those of them on which no frame has arrived
+    formats::Revocations revoked_;
+    std::optional<formats::SignedTicket> presented_;  ///< our last, once it has been renewed
+    std::uint64_t last_id_ = 0;
+    RefusalLog refusals_;
+    std::optional<TcpStrangers> strangers_;  ///< nothing when links prove nothing
+    TcpDials dials_{context_,
+                    options_.dial_deadline,
+                    {.on_connected =
+                         [this](TcpSocket socket, const Endpoint& remote, const auto& expected) {
+                             connected(std::move(socket), remote, Side::kDialler, expected);
+                         },
+                     .on_failed =
+                         [this](const Endpoint& remote, const auto& why) {
+                             sink_(event::DialFailed{remote, why});
+                         }}};
+    TcpAcceptor acceptor_{context_};
+    Timer accept_pause_{context_};
+    Timer next_look_{context_};
+    std::thread thread_;
+};
+
+TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
+    : options_(options),
+      places_(divide_sockets(options, options.sockets.value_or(
+                                          platform::socket_budget(platform::descriptor_limit())))),
+      sink_(std::move(sink)) {
+    DEDLOC_CHECK(options_.limits.frame_bytes <= kLargestFrameLimit, "frame limit is too large");
+    if (places_.links < options_.most_links) {
+        log_info("few descriptors: places for {} links, {} dials, {} and {} handshakes",
+                 places_.links, places_.dials, places_.handshakes, places_.handshakes);
+    }
+    if (options_.session) {
+        revoked_ = options_.session->revocations;
+        strangers_.emplace(options_, places_, revoked_,
+                           [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
+                               greeted(remote, side, handshake);
+                           });
+        look_again();
+    }
+    if (options_.listen) {
+        listen(*options_.listen);
+        accept();
+    }
+    const platform::SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+}
+
+TcpTransport::Impl::~Impl() {
+    submit([this] { stop(); });
+    thread_.join();
+}
+
+void TcpTransport::Impl::run() {
+    pthread_setname_np(pthread_self(), "dedloc-net");
+    context_.run();
+}
+
+/// What asio was told to call is not called any more, but destroyed with the context.
+void TcpTransport::Impl::stop() {
+    while (!links_.empty()) find(links_.begin()->first)->cut();
+    context_.stop();
+}
+
+void TcpTransport::Impl::submit(Task task, Wake wake) {
+    {
+        const std::lock_guard lock(mutex_);
+        inbox_.push_back(std::move(task));
+        if (wake == Wake::kIfReadingWaits && waiting_links_ == 0) return;
+        if (std::exchange(is_drain_due_, true)) return;
+    }
+    asio::post(context_, [this] { drain(); });
+}
+
+void TcpTransport::Impl::drain() {
+    {
+        const std::lock_guard lock(mutex_);
+        tasks_.swap(inbox_);
+        is_drain_due_ = false;
+    }
+    for (const Task& task : tasks_) task();
+    tasks_.clear();
+}
+
+/// A link's reading begins, or ends, to wait: what has been taken meanwhile may be in the inbox.
+void TcpTransport::Impl::held_back(bool now) {
+    {
+        const std::lock_guard lock(mutex_);
+        now ? ++waiting_links_ : --waiting_links_;
+    }
+    if (now) submit([] {});
+}
+
+void TcpTransport::Impl::listen(const Endpoint& endpoint) {
+    if (!is_numeric_host(endpoint.host)) {
+        throw InputError(
+            fmt::format("cannot listen on \"{}\": it is not a numeric address", endpoint.host));
+    }
+    try {
+        const tcp::endpoint here(asio::ip::make_address(endpoint.host), endpoint.port);
+        acceptor_.open(here.protocol());
+        keep_from_children(acceptor_.native_handle());
+        acceptor_.set_option(tcp::acceptor::reuse_address(true));
+        acceptor_.bind(here);
+        acceptor_.listen();
+        port_ = acceptor_.local_endpoint().port();
+    } catch (const boost::system::system_error& error) {
+        const bool is_in_use = error.code() == asio::error::address_in_use;
+        throw IoError(fmt::format("cannot listen on {}: {}", endpoint.text(),
+                                  is_in_use ? "the port is in use" : error.code().message()));
+    }
+}
+
+void TcpTransport::Impl::accept() {
+    acceptor_.async_accept([this](const error_code& error, TcpSocket socket) {
+        if (!error) {
+            accepted(std::move(socket));
+            const bool is_crowded = strangers_ && strangers_->take_crowded();
+            return is_crowded ? accept_after(kCrowdedPause) : accept();
+        }
+        refusals_.accept_failed(error == asio::error::no_descriptors
+                                    ? "this process has no descriptor left"
+                                    : error.message());
+        accept_after(kAcceptPause);
+    });
+}
+
+void TcpTransport::Impl::accept_after(std::chrono::milliseconds pause) {
+    accept_pause_.expires_after(pause);
+    accept_pause_.async_wait([this](const error_code&) { accept(); });
+}
+
+void TcpTransport::Impl::accepted(TcpSocket socket) {
+    set_up(socket);
+    const Endpoint remote = remote_of(socket);
+    const bool has_place =
+        strangers_ ? links_.size() < places_.links : make_room_for_unproven(remote);
+    if (!has_place) return refusals_.refused(remote, kLinksTaken);
+    connected(std::move(socket), remote, Side::kListener, {});
+}
+
+void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
+    const std::size_t dials = dials_.count() + (strangers_ ? strangers_->dialled() : 0);
+    const bool has_place =
+        dials < places_.dials && links_.size() + dials < places_.links + places_.dials;
+    dials_.dial(remote, expected, has_place);
+}
+
+void TcpTransport::Impl::connected(TcpSocket socket, const Endpoint& remote, Side side,
+                                   const std::optional<PeerKey>& expected) {
+    if (strangers_) {
+        strangers_->greet(std::move(socket), remote, side, expected);
+    } else {
+        adopt(std::move(socket), remote, side, nullptr);
+    }
+}
+
+void TcpTransport::Impl::greeted(const Endpoint& remote, Side side, TcpHandshake& handshake) {
+    if (handshake.is_proven()) {
+        adopt(handshake.take_socket(), remote, side, &handshake.proven(), handshake.round_trip());
+    } else if (side == Side::kDialler) {
+        sink_(event::DialFailed{remote, handshake.sentence(), handshake.is_self()});
+    } else {
+        refusals_.refused(remote, handshake.sentence());
+    }
+}
+
+void TcpTransport::Impl::present(const formats::SignedTicket& ticket) {
+    if (!strangers_) return;
+    strangers_->present(ticket);
+    presented_ = ticket;
+    const auto shown = std::make_shared<const Buffer>(formats::encode(ticket));
+    for (const auto& [id, entry] : links_) entry.link->show(shown);
+}
+
+/// A link's other end shows a ticket.
+LinkRefusal TcpTransport::Impl::renewed(LinkId id, std::span<const std::byte> ticket) {
+    auto& known = links_.at(id).ticket;
+    if (!known) return LinkRefusal::kNotALink;  // this link proves nothing
+    return known->renew(ticket, *options_.session, utc_now(), revoked_);
+}
+
+void TcpTransport::Impl::revoke(const formats::Revocations& latest) {
+    if (!strangers_ || latest.as_of < revoked_.as_of) return;
+    revoked_.as_of = latest.as_of;
+    if (latest == revoked_) return;
+    revoked_ = latest;
+    for (const auto& [id, entry] : links_) {
+        if (entry.ticket && revoked_.covers(entry.ticket->last())) {
+            entry.link->refuse(LinkRefusal::kRevoked);
+        }
+    }
+}
+
+void TcpTransport::Impl::look_again() {
+    next_look_.expires_after(kLookEvery);
+    next_look_.async_wait([this](const error_code&) {
+        end_expired();
+        look_again();
+    });
+}
+
+void TcpTransport::Impl::end_expired() {
+    const formats::UtcSeconds now = utc_now();
+    for (const auto& [id, entry] : links_) {
+        if (entry.ticket && now >= entry.ticket->last().expires) {
+            entry.link->refuse(LinkRefusal::kExpired);
+        }
+    }
+}
+
+/// Makes a link of a connection.
+void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side side,
+                               const Proven* proven, LinkWindow::Duration round_trip) {
+    const bool is_dialled = side == Side::kDialler;
+    if (!is_dialled && links_.size() >= places_.links) {
+        return refusals_.refused(remote, kLinksTaken);
+    }
+    const bool is_sealed = proven != nullptr && proven->encrypts;
+    FrameCodec codec = is_sealed ? make_sealed_codec(proven->send.bytes, proven->receive.bytes,
+                                                     options_.limits.frame_bytes, pool_)
+                                 : make_plain_codec(options_.limits.frame_bytes, pool_);
+    event::LinkOpened opened{.link = LinkId{++last_id_}, .remote = remote, .dialled = is_dialled};
+    std::optional<LinkTicket> ticket;
+    if (proven != nullptr) {
+        ticket.emplace(proven->peer);
+        opened.proven = proven->peer.peer;
+        opened.user = proven->peer.seat.user;
+        opened.max_samples_per_second = proven->peer.max_samples_per_second;
+        if (!is_dialled) make_room_for(proven->peer.peer, remote);
+    }
+    const auto link = std::make_shared<TcpLink>(
+        opened.link,
+        TcpLink::Connection{std::move(socket), std::move(codec),
+                            LinkWindow{options_.limits.path_bytes, round_trip}},
+        options_.limits, sink_,
+        TcpLink::Owner{.on_ticket = [this](LinkId id, auto shown) { return renewed(id, shown); },
+                       .on_held_back = [this](bool now) { held_back(now); },
+                       .on_first_frame = [this](LinkId id) { silent_.remove(id.value()); },
+                       .on_over = [this](LinkId id) { over(id); }});
+    links_.emplace(opened.link, Entry{link, ticket, is_dialled, remote});
+    if (!is_dialled && !ticket) {
+        unproven_.add(opened.link.value(), neighbourhood_of(remote.host));
+        silent_.add(opened.link.value(), neighbourhood_of(remote.host));
+    }
+    sink_(opened);
+    // Revoked, or renewed here, while it was proving itself.
+    if (ticket && revoked_.covers(ticket->last())) link->refuse(LinkRefusal::kRevoked);
+    if (ticket && presented_ && presented_->ticket.expires > proven->expires) {
+        link->show(std::make_shared<const Buffer>(formats::encode(*presented_)));
+    }
+    link->start();
+}
+
+/// Cuts the oldest link that this peer has opened if it has its share of them. One that has
+/// restarted, or lost its way to us, may still have dead ones.
+void TcpTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remote) {
+    std::size_t count = 0;
+    auto oldest = links_.end();
+    for (auto at = links_.begin(); at != links_.end(); ++at) {
+        const Entry& entry = at->second;
+        if (entry.is_dialled || !entry.ticket || entry.ticket->last().peer != peer) continue;
+        ++count;
+        if (oldest == links_.end() || at->first < oldest->first) oldest = at;
+    }
+    if (count < options_.most_links_of_one) return;
+    find(oldest->first)->cut();
+    refusals_.refused(remote, "it opens more and more links");
+}
+
+/// Closes a link that proves nothing and has said nothing, if that is needed for one more from this
+/// address. False: there is none, and no place.
+bool TcpTransport::Impl::make_room_for_unproven(const Endpoint& remote) {
+    const std::string neighbourhood = neighbourhood_of(remote.host);
+    const bool is_share_taken =
+        unproven_.size_of(neighbourhood) >= places_.unproven_from_one_address;
+    if (!is_share_taken && links_.size() < places_.links) return true;
+    const auto oldest =
+        is_share_taken ? silent_.oldest_of(neighbourhood) : silent_.oldest_of_largest();
+    if (!oldest) return false;
+    const LinkId id{*oldest};
+    refusals_.refused(links_.at(id).remote, "it says nothing, and others want its place");
+    find(id)->cut();
+    return true;
+}
+
+void TcpTransport::Impl::over(LinkId id) {
+    links_.erase(id);
+    unproven_.remove(id.value());
+    silent_.remove(id.value());
+}
+
+std::shared_ptr<TcpLink> TcpTransport::Impl::find(LinkId id) const {
+    const auto found = links_.find(id);
+    return found == links_.end() ? nullptr : found->second.link;
+}
+
+TcpTransport::TcpTransport(const TransportOptions& options, EventSink sink)
+    : impl_(std::make_unique<Impl>(options, std::move(sink))) {}
+
+TcpTransport::~TcpTransport() = default;
+
+void TcpTransport::dial(const Endpoint& remote) {
+    impl_->submit([impl = impl_.get(), remote] { impl->dial(remote, {}); });
+}
+
+void TcpTransport::dial(const Endpoint& remote, const PeerKey& expected) {
+    impl_->submit([impl = impl_.get(), remote, expected] { impl->dial(remote, expected); });
+}
+
+void TcpTransport::present(const formats::SignedTicket& ticket) {
+    impl_->submit([impl = impl_.get(), ticket] { impl->present(ticket); });
+}
+
+void TcpTransport::revoke(const formats::Revocations& revoked) {
+    impl_->submit([impl = impl_.get(), revoked] { impl->revoke(revoked); });
+}
+
+void TcpTransport::set_listening_port(std::uint16_t port) {
+    impl_->set_port(port);
+}
+
+void TcpTransport::send(LinkId link, Frame frame) {
+    DEDLOC_CHECK(bool{frame}, "a frame to send has no bytes");
+    DEDLOC_CHECK(frame.size() <= impl_->frame_limit(), "a frame is over the limit", frame.size());
+    impl_->submit([impl = impl_.get(), link, frame = std::move(frame)]() mutable {
+        if (const auto found = impl->find(link)) found->send(std::move(frame));
+    });
+}
+
+void TcpTransport::close(LinkId link) {
+    impl_->submit([impl = impl_.get(), link] {
+        if (const auto found = impl->find(link)) found->close();
+    });
+}
+
+void TcpTransport::taken(LinkId link) {
+    const auto take = [impl = impl_.get(), link] {
+        if (const auto found = impl->find(link)) found->taken();
+    };
+    impl_->submit(take, Impl::Wake::kIfReadingWaits);
+}
+
+std::uint16_t TcpTransport::listening_port() const {
+    return impl_->port();
+}
+
+}  // namespace dedloc::net

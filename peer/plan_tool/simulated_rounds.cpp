@@ -1,0 +1,186 @@
+#include "peer/plan_tool/simulated_rounds.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "peer/base/check.hpp"
+#include "peer/plan_tool/round_watch.hpp"
+#include "peer/simulation/world.hpp"
+
+namespace dedloc::plan {
+namespace {
+
+using planning::LinkSpeed;
+using planning::Member;
+using planning::PlanRequest;
+using simulation::Profile;
+using simulation::World;
+
+/// Chunks as fine as those of the real vector, or nearly; a host holds some six vectors.
+constexpr std::uint64_t kMostElements = 4'000'000;
+constexpr std::uint64_t kMostElementsOfAll = 100'000'000;
+constexpr std::uint64_t kElementBytes = 4;
+constexpr std::uint64_t kMicroBatch = 8;
+constexpr std::uint64_t kMicroBatches = 4;  ///< of every trainer until the target is reached
+constexpr Duration kLongestWait = std::chrono::hours{24};
+
+std::uint64_t scaled(std::uint64_t speed, std::uint64_t by) {
+    return std::max<std::uint64_t>(1, speed / by);
+}
+
+/// Takes the backbone's place in the fleet, or adds it, and puts it first.
+void place_backbone(PlanRequest& request) {
+    auto& members = request.members;
+    auto found = std::find_if(members.begin(), members.end(), [](const Member& member) {
+        return member.is_reachable && !member.contributes;
+    });
+    if (found == members.end()) {
+        found = std::max_element(members.begin(), members.end(), [](const auto& a, const auto& b) {
+            return std::min(a.upload, a.download) < std::min(b.upload, b.download);
+        });
+        members.push_back({.upload = found->upload, .download = found->download});
+        found = members.end() - 1;
+    }
+    found->contributes = false;
+    found->receives = true;
+    std::rotate(members.begin(), found, found + 1);
+}
+
+PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& options) {
+    PlanRequest request = fleet;
+    const std::vector<LinkSpeed> links = planning::known_links(fleet);
+    const planning::VectorSize size = planning::size_of(fleet);
+    const std::uint64_t elements =
+        std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
+    const std::uint64_t most =
+        std::min(kMostElements, kMostElementsOfAll / (fleet.members.size() + 1));
+    const std::uint64_t scale = (elements + most - 1) / most;
+    for (std::size_t k = 0; k < links.size(); ++k) {
+        Member& member = request.members[k];
+        member.upload = scaled(links[k].upload, scale);
+        member.download = scaled(links[k].download, scale);
+        member.receives |= member.contributes;  // who computes needs the next state
+    }
+    place_backbone(request);
+    request.elements = elements / scale + 1;
+    request.contribution = planning::on_the_wire(Codec::kFp32);
+    request.average = request.contribution;
+    request.chunk_elements = planning::chunk_elements_for(request);
+    request.latency = options.latency;
+    return request;
+}
+
+Profile profile_of(const Member& member, Duration latency) {
+    Profile profile;
+    profile.connection = {.upload_bytes_per_second = static_cast<double>(member.upload),
+                          .download_bytes_per_second = static_cast<double>(member.download),
+                          .latency = latency / 2,
+                          .jitter = latency / 20,
+                          .is_outbound_only = !member.is_reachable};
+    profile.micro_batch = kMicroBatch;
+    profile.receives = member.receives;
+    profile.measures_bandwidth = false;  // what is played is the plan that is printed
+    profile.holds_first_state = true;
+    profile.checkpoint_every = 0;  // none
+    return profile;
+}
+
+simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t rounds) {
+    const planning::Traffic traffic = planning::traffic_of(request);
+    simulation::WorldOptions options;
+    options.rules.elements = request.elements;
+    options.rules.target_batch = Samples{traffic.contributors * kMicroBatch * kMicroBatches};
+    options.rules.last_step = StepIndex{rounds + 1'000};
+    options.computes_averages = false;
+    options.proves_links = true;
+    options.checks_bytes_queued = false;
+    options.checks_invariants = false;
+    return options;
+}
+
+/// Times the rounds of a world from outside.
+class Stopwatch {
+  public:
+    Stopwatch(World& world, RoundWatch& watch, const PlanRequest& request)
+        : world_(world), watch_(watch), request_(request) {}
+
+    /// Until the first round with everybody is over.
+    bool warm_up() {
+        const bool is_full =
+            world_.run_until([&] { return is_everybody_computing(); }, kLongestWait);
+        return is_full && next_round().has_value();
+    }
+
+    std::optional<SimulatedRound> next_round() {
+        const StepIndex step = world_.step(0);
+        watch_.begin(step);
+        if (!world_.run_until([&] { return is_everybody_frozen(); }, kLongestWait)) return {};
+        const TimePoint begin = world_.now();
+        const bool is_done =
+            world_.run_until([&] { return world_.are_all_at(step.next()); }, kLongestWait);
+        if (!is_done || !watch_.whole_at()) return {};
+        return SimulatedRound{.planned = *watch_.planned_at() - begin,
+                              .moved = *watch_.whole_at() - begin,
+                              .committed = world_.now() - begin};
+    }
+
+  private:
+    template <class Condition>
+    bool holds_of_trainers(Condition condition) const {
+        for (std::uint32_t k = 0; k < request_.members.size(); ++k) {
+            if (request_.members[k].contributes && !condition(k)) return false;
+        }
+        return true;
+    }
+    bool is_everybody_computing() const {
+        return holds_of_trainers([&](std::uint32_t k) {
+            return world_.is_up(k) && world_.has_state(k) && world_.trainer(k).is_computing() &&
+                   world_.step(k) == world_.step(0);
+        });
+    }
+    bool is_everybody_frozen() const {
+        return holds_of_trainers(
+            [&](std::uint32_t k) { return !world_.trainer(k).is_computing(); });
+    }
+
+    World& world_;
+    RoundWatch& watch_;
+    const PlanRequest& request_;
+};
+
+}  // namespace
+
+SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOptions& options) {
+    SimulatedRounds result{.request = request_for(fleet, options), .plan = {}, .rounds = {}};
+    const PlanRequest& request = result.request;
+    DEDLOC_CHECK(planning::traffic_of(request).contributors > 0, "a round of nothing");
+    result.plan = planning::plan_shares(request).value();
+    const World* players = nullptr;
+    RoundWatch watch{request.members.size(),
+                     [&](const PeerKey& peer) { return players->find(peer); }};
+    auto world_of = world_options(request, options.rounds);
+    world_of.observer = &watch;
+    World world{options.seed, world_of};
+    players = &world;
+    for (std::size_t k = 0; k < request.members.size(); ++k) {
+        const Member& member = request.members[k];
+        const Profile profile = profile_of(member, options.latency);
+        if (k == 0) {
+            world.add_backbone(profile);
+        } else if (member.contributes) {
+            world.add_trainer(profile);
+        } else {
+            world.add_aggregator(profile);
+        }
+    }
+    Stopwatch stopwatch{world, watch, request};
+    if (!stopwatch.warm_up()) return result;
+    while (result.rounds.size() < options.rounds) {
+        const auto round = stopwatch.next_round();
+        if (!round) break;
+        result.rounds.push_back(*round);
+    }
+    return result;
+}
+
+}  // namespace dedloc::plan

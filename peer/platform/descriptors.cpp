@@ -1,0 +1,47 @@
+#include "peer/platform/descriptors.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "peer/base/check.hpp"
+
+namespace dedloc::platform {
+
+namespace {
+
+/// Enough for every bound in transport_options.hpp; a limit of a billion makes some libraries
+/// allocate or close that many.
+constexpr rlim_t kMaxDescriptors = 65'536;
+constexpr std::size_t kReserve = 256;
+
+rlimit current_limits() {
+    rlimit limits{};
+    DEDLOC_CHECK(getrlimit(RLIMIT_NOFILE, &limits) == 0, "this system has no RLIMIT_NOFILE");
+    return limits;
+}
+
+}  // namespace
+
+std::size_t raise_descriptor_limit() {
+    rlimit limits = current_limits();
+    const rlim_t wanted = std::min(limits.rlim_max, kMaxDescriptors);
+    if (limits.rlim_cur < wanted) {
+        limits.rlim_cur = wanted;
+        setrlimit(RLIMIT_NOFILE, &limits);  // refused: the old limit stays and is what we return
+    }
+    return descriptor_limit();
+}
+
+std::size_t descriptor_limit() {
+    const rlim_t limit = current_limits().rlim_cur;
+    return limit == RLIM_INFINITY ? std::numeric_limits<std::size_t>::max()
+                                  : static_cast<std::size_t>(limit);
+}
+
+std::size_t socket_budget(std::size_t limit) {
+    return limit - std::min(kReserve, limit / 4);
+}
+
+}  // namespace dedloc::platform

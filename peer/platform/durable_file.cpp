@@ -1,0 +1,87 @@
+#include "peer/platform/durable_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+
+namespace dedloc::platform {
+namespace {
+
+[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, int code) {
+    throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
+}
+
+int open_retrying(const std::filesystem::path& path, int flags) {
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kPublicFile);
+    } while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+}  // namespace
+
+DurableFile::DurableFile(std::filesystem::path path, Mode mode)
+    : path_(std::move(path)),
+      descriptor_(
+          open_retrying(path_, mode == Mode::kRead ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND)) {
+    if (descriptor_ < 0) fail("open", path_, errno);
+    if (mode == Mode::kRead) return;
+    try {
+        sync_folder_of(path_);
+    } catch (...) {
+        ::close(descriptor_);
+        throw;
+    }
+}
+
+DurableFile::~DurableFile() {
+    ::close(descriptor_);
+}
+
+void DurableFile::append(std::span<const std::byte> bytes) {
+    const auto former = size();
+    if (write_all(descriptor_, bytes) && ::fdatasync(descriptor_) == 0) return;
+    const int code = errno;
+    // Best effort: a torn tail that cannot be cut now is cut at the next start.
+    [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(former));
+    fail("write", path_, code);
+}
+
+std::size_t DurableFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+    std::size_t done = 0;
+    while (done < out.size()) {
+        const auto count = ::pread(descriptor_, out.data() + done, out.size() - done,
+                                   static_cast<off_t>(offset + done));
+        if (count < 0) {
+            if (errno == EINTR) continue;
+            fail("read", path_, errno);
+        }
+        if (count == 0) break;
+        done += static_cast<std::size_t>(count);
+    }
+    return done;
+}
+
+void DurableFile::truncate(std::uint64_t size) {
+    if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0 || ::fsync(descriptor_) != 0) {
+        fail("cut the end of", path_, errno);
+    }
+}
+
+std::uint64_t DurableFile::size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) fail("look at", path_, errno);
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace dedloc::platform

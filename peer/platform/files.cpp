@@ -1,0 +1,138 @@
+// POSIX calls in the order that survives power loss on common filesystems: data before the name,
+// the name before the folder.
+#include "peer/platform/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::platform {
+namespace {
+
+[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, int code) {
+    throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
+}
+
+int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    } while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+/// 0, or the errno of the first call that failed. After 0 the disk has all of it.
+int write_synced(const std::filesystem::path& path,
+                 std::span<const std::span<const std::byte>> pieces, mode_t mode) {
+    const int descriptor = open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    if (descriptor < 0) return errno;
+    int code = 0;
+    for (const auto& piece : pieces) {
+        if (code == 0 && !write_all(descriptor, piece)) code = errno;
+    }
+    if (code == 0 && ::fsync(descriptor) != 0) code = errno;
+    if (::close(descriptor) != 0 && code == 0) code = errno;
+    return code;
+}
+
+}  // namespace
+
+bool write_all(int descriptor, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+Buffer read_file(const std::filesystem::path& path, std::size_t limit) {
+    const int descriptor = open_retrying(path, O_RDONLY);
+    if (descriptor < 0) fail("read", path, errno);
+    Buffer bytes;
+    int code = 0;
+    // Files under /proc have no size, and a file may grow while it is read: read until the end.
+    while (bytes.size() <= limit) {
+        constexpr std::size_t kPieceBytes = 65'536;
+        struct stat status {};
+        std::size_t wanted = kPieceBytes;
+        if (bytes.empty() && ::fstat(descriptor, &status) == 0 && status.st_size > 0) {
+            wanted = static_cast<std::size_t>(status.st_size) + 1;
+        }
+        const std::size_t done = bytes.size();
+        bytes.resize(done + std::min(wanted, limit + 1 - done));
+        const ssize_t got = ::read(descriptor, bytes.data() + done, bytes.size() - done);
+        bytes.resize(done + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) code = errno;
+        if (got <= 0) break;
+    }
+    ::close(descriptor);
+    if (code != 0) fail("read", path, code);
+    if (bytes.size() > limit) {
+        throw InputError(fmt::format("{} has more than {} bytes", path.string(), limit));
+    }
+    return bytes;
+}
+
+std::string read_text(const std::filesystem::path& path, std::size_t limit) {
+    const Buffer bytes = read_file(path, limit);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void replace_file(const std::filesystem::path& path,
+                  std::span<const std::span<const std::byte>> pieces, mode_t mode) {
+    std::filesystem::path temporary = path;
+    temporary += ".tmp";
+    int code = write_synced(temporary, pieces, mode);
+    if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+    if (code != 0) {
+        ::unlink(temporary.c_str());
+        fail("write", path, code);
+    }
+    sync_folder_of(path);
+}
+
+void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                  mode_t mode) {
+    const std::array pieces{bytes};
+    replace_file(path, std::span<const std::span<const std::byte>>{pieces}, mode);
+}
+
+void replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+    replace_file(path, std::as_bytes(std::span{text}), mode);
+}
+
+void sync_file(const std::filesystem::path& path) {
+    const int descriptor = open_retrying(path, O_RDONLY);
+    if (descriptor < 0) fail("open", path, errno);
+    const int code = ::fsync(descriptor) == 0 ? 0 : errno;
+    ::close(descriptor);
+    if (code != 0) fail("sync", path, code);
+}
+
+void move_file(const std::filesystem::path& from, const std::filesystem::path& to) {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail("write", to, errno);
+    sync_folder_of(to);
+}
+
+void sync_folder_of(const std::filesystem::path& path) {
+    const auto folder = path.parent_path().empty() ? "." : path.parent_path();
+    const int descriptor = open_retrying(folder, O_RDONLY | O_DIRECTORY);
+    if (descriptor < 0) fail("open the folder", folder, errno);
+    const int code = ::fsync(descriptor) == 0 ? 0 : errno;
+    ::close(descriptor);
+    // EINVAL: this filesystem (some network and FUSE ones) cannot sync a folder.
+    if (code != 0 && code != EINVAL) fail("sync the folder", folder, code);
+}
+
+}  // namespace dedloc::platform

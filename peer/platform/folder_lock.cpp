@@ -1,0 +1,32 @@
+#include "peer/platform/folder_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::platform {
+
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0) {
+        throw IoError(fmt::format("cannot open {}: {}", folder.string(), std::strerror(errno)));
+    }
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    const int reason = errno;
+    ::close(descriptor_);
+    throw IoError(reason == EWOULDBLOCK
+                      ? fmt::format("{} is in use by another process", folder.string())
+                      : fmt::format("cannot lock {}: {}", folder.string(), std::strerror(reason)));
+}
+
+FolderLock::~FolderLock() {
+    ::close(descriptor_);
+}
+
+}  // namespace dedloc::platform

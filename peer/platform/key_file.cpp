@@ -1,0 +1,38 @@
+#include "peer/platform/key_file.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+
+namespace dedloc::platform {
+namespace {
+
+/// A key and its newline have 65 bytes; what is larger is something else.
+constexpr std::size_t kMaxKeyFileBytes = 256;
+
+}  // namespace
+
+void write_key(const std::filesystem::path& path, const KeyPair& key) {
+    replace_file(path, to_hex(key.seed()) + "\n", kSecretFile);
+}
+
+KeyPair read_key(const std::filesystem::path& path) {
+    std::string text = read_text(path, kMaxKeyFileBytes);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    std::array<std::byte, 32> seed{};
+    if (!from_hex(text, seed)) throw InputError(fmt::format("{} holds no key", path.string()));
+    return KeyPair::from_seed(seed);
+}
+
+KeyPair read_or_create_key(const std::filesystem::path& path) {
+    if (std::filesystem::exists(path)) return read_key(path);
+    const KeyPair key = KeyPair::generate();
+    write_key(path, key);
+    return key;
+}
+
+}  // namespace dedloc::platform

@@ -1,0 +1,148 @@
+#include "peer/platform/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::platform {
+namespace {
+
+int exit_status_of(int wait_status) {
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/// Descriptors that become stdout and stderr; −1: inherited.
+struct Streams {
+    int output = -1;
+    int errors = -1;
+};
+
+/// In the child, between fork and exec: only async-signal-safe calls. Never returns.
+[[noreturn]] void become(char* const* arguments, const Streams& streams, int death_signal,
+                         pid_t parent, int error_pipe) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, death_signal);
+    if (getppid() != parent) _exit(127);  // the parent died before prctl could notice
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) {
+        std::signal(signal, SIG_DFL);
+    }
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null >= 0) dup2(null, 0);
+    if (streams.output >= 0) dup2(streams.output, 1);
+    if (streams.errors >= 0) dup2(streams.errors, 2);
+    execvp(arguments[0], arguments);
+    const int reason = errno;
+    [[maybe_unused]] const auto written = write(error_pipe, &reason, sizeof reason);
+    _exit(127);
+}
+
+pid_t fork_and_exec(const Command& command, const Streams& streams, int death_signal) {
+    std::vector<char*> arguments;
+    for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    std::array<int, 2> error_pipe{};
+    if (pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
+        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
+    }
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) become(arguments.data(), streams, death_signal, parent, error_pipe[1]);
+    const int fork_error = errno;
+    close(error_pipe[1]);
+    int reason = child < 0 ? fork_error : 0;
+    if (child > 0 && read(error_pipe[0], &reason, sizeof reason) > 0) waitpid(child, nullptr, 0);
+    close(error_pipe[0]);
+    if (reason != 0) {
+        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(reason)));
+    }
+    return child;
+}
+
+}  // namespace
+
+pid_t spawn(const Command& command, const SpawnOptions& options) {
+    int output = -1;
+    if (!options.output.empty()) {
+        output = open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                      options.output_mode);
+        if (output < 0) {
+            throw IoError(
+                fmt::format("cannot open {}: {}", options.output.string(), std::strerror(errno)));
+        }
+    }
+    try {
+        const pid_t child = fork_and_exec(
+            command,
+            {.output = options.standard_output >= 0 ? options.standard_output : output,
+             .errors = output},
+            options.death_signal);
+        if (output >= 0) close(output);
+        return child;
+    } catch (...) {
+        if (output >= 0) close(output);
+        throw;
+    }
+}
+
+Finished run_to_end(const Command& command) {
+    std::array<int, 2> output{};
+    if (pipe2(output.data(), O_CLOEXEC) != 0) {
+        throw IoError(fmt::format("cannot start {}: {}", command[0], std::strerror(errno)));
+    }
+    pid_t child = 0;
+    try {
+        child = fork_and_exec(command, {.output = output[1], .errors = output[1]}, SIGKILL);
+    } catch (...) {
+        close(output[0]);
+        close(output[1]);
+        throw;
+    }
+    close(output[1]);
+    Finished finished;
+    std::array<char, 4096> piece{};
+    for (;;) {
+        const ssize_t count = read(output[0], piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        finished.output.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    close(output[0]);
+    finished.status = wait_for_child(child);
+    return finished;
+}
+
+int wait_for_child(pid_t child) {
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    return exit_status_of(status);
+}
+
+std::optional<int> poll_child(pid_t child) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == 0) return std::nullopt;
+    return ended == child ? exit_status_of(status) : 0;
+}
+
+std::string last_line(const std::filesystem::path& file) {
+    std::ifstream input(file);
+    std::string last;
+    for (std::string line; std::getline(input, line);) {
+        if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+    }
+    return last;
+}
+
+}  // namespace dedloc::platform

@@ -1,0 +1,298 @@
+// Run file, shard and receipt: what is written reads back, and nothing else is taken.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/base/random.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/formats/receipt.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+#include "peer/wire/limits.hpp"
+
+namespace dedloc::formats {
+namespace {
+
+RunFile tiny_run() {
+    RunFile run;
+    run.name = "tiny";
+    run.seed = 42;
+    run.model = {.architecture = "albert",
+                 .vocabulary = 1'000,
+                 .embedding = 128,
+                 .hidden = 128,
+                 .layers = 2,
+                 .heads = 2,
+                 .ffn = 512,
+                 .positions = 64};
+    run.sequence_length = 64;
+    run.micro_batch = 8;
+    run.target_batch = 96;
+    run.steps = 100;
+    run.optimizer.warmup_steps = 10;
+    run.flops_per_sample = albert_flops_per_sample(run.model, run.sequence_length);
+    run.project_key.bytes.fill(std::byte{1});
+    run.backbone_key.bytes.fill(std::byte{2});
+    run.dht_seeds = {{"127.0.0.1", 7'881}, {"2001:db8::1", 80}};
+    run.shards = {{.name = "tiny_0", .digest = {}, .bytes = 123}};
+    run.tensors = albert_tensors(run.model);
+    return run;
+}
+
+std::string with(std::string json, const std::string& from, const std::string& to) {
+    const std::size_t at = json.find(from);
+    REQUIRE(at != std::string::npos);
+    return json.replace(at, from.size(), to);
+}
+
+std::string refusal_of(const std::string& json) {
+    try {
+        parse_run_file(json);
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST_CASE("a run file reads back equal and its id follows its content", "[wire]") {
+    const RunFile run = tiny_run();
+    const std::string json = write_run_file(run);
+    CHECK(parse_run_file(json) == run);
+    CHECK(write_run_file(parse_run_file(json)) == json);
+    CHECK(run_id(parse_run_file(json)) == run_id(run));
+    RunFile other = run;
+    other.seed += 1;
+    CHECK(run_id(other) != run_id(run));
+}
+
+TEST_CASE("links of a run are encrypted unless its file says off", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(parse_run_file(json).encrypts);
+    const std::string silent = with(json, "\"encryption\":\"on\",", "");
+    CHECK(parse_run_file(silent).encrypts);
+    CHECK(run_id(parse_run_file(silent)) == run_id(tiny_run()));
+    const RunFile open = parse_run_file(with(json, "\"on\"", "\"off\""));
+    CHECK_FALSE(open.encrypts);
+    CHECK(run_id(open) != run_id(tiny_run()));
+    CHECK(parse_run_file(write_run_file(open)) == open);
+}
+
+TEST_CASE("gradients of a run travel as fp32 unless its file says fp16", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(parse_run_file(json).codec == Codec::kFp32);
+    CHECK(json.find("codec") == std::string::npos);
+    const auto with_codec = [&](const std::string& codec) {
+        return with(json, "\"encryption\"", "\"codec\":\"" + codec + "\",\"encryption\"");
+    };
+    CHECK(run_id(parse_run_file(with_codec("fp32"))) == run_id(tiny_run()));
+    const RunFile half = parse_run_file(with_codec("fp16"));
+    CHECK(half.codec == Codec::kFp16);
+    CHECK(run_id(half) != run_id(tiny_run()));
+    CHECK(parse_run_file(write_run_file(half)) == half);
+    CHECK(refusal_of(with_codec("fp8")) == "run file: field 'codec' must be 'fp32' or 'fp16'");
+}
+
+TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    const std::string moved =
+        "{ \"seed\": 42,\n" + with(with(json, "{\"name\"", "\"name\""), ",\"seed\":42", "");
+    CHECK(run_id(parse_run_file(moved)) == run_id(tiny_run()));
+}
+
+TEST_CASE("a bad field of a run file is refused in one sentence with its name", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    struct Case {
+        std::string from, to, name;
+    };
+    const auto bad = GENERATE(
+        Case{"\"name\":\"tiny\",", "", "'name'"}, Case{"\"tiny\"", "\"\"", "'name'"},
+        Case{"\"tiny\"", "\"a\\u0000b\"", "'name'"}, Case{"\"seed\":42", "\"seed\":-1", "'seed'"},
+        Case{"\"seed\":42", "\"seed\":18446744073709551616", "'seed'"},
+        Case{"\"seed\":42", "\"seed\":42,\"seed\":43", "'seed'"},
+        Case{"\"seed\":42", "\"seed\":42,\"sead\":43", "'sead'"},
+        Case{"\"albert\"", "\"bert\"", "'model.architecture'"},
+        Case{"\"heads\":2", "\"heads\":3", "'model.heads'"},
+        Case{"\"vocabulary\":1000", "\"vocabulary\":65537", "'model.vocabulary'"},
+        Case{"\"sequence_length\":64", "\"sequence_length\":65", "'sequence_length'"},
+        Case{"\"micro_batch\":8", "\"micro_batch\":0", "'micro_batch'"},
+        Case{"\"steps\":100", "\"steps\":\"100\"", "'steps'"},
+        Case{"\"beta1\":0.9", "\"beta1\":1.0", "'optimizer.beta1'"},
+        Case{"\"lamb\"", "\"sgd\"", "'optimizer.name'"},
+        Case{"127.0.0.1:7881", "127.0.0.1:0", "'dht_seeds'"},
+        Case{"127.0.0.1:7881", "127.0.0.1", "'dht_seeds'"},
+        Case{"\"project_key\":\"01", "\"project_key\":\"0", "'project_key'"},
+        Case{"\"encryption\":\"on\"", "\"encryption\":\"maybe\"", "'encryption'"},
+        Case{"\"encryption\":\"on\"", "\"encryption\":false", "'encryption'"},
+        Case{"\"encryption\"", "\"codec\":16,\"encryption\"", "'codec'"},
+        Case{"\"bytes\":123", "\"bytes\":0", "'shards[0].bytes'"},
+        Case{"\"mask\":4", "\"mask\":3", "'special_tokens.mask'"},
+        Case{"\"mask\":4", "\"mask\":1000", "'special_tokens.mask'"},
+        Case{"\"normal\"", "\"uniform\"", "'tensors[0].init'"},
+        Case{"[1000,128]", "[1000,0]", "'tensors[0].shape'"},
+        Case{"[1000,128]", "[17179869184,17179869184]", "'tensors[0].shape'"},
+        Case{"\"decay\":true", "\"decay\":1", "'tensors[0].decay'"},
+        Case{"position_embeddings", "word_embeddings", "'tensors'"});
+    const std::string refusal = refusal_of(with(json, bad.from, bad.to));
+    CAPTURE(bad.from, bad.to, refusal);
+    CHECK(refusal.find(bad.name) != std::string::npos);
+    CHECK(refusal.find('\n') == std::string::npos);
+}
+
+TEST_CASE("numbers of a run file are read to the last bit, or refused", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    const auto beta_of = [&](const std::string& text) {
+        return parse_run_file(with(json, "\"beta1\":0.9", "\"beta1\":" + text)).optimizer.beta1;
+    };
+    CHECK(beta_of("0e-30") == 0.0);
+    CHECK(beta_of("0.00000000000000000000000000000000000000000000") == 0.0);
+    CHECK(beta_of("0.1000000000000000055511151231257827021181583404541015625") == 0.1);
+    CHECK(beta_of("4.9e-324") == 4.9e-324);
+    for (const char* bad : {"1e-400", "1e400", "-1e400", ".5", "0x1", "01", "NaN"}) {
+        CHECK(refusal_of(with(json, "\"beta1\":0.9", std::string("\"beta1\":") + bad)) !=
+              "accepted");
+    }
+}
+
+TEST_CASE("the text of a run file is UTF-8, however it is escaped", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    const auto named = [&](const std::string& text) {
+        return with(json, "\"name\":\"tiny\"", "\"name\":\"" + text + "\"");
+    };
+    CHECK(parse_run_file(named("\\ud83d\\ude00")).name == "\xf0\x9f\x98\x80");
+    CHECK(parse_run_file(named("\\u00e9")).name == "\xc3\xa9");
+    for (const char* bad :
+         {"\\udc00", "\\ud800", "\\ud800\\ud800", "\xc3", "\xed\xb0\x80", "\xff"}) {
+        CHECK_THAT(refusal_of(named(bad)), Catch::StartsWith("the run file is not JSON: "));
+    }
+    CHECK_THAT(refusal_of(with(json, "\"name\"", "\"\\udc00\"")),
+               Catch::Contains("half a surrogate pair"));
+}
+
+TEST_CASE("a run file that is cut, nested without end or too long is refused", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    for (std::size_t length = 0; length < json.size(); length += 7) {
+        CHECK(refusal_of(json.substr(0, length)) != "accepted");
+    }
+    CHECK(refusal_of(std::string(1'000'000, '[')) != "accepted");
+    CHECK(refusal_of("[]") != "accepted");
+    CHECK(refusal_of(std::string(kMaxRunFileBytes + 1, ' ')).find("bytes") != std::string::npos);
+}
+
+TEST_CASE("ALBERT's tensors have the published count and DeDLOC's decay rule", "[wire]") {
+    const ModelSpec large{.architecture = "albert",
+                          .vocabulary = 30'000,
+                          .embedding = 128,
+                          .hidden = 1'024,
+                          .layers = 24,
+                          .heads = 16,
+                          .ffn = 4'096,
+                          .positions = 512};
+    RunFile run;
+    run.tensors = albert_tensors(large);
+    CHECK(run.tensors.size() == 32);
+    CHECK(element_count(run) == 17'847'474);
+    CHECK(albert_flops_per_sample(large, 512) == Approx(1.018e12).epsilon(0.001));
+    for (const TensorSpec& tensor : run.tensors) {
+        const bool is_filtered = tensor.name.find("bias") != std::string::npos ||
+                                 tensor.name.find("LayerNorm.weight") != std::string::npos;
+        CHECK(tensor.decays == !is_filtered);
+    }
+}
+
+Shard random_shard(Random random) {
+    ShardBuilder builder{300};
+    for (int document = 0; document < 20; ++document) {
+        for (std::uint64_t left = random.below(6); left > 0; --left) {
+            std::vector<std::uint16_t> sentence(random.below(12));
+            for (auto& token : sentence) token = static_cast<std::uint16_t>(random.below(300));
+            builder.add_sentence(sentence);
+        }
+        builder.end_document();
+    }
+    return std::move(builder).finish();
+}
+
+TEST_CASE("a shard reads back equal", "[wire]") {
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        const Shard shard = random_shard(Random{seed});
+        const auto again = decode_shard(encode_shard(shard));
+        REQUIRE(again);
+        CHECK(*again == shard);
+    }
+}
+
+TEST_CASE("a cut, extended or altered shard is refused or stays within its bounds", "[wire]") {
+    const Buffer good = encode_shard(random_shard(Random{1}));
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        CHECK_FALSE(decode_shard(std::span{good}.first(length)));
+    }
+    Buffer longer = good;
+    longer.push_back(std::byte{0});
+    CHECK(decode_shard(longer).reason() == ShardError::kTrailingBytes);
+    Random random{2};
+    for (int trial = 0; trial < 3'000; ++trial) {
+        Buffer altered = good;
+        altered[random.below(altered.size())] ^= static_cast<std::byte>(1 + random.below(255));
+        const auto shard = decode_shard(altered);
+        if (!shard) continue;
+        CHECK(shard->sentence_ends.back() == shard->tokens.size());
+        CHECK(shard->document_ends.back() == shard->sentence_count());
+    }
+}
+
+TEST_CASE("a shard that claims more than it holds allocates nothing for it", "[wire]") {
+    ByteWriter out;
+    out.write(std::uint32_t{0x31534C44});
+    out.write(std::uint32_t{300});
+    for (int i = 0; i < 3; ++i) out.write(~std::uint64_t{0});
+    CHECK(decode_shard(std::move(out).finish()).reason() == ShardError::kTooShort);
+}
+
+Receipt small_receipt(const KeyPair& key) {
+    Receipt receipt{.run = run_id(tiny_run()),
+                    .result_name = "tiny_0_1",
+                    .peer = key.public_key(),
+                    .lines = {}};
+    for (std::uint64_t step = 0; step < 30; ++step) {
+        receipt.lines.push_back({StepIndex{2 * step}, Samples{8 * step}});
+    }
+    return receipt;
+}
+
+TEST_CASE("a receipt reads back equal", "[wire]") {
+    const KeyPair key = KeyPair::generate();
+    Receipt receipt = small_receipt(key);
+    CHECK(*decode_receipt(encode_receipt(receipt, key)) == receipt);
+    receipt.lines.clear();
+    CHECK(*decode_receipt(encode_receipt(receipt, key)) == receipt);
+}
+
+TEST_CASE("a receipt with any bit changed or any end cut off is refused", "[wire]") {
+    const KeyPair key = KeyPair::generate();
+    const Buffer good = encode_receipt(small_receipt(key), key);
+    for (std::size_t length = 0; length < good.size(); ++length) {
+        CHECK_FALSE(decode_receipt(std::span{good}.first(length)));
+    }
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        Buffer altered = good;
+        altered[at] ^= std::byte{0x10};
+        CHECK_FALSE(decode_receipt(altered));
+    }
+    CHECK(decode_receipt(Buffer(kMaxReceiptBytes + 1)).reason() == ReceiptError::kTooLarge);
+}
+
+TEST_CASE("the largest receipt fits its limit", "[wire]") {
+    const KeyPair key = KeyPair::generate();
+    Receipt receipt = small_receipt(key);
+    receipt.lines.clear();
+    for (std::uint64_t step = 0; step < kMaxReceiptLines; ++step) {
+        receipt.lines.push_back({StepIndex{step}, Samples{wire::kMaxSamples}});
+    }
+    receipt.result_name = std::string(wire::kMaxResultNameBytes, 'x');
+    const auto again = decode_receipt(encode_receipt(receipt, key));
+    REQUIRE(again);
+    CHECK(again->lines.size() == kMaxReceiptLines);
+}
+
+}  // namespace
+}  // namespace dedloc::formats

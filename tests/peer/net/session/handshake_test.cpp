@@ -1,0 +1,333 @@
+// Handshakes between two ends, with everything in between that an attacker can do.
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+
+#include "tests/peer/net/session/session_ends.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using tests::test_key;
+using tests::test_ticket;
+using namespace std::chrono_literals;
+
+SessionOptions with_ticket(std::uint8_t n, const formats::Ticket& ticket,
+                           std::uint8_t signer = kProject) {
+    SessionOptions options = session_of(n);
+    options.ticket = formats::sign(ticket, test_key(signer));
+    return options;
+}
+
+/// One end refuses, for this reason, and the other is told so.
+void check_refusal(const Handshake& refusing, const Handshake& refused, LinkRefusal why) {
+    CHECK(refusing.is_refused());
+    CHECK_FALSE(refusing.is_told());
+    CHECK(refusing.refusal() == why);
+    CHECK(refused.is_refused());
+    CHECK(refused.is_told());
+    CHECK(refused.refusal() == why);
+    CHECK(refusing.sentence() == describe(why));
+    CHECK(refused.sentence() == describe_told(why));
+}
+
+TEST_CASE("two honest ends learn each other's tickets and share keys that nobody else has",
+          "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    std::set<std::array<std::byte, 32>> keys;
+    for (int i = 0; i < 3; ++i) {
+        Conversation talk(one, two);
+        talk.play();
+        REQUIRE(talk.dialler.is_proven());
+        REQUIRE(talk.listener.is_proven());
+        CHECK(talk.messages.size() == 5);
+        const Proven& there = talk.dialler.proven();
+        const Proven& here = talk.listener.proven();
+        CHECK(there.peer == test_ticket(2));
+        CHECK(here.peer == test_ticket(1));
+        CHECK(there.version == LinkVersions{}.newest);
+        CHECK(there.send.bytes == here.receive.bytes);
+        CHECK(there.receive.bytes == here.send.bytes);
+        keys.insert({there.send.bytes, there.receive.bytes});
+    }
+    CHECK(keys.size() == 6);
+}
+
+TEST_CASE("a peer that is expected is linked with, and nobody in its place", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    Conversation right(one, two, test_key(2).public_key());
+    right.play();
+    CHECK(right.listener.is_proven());
+    Conversation wrong(one, two, test_key(3).public_key());
+    wrong.play();
+    check_refusal(wrong.dialler, wrong.listener, LinkRefusal::kOtherPeer);
+}
+
+TEST_CASE("a dialler whose ticket is not good is refused, and told why", "[net]") {
+    const SessionOptions good = session_of(1);
+    const auto refusal = [&](const SessionOptions& bad) {
+        Conversation talk(bad, good);
+        talk.play();
+        check_refusal(talk.listener, talk.dialler, talk.listener.refusal());
+        // It has not learned who listens.
+        CHECK(talk.messages.size() == 4);
+        return talk.listener.refusal();
+    };
+    SessionOptions without = session_of(2);
+    without.ticket.reset();
+    CHECK(refusal(without) == LinkRefusal::kNoTicket);
+    CHECK(refusal(with_ticket(2, test_ticket(2), 8)) == LinkRefusal::kOtherProject);
+    formats::Ticket ticket = test_ticket(2);
+    ticket.run.bytes[0] = std::byte{1};
+    CHECK(refusal(with_ticket(2, ticket)) == LinkRefusal::kOtherRun);
+    ticket = test_ticket(2);
+    ticket.expires = kNow;
+    CHECK(refusal(with_ticket(2, ticket)) == LinkRefusal::kExpired);
+    ticket = test_ticket(2);
+    ticket.issued = kNow + 601s;
+    CHECK(refusal(with_ticket(2, ticket)) == LinkRefusal::kNotYetValid);
+    CHECK(refusal(with_ticket(2, test_ticket(3))) == LinkRefusal::kBadSignature);
+}
+
+TEST_CASE("a listener whose ticket is not good is refused, and told why", "[net]") {
+    const SessionOptions good = session_of(1);
+    const auto refusal = [&](const SessionOptions& bad) {
+        Conversation talk(good, bad);
+        talk.play();
+        check_refusal(talk.dialler, talk.listener, talk.dialler.refusal());
+        return talk.dialler.refusal();
+    };
+    SessionOptions without = session_of(2);
+    without.ticket.reset();
+    CHECK(refusal(without) == LinkRefusal::kNoTicket);
+    CHECK(refusal(with_ticket(2, test_ticket(2), 8)) == LinkRefusal::kOtherProject);
+    formats::Ticket ticket = test_ticket(2);
+    ticket.expires = kNow;
+    CHECK(refusal(with_ticket(2, ticket)) == LinkRefusal::kExpired);
+    CHECK(refusal(with_ticket(2, test_ticket(3))) == LinkRefusal::kBadSignature);
+}
+
+TEST_CASE("clocks may be ten minutes apart, and a ticket is good until its last second", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    const auto is_linked_at = [&](formats::UtcSeconds now) {
+        Conversation talk(one, two);
+        talk.now = now;
+        talk.play();
+        return talk.listener.is_proven();
+    };
+    const formats::Ticket ticket = test_ticket(1);
+    CHECK_FALSE(is_linked_at(ticket.issued - 601s));
+    CHECK(is_linked_at(ticket.issued - 600s));
+    CHECK(is_linked_at(ticket.expires - 1s));
+    CHECK_FALSE(is_linked_at(ticket.expires));
+}
+
+TEST_CASE("users, hosts and keys that are revoked are refused", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    const std::vector<formats::Revocations> all{
+        {.users = {101}, .hosts = {}, .peers = {}},
+        {.users = {}, .hosts = {201}, .peers = {}},
+        {.users = {}, .hosts = {}, .peers = {test_key(1).public_key()}}};
+    for (const formats::Revocations& revoked : all) {
+        Conversation talk(one, two);
+        talk.revoked = revoked;
+        talk.play();
+        check_refusal(talk.listener, talk.dialler, LinkRefusal::kRevoked);
+    }
+    Conversation other(one, two);
+    other.revoked = {.users = {201, 7}, .hosts = {101}, .peers = {test_key(5).public_key()}};
+    other.play();
+    CHECK(other.listener.is_proven());
+}
+
+TEST_CASE("the highest version that both speak is spoken, else both say why not", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    Conversation talk(one, two, {}, {.oldest = 1, .newest = 5}, {.oldest = 2, .newest = 3});
+    talk.play();
+    REQUIRE(talk.listener.is_proven());
+    CHECK(talk.listener.proven().version == 3);
+    CHECK(talk.dialler.proven().version == 3);
+    Conversation current(one, two, {}, {.oldest = 1, .newest = 1});
+    current.play();
+    CHECK(current.dialler.sentence() == "it speaks other versions of links");
+    CHECK(current.listener.sentence() == "it speaks other versions of links");
+    Conversation apart(one, two, {}, {.oldest = 1, .newest = 2}, {.oldest = 3, .newest = 4});
+    apart.play();
+    CHECK(apart.dialler.refusal() == LinkRefusal::kOtherVersion);
+    CHECK(apart.listener.refusal() == LinkRefusal::kOtherVersion);
+    // Tickets of version 2 are shorter: it must be refused before one is read.
+    Conversation older(one, two, {}, {.oldest = 2, .newest = 2});
+    older.play();
+    CHECK(older.listener.refusal() == LinkRefusal::kOtherVersion);
+    CHECK_FALSE(older.dialler.is_proven());
+}
+
+TEST_CASE("a downgrade of the version or of the encryption is noticed", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    const LinkVersions versions{.oldest = 1, .newest = 3};
+    Conversation older(one, two, {}, versions, versions);
+    older.play([](std::size_t number, HandshakeMessage& message) {
+        if (number <= 1) message.bytes[6] = std::byte{1};  // newest, in both Hellos
+    });
+    CHECK(older.listener.refusal() == LinkRefusal::kChanged);
+    CHECK_FALSE(older.dialler.is_proven());
+    SessionOptions plain = session_of(2);
+    plain.encrypts = false;
+    Conversation opened(one, plain);
+    opened.play([](std::size_t number, HandshakeMessage& message) {
+        if (number == 0) message.bytes[8] = std::byte{0};
+        if (number == 1) message.bytes[8] = std::byte{1};
+    });
+    CHECK_FALSE(opened.dialler.is_proven());
+    CHECK_FALSE(opened.listener.is_proven());
+    Conversation honest(one, plain);
+    honest.play();
+    CHECK(honest.dialler.refusal() == LinkRefusal::kOtherEncryption);
+    CHECK(honest.listener.refusal() == LinkRefusal::kOtherEncryption);
+}
+
+TEST_CASE("a handshake with any byte of any message flipped or cut off links nobody", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    const std::size_t sizes[] = {Handshake::kHelloBytes, Handshake::kHelloBytes,
+                                 Handshake::kSealedBytes, Handshake::kSealedBytes,
+                                 Handshake::kSealedBytes};
+    for (std::size_t number = 0; number < std::size(sizes); ++number) {
+        for (std::size_t at = 0; at < sizes[number]; ++at) {
+            CAPTURE(number, at);
+            Conversation flipped(one, two);
+            flipped.play([&](std::size_t n, HandshakeMessage& message) {
+                if (n == number) message.bytes[at] ^= std::byte{0x10};
+            });
+            // The last message ends a handshake whose dialler has seen everything.
+            const bool is_last = number + 1 == std::size(sizes);
+            REQUIRE_FALSE(flipped.listener.is_proven());
+            REQUIRE(flipped.dialler.is_proven() == is_last);
+            Conversation cut(one, two);
+            cut.play([&](std::size_t n, HandshakeMessage& message) {
+                if (n == number) message.bytes.resize(at);
+            });
+            REQUIRE_FALSE(cut.listener.is_proven());
+            REQUIRE(cut.dialler.is_proven() == is_last);
+        }
+    }
+}
+
+/// Two handshakes with somebody in the middle, who has no ticket and passes on what it can.
+TEST_CASE("whoever puts keys of its own in the middle reads nothing and links nobody", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    SessionOptions middle = session_of(3);
+    middle.ticket.reset();
+    Handshake victim(one, Side::kDialler);
+    Handshake to_victim(middle, Side::kListener);
+    const Buffer answer = to_victim.take(victim.begin(), kNow, {});
+    const Buffer proof = victim.take(answer, kNow, {});
+    Handshake target(two, Side::kListener);
+    Handshake to_target(middle, Side::kDialler);
+    const Buffer own_proof = to_target.take(target.take(to_target.begin(), kNow, {}), kNow, {});
+    CHECK_FALSE(own_proof.empty());
+    CHECK(target.take(proof, kNow, {}).empty());
+    CHECK(target.refusal() == LinkRefusal::kChanged);
+}
+
+/// A member of the run that lets somebody else's proof pass for its own.
+TEST_CASE("a member cannot pass another member's proof on as its own", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    SessionOptions thief = session_of(3);
+    thief.ticket = two.ticket;  // it has seen that one, but has no key for it
+    Conversation as_dialler(thief, one);
+    as_dialler.play();
+    CHECK(as_dialler.listener.refusal() == LinkRefusal::kBadSignature);
+    Conversation as_listener(one, thief);
+    as_listener.play();
+    CHECK(as_listener.dialler.refusal() == LinkRefusal::kBadSignature);
+}
+
+TEST_CASE("a recorded handshake that is played again links nobody", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    Conversation recorded(one, two);
+    recorded.play();
+    REQUIRE(recorded.listener.is_proven());
+    Handshake listener(two, Side::kListener);
+    (void)listener.take(recorded.messages[0].bytes, kNow, {});
+    (void)listener.take(recorded.messages[2].bytes, kNow, {});
+    CHECK(listener.refusal() == LinkRefusal::kChanged);
+    Handshake dialler(one, Side::kDialler);
+    (void)dialler.begin();
+    (void)dialler.take(recorded.messages[1].bytes, kNow, {});
+    (void)dialler.take(recorded.messages[3].bytes, kNow, {});
+    CHECK(dialler.refusal() == LinkRefusal::kChanged);
+}
+
+TEST_CASE("a peer that is sent its own messages back links with nobody", "[net]") {
+    const SessionOptions one = session_of(1);
+    Handshake dialler(one, Side::kDialler);
+    CHECK(dialler.take(dialler.begin(), kNow, {}).empty());
+    CHECK(dialler.refusal() == LinkRefusal::kChanged);
+    // Its proof comes back to it in the place of the listener's.
+    const SessionOptions two = session_of(2);
+    Conversation talk(one, two);
+    talk.play([&](std::size_t number, HandshakeMessage& message) {
+        if (number == 3) message.bytes = talk.messages[2].bytes;
+    });
+    CHECK(talk.dialler.refusal() == LinkRefusal::kChanged);
+    CHECK_FALSE(talk.listener.is_proven());
+}
+
+TEST_CASE("a peer that dials itself finds out for certain", "[net]") {
+    const SessionOptions one = session_of(1);
+    Conversation talk(one, one);
+    talk.play();
+    check_refusal(talk.dialler, talk.listener, LinkRefusal::kMyself);
+}
+
+TEST_CASE("messages in another order link nobody", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    Conversation talk(one, two);
+    talk.play([&](std::size_t number, HandshakeMessage& message) {
+        if (number == 4)
+            message.bytes = talk.messages[2].bytes;  // the proof in the verdict's place
+    });
+    CHECK(talk.listener.refusal() == LinkRefusal::kChanged);
+}
+
+TEST_CASE("an ephemeral key that gives everybody the same secret is refused", "[net]") {
+    const SessionOptions one = session_of(1);
+    const SessionOptions two = session_of(2);
+    for (const std::size_t guilty : {0U, 1U}) {
+        Conversation talk(one, two);
+        talk.play([&](std::size_t number, HandshakeMessage& message) {
+            if (number != guilty) return;
+            std::fill(message.bytes.begin() + 12, message.bytes.end(), std::byte{});
+        });
+        CHECK_FALSE(talk.dialler.is_proven());
+        CHECK_FALSE(talk.listener.is_proven());
+    }
+}
+
+TEST_CASE("every reason is one sentence for each end, and foreign codes are none of them",
+          "[net]") {
+    std::set<std::string> sentences;
+    for (std::uint8_t code = 1; code <= static_cast<std::uint8_t>(kLastLinkRefusal); ++code) {
+        const auto refusal = static_cast<LinkRefusal>(code);
+        CHECK(refusal_of(code) == refusal);
+        sentences.insert(describe(refusal));
+        sentences.insert(describe_told(refusal));
+    }
+    CHECK(sentences.size() == 2 * static_cast<std::size_t>(kLastLinkRefusal));
+    CHECK(refusal_of(0) == LinkRefusal::kUnknown);
+    CHECK(refusal_of(255) == LinkRefusal::kUnknown);
+}
+
+}  // namespace
+}  // namespace dedloc::net

@@ -1,0 +1,163 @@
+// When frames count as written, over paths in virtual time: long and short, shared and not.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <deque>
+#include <optional>
+
+#include "peer/net/session/link_window.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = LinkWindow::Time;
+using Duration = LinkWindow::Duration;
+
+constexpr std::size_t kFrame = std::size_t{256} << 10;
+constexpr std::size_t kWindow = 3 * kFrame;  ///< of the driver
+constexpr std::size_t kMost = std::size_t{8} << 20;
+
+/// A driver that keeps its window full, a link, and a path: one queue of a given rate, and then so
+/// long to the receiver and so long back.
+class Path {
+  public:
+    Path(double bytes_per_second, Duration round_trip)
+        : rate_(bytes_per_second), round_trip_(round_trip), window_(kMost, round_trip) {}
+
+    void set_rate(double bytes_per_second) { rate_ = bytes_per_second; }
+    void run(Duration time) {
+        const Time end = now_ + time;
+        while (true) {
+            fill();
+            const Time next = receipts_.empty() ? end : std::min(end, receipts_.front());
+            now_ = next;
+            if (next == end) return;
+            receipts_.pop_front();
+            confirmed_ += kFrame;
+            REQUIRE(window_.confirm(now_, 1));
+            count();
+        }
+    }
+    /// The driver sends nothing until the path is empty, and so much longer.
+    void rest(Duration time) {
+        is_resting_ = true;
+        run(std::max(free_at_ - now_, Duration{0}) + round_trip_ + time);
+        is_resting_ = false;
+    }
+    std::uint64_t confirmed() const { return confirmed_; }
+    /// Bytes that wait in front of the path.
+    double queued() const {
+        const std::chrono::duration<double> wait = std::max(free_at_ - now_, Duration{0});
+        return wait.count() * rate_;
+    }
+
+  private:
+    void fill() {
+        while (!is_resting_ && unwritten_ < kWindow) {
+            window_.queue(now_, kFrame);
+            window_.take(now_, 1);
+            unwritten_ += kFrame;
+            const std::chrono::duration<double> takes{static_cast<double>(kFrame) / rate_};
+            free_at_ = std::max(free_at_, now_) + std::chrono::duration_cast<Duration>(takes);
+            receipts_.push_back(free_at_ + round_trip_);
+            count();
+        }
+    }
+    void count() { unwritten_ -= window_.count_written() * kFrame; }
+
+    double rate_;
+    const Duration round_trip_;
+    LinkWindow window_;
+    Time now_{1h};
+    Time free_at_{};  ///< when what is queued has left
+    std::deque<Time> receipts_;
+    std::size_t unwritten_ = 0;
+    std::uint64_t confirmed_ = 0;
+    bool is_resting_ = false;
+};
+
+TEST_CASE("a long and fast path is filled, and only the window waits in front of it", "[net]") {
+    const double rate = GENERATE(2.5e6, 12.5e6, 25e6);  // 20, 100, 200 Mbit/s
+    const Duration round_trip = GENERATE(1ms, 30ms, 100ms, 250ms);
+    CAPTURE(rate, round_trip.count());
+    Path path(rate, round_trip);
+    path.run(5s);
+    const std::uint64_t before = path.confirmed();
+    for (int i = 0; i < 50; ++i) {
+        path.run(100ms);
+        CHECK(path.queued() <= kWindow + 2 * kFrame);
+    }
+    CHECK(static_cast<double>(path.confirmed() - before) >= 0.95 * 5 * rate);
+}
+
+TEST_CASE("no more than a bound is on its way, however much a path could hold", "[net]") {
+    Path path(1e9, 250ms);
+    path.run(20s);
+    const std::uint64_t before = path.confirmed();
+    path.run(5s);
+    const double a_round_trip = static_cast<double>(path.confirmed() - before) / 20;
+    CHECK(a_round_trip >= 0.9 * (kMost + kWindow));
+    CHECK(a_round_trip <= kMost + kWindow + 2 * kFrame);
+}
+
+TEST_CASE("a path that gets slower, or has rested, is given less at once", "[net]") {
+    Path path(25e6, 100ms);
+    path.run(5s);
+    path.set_rate(2.5e6);
+    path.run(2s);
+    CHECK(path.queued() <= kWindow + 2 * kFrame);
+    path.set_rate(25e6);
+    path.run(5s);
+    path.rest(1s);
+    path.set_rate(2.5e6);
+    path.run(10ms);
+    CHECK(path.queued() <= kWindow);
+}
+
+TEST_CASE("who delays its receipts gets no more than so much of what it takes", "[net]") {
+    Path path(2.5e6, 4s);
+    path.run(60s);
+    const std::uint64_t before = path.confirmed();
+    path.run(40s);
+    const double a_round_trip = static_cast<double>(path.confirmed() - before) / 10;
+    CHECK(a_round_trip <= 1.1 * kWindow + 2 * kFrame);
+}
+
+TEST_CASE("small frames are written when they are taken, in their turn", "[net]") {
+    Time now{1h};
+    LinkWindow window(kMost);
+    window.queue(now, 10);
+    CHECK(window.count_written() == 0);
+    window.take(now, 1);
+    CHECK(window.count_written() == 1);
+    window.queue(now, kFrame);
+    window.queue(now, 10);
+    window.take(now, 2);
+    CHECK(window.count_written() == 0);
+    now += 10ms;
+    REQUIRE(window.confirm(now, 1));
+    CHECK(window.count_written() == 2);
+    CHECK(window.count_written() == 0);
+}
+
+TEST_CASE("a receipt may be quicker than the news that its frame was taken, but not than it",
+          "[net]") {
+    const Time now{1h};
+    LinkWindow window(kMost);
+    CHECK_FALSE(window.confirm(now, 1));
+    window.queue(now, kFrame);
+    window.queue(now, kFrame);
+    REQUIRE(window.confirm(now, 1));
+    CHECK(window.count_written() == 0);
+    window.take(now, 1);
+    CHECK(window.count_written() == 1);
+    CHECK_FALSE(window.confirm(now, 2));
+    REQUIRE(window.confirm(now, 1));
+    window.take(now, 1);
+    CHECK(window.count_written() == 1);
+    CHECK_FALSE(window.confirm(now, 1));
+}
+
+}  // namespace
+}  // namespace dedloc::net

@@ -1,0 +1,66 @@
+// Two ends of a link in one process: what the tests of handshakes and codecs share.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "peer/net/session/handshake.hpp"
+#include "tests/peer/wire/samples.hpp"
+
+namespace dedloc::net {
+
+inline constexpr std::uint8_t kProject = 9;
+/// Half an hour into every test_ticket.
+inline constexpr formats::UtcSeconds kNow{std::chrono::seconds{1'001'800}};
+
+/// Of test_key(n), with a test_ticket of the project.
+inline SessionOptions session_of(std::uint8_t n) {
+    return {.project = tests::test_key(kProject).public_key(),
+            .run = {},
+            .key = tests::test_key(n),
+            .ticket = formats::sign(tests::test_ticket(n), tests::test_key(kProject))};
+}
+
+/// A message on its way, and who sends it.
+struct HandshakeMessage {
+    Side from;
+    Buffer bytes;
+};
+
+/// Plays a handshake message by message; somebody in the middle may change what is sent.
+class Conversation {
+  public:
+    Conversation(const SessionOptions& dialler_options, const SessionOptions& listener_options,
+                 std::optional<PeerKey> expected = {}, LinkVersions dialler_versions = {},
+                 LinkVersions listener_versions = {})
+        : dialler(dialler_options, Side::kDialler, expected, dialler_versions),
+          listener(listener_options, Side::kListener, {}, listener_versions) {}
+
+    /// Until nobody has anything to say. `meddle` may change or drop (empty) each message. A
+    /// message of another length than is waited for is cut or never complete, as on a stream.
+    template <class Meddle>
+    void play(const Meddle& meddle) {
+        std::optional<HandshakeMessage> message{{Side::kDialler, dialler.begin()}};
+        while (message && !message->bytes.empty()) {
+            messages.push_back(*message);
+            meddle(messages.size() - 1, *message);
+            Handshake& to = message->from == Side::kDialler ? listener : dialler;
+            if (to.wants() == 0 || message->bytes.size() < to.wants()) return;
+            const auto bytes = std::span{message->bytes}.first(to.wants());
+            const Side from = message->from == Side::kDialler ? Side::kListener : Side::kDialler;
+            message = HandshakeMessage{from, to.take(bytes, now, revoked)};
+        }
+    }
+    void play() {
+        play([](std::size_t, HandshakeMessage&) {});
+    }
+
+    Handshake dialler;
+    Handshake listener;
+    formats::UtcSeconds now = kNow;
+    formats::Revocations revoked;
+    std::vector<HandshakeMessage> messages;  ///< as they were sent
+};
+
+}  // namespace dedloc::net

@@ -1,0 +1,270 @@
+// What bounds a transport's sockets: descriptors of the process, places for strangers, and links
+// that prove nothing.
+#include <time.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "peer/net/session/link_frame.hpp"
+#include "peer/net/tcp/address_groups.hpp"
+#include "peer/net/tcp/socket_places.hpp"
+#include "peer/platform/descriptors.hpp"
+#include "tests/peer/net/tcp/bare_socket.hpp"
+#include "tests/peer/net/tcp/proven_ends.hpp"
+#include "tests/peer/net/tcp/silent_crowd.hpp"
+#include "tests/peer/platform/descriptor_shortage.hpp"
+
+namespace dedloc::net {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+std::size_t open_descriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::chrono::nanoseconds processor_time() {
+    timespec time{};
+    REQUIRE(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0);
+    return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
+/// Takes connections and never says anything.
+class DeafListener {
+  public:
+    DeafListener() : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        auto* const generic = reinterpret_cast<sockaddr*>(&address);
+        REQUIRE(::bind(descriptor_, generic, size) == 0);
+        REQUIRE(::listen(descriptor_, 128) == 0);
+        REQUIRE(::getsockname(descriptor_, generic, &size) == 0);
+        port_ = ntohs(address.sin_port);
+    }
+    ~DeafListener() { ::close(descriptor_); }
+    DeafListener(const DeafListener&) = delete;
+    DeafListener& operator=(const DeafListener&) = delete;
+    Endpoint endpoint() const { return {"127.0.0.1", port_}; }
+
+  private:
+    int descriptor_;
+    std::uint16_t port_ = 0;
+};
+
+/// Numeric addresses of the loopback: 127.0.`third`.1 and on.
+std::vector<std::string> addresses(int third, int count) {
+    std::vector<std::string> result;
+    for (int i = 1; i <= count; ++i) {
+        result.push_back("127.0." + std::to_string(third) + "." + std::to_string(i));
+    }
+    return result;
+}
+
+TEST_CASE("what the sockets of a transport may take leaves descriptors for all else", "[net]") {
+    for (std::size_t sockets = 8; sockets < 5'000; ++sockets) {
+        const SocketPlaces places = divide_sockets({}, sockets);
+        CHECK(places.links + places.dials + 2 * places.handshakes <= sockets);
+        CHECK(places.from_one_address <= places.handshakes);
+    }
+    const TransportOptions options;
+    const SocketPlaces places = divide_sockets(options, platform::socket_budget(65'536));
+    CHECK(places.links == options.most_links);
+    CHECK(places.dials == options.most_dials);
+    CHECK(places.handshakes == options.handshakes.together);
+    CHECK(divide_sockets({}, 0).links == 1);
+}
+
+TEST_CASE("the oldest connection of the address that holds most places is the one to close",
+          "[net]") {
+    AddressGroups groups;
+    CHECK_FALSE(groups.oldest_of_largest());
+    CHECK_FALSE(groups.oldest_of("a"));
+    groups.add(1, "a");
+    groups.add(2, "b");
+    CHECK(groups.oldest_of_largest() == 1U);
+    groups.add(3, "b");
+    CHECK(groups.oldest_of_largest() == 2U);
+    CHECK(groups.oldest_of("b") == 2U);
+    groups.remove(2);
+    groups.remove(2);
+    CHECK(groups.oldest_of_largest() == 1U);
+    CHECK(groups.size() == 2);
+    CHECK(groups.size_of("b") == 1);
+    groups.remove(1);
+    CHECK(groups.size_of("a") == 0);
+    CHECK(groups.oldest_of_largest() == 3U);
+}
+
+TEST_CASE("neighbours are who shares an IPv4 address or an IPv6 network", "[net]") {
+    CHECK(neighbourhood_of("192.0.2.1") == neighbourhood_of("192.0.2.1"));
+    CHECK(neighbourhood_of("192.0.2.1") != neighbourhood_of("192.0.2.2"));
+    CHECK(neighbourhood_of("2001:db8::1") == neighbourhood_of("2001:db8:0:0:ffff::2"));
+    CHECK(neighbourhood_of("2001:db8::1") != neighbourhood_of("2001:db8:0:1::1"));
+}
+
+TEST_CASE("a process without a descriptor accepts and dials again once it has some", "[net]") {
+    Inbox inbox;
+    TcpTransport transport(on_loopback(), inbox.sink());
+    Inbox outer_inbox;
+    TcpTransport outer({}, outer_inbox.sink());
+    std::unique_ptr<BareSocket> socket;
+    {
+        const DescriptorShortage shortage(1);
+        socket = std::make_unique<BareSocket>(transport.listening_port());
+        outer.dial({"127.0.0.1", transport.listening_port()});
+        const auto failed = outer_inbox.next<event::DialFailed>();
+        REQUIRE(failed);
+        CHECK(failed->why == "this process has no descriptor left to dial with");
+        const auto before = processor_time();
+        CHECK_FALSE(inbox.next<event::LinkOpened>(500ms));
+        CHECK(processor_time() - before < 250ms);  // it does not try without a pause
+    }
+    CHECK(inbox.next<event::LinkOpened>());
+    outer.dial({"127.0.0.1", transport.listening_port()});
+    CHECK(outer_inbox.next<event::LinkOpened>());
+    CHECK(inbox.next<event::LinkOpened>());
+}
+
+TEST_CASE("a transport takes no more descriptors than it is given, whatever comes", "[net]") {
+    constexpr std::size_t kSockets = 32;
+    TransportOptions options = options_of(1, true);
+    options.sockets = kSockets;
+    options.most_links_of_one = 100;
+    options.handshakes.deadline = 60s;
+    const SocketPlaces places = divide_sockets(options, kSockets);
+    End hub(options);
+    End member(options_of(2, false));
+    const DeafListener deaf;
+    const std::size_t before = open_descriptors();
+    for (std::size_t i = 0; i < places.links; ++i) {
+        member.transport.dial(hub.endpoint());
+        REQUIRE(member.inbox.next<event::LinkOpened>());
+        REQUIRE(hub.inbox.next<event::LinkOpened>());
+    }
+    for (int i = 0; i < 4; ++i) {
+        member.transport.dial(hub.endpoint());
+        CHECK(member.inbox.next<event::DialFailed>());
+    }
+    std::vector<std::unique_ptr<BareSocket>> silent;
+    for (const std::string& from : addresses(1, 100)) {
+        silent.push_back(std::make_unique<BareSocket>(hub.transport.listening_port(), from));
+    }
+    constexpr std::size_t kDials = 100;
+    for (std::size_t i = 0; i < kDials; ++i) hub.transport.dial(deaf.endpoint());
+    for (std::size_t i = 0; i < kDials - places.dials; ++i) {
+        const auto failed = hub.inbox.next<event::DialFailed>();
+        REQUIRE(failed);
+        CHECK(failed->why == "too many dials and links at once");
+    }
+    CHECK(hub.inbox.waiting<event::DialFailed>() == 0);
+    // All else in this process: the member's ends of the links, and the silent sockets.
+    CHECK(open_descriptors() <= before + places.links + silent.size() + kSockets);
+    CHECK(hub.inbox.waiting<event::LinkClosed>() == 0);
+}
+
+/// How long an honest peer's link takes, at both ends.
+Clock::duration time_to_link(End& listener, std::uint8_t n) {
+    End honest(options_of(n, false));
+    const auto begin = Clock::now();
+    honest.transport.dial(listener.endpoint());
+    const auto opened = honest.inbox.next<event::LinkOpened>(5s);
+    CHECK(opened);
+    CHECK(listener.inbox.next<event::LinkOpened>(5s));
+    return Clock::now() - begin;
+}
+
+void check_newcomers(End& listener, const SilentCrowd& crowd) {
+    for (std::uint8_t n = 2; n < 6; ++n) {
+        const std::size_t others = crowd.connected();
+        CHECK(time_to_link(listener, n) < 2s);
+        REQUIRE(crowd.reaches(others + 20));
+    }
+}
+
+TEST_CASE("silent connections that are renewed as they are closed keep no honest peer out",
+          "[net][timing]") {
+    const std::size_t count = GENERATE(256U, 600U);
+    // From the honest peers' own address; from a few others; from one each.
+    const auto from =
+        GENERATE(std::vector<std::string>{"127.0.0.1"}, addresses(1, 20), addresses(2, 250));
+    TransportOptions options = options_of(1, true);
+    options.handshakes.deadline = 60s;
+    End listener(options);
+    const SilentCrowd crowd(
+        {.port = listener.transport.listening_port(), .connections = count, .from = from});
+    REQUIRE(crowd.reaches(count));
+    // They are closed and renewed only while they are too many.
+    const bool is_renewed = count / from.size() > 16 || count > 256;
+    if (is_renewed) {
+        check_newcomers(listener, crowd);
+    } else {
+        for (std::uint8_t n = 2; n < 6; ++n) CHECK(time_to_link(listener, n) < 2s);
+    }
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+TEST_CASE("connections that send a Hello and no proof keep no peer of another address out",
+          "[net][timing]") {
+    const auto from = GENERATE(addresses(3, 20), addresses(4, 250));
+    TransportOptions options = options_of(1, true);
+    options.handshakes.deadline = 60s;
+    End listener(options);
+    const SessionOptions session = *options_of(2, false).session;
+    const SilentCrowd crowd({.port = listener.transport.listening_port(),
+                             .connections = 600,
+                             .from = from,
+                             .hello = Handshake(session, Side::kDialler).begin()});
+    REQUIRE(crowd.reaches(600));
+    check_newcomers(listener, crowd);
+    CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
+}
+
+TEST_CASE("silent links that prove nothing make room for those that carry frames", "[net]") {
+    TransportOptions options = on_loopback();
+    options.most_links = 8;
+    Inbox inbox;
+    TcpTransport transport(options, inbox.sink());
+    const auto linked = [&](const std::string& from) {
+        auto socket = std::make_unique<BareSocket>(transport.listening_port(), from);
+        REQUIRE(inbox.next<event::LinkOpened>());
+        return socket;
+    };
+    // A frame without a body is a frame.
+    const auto say = [&](const BareSocket& socket) {
+        const FrameHeader header{kFrameMagic, FrameKind::kData, 0, 0};
+        socket.write(&header, sizeof header);
+        REQUIRE(inbox.next<event::FrameReceived>());
+    };
+    const auto first = linked("127.0.0.1");
+    say(*first);
+    std::vector<std::unique_ptr<BareSocket>> silent;
+    for (int i = 0; i < 20; ++i) silent.push_back(linked("127.0.0.2"));
+    // One address has half of the places; its own oldest links made room.
+    CHECK(silent[15]->is_hung_up());
+    CHECK(inbox.next<event::LinkClosed>());
+    for (const std::string& from : addresses(4, 20)) silent.push_back(linked(from));
+    const auto second = linked("127.0.0.3");
+    say(*second);
+    say(*first);
+    // Whoever has said something keeps its place, and without a silent link there is none.
+    for (const std::string& from : addresses(5, 6)) {
+        silent.push_back(linked(from));
+        say(*silent.back());
+    }
+    const BareSocket late(transport.listening_port(), "127.0.0.9");
+    CHECK(late.is_hung_up());
+    say(*first);
+}
+
+}  // namespace
+}  // namespace dedloc::net

@@ -1,0 +1,201 @@
+// dedloc-plan: its file, its report, its exit status.
+#include <rapidjson/document.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "peer/plan_tool/report.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace dedloc;
+using namespace dedloc::plan;
+
+namespace {
+
+const std::string kPeer = R"({"name": "berlin", "upload_mbit": 20, "download_mbit": 100})";
+const std::string kVector = R"("elements": 1000000, "codec": "fp16")";
+
+std::string file_of(const std::string& peers, const std::string& rest = kVector) {
+    return R"({"peers": [)" + peers + "], " + rest + "}";
+}
+
+std::string complaint_about(const std::string& text) {
+    try {
+        (void)parse_fleet("fleet.json", text);
+    } catch (const InputError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+std::string peers_of(const std::string& prefix, int count, const std::string& fields) {
+    std::string text;
+    for (int k = 0; k < count; ++k) {
+        text += (k > 0 ? ", " : "") + (R"({"name": ")" + prefix) + std::to_string(k) + "\", " +
+                fields + "}";
+    }
+    return text;
+}
+
+const std::string kAwsNotebook =
+    peers_of("fast-", 4, R"("upload_mbit": 200, "download_mbit": 200, "samples_per_second": 10)") +
+    ", " +
+    peers_of("mid-", 8, R"("upload_mbit": 100, "download_mbit": 100, "samples_per_second": 10)") +
+    ", " +
+    peers_of("slow-", 4, R"("upload_mbit": 50, "download_mbit": 50, "samples_per_second": 1)");
+
+struct Outcome {
+    int status = -1;
+    std::string output;
+};
+
+Outcome run_program(const std::string& arguments) {
+    const std::string command = std::string{DEDLOC_PLAN_PROGRAM} + " " + arguments + " 2>&1";
+    const std::unique_ptr<FILE, int (*)(FILE*)> pipe{popen(command.c_str(), "r"),
+                                                     [](FILE*) { return 0; }};
+    REQUIRE(pipe != nullptr);
+    Outcome outcome;
+    for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
+        outcome.output += static_cast<char>(c);
+    }
+    const int status = pclose(pipe.get());
+    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a fleet's file is read with its defaults", "[server]") {
+    const Fleet fleet =
+        parse_fleet("fleet.json",
+                    file_of(kPeer + R"(, {"name": "cellar", "upload_mbit": 0, "download_mbit": 1e3,
+                             "contributes": false, "outbound_only": false},
+                            {"name": "nat", "upload_mbit": 1, "download_mbit": 2,
+                             "outbound_only": true, "samples_per_second": 2.5})",
+                            R"("bytes": 2000000, "codec": "fp16", "average_codec": "int8",
+                   "target_batch": 64, "latency_ms": 12.5)"));
+    CHECK(fleet.names == std::vector<std::string>{"berlin", "cellar", "nat"});
+    const planning::PlanRequest& round = fleet.training.round;
+    CHECK(round.members[0] == planning::Member{.upload = 2'500'000, .download = 12'500'000});
+    CHECK(round.members[1] ==
+          planning::Member{
+              .upload = 0, .download = 125'000'000, .contributes = false, .receives = false});
+    CHECK(round.members[2] ==
+          planning::Member{.upload = 125'000, .download = 250'000, .is_reachable = false});
+    CHECK(round.elements == 1'000'000);
+    CHECK(round.contribution == planning::kHalf);
+    CHECK(round.average == planning::kInt8);
+    CHECK(round.latency == std::chrono::microseconds{12'500});
+    CHECK(fleet.training.target_batch == 64);
+    CHECK(fleet.training.samples_per_second == std::vector<double>{0, 0, 2.5});
+}
+
+TEST_CASE("what is wrong with a fleet's file is said with the field and the peer", "[server]") {
+    const auto peer = [](const std::string& fields) { return file_of("{" + fields + "}"); };
+    const std::string links = R"("upload_mbit": 1, "download_mbit": 1)";
+    const std::pair<std::string, std::string> cases[] = {
+        {"[1]", "the whole must be an object"},
+        {"{", "is not JSON"},
+        {"{}", "'peers' is missing"},
+        {file_of(""), "'peers' must be a list of 1 to 1024"},
+        {file_of("3"), "'peers[0]' must be an object"},
+        {peer(links), "'peers[0].name' is missing"},
+        {peer(R"("name": "a", "download_mbit": 1)"), "'peers[0] (a).upload_mbit' is missing"},
+        {peer(R"("name": "a", "upload_mbit": -1, "download_mbit": 1)"),
+         "'peers[0] (a).upload_mbit' must be a number"},
+        {peer(R"("name": "a", "upload_mbit": 1, "download_mbit": "fast")"),
+         "'peers[0] (a).download_mbit' must be a number"},
+        {peer(R"("name": "a", "contributes": 1, )" + links), "(a).contributes' must be true or"},
+        {peer(R"("name": "a", "mood": 1, )" + links), "(a).mood' is not known"},
+        {peer(R"("name": "a", "outbound_only": true, )" + links), "that is not outbound_only"},
+        {file_of(kPeer + ", " + kPeer), "'peers[1].name' is 'berlin', as another"},
+        {file_of(kPeer, R"("elements": 5)"), "'codec' is missing"},
+        {file_of(kPeer, R"("elements": 5, "codec": "fp8")"), "'codec' must be fp32, fp16"},
+        {file_of(kPeer, R"("codec": "fp16")"), "'elements' or field 'bytes' must be given"},
+        {file_of(kPeer, R"("elements": 0, "codec": "fp16")"), "'elements' must be a whole number"},
+        {file_of(kPeer, kVector + R"(, "target_batch": 5)"), "'target_batch' needs a contributing"},
+        {file_of(kPeer, kVector + R"(, "latency_ms": -1)"), "'latency_ms' must be a number"},
+        {file_of(kPeer, kVector + R"(, "colour": 1)"), "'colour' is not known"},
+    };
+    for (const auto& [text, expected] : cases) {
+        const std::string complaint = complaint_about(text);
+        INFO(text << " -> " << complaint);
+        CHECK(complaint.find(expected) != std::string::npos);
+        CHECK(complaint.find("fleet.json") == 0);
+        CHECK(complaint.find('\n') == std::string::npos);
+    }
+}
+
+TEST_CASE("the report says the times of the literature's fleet and who limits it", "[server]") {
+    const Fleet fleet = parse_fleet(
+        "fleet.json",
+        file_of(kAwsNotebook, R"("elements": 18000000, "codec": "fp16", "target_batch": 500)"));
+    const std::string text = text_of(fleet, report_on(fleet));
+    INFO(text);
+    for (const char* const words :
+         {"T* = 5.76 s", "slow-0 (upload), slow-1 (upload), slow-2 (upload) and slow-3 (upload)",
+          "a parameter server on fast-0 21.6 s", "Another aggregator would not make it faster",
+          "did not compute, it would take", "would be 90 %"}) {
+        INFO(words);
+        CHECK(text.find(words) != std::string::npos);
+    }
+}
+
+TEST_CASE("the report as JSON says the same", "[server]") {
+    const Fleet fleet = parse_fleet(
+        "fleet.json",
+        file_of(kAwsNotebook, R"("elements": 18000000, "codec": "fp16", "target_batch": 500)"));
+    rapidjson::Document json;
+    json.Parse(json_of(fleet, report_on(fleet)).c_str());
+    REQUIRE_FALSE(json.HasParseError());
+    CHECK(json["optimum_seconds"].GetDouble() == Approx(5.76));
+    CHECK(json["peers"].Size() == 16);
+    CHECK(json["peers"][12]["limit"] == "upload");
+    CHECK(json["training"]["should_not_compute"].Size() >= 4);
+    double share = 0;
+    for (const auto& peer : json["peers"].GetArray()) share += peer["share"].GetDouble();
+    CHECK(share == Approx(1));
+    const auto& ranges = json["ranges"];
+    CHECK(ranges[ranges.Size() - 1]["last_chunk"] == json["chunks"]);
+}
+
+TEST_CASE("a round of a small fleet is simulated", "[server]") {
+    const Fleet fleet = parse_fleet(
+        "fleet.json", file_of(peers_of("p", 3, R"("upload_mbit": 20, "download_mbit": 50)"),
+                              R"("elements": 200000, "codec": "fp32", "latency_ms": 10)"));
+    Report report = report_on(fleet);
+    report.simulated = simulated_on(fleet);
+    const SimulatedRounds& played = report.simulated->played;
+    REQUIRE(played.rounds.size() == 1);
+    CHECK(played.request.members.size() == 4);
+    // Not faster than what no plan beats, and not much slower than the plan and its messages.
+    const SimulatedRound& round = played.rounds.front();
+    CHECK(round.moved >= played.plan.optimum * 95 / 100);
+    CHECK(round.moved <= round.committed);
+    CHECK(round.committed <= played.plan.forecast.round * 3 / 2 + std::chrono::milliseconds{300});
+    CHECK(text_of(fleet, report).find("until all have taken the step") != std::string::npos);
+    CHECK(json_of(fleet, report).find("\"committed_seconds\"") != std::string::npos);
+}
+
+TEST_CASE("the program says in its exit status whose fault it was", "[server]") {
+    const TemporaryDirectory temporary;
+    const std::filesystem::path& folder = temporary.path();
+    const std::string good = (folder / "fleet.json").string();
+    std::ofstream{good} << file_of(kPeer);
+    std::ofstream{folder / "bad.json"} << file_of(kPeer, R"("elements": 1)");
+    CHECK(run_program(good).status == 0);
+    CHECK(run_program(good + " --json").output.front() == '{');
+    CHECK(run_program("--help").status == 0);
+    const Outcome bad = run_program((folder / "bad.json").string());
+    CHECK(bad.status == 1);
+    CHECK(bad.output == "dedloc-plan: bad.json: field 'codec' is missing\n");
+    CHECK(run_program((folder / "none.json").string()).status == 1);
+    CHECK(run_program(folder.string()).status == 1);
+    CHECK(run_program("").status == 2);
+    CHECK(run_program(good + " --bogus").status == 2);
+}

@@ -1,0 +1,69 @@
+#include "peer/platform/process.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/ports.hpp"
+#include "peer/platform/stop_signals.hpp"
+#include "tests/temporary_directory.hpp"
+
+namespace dedloc::platform {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a command is run to its end with its output and exit status", "[platform]") {
+    const auto good = run_to_end({"sh", "-c", "echo out; echo err >&2; exit 3"});
+    CHECK(good.status == 3);
+    CHECK(good.output == "out\nerr\n");
+    CHECK(run_to_end({"sh", "-c", "kill -9 $$"}).status == 128 + SIGKILL);
+    CHECK_THROWS_WITH(run_to_end({"/nowhere/program"}),
+                      "cannot start /nowhere/program: No such file or directory");
+}
+
+TEST_CASE("a child writes to its log, in a process group of its own, with no signal blocked",
+          "[platform]") {
+    const TemporaryDirectory folder;
+    const StopSignals blocked_here;
+    const pid_t child = spawn({"sh", "-c", "echo first; kill -TERM $$; echo never"},
+                              {.output = folder.path() / "log", .output_mode = kSecretFile});
+    CHECK(wait_for_child(child) == 128 + SIGTERM);
+    CHECK(read_text(folder.path() / "log") == "first\n");
+    CHECK(last_line(folder.path() / "log") == "first");
+    const pid_t sleeper = spawn({"sleep", "600"}, {});
+    CHECK(getpgid(sleeper) == sleeper);
+    CHECK_FALSE(poll_child(sleeper));
+    kill(sleeper, SIGKILL);
+    CHECK(wait_for_child(sleeper) == 128 + SIGKILL);
+}
+
+TEST_CASE("a stop signal is something to wait for", "[platform]") {
+    {
+        const StopSignals signals;
+        CHECK_FALSE(signals.arrived());
+        CHECK_FALSE(signals.wait(1ms));
+        kill(getpid(), SIGINT);
+        CHECK(signals.wait(1min));
+        CHECK(signals.wait() == SIGINT);
+        CHECK(signals.is_interrupted());
+        kill(getpid(), SIGTERM);  // pending when the object goes: must not end this process
+    }
+    const StopSignals again;
+    CHECK_FALSE(again.arrived());
+}
+
+TEST_CASE("a port is free until somebody listens on it", "[platform]") {
+    const std::uint16_t port = free_port("127.0.0.1");
+    CHECK(port != 0);
+    CHECK_NOTHROW(require_free_port("127.0.0.1", port));
+    CHECK_FALSE(is_accepting("127.0.0.1", port));
+    CHECK_THROWS_AS(free_port("not an address"), InputError);
+}
+
+}  // namespace
+}  // namespace dedloc::platform

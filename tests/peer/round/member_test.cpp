@@ -1,0 +1,413 @@
+// A member's part in a round, told what to do by hand.
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <limits>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "peer/round/member.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+
+namespace {
+
+constexpr std::uint32_t kElements = 16;
+
+/// A backbone alone in its view, as a member that computes. The other contributor only sends.
+struct Bench {
+    explicit Bench(Codec codec = Codec::kFp32, float number = 6.0F)
+        : config(config_for(key, codec)),
+          voter(config, key),
+          member(config, key.public_key(), voter) {
+        begin(number);
+    }
+    /// At the head's state, it has frozen a sum of this number.
+    void begin(float number) {
+        member.state_reached({.step = step(), .digest = {}}, out);
+        member.called(step(), {.term = term(1)}, out);
+        auto sum = std::make_shared<FloatVector>(kElements, number);
+        member.frozen(
+            {.step = step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
+            out);
+        out.messages.clear();
+        out.actions.clear();
+    }
+    StepIndex step() const { return voter.head().step; }
+    static PeerConfig config_for(const KeyPair& key, Codec codec) {
+        PeerConfig config;
+        config.backbone = key.public_key();
+        config.role = Role::kBackbone;
+        config.listening_port = 1;
+        config.rules.elements = kElements;
+        config.rules.codec = codec;
+        config.rules.last_step = StepIndex{100};
+        config.voter = first_memory(0, true);
+        return config;
+    }
+    Term term(std::uint64_t number) const {
+        return {.number = number, .coordinator = key.public_key()};
+    }
+    /// What it joins a call with.
+    wire::Join join() {
+        member.called(step(), {.term = term(1)}, out);
+        return std::get<wire::Join>(out.messages.back().body);
+    }
+    std::uint32_t freeze() { return join().freeze; }
+    std::uint8_t exponent() { return join().exponent; }
+    wire::Plan plan(std::uint64_t term_number, bool with_other) {
+        wire::Plan plan{.term = term(term_number),
+                        .attempt = 1,
+                        .elements = kElements,
+                        .chunk_elements = kElements,
+                        .scalars = {},
+                        .members = {{.peer = key.public_key(),
+                                     .samples = Samples{2},
+                                     .loss_sum = 1,
+                                     .freeze = freeze(),
+                                     .receives = true,
+                                     .exponent = exponent()}},
+                        .ranges = {},
+                        .reducers = {},
+                        .relays = {},
+                        .expected = {}};
+        if (with_other) {
+            plan.members.push_back({.peer = other, .samples = Samples{1}, .freeze = 9});
+            if (other < key.public_key()) std::swap(plan.members[0], plan.members[1]);
+        }
+        const bool is_first = plan.members[0].peer == key.public_key();
+        plan.ranges = {
+            {.member = PeerIndex{is_first ? 0U : 1U}, .first_chunk = 0, .last_chunk = 1}};
+        return plan;
+    }
+    void follow(const wire::Plan& plan) { member.planned(TimePoint{}, step(), plan, out); }
+    void receive_from_other(float number = 9.0F) {
+        member.chunk(TimePoint{}, other, step(),
+                     {.phase = wire::Phase::kScatter,
+                      .mix = 9,
+                      .chunk = 0,
+                      .chunk_elements = kElements,
+                      .elements = FloatVector(kElements, number)},
+                     out);
+    }
+    /// All messages of one kind since the last call; others are dropped.
+    template <class Body>
+    std::vector<Body> said() {
+        std::vector<Body> all;
+        for (const OutgoingMessage& message : out.messages) {
+            if (const auto* body = std::get_if<Body>(&message.body)) all.push_back(*body);
+        }
+        out.messages.clear();
+        return all;
+    }
+    template <class Kind>
+    std::size_t acted() const {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            out.actions,
+            [](const Action& action) { return std::holds_alternative<Kind>(action); }));
+    }
+    /// A record of this plan as a commit of its coordinator, without the record.
+    wire::Commit commit_of(const wire::Plan& plan, const Digest& average) const {
+        return {.digest = digest_of(record_of(plan, average, {}, voter.head())),
+                .certificate = {.term = plan.term, .votes = {}},
+                .attempt = plan.attempt,
+                .average = average,
+                .previous_state = {},
+                .record = {}};
+    }
+    wire::Propose propose_of(const wire::Plan& plan, const Digest& average) const {
+        return {.term = plan.term,
+                .attempt = plan.attempt,
+                .digest = digest_of(record_of(plan, average, {}, voter.head())),
+                .average = average,
+                .previous_state = {},
+                .record = {}};
+    }
+    /// What it is ready with since the last call; nothing if it is not.
+    std::optional<Digest> ready() {
+        std::optional<Digest> average;
+        for (const OutgoingMessage& message : out.messages) {
+            if (const auto* told = std::get_if<wire::Ready>(&message.body)) average = told->average;
+        }
+        out.messages.clear();
+        return average;
+    }
+    /// The record of this plan is decided; the average that is applied, if any.
+    SharedFloats decide(const wire::Plan& plan, const Digest& average) {
+        out.actions.clear();
+        member.decided(record_of(plan, average, {}, voter.head()), {}, out);
+        for (const Action& action : out.actions) {
+            if (const auto* apply = std::get_if<action::Apply>(&action)) return apply->average;
+        }
+        return nullptr;
+    }
+
+    const KeyPair key = KeyPair::generate();
+    const PeerKey other = KeyPair::generate().public_key();
+    const PeerConfig config;
+    Outbox out;
+    membership::Voter voter;
+    Member member;
+};
+
+}  // namespace
+
+TEST_CASE("a member keeps what it was ready with when a later coordinator averages anew",
+          "[averaging]") {
+    // Of the first plan's record one voter alone may have heard, and it must be proposed again.
+    Bench bench;
+    const wire::Plan first = bench.plan(1, false);
+    bench.follow(first);
+    const auto first_average = bench.ready();
+    REQUIRE(first_average);
+
+    const wire::Plan second = bench.plan(2, true);
+    bench.follow(second);
+    REQUIRE_FALSE(bench.ready());
+    bench.receive_from_other();
+    const auto second_average = bench.ready();
+    REQUIRE(second_average);
+    REQUIRE(*second_average != *first_average);
+
+    SECTION("the first is decided") {
+        const auto applied = bench.decide(first, *first_average);
+        REQUIRE(applied);
+        REQUIRE(*applied == FloatVector(kElements, 3.0F));
+    }
+    SECTION("the second is decided") {
+        const auto applied = bench.decide(second, *second_average);
+        REQUIRE(applied);
+        REQUIRE(*applied == FloatVector(kElements, 5.0F));
+    }
+    SECTION("one that was never here is decided") {
+        REQUIRE(bench.decide(first, Digest{{std::byte{1}}}) == nullptr);
+        REQUIRE(bench.acted<action::Pause>() == 1);
+        REQUIRE(bench.member.phase() == Member::Phase::kIdle);
+        REQUIRE(bench.voter.may_vote());
+    }
+}
+
+TEST_CASE("a plan that says otherwise of what we receive is not ours", "[averaging]") {
+    Bench bench;
+    wire::Plan plan = bench.plan(1, false);
+    plan.members.front().receives = false;
+    bench.follow(plan);
+    REQUIRE_FALSE(bench.ready());
+    bench.follow(bench.plan(2, false));
+    REQUIRE(bench.ready());
+}
+
+TEST_CASE("rounding is made up for by who has been averaged, and by nobody else", "[averaging]") {
+    // Norm 0.4, so the unit is 2⁻¹⁶, and 0.1 lies where binary16 has every fourth.
+    constexpr float kNumber = 0.1F;
+    constexpr float kSent = 6'552 * 0x1p-16F;
+    Bench bench{Codec::kFp16, kNumber};
+    REQUIRE(bench.member.residual() == nullptr);
+    const wire::Plan first = bench.plan(1, false);
+    bench.follow(first);
+    const auto applied = bench.decide(first, bench.ready().value());
+    REQUIRE(applied);
+    REQUIRE(*applied == FloatVector(kElements, kSent / 2));
+    const FloatVector owed(kElements, kNumber - kSent);
+    REQUIRE(*bench.member.residual() == owed);
+
+    bench.begin(kNumber);
+    const wire::Plan plan = bench.plan(1, false);
+    bench.follow(plan);
+    const Digest average = bench.ready().value();
+    SECTION("averaged") {
+        REQUIRE(bench.decide(plan, average));
+        // 0.1 and what was owed are nearer to the number after.
+        const float rest = kNumber + owed.front() - 6'556 * 0x1p-16F;
+        REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
+    }
+    SECTION("called off, and frozen anew") {
+        bench.member.cancelled(bench.step(), bench.out);
+        REQUIRE(*bench.member.residual() == owed);
+        bench.begin(kNumber);
+        REQUIRE(*bench.member.residual() == owed);
+    }
+    SECTION("decided without us") {
+        wire::Plan others = bench.plan(1, true);
+        std::erase_if(others.members, [&](const auto& m) { return m.peer != bench.other; });
+        bench.decide(others, average);
+        REQUIRE(*bench.member.residual() == owed);
+    }
+    SECTION("decided with what was called off before") {
+        wire::Plan earlier = plan;
+        earlier.members.front().loss_sum = 9;
+        bench.decide(earlier, average);
+        REQUIRE(bench.member.residual() == nullptr);
+    }
+    SECTION("left before anything was decided") {
+        bench.member.outdated(bench.out);
+        REQUIRE(bench.member.residual() == nullptr);
+    }
+}
+
+namespace {
+
+Contribution nothing() {
+    return {.samples = Samples{0}, .loss_sum = 0, .is_finite = true, .sum = nullptr};
+}
+
+}  // namespace
+
+TEST_CASE("without a coordinator a member holds its contribution for the first call",
+          "[averaging]") {
+    Bench bench;
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    REQUIRE(bench.member.phase() == Member::Phase::kWorking);
+    bench.out = {};
+    bench.member.hold(bench.out);
+    bench.member.hold(bench.out);
+    CHECK(bench.acted<action::Freeze>() == 1);
+    const auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
+    bench.member.frozen(
+        {.step = bench.step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
+        bench.out);
+    CHECK(bench.out.messages.empty());  // there is nobody to join
+    CHECK(bench.member.is_in_round());
+    CHECK(bench.member.samples() == Samples{2});
+    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    const auto joins = bench.said<wire::Join>();
+    REQUIRE(joins.size() == 1);
+    CHECK(joins[0].samples == Samples{2});
+    CHECK(joins[0].term == bench.term(4));
+    CHECK(bench.acted<action::Freeze>() == 1);
+    CHECK(bench.acted<action::Pause>() == 0);
+}
+
+TEST_CASE("a call while a held contribution is frozen is joined when it is", "[averaging]") {
+    Bench bench;
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.out = {};
+    bench.member.hold(bench.out);
+    bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
+    CHECK(bench.out.messages.empty());
+    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    REQUIRE(bench.said<wire::Join>().size() == 1);
+    CHECK(bench.acted<action::Freeze>() == 1);
+}
+
+TEST_CASE("a join names the exponent of its halves", "[averaging]") {
+    CHECK(Bench{}.exponent() == 0);
+    Bench bench{Codec::kFp16};
+    CHECK(bench.exponent() != 0);
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+    bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
+    CHECK(bench.exponent() == 0);  // of nothing
+}
+
+TEST_CASE("a sender of pieces that cannot be averaged is named once an attempt", "[averaging]") {
+    Bench bench;
+    wire::Plan plan = bench.plan(1, true);
+    bench.follow(plan);
+    bench.out.messages.clear();
+    const auto index = wire::index_of(plan, bench.other);
+    bench.receive_from_other(std::numeric_limits<float>::quiet_NaN());
+    const auto stalled = bench.said<wire::Stalled>();
+    REQUIRE(stalled.size() == 1);
+    CHECK(stalled[0].term == plan.term);
+    CHECK(stalled[0].attempt == plan.attempt);
+    CHECK(stalled[0].refused == std::vector{index});
+    CHECK(stalled[0].senders.empty());
+    bench.receive_from_other();
+    CHECK(bench.out.messages.empty());
+    // The coordinator keeps it, so it is told again.
+    ++plan.attempt;
+    bench.follow(plan);
+    REQUIRE(bench.said<wire::Stalled>().size() == 1);
+    bench.follow(bench.plan(2, false));
+    bench.member.check_invariants();
+    CHECK(bench.ready());
+}
+
+TEST_CASE("a voter votes for the record of its plan and its own state", "[averaging]") {
+    Bench bench;
+    const wire::Plan plan = bench.plan(1, false);
+    bench.follow(plan);
+    const Digest average = bench.ready().value();
+    wire::Propose propose = bench.propose_of(plan, average);
+    const auto votes = [&] {
+        bench.out.messages.clear();
+        bench.member.proposed(bench.step(), propose, bench.out);
+        return bench.said<wire::Accept>();
+    };
+    SECTION("which it signs") {
+        const auto accepts = votes();
+        REQUIRE(accepts.size() == 1);
+        CHECK(accepts[0].digest == propose.digest);
+        CHECK(verify(bench.key.public_key(),
+                     vote_bytes(bench.config.run, plan.term, propose.digest),
+                     accepts[0].signature));
+    }
+    SECTION("not of another attempt") {
+        ++propose.attempt;
+        CHECK(votes().empty());
+    }
+    SECTION("not of another term's plan") {
+        ++propose.term.number;
+        CHECK(votes().empty());
+    }
+    SECTION("not with a digest that does not follow from the plan") {
+        propose.digest.bytes[0] ^= std::byte{1};
+        CHECK(votes().empty());
+    }
+    SECTION("not on another state") {
+        propose.previous_state.bytes[0] ^= std::byte{1};
+        propose.digest =
+            digest_of(record_of(plan, average, propose.previous_state, bench.voter.head()));
+        CHECK(votes().empty());
+    }
+    SECTION("not on another step") {
+        bench.out.messages.clear();
+        bench.member.proposed(bench.step().next(), propose, bench.out);
+        CHECK(bench.out.messages.empty());
+    }
+    SECTION("but for one that an earlier term has accepted, whatever its own state is") {
+        propose.record = record_of(plan, average, Digest{{std::byte{9}}}, bench.voter.head());
+        propose.digest = digest_of(*propose.record);
+        propose.attempt = 0;
+        CHECK(votes().size() == 1);
+    }
+    SECTION("and not while it may not vote") {
+        bench.voter.stop_voting();
+        CHECK(votes().empty());
+    }
+}
+
+TEST_CASE("a commit without a record is resolved by its plan", "[averaging]") {
+    Bench bench;
+    const wire::Plan plan = bench.plan(1, false);
+    const Digest average{{std::byte{4}}};
+    const CommitRecord record = record_of(plan, average, {}, bench.voter.head());
+    CHECK_FALSE(bench.member.record_of(bench.commit_of(plan, average)));  // no plan is here
+    bench.follow(plan);
+    CHECK(bench.member.record_of(bench.commit_of(plan, average)) == record);
+    const auto refused = [&](auto change) {
+        wire::Commit commit = bench.commit_of(plan, average);
+        change(commit);
+        return !bench.member.record_of(commit);
+    };
+    CHECK(refused([](auto& commit) { commit.digest.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { commit.average.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { commit.previous_state.bytes[0] ^= std::byte{1}; }));
+    CHECK(refused([](auto& commit) { ++commit.attempt; }));
+    CHECK(refused([](auto& commit) { ++commit.certificate.term.number; }));
+    CHECK(refused([&](auto& commit) {
+        commit.record = record;
+        commit.record->members[0].samples = Samples{3};
+    }));
+    // One that is whole needs no plan.
+    wire::Commit whole = bench.commit_of(plan, average);
+    whole.record = record;
+    whole.attempt = 99;
+    CHECK(bench.member.record_of(whole) == record);
+}

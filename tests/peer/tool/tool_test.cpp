@@ -1,0 +1,142 @@
+// The synthetic gradient can be computed again, and the synthetic run is a run.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/round/codec.hpp"
+#include "peer/tool/average_check.hpp"
+#include "peer/tool/synthetic_gradient.hpp"
+#include "peer/tool/synthetic_run.hpp"
+
+using namespace dedloc;
+using namespace dedloc::tool;
+
+namespace {
+
+PeerKey key_of(unsigned char first) {
+    PeerKey key;
+    key.bytes[0] = std::byte{first};
+    return key;
+}
+
+FloatVector gradient_of(const PeerKey& peer, std::uint64_t step, std::size_t elements) {
+    FloatVector gradient(elements);
+    fill_gradient(peer, StepIndex{step}, gradient);
+    return gradient;
+}
+
+CommitLine line_of(const PeerKey& peer, std::uint64_t samples) {
+    return {.peer = peer, .samples = Samples{samples}, .loss_sum = 0};
+}
+
+/// Seven peers that average what travels, in rounds one after the other.
+struct Rounds {
+    explicit Rounds(Codec codec_of_all)
+        : codec(codec_of_all), feedback(7, round::Feedback{codec}) {}
+
+    /// Each with so many samples.
+    void next(std::uint64_t samples) {
+        std::vector<wire::Elements> pieces;
+        record.step = record.step.next();
+        record.members.clear();
+        for (unsigned char k = 0; k < feedback.size(); ++k) {
+            auto sum = std::make_shared<FloatVector>(kElements);
+            scale_gradient(gradient_of(key_of(k), record.step.value(), kElements), Samples{samples},
+                           *sum);
+            const round::Encoder encoder = feedback[k].freeze(
+                {.samples = Samples{samples}, .loss_sum = 0, .is_finite = true, .sum = sum});
+            pieces.push_back(encoder.piece(0, kElements));
+            feedback[k].counted(encoder);
+            record.members.push_back(line_of(key_of(k), samples));
+        }
+        const std::vector<std::uint64_t> weights(pieces.size(), samples);
+        round::average_of(pieces, weights, average);
+    }
+
+    static constexpr std::size_t kElements = 40'000;
+    const Codec codec;
+    std::vector<round::Feedback> feedback;
+    CommitRecord record;
+    FloatVector average = FloatVector(kElements);
+};
+
+}  // namespace
+
+TEST_CASE("a synthetic gradient depends on the peer and the step alone", "[tool]") {
+    const FloatVector gradient = gradient_of(key_of(1), 7, 1'001);
+    REQUIRE(gradient == gradient_of(key_of(1), 7, 1'001));
+    REQUIRE(gradient != gradient_of(key_of(2), 7, 1'001));
+    REQUIRE(gradient != gradient_of(key_of(1), 8, 1'001));
+    // A longer one begins with the same numbers.
+    const FloatVector longer = gradient_of(key_of(1), 7, 2'000);
+    REQUIRE(std::equal(gradient.begin(), gradient.end(), longer.begin()));
+    double sum = 0;
+    for (const float x : gradient) {
+        REQUIRE(std::abs(x) <= 1.0F);
+        sum += static_cast<double>(x);
+    }
+    REQUIRE(std::abs(sum / 1'001) < 0.1);
+}
+
+TEST_CASE("an average follows from the commit record", "[tool]") {
+    constexpr std::size_t kElements = 33;
+    CommitRecord record;
+    record.step = StepIndex{4};
+    record.members = {line_of(key_of(1), 3), line_of(key_of(2), 0), line_of(key_of(3), 5)};
+    const FloatVector first = gradient_of(key_of(1), 4, kElements);
+    const FloatVector third = gradient_of(key_of(3), 4, kElements);
+    const FloatVector average = expected_average(record, kElements);
+    for (std::size_t i = 0; i < kElements; ++i) {
+        REQUIRE(average[i] == (3.0F * first[i] + 5.0F * third[i]) / 8.0F);
+    }
+    record.members = {line_of(key_of(2), 0)};
+    REQUIRE(expected_average(record, kElements).empty());
+}
+
+TEST_CASE("an average is checked as far as its numbers travel", "[tool]") {
+    for (const Codec codec : {Codec::kFp32, Codec::kFp16}) {
+        Rounds rounds{codec};
+        AverageCheck check{codec, Rounds::kElements};
+        // A small round makes up for what rounding took of a large one.
+        for (const std::uint64_t samples : {30, 235, 2, 2}) {
+            CAPTURE(name_of(codec), samples);
+            rounds.next(samples);
+            CHECK(check.holds(rounds.record, rounds.average));
+        }
+        rounds.next(2);
+        rounds.average[17] += 0.003F;
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+        rounds.next(2);
+        rounds.record.members[3].samples += Samples{1};
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+        rounds.next(2);
+        rounds.average.pop_back();
+        CHECK_FALSE(check.holds(rounds.record, rounds.average));
+    }
+}
+
+TEST_CASE("with fp16 a round after a gap is not judged", "[tool]") {
+    Rounds rounds{Codec::kFp16};
+    AverageCheck check{Codec::kFp16, Rounds::kElements};
+    for (int k = 0; k < 2; ++k) {
+        rounds.next(2);
+        CHECK(check.holds(rounds.record, FloatVector(Rounds::kElements)));
+        rounds.next(2);
+        CHECK_FALSE(check.holds(rounds.record, FloatVector(Rounds::kElements)));
+        rounds.next(235);  // left out
+    }
+}
+
+TEST_CASE("a synthetic run can be written and read back", "[tool]") {
+    for (const std::uint64_t bytes : {4ull, 1'000ull, 18'000'000ull, 20'000'000'000ull}) {
+        const formats::RunFile run = make_run({.bytes = bytes, .dht_seeds = {}});
+        REQUIRE(formats::element_count(run) == bytes / 4);
+        REQUIRE(formats::parse_run_file(formats::write_run_file(run)) == run);
+    }
+    REQUIRE(make_run({.bytes = 4, .codec = Codec::kFp16, .dht_seeds = {}}).codec == Codec::kFp16);
+    REQUIRE_THROWS_AS(make_run({.bytes = 6, .dht_seeds = {}}), InputError);
+    REQUIRE_THROWS_AS(make_run({.bytes = 0, .dht_seeds = {}}), InputError);
+}

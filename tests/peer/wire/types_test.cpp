@@ -1,0 +1,223 @@
+#include <catch2/catch.hpp>
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "peer/formats/ticket.hpp"
+#include "peer/wire/message.hpp"
+#include "peer/wire/types.hpp"
+#include "tests/peer/wire/samples.hpp"
+
+using namespace dedloc;
+using namespace dedloc::tests;
+
+TEST_CASE("a member's line is found, and no other peer's", "[wire]") {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        WireSamples samples{seed};
+        CommitRecord record;
+        samples.make(record);
+        for (const CommitLine& line : record.members) {
+            REQUIRE(line_of(record, line.peer) == &line);
+            CommitRecord others = record;
+            std::erase(others.members, line);
+            REQUIRE(line_of(others, line.peer) == nullptr);
+        }
+        REQUIRE(line_of(record, samples.bytes<PeerKey>()) == nullptr);
+    }
+}
+
+TEST_CASE("a record's digest covers every field", "[wire]") {
+    CommitRecord one;
+    WireSamples{2}.make(one);
+    const std::vector<std::function<void(CommitRecord&)>> changes{
+        [](CommitRecord& r) { ++r.generation; },
+        [](CommitRecord& r) { r.step = r.step.next(); },
+        [](CommitRecord& r) { r.previous_record.bytes[31] ^= std::byte{1}; },
+        [](CommitRecord& r) { r.previous_state.bytes[31] ^= std::byte{1}; },
+        [](CommitRecord& r) { r.members.pop_back(); },
+        [](CommitRecord& r) { r.members.back().peer.bytes[31] ^= std::byte{1}; },
+        [](CommitRecord& r) { r.members.back().samples = r.members.back().samples.next(); },
+        [](CommitRecord& r) { r.members.back().loss_sum += 1; },
+        [](CommitRecord& r) { r.average.bytes[31] ^= std::byte{1}; },
+        [](CommitRecord& r) { ++r.scalars.learning_rate; },
+        [](CommitRecord& r) { ++r.scalars.bias_correction; }};
+    std::set<Digest> digests{digest_of(one)};
+    for (const auto& change : changes) {
+        CommitRecord changed = one;
+        change(changed);
+        digests.insert(digest_of(changed));
+    }
+    REQUIRE(digests.size() == changes.size() + 1);
+}
+
+// The expected values are of hashlib.blake2b over the fields as types.hpp orders them.
+TEST_CASE("digests are the same on every machine", "[wire]") {
+    RunId run;
+    run.bytes.fill(std::byte{9});
+    PeerKey key;
+    key.bytes.fill(std::byte{1});
+    CommitRecord record;
+    record.generation = 1;
+    record.step = StepIndex{2};
+    record.members = {{key, Samples{8}, 55.5}};
+    record.scalars = {0x3c000000u, 0x3f800000u};
+    const Digest digest = digest_of(record);
+    const Term term{.number = 3, .coordinator = key};
+    const Digest vote{vote_bytes(run, term, digest)};
+    PeerKey other;
+    other.bytes.fill(std::byte{2});
+    const GenerationRecord generation{
+        .generation = 1, .step = StepIndex{2}, .state = digest, .voters = {key, other}};
+    const StateCertificate state{
+        .generation = 1, .step = StepIndex{3}, .record = digest, .state = vote, .votes = {}};
+    REQUIRE(digest.hex() == "b46fbe494fbd810b5e01a3c1376477d5be8f96e13bb2846361ccae018714a312");
+    REQUIRE(vote.hex() == "b314e23b95a599654154f05e6bc1bc916f3b4e329781f5a9e7484544eaebdbb2");
+    REQUIRE(Digest{state_vote_bytes(run, state)}.hex() ==
+            "4afad40f28f6ed3bd0e6fa4bef26cc93b1367cef0c800b9f506957dc2ac8f3ba");
+    REQUIRE(digest_of(run, generation).hex() ==
+            "9e2dbfa014168da2f749ac0ec8448956484cbfca5efd4fddb329c16bbdcb64d9");
+    REQUIRE(genesis(run, key).record.hex() ==
+            "f5a26a0ee6ded77333489751372a14f416ac73f77a09f66a31ecff8f12eb1410");
+}
+
+TEST_CASE("a vote is for one run, one term and one record", "[wire]") {
+    WireSamples samples{3};
+    const auto run = samples.bytes<RunId>();
+    const auto record = samples.bytes<Digest>();
+    const Term term{.number = 3, .coordinator = samples.bytes<PeerKey>()};
+    const Term next{.number = 4, .coordinator = term.coordinator};
+    const Term other{.number = 3, .coordinator = samples.bytes<PeerKey>()};
+    const std::set<std::array<std::byte, 32>> all{
+        vote_bytes(run, term, record), vote_bytes(run, next, record),
+        vote_bytes(run, other, record), vote_bytes(samples.bytes<RunId>(), term, record),
+        vote_bytes(run, term, samples.bytes<Digest>())};
+    REQUIRE(all.size() == 5);
+}
+
+TEST_CASE("a vote for a state is for one run, one place, one record and one state", "[wire]") {
+    WireSamples samples{3};
+    const auto run = samples.bytes<RunId>();
+    const StateCertificate one{.generation = 4,
+                               .step = StepIndex{7},
+                               .record = samples.bytes<Digest>(),
+                               .state = samples.bytes<Digest>(),
+                               .votes = {}};
+    const std::vector<std::function<void(StateCertificate&)>> changes{
+        [](StateCertificate& c) { ++c.generation; },
+        [](StateCertificate& c) { c.step = c.step.next(); },
+        [](StateCertificate& c) {
+            c.generation = 7;
+            c.step = StepIndex{4};
+        },
+        [](StateCertificate& c) { c.record.bytes[31] ^= std::byte{1}; },
+        [](StateCertificate& c) { c.state.bytes[31] ^= std::byte{1}; },
+        [](StateCertificate& c) { std::swap(c.record, c.state); }};
+    std::set<std::array<std::byte, 32>> all{state_vote_bytes(run, one),
+                                            state_vote_bytes(samples.bytes<RunId>(), one)};
+    for (const auto& change : changes) {
+        StateCertificate changed = one;
+        change(changed);
+        all.insert(state_vote_bytes(run, changed));
+    }
+    REQUIRE(all.size() == changes.size() + 2);
+    StateCertificate with_votes = one;
+    with_votes.votes.push_back({.voter = samples.bytes<PeerKey>()});
+    REQUIRE(state_vote_bytes(run, with_votes) == state_vote_bytes(run, one));
+}
+
+TEST_CASE("a signature of one kind of thing is none of another", "[wire]") {
+    // All fields alike: only the texts that the digests begin with differ.
+    const CommitRecord record;
+    const std::set<Digest> all{digest_of(record),
+                               Digest{vote_bytes({}, {}, {})},
+                               Digest{state_vote_bytes({}, {})},
+                               digest_of(RunId{}, GenerationRecord{}),
+                               genesis({}, {}).record,
+                               digest_of(formats::Ticket{}),
+                               digest_of(formats::Revocations{})};
+    REQUIRE(all.size() == 7);
+    // Nor is one for a record one for a state, whatever the numbers say.
+    for (std::uint64_t seed = 0; seed < 50; ++seed) {
+        WireSamples samples{seed};
+        const auto run = samples.bytes<RunId>();
+        const auto digest = samples.bytes<Digest>();
+        const Term term{.number = seed, .coordinator = PeerKey{digest.bytes}};
+        const StateCertificate state{.generation = seed,
+                                     .step = StepIndex{seed},
+                                     .record = digest,
+                                     .state = digest,
+                                     .votes = {}};
+        REQUIRE(vote_bytes(run, term, digest) != state_vote_bytes(run, state));
+    }
+}
+
+TEST_CASE("a generation's digest covers every field and each voter", "[wire]") {
+    SignedGeneration generation;
+    WireSamples samples{6};
+    samples.make(generation);
+    const auto run = samples.bytes<RunId>();
+    const std::vector<std::function<void(GenerationRecord&)>> changes{
+        [](GenerationRecord& r) { ++r.generation; },
+        [](GenerationRecord& r) { r.step = r.step.next(); },
+        [](GenerationRecord& r) { r.state.bytes[31] ^= std::byte{1}; },
+        [](GenerationRecord& r) { r.voters.pop_back(); },
+        [](GenerationRecord& r) { r.voters.back().bytes[31] ^= std::byte{1}; }};
+    std::set<Digest> digests{digest_of(run, generation.record),
+                             digest_of(samples.bytes<RunId>(), generation.record)};
+    for (const auto& change : changes) {
+        GenerationRecord changed = generation.record;
+        change(changed);
+        digests.insert(digest_of(run, changed));
+    }
+    REQUIRE(digests.size() == changes.size() + 2);
+}
+
+TEST_CASE("a history begins with the backbone alone", "[wire]") {
+    WireSamples samples{4};
+    const auto run = samples.bytes<RunId>();
+    const auto backbone = samples.bytes<PeerKey>();
+    const Head head = genesis(run, backbone);
+    REQUIRE(head.generation == 0);
+    REQUIRE(head.step == StepIndex{0});
+    REQUIRE(head.voters == std::vector{backbone});
+    REQUIRE(head.record != genesis(samples.bytes<RunId>(), backbone).record);
+    REQUIRE(head.record != genesis(run, samples.bytes<PeerKey>()).record);
+}
+
+TEST_CASE("plans that only move chunks have the same mix", "[wire]") {
+    wire::Plan plan;
+    WireSamples{5}.make(plan);
+    plan.members.front().samples = Samples{8};
+    const std::uint64_t mix = wire::mix_of(plan);
+    const auto mix_with = [&](auto change) {
+        wire::Plan other = plan;
+        change(other);
+        return wire::mix_of(other);
+    };
+    REQUIRE(mix == mix_with([](wire::Plan& p) {
+                ++p.attempt;
+                p.ranges.clear();
+                p.reducers.clear();
+                p.members.front().receives = !p.members.front().receives;
+                p.members.front().loss_sum = 0;
+                p.members.front().exponent = 0;
+                p.members.push_back({PeerKey{}, Samples{0}, 0, 7});
+            }));
+    REQUIRE(mix != mix_with([](wire::Plan& p) { ++p.members.front().freeze; }));
+    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{9}; }));
+    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{0}; }));
+    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.pop_back(); }));
+}
+
+TEST_CASE("only what is named by its content is bulk", "[wire]") {
+    WireSamples samples{6};
+    std::size_t bulk = 0;
+    for (std::size_t i = 0; i < std::variant_size_v<wire::Body>; ++i) {
+        bulk += wire::is_bulk(samples.body(i)) ? 1 : 0;
+    }
+    REQUIRE(bulk == 3);
+    REQUIRE(wire::is_bulk(wire::Chunk{}));
+    REQUIRE(wire::is_bulk(wire::LeafRequest{}));
+    REQUIRE(wire::is_bulk(wire::Leaf{}));
+}

@@ -1,0 +1,217 @@
+// A run's backbones as processes, and members of its swarm in this one.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "peer/net/dht/dht_directory.hpp"
+#include "peer/net/reactor.hpp"
+#include "peer/net/tcp/tcp_transport.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/ports.hpp"
+#include "peer/state/run_state.hpp"
+#include "project_server/database/mariadb.hpp"
+#include "project_server/settings.hpp"
+#include "tests/peer/net/paced_trainer.hpp"
+#include "tests/project_server/backbone/proven_ledger.hpp"
+#include "tests/small_run.hpp"
+#include "tests/temporary_directory.hpp"
+
+namespace dedloc::backbone {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::uint64_t kElements = 5'000;
+inline constexpr std::uint64_t kCheckpointEvery = 5;
+inline constexpr auto kPatience = 60s;
+
+inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
+                                 std::uint64_t steps) {
+    formats::RunFile run = tests::small_run(kElements);
+    run.steps = steps;
+    run.project_key = project;
+    run.backbone_key = backbone;
+    run.dht_seeds = {{.host = "127.0.0.1", .port = platform::free_port("127.0.0.1")}};
+    return run;
+}
+
+class NotingHost final : public net::Host {
+  public:
+    void voted(const action::Voted&) override {}
+    void committed(const action::Committed& commit) override {
+        set([&] { updates_ = commit.record.step.next().value(); });
+    }
+    void generation_begun(const action::GenerationBegun&) override {}
+    void generation_wanted(const action::GenerationWanted&) override {}
+    void read_history(const action::ReadHistory&) override {}
+    void settled(const action::Settled&) override {}
+    void swarm_seen(const action::SwarmSeen&) override {}
+    void finished(const action::Finished& finished) override {
+        set([&] { final_digest_ = finished.digest; });
+    }
+    void refused(const action::Refused&) override {}
+    void left(const action::Left&) override {}
+    void note(const action::Note&) override {}
+    void failed(const std::string&) override {}
+
+    bool await_updates(std::uint64_t count) {
+        return await([&] { return updates_ >= count; });
+    }
+    bool await_end() {
+        return await([&] { return final_digest_.has_value(); });
+    }
+    Digest final_digest() const { return *final_digest_; }
+
+  private:
+    void set(const std::function<void()>& change) {
+        {
+            const std::lock_guard lock{mutex_};
+            change();
+        }
+        changed_.notify_all();
+    }
+    bool await(const std::function<bool()>& condition) {
+        std::unique_lock lock{mutex_};
+        return changed_.wait_for(lock, kPatience, condition);
+    }
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::uint64_t updates_ = 0;
+    std::optional<Digest> final_digest_;
+};
+
+inline PeerConfig member_config(const formats::RunFile& run) {
+    PeerConfig config;
+    config.run = formats::run_id(run);
+    config.project = run.project_key;
+    config.backbone = run.backbone_key;
+    config.rules.elements = kElements;
+    config.rules.target_batch = Samples{run.target_batch};
+    config.rules.last_step = StepIndex{run.steps};
+    config.random_seed = 5;
+    config.scalars_of = [settings = state::lamb_settings(run)](StepIndex step) {
+        return state::lamb_scalars(settings, step);
+    };
+    return config;
+}
+
+struct Member {
+    explicit Member(const formats::RunFile& run)
+        : transport({Endpoint{"127.0.0.1", 0}, {}}, queue.sink()),
+          directory({formats::run_id(run), {run.dht_seeds[0].text()}, {}}, queue.sink()),
+          trainer(kElements, 0.5F, Samples{4}, state::lamb_settings(run), queue.sink()),
+          reactor(member_config(run), KeyPair::generate(),
+                  {queue, transport, directory, trainer, host, workers}) {
+        reactor.start();
+    }
+    kernels::ThisThread workers;
+    net::EventQueue queue;
+    net::TcpTransport transport;
+    net::DhtDirectory directory;
+    PacedTrainer trainer;
+    NotingHost host;
+    net::Reactor reactor;
+};
+
+/// A dedloc-backbone with its log.
+class BackboneProcess {
+  public:
+    explicit BackboneProcess(std::filesystem::path log) : log_(std::move(log)) {}
+    BackboneProcess(const BackboneProcess&) = delete;
+    BackboneProcess& operator=(const BackboneProcess&) = delete;
+    ~BackboneProcess() {
+        if (process_ > 0) stop(SIGKILL);
+    }
+    void start(std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), "dedloc-backbone");
+        std::vector<char*> words;
+        for (std::string& argument : arguments) words.push_back(argument.data());
+        words.push_back(nullptr);
+        process_ = ::fork();
+        REQUIRE(process_ >= 0);
+        if (process_ > 0) return;
+        const int out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+        ::dup2(out, STDERR_FILENO);
+        ::execv(DEDLOC_BACKBONE_PROGRAM, words.data());
+        ::_exit(126);
+    }
+    /// Its exit status, or minus the signal that ended it.
+    int stop(int signal) {
+        ::kill(process_, signal);
+        return wait();
+    }
+    int wait() {
+        int status = 0;
+        ::waitpid(process_, &status, 0);
+        process_ = 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    std::string log() const { return platform::read_text(log_); }
+
+  private:
+    const std::filesystem::path log_;
+    pid_t process_ = 0;
+};
+
+/// A project with one run, and its own backbone as a process once started.
+class World {
+  public:
+    explicit World(std::uint64_t steps)
+        : run_(run_file(project_.public_key(), key_.public_key(), steps)) {
+        std::filesystem::create_directories(run_folder());
+        std::filesystem::create_directories(root() / "keys");
+        platform::write_key(root() / "keys/project.key", project_);
+        platform::replace_file(run_folder() / "run.json", formats::write_run_file(run_));
+        platform::write_key(run_folder() / "backbone.key", key_);
+    }
+    void start(std::uint64_t checkpoint_every = kCheckpointEvery) {
+        process_.start({"--project", root().string(), "--run", "demo", "--no-database",
+                        "--checkpoint-every", std::to_string(checkpoint_every)});
+    }
+    int stop(int signal) { return process_.stop(signal); }
+    int wait() { return process_.wait(); }
+    std::string log() const { return process_.log(); }
+
+    const formats::RunFile& run() const { return run_; }
+    const KeyPair& project() const { return project_; }
+    const std::filesystem::path& root() const { return folder_.path(); }
+    std::filesystem::path run_folder() const { return root() / "runs/demo"; }
+
+    /// Steps of the commits in the ledger, all proven.
+    std::vector<std::uint64_t> committed_steps() const { return steps_in(run_folder() / "ledger"); }
+    std::vector<std::uint64_t> steps_in(const std::filesystem::path& file) const {
+        const ledger::Ledger ledger =
+            proven_ledger(file, {formats::run_id(run_), run_.project_key, run_.backbone_key});
+        std::vector<std::uint64_t> steps;
+        ledger.for_each([&](const CommitRecord& record) { steps.push_back(record.step.value()); });
+        return steps;
+    }
+
+  private:
+    const TemporaryDirectory folder_;
+    const KeyPair project_ = KeyPair::generate();
+    const KeyPair key_ = KeyPair::generate();
+    const formats::RunFile run_;
+    BackboneProcess process_{folder_.path() / "log"};
+};
+
+inline std::vector<std::uint64_t> count_to(std::uint64_t end) {
+    std::vector<std::uint64_t> numbers;
+    for (std::uint64_t i = 0; i < end; ++i) numbers.push_back(i);
+    return numbers;
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,78 @@
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "peer/platform/files.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "tests/project_server/backbone/backbone_processes.hpp"
+
+using namespace dedloc;
+using namespace dedloc::backbone;
+
+TEST_CASE("a backbone coordinates a run to its end and keeps what it must",
+          "[server][integration]") {
+    constexpr std::uint64_t kSteps = 12;
+    World world{kSteps};
+    world.start();
+    Digest digest;
+    {
+        Member member{world.run()};
+        REQUIRE(member.host.await_end());
+        digest = member.host.final_digest();
+    }
+    // Who comes late is told that it is over, and gets the same state.
+    {
+        Member late{world.run()};
+        REQUIRE(late.host.await_end());
+        CHECK(late.host.final_digest() == digest);
+    }
+    const auto asked = std::chrono::steady_clock::now();
+    CHECK(world.stop(SIGTERM) == 0);
+    CHECK(std::chrono::steady_clock::now() - asked < 5s);
+    INFO(world.log());
+    CHECK(world.committed_steps() == count_to(kSteps));
+    const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
+                                3};
+    REQUIRE_FALSE(store.list().empty());
+    CHECK(store.list().front().head.step == StepIndex{kSteps});
+    CHECK(store.list().front().head.digest == digest);
+}
+
+TEST_CASE("a backbone killed in the middle goes on where the swarm stands",
+          "[server][integration]") {
+    constexpr std::uint64_t kSteps = 60;
+    World world{kSteps};
+    // Killed before it has signed the state that its last commit leads to, it needs the one before.
+    world.start(1);
+    Member member{world.run()};
+    REQUIRE(member.host.await_updates(8));
+    CHECK(world.stop(SIGKILL) == -SIGKILL);
+    world.start(1);
+    const bool ended = member.host.await_end();
+    INFO(world.log());
+    REQUIRE(ended);
+    CHECK(world.stop(SIGTERM) == 0);
+    // What the members have was not done again.
+    CHECK(world.committed_steps() == count_to(kSteps));
+}
+
+TEST_CASE("a backbone that cannot write its ledger says so in a sentence and ends",
+          "[server][integration]") {
+    World world{3};
+    std::filesystem::create_symlink("/dev/full", world.run_folder() / "ledger");
+    world.start();
+    CHECK(world.wait() == 1);
+    CHECK_THAT(world.log(), Catch::Contains("No space left on device"));
+}
+
+TEST_CASE("a second backbone of a run finds its folder in use and ends", "[server][integration]") {
+    World world{3};
+    world.start();
+    Member member{world.run()};
+    REQUIRE(member.host.await_updates(1));
+    const std::string project = world.run_folder().parent_path().parent_path().string();
+    const std::string command = std::string{DEDLOC_BACKBONE_PROGRAM} + " --project " + project +
+                                " --run demo --no-database 2>" + project + "/second";
+    const int status = std::system(command.c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK_THAT(platform::read_text(project + "/second"), Catch::Contains("in use"));
+}

@@ -1,0 +1,169 @@
+#include <catch2/catch.hpp>
+
+#include "peer/base/log.hpp"
+#include "peer/membership/quorum.hpp"
+#include "peer/platform/durable_file.hpp"
+#include "peer/wire/history.hpp"
+#include "project_server/backbone/round_log.hpp"
+#include "tests/peer/ledger/history.hpp"
+#include "tests/project_server/backbone/proven_ledger.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace dedloc;
+using namespace dedloc::backbone;
+
+namespace {
+
+/// A backbone's host and the files it keeps, without a backbone.
+struct World {
+    World() { start_log("test", LogLevel::kError); }
+
+    action::Committed commit() {
+        const Decision decision = history.decide();
+        return {.record = decision.record, .certificate = decision.certificate};
+    }
+    std::optional<VoterState> vote_on_disk() const {
+        const platform::DurableFile file{folder.path() / "voter",
+                                         platform::DurableFile::Mode::kRead};
+        Buffer bytes(file.size());
+        file.read_at(0, bytes);
+        return wire::decode_voter_state(bytes);
+    }
+    void save_checkpoint(std::uint64_t step) {
+        store.save({.step = StepIndex{step}, .digest = {}, .elements = 1}, Buffer(12));
+    }
+
+    ledger::History history{3, {.members = 3, .churn = 0, .short_losses = false}};
+    TemporaryDirectory folder;
+    LedgerOwner owner{history.run, history.trust().backbone};
+    LedgerHistory past{folder.path() / "ledger", owner};
+    LedgerWriter ledger{folder.path() / "ledger", owner,
+                        [this](const LedgerRecord& record, const LedgerReader::Place& after) {
+                            past.take(record, after);
+                        }};
+    CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
+    std::vector<Event> events;
+    std::vector<StepIndex> published;
+    std::vector<Endpoint> published_voters;  ///< with the last one
+    std::vector<GenerationRecord> begun;
+    RoundLog host{ledger,
+                  past,
+                  store,
+                  nullptr,
+                  {.run = history.run,
+                   .last_step = StepIndex{100},
+                   .voter = folder.path() / "voter",
+                   .project_key = history.project,
+                   .events = [this](Event event) { events.push_back(std::move(event)); },
+                   .begun = [this](const GenerationRecord& r) { begun.push_back(r); },
+                   .publish =
+                       [this](const action::Settled& s, const std::vector<Endpoint>& others) {
+                           published.push_back(s.step);
+                           published_voters = others;
+                       },
+                   .on_failure = {}}};
+};
+
+}  // namespace
+
+TEST_CASE("a vote is on the disk when the host returns, the newest alone", "[server]") {
+    World world;
+    VoterState state{.generation = 0,
+                     .step = StepIndex{4},
+                     .may_vote = true,
+                     .promised = {3, world.history.trust().backbone},
+                     .accepted_in = {},
+                     .accepted = {},
+                     .state = {}};
+    world.host.voted({state});
+    CHECK(world.vote_on_disk() == state);
+    state.accepted_in = state.promised;
+    state.accepted = world.history.next();
+    state.step = state.accepted->step;
+    world.host.voted({state});
+    CHECK(world.vote_on_disk() == state);
+}
+
+TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoints begin anew",
+          "[server]") {
+    World world;
+    for (std::uint64_t step = 0; step < 6; ++step) {
+        world.host.committed(world.commit());
+        world.save_checkpoint(step + 1);
+    }
+    CHECK(world.ledger.head() == world.history.head);
+    const GenerationRecord wanted{.generation = 1,
+                                  .step = StepIndex{4},
+                                  .state = blake2b(bytes_of("state")),
+                                  .voters = {world.history.trust().backbone}};
+    world.host.generation_wanted({wanted});
+    REQUIRE(world.events.size() == 1);
+    const auto* const answer = std::get_if<event::GenerationSigned>(&world.events[0]);
+    REQUIRE(answer != nullptr);
+    CHECK(answer->generation.record == wanted);
+    CHECK(membership::is_signed(world.history.run, world.history.trust().project,
+                                answer->generation));
+
+    for (int time = 0; time < 2; ++time) {
+        world.host.generation_begun({answer->generation});
+        CHECK(world.ledger.head() == membership::head_after(world.history.run, wanted));
+        CHECK(world.store.list().front().head.step == StepIndex{4});
+        CHECK(world.begun == std::vector{wanted});
+    }
+    world.history.head = world.ledger.head();
+    world.host.committed(world.commit());
+    world.host.settled(
+        {.generation = 0, .step = StepIndex{5}, .digest = {}, .reported = 1, .equal = 1});
+    CHECK(world.published == std::vector{StepIndex{5}});
+    CHECK(world.published_voters.empty());
+    const auto proven = proven_ledger(world.folder.path() / "ledger", world.history.trust());
+    CHECK(proven.head() == world.ledger.head());
+    CHECK(proven.head().step == StepIndex{5});
+}
+
+TEST_CASE("the addresses of voters are published, and of no other member", "[server]") {
+    World world;
+    const Endpoint voter{"192.0.2.1", 7};
+    SeatView of_voter;
+    of_voter.peer = world.ledger.head().voters.front();
+    of_voter.endpoint = voter;
+    SeatView of_liar;
+    of_liar.peer = KeyPair::generate().public_key();
+    of_liar.role = Role::kBackbone;
+    of_liar.endpoint = {"192.0.2.2", 7};
+    world.host.swarm_seen(
+        {.step = {}, .samples = {}, .coordinator = {}, .seats = {of_liar, of_voter}});
+    world.host.committed(world.commit());
+    world.host.settled(
+        {.generation = 0, .step = StepIndex{1}, .digest = {}, .reported = 1, .equal = 1});
+    CHECK(world.published_voters == std::vector{voter});
+}
+
+TEST_CASE("another voter gets the history that it has missed from the ledger", "[server]") {
+    World world;
+    std::vector<std::variant<Decision, SignedGeneration>> expected;
+    for (int step = 0; step < 4; ++step) {
+        const action::Committed commit = world.commit();
+        world.host.committed(commit);
+        if (step >= 2) expected.emplace_back(Decision{commit.record, commit.certificate});
+    }
+    const PeerKey other = KeyPair::generate().public_key();
+    world.host.read_history({other, 0, StepIndex{2}, 16});
+    world.host.read_history({other, 0, StepIndex{4}, 16});
+    REQUIRE(world.events.size() == 2);
+    const auto* const answer = std::get_if<event::HistoryRead>(&world.events[0]);
+    REQUIRE(answer != nullptr);
+    CHECK(answer->to == other);
+    CHECK(answer->entries == expected);
+    CHECK(std::get<event::HistoryRead>(world.events[1]).entries.empty());
+}
+
+TEST_CASE("a decision that does not follow the ledger ends the host with a sentence", "[server]") {
+    World world;
+    const action::Committed first = world.commit();
+    const action::Committed second = world.commit();
+    CHECK_THROWS_WITH(world.host.committed(second), Catch::Contains("cannot follow"));
+    world.host.committed(first);
+    world.host.committed(second);
+    CHECK(world.ledger.head() == world.history.head);
+}

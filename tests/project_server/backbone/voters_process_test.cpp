@@ -1,0 +1,137 @@
+// Several voters of a run as processes, each in a folder of its own: appointed, killed, back again.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <thread>
+
+#include "peer/platform/files.hpp"
+#include "project_server/backbone/appointment.hpp"
+#include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/voters_file.hpp"
+#include "tests/project_server/backbone/backbone_processes.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+/// A voter on another machine.
+struct Voter {
+    Voter(const World& world, int number)
+        : folder(world.root() / ("voter" + std::to_string(number))),
+          file(world.root() / ("appointment" + std::to_string(number))),
+          process(world.root() / ("log" + std::to_string(number))) {
+        const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+        const formats::Ticket ticket{.run = formats::run_id(world.run()),
+                                     .peer = key.public_key(),
+                                     .seat = {},
+                                     .issued = now,
+                                     .expires = now + 24h};
+        const Appointment appointment{.run = world.run(),
+                                      .key = key,
+                                      .settings = {.ticket = formats::sign(ticket, world.project()),
+                                                   .generation = 0,
+                                                   .seeds = {world.run().dht_seeds.front().text()},
+                                                   .backbone = {}}};
+        platform::replace_file(file, write_appointment(appointment), 0600);
+    }
+    void start() {
+        process.start({"--voter", file.string(), "--folder", folder.string(), "--listen",
+                       "127.0.0.1:0", "--checkpoint-every", "5"});
+    }
+    std::filesystem::path ledger() const { return folder / "ledger"; }
+
+    const KeyPair key = KeyPair::generate();
+    const std::filesystem::path folder;
+    const std::filesystem::path file;
+    BackboneProcess process;
+};
+
+void want(const World& world, std::vector<PeerKey> keys) {
+    std::ranges::sort(keys);
+    WantedVoters wanted;
+    for (const PeerKey& key : keys) wanted.voters.push_back({.key = key, .ticket_expires = {}});
+    write_voters(world.run_folder() / "voters.json", wanted);
+}
+
+/// Where the records of a ledger file lead, proven or not.
+Head head_in(const World& world, const std::filesystem::path& file) {
+    const LedgerOwner owner{formats::run_id(world.run()), world.run().backbone_key};
+    if (!std::filesystem::exists(file)) return genesis(owner.run, owner.backbone);
+    LedgerReader reader{file, owner};
+    while (reader.next()) {
+    }
+    return reader.place().codec.head();
+}
+
+template <class Condition>
+bool await(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        std::this_thread::sleep_for(50ms);
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("three voters bear the loss of any one, which catches up when it is back",
+          "[server][integration]") {
+    World world{1'000'000};
+    world.start();
+    Member member{world.run()};
+    REQUIRE(member.host.await_updates(10));
+    Voter second{world, 2};
+    Voter third{world, 3};
+    second.start();
+    third.start();
+    const PeerKey own = world.run().backbone_key;
+    want(world, {own, second.key.public_key(), third.key.public_key()});
+    const auto logs = [&] {
+        return world.log() + "\n--- second\n" + second.process.log() + "\n--- third\n" +
+               third.process.log();
+    };
+    const auto ledger = world.run_folder() / "ledger";
+    const bool began = await([&] { return head_in(world, ledger).generation == 1; });
+    INFO(logs());
+    REQUIRE(began);
+    CHECK(head_in(world, ledger).voters.size() == 3);
+    CHECK_FALSE(std::filesystem::exists(second.file));
+
+    // The run's own backbone dies, and the run goes on.
+    CHECK(world.stop(SIGKILL) == -SIGKILL);
+    const auto goes_on = [&](const std::filesystem::path& file) {
+        const StepIndex now = head_in(world, file).step;
+        return await([&] { return head_in(world, file).step.value() >= now.value() + 5; });
+    };
+    const bool went_on = goes_on(second.ledger());
+    INFO(logs());
+    REQUIRE(went_on);
+    world.start();
+    const bool is_back = await([&] {
+        return head_in(world, ledger).step.value() + 3 >=
+               head_in(world, third.ledger()).step.value();
+    });
+    INFO(logs());
+    REQUIRE(is_back);
+    // Another one dies; who was away before has to vote again.
+    CHECK(second.process.stop(SIGKILL) == -SIGKILL);
+    const bool went_on_again = goes_on(ledger);
+    INFO(logs());
+    REQUIRE(went_on_again);
+    second.start();
+    const bool caught_up = await([&] {
+        return head_in(world, second.ledger()).step.value() + 3 >=
+               head_in(world, ledger).step.value();
+    });
+    INFO(logs());
+    CHECK(caught_up);
+    CHECK(world.stop(SIGTERM) == 0);
+    CHECK(second.process.stop(SIGTERM) == 0);
+    CHECK(third.process.stop(SIGTERM) == 0);
+    // No gap anywhere, every record proven, and the same history as far as each one goes.
+    for (const auto& file : {ledger, second.ledger(), third.ledger()}) {
+        const auto steps = world.steps_in(file);
+        CHECK(steps == count_to(steps.size()));
+    }
+}
+
+}  // namespace dedloc::backbone

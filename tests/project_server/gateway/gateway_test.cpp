@@ -1,0 +1,375 @@
+// Peers get their tickets from a gateway over HTTP, from a real database.
+#include <arpa/inet.h>
+#include <boinc_db_types.h>
+#include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <future>
+#include <thread>
+
+#include "peer/net/dht/dht_seed.hpp"
+#include "peer/net/gateway/enrolment.hpp"
+#include "peer/tool/checkup.hpp"
+#include "peer/tool/synthetic_run.hpp"
+#include "project_server/gateway/dial_back.hpp"
+#include "project_server/gateway/gateway_server.hpp"
+#include "project_server/gateway/tickets.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+using server::Database;
+using server::TestProject;
+
+/// A listener on loopback whose backlog takes connections: somebody can be dialled there.
+class OpenPort {
+  public:
+    OpenPort() : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof(address);
+        auto* const raw = reinterpret_cast<sockaddr*>(&address);
+        REQUIRE(bind(descriptor_, raw, length) == 0);
+        REQUIRE(listen(descriptor_, 8) == 0);
+        REQUIRE(getsockname(descriptor_, raw, &length) == 0);
+        port_ = ntohs(address.sin_port);
+    }
+    ~OpenPort() { close(descriptor_); }
+    OpenPort(const OpenPort&) = delete;
+    OpenPort& operator=(const OpenPort&) = delete;
+    std::uint16_t port() const { return port_; }
+
+  private:
+    const int descriptor_;
+    std::uint16_t port_ = 0;
+};
+
+/// A project with one account, one computer, one job of one run in progress, and its gateway.
+class Gateway {
+  public:
+    Gateway() {
+        Database& database = project_.database();
+        database.execute("insert into user (authenticator, email_addr) values ('secret', 'a@b')");
+        user_ = database.insert_id();
+        database.execute("insert into host (userid) values (?)", {user_});
+        host_ = database.insert_id();
+        database.execute(
+            "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+            "credit_per_sample, created) values ('first', ?, ?, 1, 1, 1, 1, 0)",
+            {run_.hex(), run_file()});
+        database.execute("insert into workunit (name, opaque) values ('first_1', ?)",
+                         {database.insert_id()});
+        database.execute(
+            "insert into result (name, workunitid, hostid, userid, server_state) "
+            "values ('first_1_0', ?, ?, ?, ?)",
+            {database.insert_id(), host_, user_, RESULT_SERVER_STATE_IN_PROGRESS});
+        result_ = database.insert_id();
+        start();
+    }
+    ~Gateway() { stop(); }
+    Gateway(const Gateway&) = delete;
+    Gateway& operator=(const Gateway&) = delete;
+
+    void start() {
+        server_ = std::make_unique<GatewayServer>(project_.config(), key_, "127.0.0.1", port_);
+        port_ = server_->port();
+        thread_ = std::thread([this] { server_->run(); });
+    }
+    void stop() {
+        if (!server_) return;
+        server_->stop();
+        thread_.join();
+        server_.reset();
+    }
+
+    net::EnrolmentOptions options() const {
+        return {.gateway = url() + "/dedloc/",
+                .request = {.authenticator = "secret",
+                            .host = static_cast<std::uint64_t>(host_),
+                            .result = "first_1_0",
+                            .key = peer_.public_key(),
+                            .port = 0},
+                .project = key_.public_key(),
+                .run = run_,
+                .first_pause = 20ms,
+                .patience = 10s};
+    }
+    std::string refusal_of(const net::EnrolmentOptions& wanted) const {
+        try {
+            net::enrol(wanted, [] { return false; });
+        } catch (const net::EnrolmentRefused& error) {
+            return error.what();
+        }
+        return "a ticket";
+    }
+
+    std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+    Database& database() { return project_.database(); }
+    std::uint16_t port() const { return port_; }
+    const KeyPair& peer() const { return peer_; }
+    std::int64_t user() const { return user_; }
+    std::int64_t host() const { return host_; }
+    std::int64_t result() const { return result_; }
+    RunId run() const { return run_; }
+
+  private:
+    std::string run_file() const {
+        return formats::write_run_file(
+            tool::make_run({.bytes = 4, .dht_seeds = {{"127.0.0.1", seed_.port()}}}));
+    }
+
+    TestProject project_;
+    net::DhtSeed seed_{{.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}};
+    const KeyPair key_ = KeyPair::generate();
+    const KeyPair peer_ = KeyPair::generate();
+    const RunId run_{blake2b(bytes_of("a run")).bytes};
+    std::int64_t user_ = 0;
+    std::int64_t host_ = 0;
+    std::int64_t result_ = 0;
+    std::uint16_t port_ = 0;
+    std::unique_ptr<GatewayServer> server_;
+    std::thread thread_;
+};
+
+const auto kWanted = [] { return false; };
+
+TEST_CASE("a ticket bounds what its computer can train", "[gateway]") {
+    Gateway gateway;
+    const auto bound = [&] {
+        const auto reply = net::enrol(gateway.options(), [] { return false; });
+        REQUIRE(reply);
+        return reply->ticket.ticket.max_samples_per_second;
+    };
+    gateway.database().execute("update dedloc_run set flops_per_sample = 1e12", {});
+    CHECK(bound() == 1);  // a computer that has reported nothing
+    gateway.database().execute(
+        "update host set p_ncpus = 16, p_fpops = 5e9, serialnum = ?, p_ngpus = 1",
+        {"[CUDA|NVIDIA GeForce RTX 3090|1|24576MB|53522][BOINC|7.20.5]"});
+    CHECK(bound() == 8'021);
+    gateway.database().execute("update dedloc_run set flops_per_sample = 0", {});
+    CHECK(bound() == 0);
+}
+
+TEST_CASE("who works on a job gets a ticket for a day, and is dialled back", "[gateway]") {
+    Gateway gateway;
+    const OpenPort open;
+    auto wanted = gateway.options();
+    wanted.request.port = open.port();
+    const auto reply = net::enrol(wanted, kWanted);
+    REQUIRE(reply);
+    const formats::Ticket& ticket = reply->ticket.ticket;
+    CHECK(ticket.peer == gateway.peer().public_key());
+    CHECK(ticket.run == gateway.run());
+    CHECK(ticket.seat == formats::Seat{static_cast<std::uint64_t>(gateway.user()),
+                                       static_cast<std::uint64_t>(gateway.host()),
+                                       static_cast<std::uint64_t>(gateway.result())});
+    CHECK(ticket.expires - ticket.issued == 24h);
+    CHECK(reply->address == "127.0.0.1");
+    CHECK(reply->is_reachable);
+    wanted.request.port = 0;
+    CHECK_FALSE(net::enrol(wanted, kWanted)->is_reachable);
+    const auto row = gateway.database().query_one("select count(*) as n from dedloc_ticket");
+    CHECK(row->integer("n") == 1);
+}
+
+TEST_CASE("a request that is not true gets one sentence and no ticket", "[gateway]") {
+    Gateway gateway;
+    Database& database = gateway.database();
+    auto wanted = gateway.options();
+    SECTION("another's authenticator") {
+        wanted.request.authenticator = "guess";
+        CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
+    }
+    SECTION("another's computer") {
+        wanted.request.host += 1;
+        CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
+    }
+    SECTION("a job that is over") {
+        database.execute("update result set server_state = ?", {RESULT_SERVER_STATE_OVER});
+        CHECK(gateway.refusal_of(wanted) == "the job first_1_0 is over");
+    }
+    SECTION("a banned computer") {
+        database.execute("update host set max_results_day = -1");
+        CHECK(gateway.refusal_of(wanted) == "the project has banned this computer");
+    }
+    SECTION("one key too many") {
+        for (int i = 0; i < kKeysOfAResult; ++i) {
+            wanted.request.key = KeyPair::generate().public_key();
+            CHECK(net::enrol(wanted, kWanted));
+        }
+        CHECK(net::enrol(wanted, kWanted));
+        wanted.request.key = KeyPair::generate().public_key();
+        CHECK(gateway.refusal_of(wanted) == "this job has used 8 keys already");
+    }
+    SECTION("a run of another project") {
+        wanted.project = KeyPair::generate().public_key();
+        CHECK(gateway.refusal_of(wanted) == "the gateway's ticket is not for this run and key");
+    }
+    SECTION("nonsense") {
+        httplib::Client client("127.0.0.1", gateway.port());
+        for (const std::string body : {"", "{}", "[1]", "{\"authenticator\": \"\\u0000\"}"}) {
+            const auto answer = client.Post("/dedloc/enrol", body, "application/json");
+            REQUIRE(answer);
+            CHECK(answer->status == 400);
+            CHECK_FALSE(formats::parse_enrolment_error(answer->body).empty());
+        }
+        const auto huge =
+            client.Post("/dedloc/enrol", std::string(100'000, ' '), "application/json");
+        REQUIRE(huge);
+        CHECK(huge->status == 413);
+        const auto elsewhere = client.Post("/dedloc/report", "x", "text/plain");
+        REQUIRE(elsewhere);
+        CHECK(elsewhere->status == 404);
+    }
+}
+
+TEST_CASE("who enrols hears what BOINC has measured on that computer", "[gateway]") {
+    Gateway gateway;
+    const auto told = [&](double up, double down) {
+        gateway.database().execute("update host set n_bwup = ?, n_bwdown = ?", {up, down});
+        const auto reply = net::enrol(gateway.options(), kWanted);
+        REQUIRE(reply);
+        return std::pair{reply->upload_bytes_per_second, reply->download_bytes_per_second};
+    };
+    using Rates = std::pair<std::uint64_t, std::uint64_t>;
+    CHECK(told(1'250'000.5, 12'500'000) == Rates{1'250'000, 12'500'000});
+    CHECK(told(kSlowestBytesPerSecond, kFastestBytesPerSecond) == Rates{1'000, 125'000'000});
+    // A new computer; then what no line can do, one way at a time.
+    CHECK(told(0, 0) == Rates{0, 0});
+    CHECK(told(999, 5e6) == Rates{0, 5'000'000});
+    CHECK(told(-5e6, 5e6) == Rates{0, 5'000'000});
+    CHECK(told(5e6, 1.3e8) == Rates{5'000'000, 0});
+    CHECK(told(5e6, 1e300) == Rates{5'000'000, 0});
+}
+
+TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]") {
+    Gateway gateway;
+    auto wanted = gateway.options();
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto told = [&] {
+        formats::Revocations list = net::enrol(wanted, kWanted)->revoked.revocations;
+        CHECK(list.as_of >= now);
+        list.as_of = {};
+        return list;
+    };
+    CHECK(told() == formats::Revocations{});
+    const PeerKey other = KeyPair::generate().public_key();
+    const auto host = static_cast<std::uint64_t>(gateway.host());
+    const formats::Revocations another{.users = {77}, .hosts = {host + 1}, .peers = {other}};
+    server::revoke(gateway.database(), another, now);
+    CHECK(told() == another);
+    // Who was revoked so long ago has no ticket left that could be good.
+    server::revoke(gateway.database(), {.users = {78}, .hosts = {}, .peers = {}},
+                   now - server::kTicketLife - 1s);
+    CHECK(told() == another);
+    for (const formats::Revocations& own :
+         {formats::Revocations{.users = {}, .hosts = {host}, .peers = {}},
+          {.users = {static_cast<std::uint64_t>(gateway.user())}, .hosts = {}, .peers = {}},
+          {.users = {}, .hosts = {}, .peers = {wanted.request.key}}}) {
+        server::revoke(gateway.database(), own, now);
+        CHECK(gateway.refusal_of(wanted) ==
+              "the project has revoked this account, computer or key");
+        server::forgive(gateway.database(), own);
+        CHECK(net::enrol(wanted, kWanted));
+    }
+}
+
+TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
+    Gateway gateway;
+    const auto findings = tool::check_up({.url = gateway.url()});
+    REQUIRE(findings.size() == 5);
+    for (const tool::Finding& finding : findings) {
+        INFO(finding.what << ": " << finding.sentence);
+        CHECK(finding.works);
+    }
+    CHECK(findings[0].sentence == "of \"Test project\" answers at " + gateway.url() + "/");
+    CHECK(findings[2].what == "DHT seed");
+    CHECK_THAT(findings[3].sentence, Catch::StartsWith("the project can dial TCP port "));
+    CHECK(findings[4].what == "bandwidth");
+    CHECK_THAT(findings[4].sentence,
+               Catch::Matches("between here and the project [0-9.]+ Mbit/s up, [0-9.]+ Mbit/s "
+                              "down"));
+
+    const OpenPort taken;
+    const auto busy = tool::check_up({.url = gateway.url() + "/", .port = taken.port()});
+    REQUIRE(busy.size() == 5);
+    CHECK(busy[1].works);
+    CHECK_FALSE(busy[3].works);
+    CHECK(busy[3].is_needed);
+    CHECK_THAT(busy[3].sentence, Catch::EndsWith("the port is in use: choose another with --port"));
+
+    gateway.database().execute("update dedloc_run set state = 'paused'");
+    const auto idle = tool::check_up({.url = gateway.url()});
+    REQUIRE(idle.size() == 5);
+    CHECK(idle[2].sentence == "the project runs nothing now: come back later");
+
+    CHECK_THROWS_WITH(tool::check_up({.url = gateway.url() + "/elsewhere"}),
+                      Catch::Contains("HTTP status 404"));
+    gateway.stop();
+    CHECK_THROWS_WITH(tool::check_up({.url = gateway.url()}),
+                      Catch::StartsWith("no gateway answers at " + gateway.url() + "/ ("));
+    CHECK_THROWS_AS(tool::check_up({.url = "gopher://127.0.0.1"}), InputError);
+}
+
+TEST_CASE("a peer asks again while the gateway is away or the run is paused", "[gateway]") {
+    Gateway gateway;
+    const auto wanted = gateway.options();
+    std::optional<formats::EnrolmentReply> reply;
+    SECTION("the gateway is away") {
+        gateway.stop();
+        std::promise<void> has_failed;
+        int asked = 0;
+        std::thread asking([&] {
+            reply = net::enrol(wanted, [&] {
+                if (++asked == 20) has_failed.set_value();
+                return false;
+            });
+        });
+        has_failed.get_future().wait();
+        gateway.start();
+        asking.join();
+        CHECK(reply);
+    }
+    SECTION("the run is paused") {
+        gateway.database().execute("update dedloc_run set state = 'paused'");
+        auto impatient = wanted;
+        impatient.patience = 200ms;
+        CHECK_THROWS_WITH(net::enrol(impatient, kWanted),
+                          Catch::EndsWith("cannot be asked for a ticket: the run first is paused"));
+        gateway.database().execute("update dedloc_run set state = 'running'");
+        CHECK(net::enrol(wanted, kWanted));
+    }
+    SECTION("nobody wants the ticket any more") {
+        gateway.stop();
+        int asked = 0;
+        CHECK_FALSE(net::enrol(wanted, [&] { return ++asked > 5; }));
+    }
+}
+
+TEST_CASE("a gateway's address that is none is refused", "[gateway]") {
+    Gateway gateway;
+    auto wanted = gateway.options();
+    wanted.gateway = "ftp://127.0.0.1/";
+    CHECK_THROWS_AS(net::enrol(wanted, kWanted), InputError);
+}
+
+TEST_CASE("only who listens answers, and no system service is dialled", "[gateway]") {
+    const OpenPort open;
+    CHECK(answers("127.0.0.1", open.port(), 2s));
+    std::uint16_t closed = 0;
+    {
+        const OpenPort gone;
+        closed = gone.port();
+    }
+    CHECK_FALSE(answers("127.0.0.1", closed, 2s));
+    CHECK_FALSE(answers("127.0.0.1", 22, 2s));
+    CHECK_FALSE(answers("localhost", open.port(), 2s));
+    CHECK_FALSE(answers("not an address", open.port(), 2s));
+}
+
+}  // namespace
+}  // namespace dedloc::gateway

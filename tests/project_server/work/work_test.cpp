@@ -1,0 +1,151 @@
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/publishing/keys.hpp"
+#include "project_server/settings.hpp"
+#include "project_server/work/job_template.hpp"
+#include "project_server/work/work_generator.hpp"
+#include "tests/project_server/project_fixture.hpp"
+#include "tests/small_run.hpp"
+
+using namespace dedloc;
+using namespace dedloc::work;
+
+namespace {
+
+int count_of(const std::string& text, const std::string& part) {
+    int count = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+formats::RunFile run_file() {
+    formats::RunFile run = tests::small_run();
+    run.micro_batch = 2;
+    run.target_batch = 8;
+    run.steps = 10;
+    run.project_key = KeyPair::generate().public_key();
+    run.backbone_key = KeyPair::generate().public_key();
+    run.dht_seeds = {{.host = "127.0.0.1", .port = 1234}};
+    run.shards = {{.name = "shard_a", .digest = {}, .bytes = 5},
+                  {.name = "shard_b", .digest = {}, .bytes = 5}};
+    run.tensors = formats::albert_tensors(run.model);
+    return run;
+}
+
+/// A project with a running run of two shards.
+struct World {
+    server::TestProject project;
+    WorkGenerator generator;
+
+    World() : generator(prepared(project), project.database(), {}) {}
+
+    static server::ProjectConfig prepared(server::TestProject& project) {
+        server::make_key_pair(project.config().key_directory, "upload");
+        const auto folder = project.root() / "runs/demo";
+        std::filesystem::create_directories(folder / "shards");
+        platform::replace_file(folder / "run.json", formats::write_run_file(run_file()));
+        platform::replace_file(folder / "shards/shard_a", "aaaaa");
+        platform::replace_file(folder / "shards/shard_b", "bbbbb");
+        auto& db = project.database();
+        db.execute(
+            "insert into app (id, create_time, name, min_version, deprecated, "
+            "user_friendly_name) values (7, 0, 'dedloc_train', 0, 0, 'trainer')");
+        db.execute(
+            "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
+            "flops_per_sample, credit_per_sample, created) values (3, 'demo', '', '{}', 8, "
+            "10, 1e6, 1, 0)");
+        return project.config();
+    }
+    std::string one(const char* sql) {
+        const auto row = project.database().query_one(sql);
+        REQUIRE(row);
+        return row->text("x");
+    }
+    /// What the transitioner does: one instance for a job.
+    void make_instance(int workunit, int server_state) {
+        project.database().execute(
+            "insert into result (create_time, workunitid, server_state, "
+            "name, appid) values (0, ?, ?, ?, 7)",
+            {workunit, server_state, "demo_" + std::to_string(workunit) + "_0"});
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the input template grows with the shards", "[server]") {
+    const std::string one =
+        "<input_template>\n    <file_info>\n        <sticky/>\n    </file_info>\n"
+        "    <file_info>\n        <sticky/>\n    </file_info>\n    <workunit>\n"
+        "        <file_ref>\n            <open_name>run.json</open_name>\n        </file_ref>\n"
+        "        <file_ref>\n            <open_name>shard_0</open_name>\n        </file_ref>\n"
+        "    </workunit>\n</input_template>\n";
+    CHECK(input_template_for(one, 1) == one);
+    const std::string three = input_template_for(one, 3);
+    CHECK(count_of(three, "<file_info>") == 4);
+    CHECK(count_of(three, "<file_ref>") == 4);
+    CHECK(count_of(three, "<open_name>shard_1</open_name>") == 1);
+    CHECK(three.find("shard_1") < three.find("shard_2"));
+    CHECK_THROWS_AS(input_template_for("<input_template/>", 2), InputError);
+}
+
+TEST_CASE("a running run has jobs ready, no more and no fewer", "[server][integration]") {
+    World world;
+    CHECK(world.generator.pass().created == 2);
+    CHECK(world.generator.pass().created == 0);
+    const std::string xml = world.one("select xml_doc x from workunit order by id limit 1");
+    CHECK(count_of(xml, "<file_info>") == 3);
+    CHECK(count_of(xml, "<sticky/>") == 3);
+    CHECK(count_of(xml, "<md5_cksum>") == 3);
+    CHECK(count_of(xml, "<open_name>shard_1</open_name>") == 1);
+    CHECK(world.one("select concat_ws(' ', min(opaque), max(opaque), min(target_nresults), "
+                    "min(result_template_file)) x from workunit") ==
+          "3 3 1 templates/dedloc_train_out");
+    CHECK(std::filesystem::exists(world.project.root() / "templates/dedloc_train_out"));
+    // One of them is given to a volunteer: another is made.
+    world.make_instance(1, 4);
+    world.make_instance(2, 2);
+    CHECK(world.generator.pass().created == 1);
+    CHECK(world.one("select group_concat(name order by id) x from workunit") ==
+          "demo_1,demo_2,demo_3");
+}
+
+TEST_CASE("a paused or finished run keeps only the jobs that somebody works on",
+          "[server][integration]") {
+    World world;
+    world.generator.pass();
+    world.make_instance(1, 4);
+    world.make_instance(2, 2);
+    world.generator.pass();
+    world.project.database().execute("update dedloc_run set state = 'finished'");
+    CHECK(world.generator.pass().cancelled == 2);
+    CHECK(world.generator.pass().cancelled == 0);
+    CHECK(world.one("select group_concat(error_mask order by id) x from workunit") == "0,16,16");
+    CHECK(world.one("select group_concat(server_state, ':', outcome order by workunitid) x from "
+                    "result") == "4:0,5:5");
+    // Its receipt waits for the validator: not cancelled either.
+    world.project.database().execute(
+        "update result set server_state = 5, outcome = 1 where workunitid = 1");
+    CHECK(world.generator.pass().cancelled == 0);
+}
+
+TEST_CASE("finished jobs are closed", "[server][integration]") {
+    World world;
+    world.generator.pass();
+    world.project.database().execute(
+        "update workunit set assimilate_state = 1, transition_time = 2147483647 where id = 1");
+    CHECK(world.generator.pass().assimilated == 1);
+    CHECK(world.generator.pass().assimilated == 0);
+    CHECK(world.one("select concat_ws(' ', assimilate_state, transition_time <= "
+                    "unix_timestamp()) x from workunit where id = 1") == "2 1");
+}
+
+TEST_CASE("a run whose files are missing is one sentence", "[server][integration]") {
+    World world;
+    std::filesystem::remove(world.project.root() / "runs/demo/shards/shard_b");
+    CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("shard_b"));
+    CHECK(world.one("select count(*) x from workunit") == "0");
+}
