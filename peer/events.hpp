@@ -217,7 +217,8 @@ struct SwarmSeen {
     PeerKey coordinator;
     std::vector<SeatView> seats;
 };
-/// The run has its last step: nothing more to compute. Comes once.
+/// The voters have signed the run's last state, or nobody has for a minute: nothing more to
+/// compute. Comes once; again only if a new generation goes on from an earlier step.
 struct Finished {
     StepIndex step;
     Digest digest;

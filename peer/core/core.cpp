@@ -257,9 +257,7 @@ void Peer::Core::look_around() {
     }
     hold_without_coordinator();
     catch_up();
-    // A backbone waits until its members have said what they reached.
-    const bool is_over = is_current() && head().step >= config_.rules.last_step;
-    if (is_over && !settlement_.is_waiting()) finish(member_.step(), member_.digest());
+    finish_when_over();
     greet_newcomers();
 }
 

@@ -132,6 +132,7 @@ class Peer::Core {
     void apply_fetched();
     void begin_generation(const SignedGeneration& generation);
     void head_changed(bool is_live);
+    void finish_when_over();
     void finish(StepIndex step, const Digest& state);
     void peer_lost(const PeerKey& peer);
     void reach_reducers(const wire::Plan& plan);

@@ -169,6 +169,24 @@ void Peer::Core::compare_with_certificate() {
     member_.outdated(out_);
 }
 
+/// The run is over once the voters have signed its last state. Until then peers stay: a voter that
+/// dies between the last decision and its vote comes back to that state through the averages that
+/// members retain. Without voters they stay a minute.
+void Peer::Core::finish_when_over() {
+    if (!is_current() || head().step < config_.rules.last_step) return;
+    // A backbone waits until its members have reported the state that they reached.
+    if (settlement_.is_waiting()) return;
+    const bool is_signed = certificates_.contains(head().step);
+    const bool is_overdue = now_ >= uncertified_since_ + kStuckLimit * config_.rules.silence;
+    if (is_signed || is_overdue) finish(member_.step(), member_.digest());
+}
+
+void Peer::Core::finish(StepIndex step, const Digest& state) {
+    if (std::exchange(is_finished_, true)) return;
+    member_.finish(out_);
+    out_.act(action::Finished{.step = step, .digest = state});
+}
+
 void Peer::Core::adopt_when_overdue() {
     if (now_ < overdue_at_) return;
     overdue_at_ = kNever;
@@ -276,7 +294,7 @@ bool Peer::Core::may_appoint() const {
 }
 
 void Peer::Core::want_generation() {
-    if (!config_.may_begin_generations || head().step >= config_.rules.last_step) return;
+    if (!config_.may_begin_generations || is_finished_) return;
     const bool is_coming = is_current() || member_.phase() == round::Member::Phase::kApplying ||
                            catch_up_.progress() != stuck_at_;
     stuck_at_ = catch_up_.progress();
@@ -286,7 +304,7 @@ void Peer::Core::want_generation() {
     const bool is_stuck = stuck_since_ != kNever && election_.has_majority_here() &&
                           now_ >= stuck_since_ + kStuckLimit * config_.rules.silence &&
                           member_.holds_state() && member_.step() <= head().step;
-    const bool appoints = may_appoint();
+    const bool appoints = head().step < config_.rules.last_step && may_appoint();
     if (!appoints && !is_stuck) return;
     next_generation_ = pause_until_ = now_ + config_.rules.silence;
     voter_.pause(true);
@@ -326,6 +344,7 @@ void Peer::Core::begin_generation(const SignedGeneration& generation) {
     state_votes_.clear();
     ahead_.clear();
     told_.clear();  // steps may come again
+    is_finished_ = false;
     election_.reset();
     catch_up_.reset();
     settlement_.reset();

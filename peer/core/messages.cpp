@@ -240,12 +240,6 @@ void Peer::Core::bandwidth_measured() {
     donor_.set_upload(upload_.bytes_per_second());
 }
 
-void Peer::Core::finish(StepIndex step, const Digest& state) {
-    if (std::exchange(is_finished_, true)) return;
-    member_.finish(out_);
-    out_.act(action::Finished{.step = step, .digest = state});
-}
-
 // --- state -------------------------------------------------------------------
 
 void Peer::Core::take(const wire::Message& m, const wire::StateQuery& body) {

@@ -382,6 +382,7 @@ void Member::resume(Outbox& out) {
 }
 
 void Member::restart(const Digest& state, Outbox& out) {
+    is_finished_ = false;
     if (!config_.receives) return follow_head(out);
     if (phase_ == Phase::kApplying) return;
     const bool is_ours = holds_state_ && step_ == voter_.head().step && digest_ == state;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kSteps = 10;
 /// Beyond the first thousand: each of them has found a bug.
-constexpr std::uint64_t kOnceFailed[] = {1'132, 1'540, 1'676, 3'563};
+constexpr std::uint64_t kOnceFailed[] = {1'132, 1'540, 1'676, 2'860, 3'563, 4'719};
 constexpr Duration kFaultTime = 30s;  ///< as long as ten steps without faults, about
 
 Profile drawn_profile(Random& random) {
