@@ -18,7 +18,7 @@ namespace {
 // A thread's stack holds the thread-local memory of all libraries, and libtorch's alone is larger
 // than the whole stack that BOINC's API asks for its timer thread: pthread_create then answers
 // EINVAL.
-constexpr std::size_t kLeastStackBytes = std::size_t{1} << 20;
+constexpr std::size_t kMinStackBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t
     using Function = int (*)(pthread_attr_t*, std::size_t);
     static const auto next =
         reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "pthread_attr_setstacksize"));
-    return next(attributes, std::max(bytes, kLeastStackBytes));
+    return next(attributes, std::max(bytes, kMinStackBytes));
 }
 
 namespace dedloc {

@@ -105,7 +105,7 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
         SeatOptions seat_options = options.seat;
         if (!options.ticket.empty()) seat_options.ticket = read_ticket(options.ticket);
         Seat seat{run, shards, seat_options, runtime};
-        const SeatEnd end = seat.sit();
+        const SeatEnd end = seat.run();
         if (end == SeatEnd::kDone) write_receipt(seat, options.receipt, runtime);
         return {.end = end, .status = 0};
     } catch (const std::exception& error) {

@@ -87,7 +87,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
                                   .run = formats::run_id(run_),
                                   .proxy = account->proxy,
                                   .certificates = account->certificates,
-                                  .patience = options_.silence};
+                                  .timeout = options_.failure_timeout};
     return std::make_unique<TicketKeeper>(std::move(options),
                                           [this](const formats::EnrolmentReply& reply) {
                                               transport_.present(reply.ticket);
@@ -180,11 +180,11 @@ std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& w
         log_warning("no further ticket, so the seat is given up: {}", *tickets_->news().refusal);
         return SeatEnd::kDone;
     }
-    const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.silence;
+    const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.failure_timeout;
     return is_silent ? std::optional{SeatEnd::kUnreachable} : std::nullopt;
 }
 
-SeatEnd Seat::sit() {
+SeatEnd Seat::run() {
     begin_ = Clock::now();
     log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
              formats::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());

@@ -34,7 +34,7 @@ struct SeatOptions {
     /// Of the project, where no BOINC client speaks for us. A run without a gateway wants none.
     std::optional<formats::SignedTicket> ticket{};
     /// Nobody heard for so long: the swarm cannot be reached.
-    std::chrono::seconds silence{600};
+    std::chrono::seconds failure_timeout{600};
 };
 
 enum class SeatEnd {
@@ -57,9 +57,9 @@ class Seat {
     /// Returns when the stay is over and the swarm has been left. Polls the runtime five times a
     /// second: suspended means that we have left the swarm and compute nothing.
     /// Errors: Error, when the swarm refuses us or a thread of ours cannot go on.
-    SeatEnd sit();
+    SeatEnd run();
 
-    /// Everything this key has contributed, signed: the job's output file. After sit().
+    /// Everything this key has contributed, signed: the job's output file. After run().
     Buffer receipt() const;
     PeerKey peer() const { return key_.public_key(); }
 
@@ -94,7 +94,7 @@ class Seat {
     training::SwarmTrainer trainer_;
     std::optional<net::Reactor> reactor_;          ///< once there is a ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< once it is known where others can dial
-    std::chrono::steady_clock::time_point begin_;  ///< of sit()
+    std::chrono::steady_clock::time_point begin_;  ///< of run()
     bool is_away_ = false;
     Samples reported_;
     StepIndex furthest_;

@@ -36,7 +36,7 @@ void require_accumulate(std::span<const float> sum, std::span<const Element> gra
     DEDLOC_KERNEL_REQUIRE(sum.size() == gradient.size(),
                           "the gradient has another length than its sum",
                           static_cast<double>(gradient.size()), static_cast<double>(sum.size()));
-    DEDLOC_KERNEL_REQUIRE(sum.size() <= kMostElements, "more elements than a reduction can take",
+    DEDLOC_KERNEL_REQUIRE(sum.size() <= kMaxElements, "more elements than a reduction can take",
                           static_cast<double>(sum.size()));
     DEDLOC_KERNEL_REQUIRE(is_finite(scale), "the scale of a gradient must be finite",
                           static_cast<double>(scale));

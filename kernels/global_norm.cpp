@@ -28,7 +28,7 @@ struct Scale {
 }  // namespace
 
 void require_length(std::size_t count) {
-    DEDLOC_KERNEL_REQUIRE(count <= kMostElements, "more elements than a reduction can take",
+    DEDLOC_KERNEL_REQUIRE(count <= kMaxElements, "more elements than a reduction can take",
                           static_cast<double>(count));
 }
 

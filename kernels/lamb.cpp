@@ -55,7 +55,7 @@ void require_lamb(std::span<const float> p, std::span<const float> m, std::span<
         "parameters, moments and gradient of a tensor must have one length",
         static_cast<double>(p.size()), static_cast<double>(m.size()), static_cast<double>(v.size()),
         static_cast<double>(gradient.size()));
-    DEDLOC_KERNEL_REQUIRE(p.size() <= kMostElements, "more elements than a reduction can take",
+    DEDLOC_KERNEL_REQUIRE(p.size() <= kMaxElements, "more elements than a reduction can take",
                           static_cast<double>(p.size()));
     DEDLOC_KERNEL_REQUIRE(!overlap(p, m) && !overlap(p, v) && !overlap(m, v) &&
                               !overlap(p, gradient) && !overlap(m, gradient) &&

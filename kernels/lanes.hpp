@@ -9,7 +9,7 @@ namespace dedloc::kernels {
 inline constexpr std::size_t kLanes = 1024;
 inline constexpr std::size_t kSegmentElements = 65'536;
 /// Two levels of the rule reach this far; kernels refuse more (16 GiB of fp32).
-inline constexpr std::uint64_t kMostElements = std::uint64_t{kSegmentElements} * kSegmentElements;
+inline constexpr std::uint64_t kMaxElements = std::uint64_t{kSegmentElements} * kSegmentElements;
 
 constexpr std::size_t segment_count(std::size_t elements) {
     return elements / kSegmentElements + (elements % kSegmentElements != 0 ? 1 : 0);

@@ -40,7 +40,7 @@ void require_sgd(std::span<const float> p, std::span<const float> b,
                           "parameters, momentum and gradient of a tensor must have one length",
                           static_cast<double>(p.size()), static_cast<double>(b.size()),
                           static_cast<double>(gradient.size()));
-    DEDLOC_KERNEL_REQUIRE(p.size() <= kMostElements, "more elements than a reduction can take",
+    DEDLOC_KERNEL_REQUIRE(p.size() <= kMaxElements, "more elements than a reduction can take",
                           static_cast<double>(p.size()));
     DEDLOC_KERNEL_REQUIRE(!overlap(p, b) && !overlap(p, gradient) && !overlap(b, gradient),
                           "parameters, momentum and gradient of a tensor overlap");

@@ -13,7 +13,7 @@
 namespace dedloc::kernels {
 namespace {
 
-constexpr std::size_t kMostThreads = 1024;
+constexpr std::size_t kMaxThreads = 1024;
 
 struct Job {
     TaskView task;
@@ -30,7 +30,7 @@ struct Job {
 std::size_t threads_within_reach(std::size_t wanted) {
     // 0 where the system does not tell.
     const std::size_t reach =
-        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+        std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
     return wanted == 0 ? reach : std::min(wanted, reach);
 }
 
@@ -103,7 +103,7 @@ class ThreadWorkers::Pool {
 };
 
 ThreadWorkers::ThreadWorkers(std::size_t count, InstructionSet set) : set_(set) {
-    DEDLOC_KERNEL_REQUIRE(count >= 1 && count <= kMostThreads, "workers are 1 to 1,024 threads",
+    DEDLOC_KERNEL_REQUIRE(count >= 1 && count <= kMaxThreads, "workers are 1 to 1,024 threads",
                           static_cast<double>(count));
     DEDLOC_KERNEL_REQUIRE(set <= widest_instruction_set(),
                           "this processor lacks the instructions asked for");

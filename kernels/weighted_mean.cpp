@@ -16,7 +16,7 @@ namespace {
 /// 8 KiB of running sums stay in the first-level cache from one pass to the next.
 constexpr std::size_t kBlock = 2048;
 /// More streams than this at a time are more than a processor fetches ahead.
-constexpr std::size_t kMostAtOnce = 8;
+constexpr std::size_t kMaxAtOnce = 8;
 
 /// Adds kCount senders in their order; the first ones of all begin the sum, the last divide it.
 template <std::size_t kCount, bool kIsFirst, bool kIsLast>
@@ -58,16 +58,16 @@ void add_senders(const Pass& pass) {
 /// One block of the mean, in as few trips to the running sums as senders at once allow.
 void mean_of_block(Pass pass) {
     const Parts all = pass.parts;
-    if (all.size() <= kMostAtOnce) return add_senders<kMostAtOnce, true, true>(pass);
-    pass.parts = all.first(kMostAtOnce);
-    add_senders<kMostAtOnce, true, false>(pass);
-    std::size_t k = kMostAtOnce;
-    for (; k + kMostAtOnce < all.size(); k += kMostAtOnce) {
-        pass.parts = all.subspan(k, kMostAtOnce);
-        add_senders<kMostAtOnce, false, false>(pass);
+    if (all.size() <= kMaxAtOnce) return add_senders<kMaxAtOnce, true, true>(pass);
+    pass.parts = all.first(kMaxAtOnce);
+    add_senders<kMaxAtOnce, true, false>(pass);
+    std::size_t k = kMaxAtOnce;
+    for (; k + kMaxAtOnce < all.size(); k += kMaxAtOnce) {
+        pass.parts = all.subspan(k, kMaxAtOnce);
+        add_senders<kMaxAtOnce, false, false>(pass);
     }
     pass.parts = all.subspan(k);
-    add_senders<kMostAtOnce, false, true>(pass);
+    add_senders<kMaxAtOnce, false, true>(pass);
 }
 
 /// To nearest-even in any thread. Volatile, or a compiler might convert while it rounds otherwise.

@@ -11,23 +11,23 @@ namespace dedloc {
 namespace {
 
 /// A chunk or a leaf, whichever is longer.
-constexpr std::uint64_t kLargestBulk =
+constexpr std::uint64_t kMaxBulk =
     std::max<std::uint64_t>(wire::kLeafBytes, wire::kChunkElements * sizeof(float));
 /// So many averages are as long as a few states.
-constexpr std::uint32_t kMostKeptAverages = 64;
+constexpr std::uint32_t kMaxKeptAverages = 64;
 
 std::optional<std::string> fault_of_durations(const RoundRules& rules) {
     const auto none = Duration{0};
     if (rules.heartbeat <= none) return "heartbeat has to be longer than 0";
-    if (rules.silence < 2 * rules.heartbeat) {
+    if (rules.failure_timeout < 2 * rules.heartbeat) {
         return "silence has to be at least two heartbeats, or who has merely lost one is gone";
     }
     if (rules.election_pause <= none) return "election_pause has to be longer than 0";
     if (rules.join_timeout <= none) return "join_timeout has to be longer than 0";
     if (rules.stall_timeout <= none) return "stall_timeout has to be longer than 0";
     if (rules.round_timeout <= none) return "round_timeout has to be longer than 0";
-    if (!std::isfinite(rules.round_patience) || rules.round_patience < 1) {
-        return "round_patience has to be a number from 1 on";
+    if (!std::isfinite(rules.round_timeout_factor) || rules.round_timeout_factor < 1) {
+        return "round_timeout_factor has to be a number from 1 on";
     }
     if (rules.leave_limit < none) return "leave_limit must not be below 0";
     return {};
@@ -48,12 +48,12 @@ std::optional<std::string> fault_of(const RoundRules& rules) {
     if (rules.last_step.value() > wire::kMaxStep) {
         return "last_step has to be at most " + std::to_string(wire::kMaxStep);
     }
-    if (rules.window_bytes < kLargestBulk) {
-        return "window_bytes has to be at least " + std::to_string(kLargestBulk) +
+    if (rules.window_bytes < kMaxBulk) {
+        return "window_bytes has to be at least " + std::to_string(kMaxBulk) +
                ", the largest chunk or leaf";
     }
-    if (rules.kept_averages > kMostKeptAverages) {
-        return "kept_averages has to be at most " + std::to_string(kMostKeptAverages);
+    if (rules.kept_averages > kMaxKeptAverages) {
+        return "kept_averages has to be at most " + std::to_string(kMaxKeptAverages);
     }
     return fault_of_durations(rules);
 }

@@ -23,7 +23,7 @@ struct RoundRules {
 
     Duration heartbeat = std::chrono::seconds{1};
     /// Nothing heard for this long: gone.
-    Duration silence = std::chrono::seconds{5};
+    Duration failure_timeout = std::chrono::seconds{5};
     /// Between two candidacies of one peer.
     Duration election_pause = std::chrono::seconds{1};
     /// From Call to the last Join: the longest micro-batch that is waited for.
@@ -32,7 +32,7 @@ struct RoundRules {
     Duration stall_timeout = std::chrono::seconds{5};
     /// From Plan to the last Ready, or this many times the planner's time if that is longer.
     Duration round_timeout = std::chrono::seconds{60};
-    double round_patience = 8;
+    double round_timeout_factor = 8;
     /// The most that a trainer computes whose ticket names no figure: claims beyond it are refused.
     std::uint64_t max_samples_per_second = 100'000;
     /// What may be finished after event::LeaveRequested.

@@ -14,11 +14,11 @@
 namespace dedloc::tidy {
 namespace {
 
-constexpr std::size_t kMostColumns = 100;
-constexpr std::size_t kMostFileLines = 500;
-constexpr std::size_t kMostFunctionLines = 70;
-constexpr std::size_t kMostRootCmakeLines = 150;
-constexpr std::size_t kMostCmakeLines = 40;
+constexpr std::size_t kMaxColumns = 100;
+constexpr std::size_t kMaxFileLines = 500;
+constexpr std::size_t kMaxFunctionLines = 70;
+constexpr std::size_t kMaxRootCmakeLines = 150;
+constexpr std::size_t kMaxCmakeLines = 40;
 
 bool is_code(std::string_view path) {
     return path.ends_with(".hpp") || path.ends_with(".cpp") || path.ends_with(".cu");
@@ -222,7 +222,7 @@ class FunctionMeter {
         const auto next = code_.find_first_not_of(" \n", at_ + 1);
         if (next != std::string_view::npos && (code_[next] == ',' || code_[next] == '{')) return;
         const std::size_t length = line_ - head_line_ + 1;
-        if (length > kMostFunctionLines) too_long_.emplace_back(head_line_, length);
+        if (length > kMaxFunctionLines) too_long_.emplace_back(head_line_, length);
         clear_head();
     }
 
@@ -265,27 +265,27 @@ Findings check_limits(const SourceFile& file) {
     const bool cmake = is_cmake(file.path);
     if (!code && !cmake && !is_script(file) && !file.path.ends_with(".fbs")) return findings;
     const auto lines = lines_of(file.text);
-    const auto most_lines = !cmake                          ? kMostFileLines
-                            : file.path == "CMakeLists.txt" ? kMostRootCmakeLines
-                                                            : kMostCmakeLines;
-    if (lines.size() > most_lines) {
+    const auto max_lines = !cmake                          ? kMaxFileLines
+                           : file.path == "CMakeLists.txt" ? kMaxRootCmakeLines
+                                                           : kMaxCmakeLines;
+    if (lines.size() > max_lines) {
         findings.push_back({file.path, 0,
                             "has " + std::to_string(lines.size()) + " lines, the limit is " +
-                                std::to_string(most_lines)});
+                                std::to_string(max_lines)});
     }
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const std::size_t width = columns(lines[i]);
-        if (width <= kMostColumns) continue;
+        if (width <= kMaxColumns) continue;
         findings.push_back({file.path, i + 1,
                             "has " + std::to_string(width) + " columns, the limit is " +
-                                std::to_string(kMostColumns)});
+                                std::to_string(kMaxColumns)});
     }
     if (!code) return findings;
     const std::string plain = without_directives(code_only(file.text));
     for (const auto& [line, length] : FunctionMeter{plain}.too_long()) {
         findings.push_back({file.path, line,
                             "a function of " + std::to_string(length) + " lines, the limit is " +
-                                std::to_string(kMostFunctionLines)});
+                                std::to_string(kMaxFunctionLines)});
     }
     return findings;
 }

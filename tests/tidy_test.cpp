@@ -4,17 +4,21 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 
 #include "tests/tidy_layers.hpp"
+#include "tests/tidy_prose.hpp"
 #include "tests/tidy_rules.hpp"
 
 namespace dedloc::tidy {
 namespace {
 
 const std::vector<SourceFile>& tree() {
-    static const std::vector<SourceFile> files = read_tree(DEDLOC_SOURCE_ROOT);
+    const char* const root = std::getenv("DEDLOC_TREE");
+    static const std::vector<SourceFile> files =
+        read_tree(root != nullptr ? root : DEDLOC_SOURCE_ROOT);
     return files;
 }
 
@@ -70,6 +74,17 @@ TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
 
 TEST_CASE("nobody writes what nobody writes here", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_habits)) == "");
+}
+
+// tests/tidy_test "[counts]", of another tree with DEDLOC_TREE=FOLDER: what is still to be written.
+TEST_CASE("counts of banned constructions, bare declarations and sources without introduction",
+          "[.counts]") {
+    const Findings prose = in_the_whole_tree(check_prose);
+    const Findings bare = in_the_whole_tree(check_documented);
+    const Findings heads = in_the_whole_tree(check_introduced);
+    std::cout << describe(prose) << describe(bare) << describe(heads) << prose.size()
+              << " banned constructions, " << bare.size() << " undocumented declarations, "
+              << heads.size() << " sources of the protocol without a head comment\n";
 }
 
 TEST_CASE("every test is built and every folder says what it is", "[tidy]") {

@@ -177,7 +177,7 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
     const auto answer = compare(*receipt, ledger_of(*run, receipt->peer));
     if (!answer) return invalid(answer.reason().reason);
     if (*answer == Answer::kTooSoon) {
-        if (std::time(nullptr) - result.received_time > options_.patience.count()) {
+        if (std::time(nullptr) - result.received_time > options_.timeout.count()) {
             return invalid("it claims steps that never came");
         }
         return {.kind = Decision::Kind::kWait, .reason = "", .run = *run, .peer = receipt->peer};

@@ -17,7 +17,7 @@ namespace dedloc::validation {
 struct ValidatorOptions {
     std::string app = "dedloc_train";
     /// A receipt about rounds that the database does not have yet is asked about again for so long.
-    std::chrono::seconds patience = std::chrono::hours{24};
+    std::chrono::seconds timeout = std::chrono::hours{24};
     /// How often to look for rows of the ledger that came after their job had been judged.
     std::chrono::seconds late_rows_every{10};
     /// Told the name of each place between two writes. For tests, which crash there.

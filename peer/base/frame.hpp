@@ -17,8 +17,8 @@ namespace dedloc {
 /// Immutable, and cheap to copy: many links may be given the same one.
 class Frame {
   public:
-    static constexpr std::size_t kMostPieces = 3;
-    using Pieces = std::array<std::span<const std::byte>, kMostPieces>;
+    static constexpr std::size_t kMaxPieces = 3;
+    using Pieces = std::array<std::span<const std::byte>, kMaxPieces>;
 
     Frame() = default;  ///< no frame, which is different from an empty one
     Frame(SharedBytes bytes) : around_(std::move(bytes)), bulk_at_(around_ ? around_->size() : 0) {}

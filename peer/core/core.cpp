@@ -10,7 +10,7 @@ namespace dedloc {
 namespace {
 
 /// Between heartbeats that tell of something new.
-constexpr Duration kShortestHeartbeat = std::chrono::milliseconds{100};
+constexpr Duration kMinHeartbeat = std::chrono::milliseconds{100};
 /// Between reports of more samples in a swarm of so many; in larger ones as much longer as they are
 /// larger, so that a coordinator of a thousand hears no more of them.
 constexpr std::size_t kOftenReporting = 64;
@@ -224,23 +224,23 @@ void Peer::Core::leave_when_done() {
 void Peer::Core::follow_up() {
     if (is_away_) return settle_votes();
     // Most events only move data: what they do not touch is not looked at.
-    if (!is_bulk_event_ || !out_.messages.empty()) look_around();
+    if (!is_bulk_event_ || !out_.messages.empty()) advance_parts();
     apply_fetched();
     post();
     pump();
     measure();
     leave_when_done();
-    beat();
+    send_due_heartbeats();
     settle_votes();
 }
 
-void Peer::Core::look_around() {
+void Peer::Core::advance_parts() {
     for (const PeerKey& peer : links_.take_restarted()) peer_lost(peer);
     for (const PeerKey& peer : links_.take_relinked()) member_.link_lost(peer);
-    links_.tick(now_, out_.actions);
-    donor_.tick(now_, own(), out_);
-    catch_up_.tick(now_, out_);
-    member_.tick(now_, out_);
+    links_.advance(now_, out_.actions);
+    donor_.advance(now_, own(), out_);
+    catch_up_.advance(now_, out_);
+    member_.advance(now_, out_);
     for (const StateCertificate& proven : std::exchange(proven_, {})) take_certificate(proven);
     adopt_when_overdue();
     const bool is_staying = leave_at_ == kNever;
@@ -258,7 +258,7 @@ void Peer::Core::look_around() {
     hold_without_coordinator();
     catch_up();
     finish_when_over();
-    greet_newcomers();
+    welcome_newcomers();
 }
 
 /// Sends the messages; those to itself are delivered at once and may bring new ones.
@@ -302,14 +302,14 @@ void Peer::Core::hold_without_coordinator() {
     if (coordinator_.is_target_reached(now_)) member_.hold(out_);
 }
 
-void Peer::Core::greet_newcomers() {
+void Peer::Core::welcome_newcomers() {
     for (const PeerKey& peer : links_.take_newcomers()) {
         if (voter_.generation())
             out_.send(peer, head().step, wire::Generation{*voter_.generation()});
         // The heartbeat first: it says what we can give, the certificate makes the peer ask for it.
         out_.send(peer, head().step, heartbeat_body());
         send_certificate(peer);
-        coordinator_.greet(peer, out_);
+        coordinator_.on_newcomer(peer, out_);
         has_bulk_ = true;
     }
 }
@@ -377,13 +377,13 @@ void Peer::Core::measure() {
 
 // --- heartbeats --------------------------------------------------------------
 
-void Peer::Core::beat() {
+void Peer::Core::send_due_heartbeats() {
     if (is_away_) return;
     const std::size_t members =
         last_decision_ ? last_decision_->record.members.size() : links_.known().size();
     const bool is_watched_anew = links_.watch(head().voters, members, election_.has_live_leader());
     if (is_watched_anew || standing() != told_standing_) is_heartbeat_due_ = true;
-    const TimePoint soonest = last_heartbeat_ + kShortestHeartbeat;
+    const TimePoint soonest = last_heartbeat_ + kMinHeartbeat;
     if (is_heartbeat_due_) next_heartbeat_ = std::min(next_heartbeat_, soonest);
     if (now_ >= next_heartbeat_) {
         return send_heartbeat(is_heartbeat_due_ ? Audience::kSmallSwarm : Audience::kWatched);
@@ -391,8 +391,7 @@ void Peer::Core::beat() {
     if (!is_progress_due_) return;
     const auto crowd =
         static_cast<Duration::rep>(std::max<std::size_t>(1, members / kOftenReporting));
-    next_progress_ =
-        last_heartbeat_ + std::min(kShortestHeartbeat * crowd, config_.rules.heartbeat);
+    next_progress_ = last_heartbeat_ + std::min(kMinHeartbeat * crowd, config_.rules.heartbeat);
     if (now_ >= next_progress_) report_progress();
 }
 

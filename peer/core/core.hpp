@@ -54,13 +54,13 @@ class Peer::Core {
 
     // After every event.
     void follow_up();
-    void look_around();
+    void advance_parts();
     void post();
     void deliver(const OutgoingMessage& message);
     void settle_votes();
     void want_generation();
     void hold_without_coordinator();
-    void greet_newcomers();
+    void welcome_newcomers();
     void catch_up();
     void pump();
     void pump_to(const PeerKey& peer);
@@ -68,7 +68,7 @@ class Peer::Core {
     void measure();
     void bandwidth_measured();
     void leave_when_done();
-    void beat();
+    void send_due_heartbeats();
     enum class Audience : std::uint8_t { kWatched, kSmallSwarm, kAll };
     void send_heartbeat(Audience audience);
     void report_progress();
@@ -145,7 +145,7 @@ class Peer::Core {
         return last_decision_ ? &last_decision_->record : nullptr;
     }
     /// Includes the record, for a peer that lacks the plan.
-    static wire::Commit whole_commit(const Decision& decision) {
+    static wire::Commit full_commit(const Decision& decision) {
         return {.digest = digest_of(decision.record),
                 .certificate = decision.certificate,
                 .attempt = 0,

@@ -109,7 +109,7 @@ bool Peer::Core::is_proven(const StateCertificate& certificate) {
     const bool is_awaited = voter_.may_vote() && certificate.generation == head().generation &&
                             certificate.step == head().step &&
                             certificate.record == head().record &&
-                            now_ >= uncertified_since_ + 2 * config_.rules.silence;
+                            now_ >= uncertified_since_ + 2 * config_.rules.failure_timeout;
     return is_awaited && certificate.votes.size() == 1 &&
            election_.is_coordinator(certificate.votes.front().voter) &&
            verify(certificate.votes.front().voter, state_vote_bytes(config_.run, certificate),
@@ -119,7 +119,7 @@ bool Peer::Core::is_proven(const StateCertificate& certificate) {
 /// The other half: a coordinator whose state lacks votes lets voters without it fetch it.
 void Peer::Core::offer_uncertified_state() {
     const bool is_overdue = election_.is_leading() && is_current() &&
-                            now_ >= uncertified_since_ + 2 * config_.rules.silence &&
+                            now_ >= uncertified_since_ + 2 * config_.rules.failure_timeout &&
                             !certificates_.contains(head().step);
     const auto own_vote = state_votes_.find(self_);
     if (!is_overdue || own_vote == state_votes_.end()) return;
@@ -177,7 +177,8 @@ void Peer::Core::finish_when_over() {
     // A backbone waits until its members have reported the state that they reached.
     if (settlement_.is_waiting()) return;
     const bool is_signed = certificates_.contains(head().step);
-    const bool is_overdue = now_ >= uncertified_since_ + kStuckLimit * config_.rules.silence;
+    const bool is_overdue =
+        now_ >= uncertified_since_ + kStuckLimit * config_.rules.failure_timeout;
     if (is_signed || is_overdue) finish(member_.step(), member_.digest());
 }
 
@@ -271,7 +272,7 @@ void Peer::Core::on(const event::HistoryRead& event) {
             continue;
         }
         const auto& decision = std::get<Decision>(entry);
-        out_.send(event.to, decision.record.step, whole_commit(decision));
+        out_.send(event.to, decision.record.step, full_commit(decision));
     }
 }
 
@@ -302,11 +303,11 @@ void Peer::Core::want_generation() {
     voter_.pause(now_ < pause_until_);
     if (now_ < next_generation_) return;
     const bool is_stuck = stuck_since_ != kNever && election_.has_majority_here() &&
-                          now_ >= stuck_since_ + kStuckLimit * config_.rules.silence &&
+                          now_ >= stuck_since_ + kStuckLimit * config_.rules.failure_timeout &&
                           member_.holds_state() && member_.step() <= head().step;
     const bool appoints = head().step < config_.rules.last_step && may_appoint();
     if (!appoints && !is_stuck) return;
-    next_generation_ = pause_until_ = now_ + config_.rules.silence;
+    next_generation_ = pause_until_ = now_ + config_.rules.failure_timeout;
     voter_.pause(true);
     last_wanted_ = std::max(last_wanted_, head().generation) + 1;
     if (!appoints) {

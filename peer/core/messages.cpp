@@ -69,7 +69,7 @@ void Peer::Core::tell_decision(const PeerKey& peer, StepIndex step) {
     if (!is_last && !has_proof) return;
     told_[peer] = head().step;
     if (!is_last) return send_certificate(peer);
-    out_.send(peer, step, whole_commit(*last_decision_));
+    out_.send(peer, step, full_commit(*last_decision_));
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Leave&) {

@@ -128,13 +128,13 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
             return Verdict::kChanged;
         case Misbehaviour::kExponent:
             if (!is_scatter || changed_chunks_++ % 4 != 0) return Verdict::kKeep;
-            halves->exponent = wire::kMostHalfExponent;
+            halves->exponent = wire::kMaxHalfExponent;
             return Verdict::kChanged;
         case Misbehaviour::kGarbageAverage: {
             if (is_scatter) return Verdict::kKeep;
             garbled_steps_.insert(message.step);
             // The same garbage for all in one round, and other garbage for each in the next.
-            Random random = Random{settings_.random_seed}.split(chunk.mix).split(chunk.chunk);
+            Random random = Random{settings_.random_seed}.split(chunk.sum_id).split(chunk.chunk);
             if (message.step.value() % 2 == 1) random = random.split(link.value());
             chunk.elements = forger_.garbage(chunk.elements, random);
             return Verdict::kChanged;

@@ -186,7 +186,7 @@ bool Codec::encode(const Decision& decision, ByteWriter& out) {
         }
     }
     write_certificate(decision.certificate, (flags & kNewTerm) != 0, out);
-    advance(decision);
+    append(decision);
     return true;
 }
 
@@ -226,7 +226,7 @@ bool Codec::encode(const SignedGeneration& generation, ByteWriter& out) {
     write_number(record.voters.size(), out);
     for (const PeerKey& voter : record.voters) write_key(voter, out);
     out.append(generation.signature);
-    advance(record);
+    append(record);
     return true;
 }
 
@@ -294,7 +294,7 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
     auto certificate = read_certificate(bytes, (*flags & kNewTerm) != 0);
     if (!certificate) return std::nullopt;
     Decision decision{.record = std::move(record), .certificate = std::move(*certificate)};
-    advance(decision);
+    append(decision);
     return decision;
 }
 
@@ -334,11 +334,11 @@ std::optional<Entry> Codec::decode_generation(ByteReader& bytes) {
     const auto signature = bytes.read<Signature>();
     if (!signature || !can_begin_after(head_, record)) return std::nullopt;
     generation.signature = *signature;
-    advance(record);
+    append(record);
     return generation;
 }
 
-void Codec::advance(const Decision& decision) {
+void Codec::append(const Decision& decision) {
     members_.clear();
     for (const CommitLine& line : decision.record.members) {
         roster_[place_of(line.peer)].samples = line.samples.value();
@@ -349,7 +349,7 @@ void Codec::advance(const Decision& decision) {
     head_ = membership::head_after(head_, decision.record);
 }
 
-void Codec::advance(const GenerationRecord& record) {
+void Codec::append(const GenerationRecord& record) {
     head_ = membership::head_after(run_, record);
 }
 

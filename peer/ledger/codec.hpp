@@ -70,8 +70,8 @@ class Codec {
     std::optional<Certificate> read_certificate(ByteReader& bytes, bool is_new_term);
     std::optional<Entry> decode_commit(ByteReader& bytes);
     std::optional<Entry> decode_generation(ByteReader& bytes);
-    void advance(const Decision& decision);
-    void advance(const GenerationRecord& record);
+    void append(const Decision& decision);
+    void append(const GenerationRecord& record);
 
     RunId run_;
     Head head_;

@@ -185,7 +185,7 @@ void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     if (has_majority_here_) majority_seen_ = now;
     if (phase_ == Phase::kLeading) {
         if (!may_lead) return step_down(out, "this peer has no state");
-        if (now >= majority_seen_ + 2 * config_.rules.silence) {
+        if (now >= majority_seen_ + 2 * config_.rules.failure_timeout) {
             step_down(out, "no majority of the voters is here");
         }
         return;
@@ -203,7 +203,8 @@ void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
 }
 
 TimePoint Election::next_deadline() const {
-    const TimePoint next = phase_ == Phase::kLeading    ? majority_seen_ + 2 * config_.rules.silence
+    const TimePoint next = phase_ == Phase::kLeading
+                               ? majority_seen_ + 2 * config_.rules.failure_timeout
                            : phase_ == Phase::kStanding ? retry_at_
                                                         : turn_at_;
     return next > now_ ? next : kNever;

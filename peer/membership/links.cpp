@@ -34,7 +34,7 @@ void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actio
     }
     const Digest nonce = link.nonce;
     if (event.dialled) dials_ -= std::min<std::size_t>(dials_, 1);
-    tick_at_ = std::min(tick_at_, now + config_.rules.silence);
+    tick_at_ = std::min(tick_at_, now + config_.rules.failure_timeout);
     const wire::LinkKind kind = link.kind();
     links_.insert_or_assign(event.link, std::move(link));
     post(event.link, seal({}, wire::Challenge{nonce}, kind), actions);
@@ -242,7 +242,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     }
     link.peer = message.sender;
     link.last_sequence = message.sequence;
-    tick_at_ = std::min(tick_at_, now + config_.rules.silence);
+    tick_at_ = std::min(tick_at_, now + config_.rules.failure_timeout);
     if (link.dialled) attempts_[link.remote].failures = 0;
     const PeerKey dialler = link.dialled ? key_.public_key() : message.sender;
     forget_earlier_life(message.sender, hello.session, id, actions);
@@ -253,7 +253,8 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     const bool is_quiet =
         chosen != links_.end() && now >= chosen->second.last_heard + 2 * config_.rules.heartbeat;
     if (is_new || is_quiet || dialler <= known.dialler) {
-        if (chosen != links_.end()) chosen->second.close_at = now + 2 * config_.rules.silence;
+        if (chosen != links_.end())
+            chosen->second.close_at = now + 2 * config_.rules.failure_timeout;
         if (is_quiet) {
             relinked_.push_back(message.sender);
             newcomers_.push_back(message.sender);
@@ -261,7 +262,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         known.link = id;
         known.dialler = dialler;
     } else {
-        link.close_at = now + 2 * config_.rules.silence;
+        link.close_at = now + 2 * config_.rules.failure_timeout;
     }
     known.user = link.user;
     known.max_samples_per_second = link.max_samples_per_second > 0
@@ -375,10 +376,10 @@ bool Links::is_watched_by_voters_only() const {
 
 // --- time --------------------------------------------------------------------
 
-void Links::tick(TimePoint now, Actions& actions) {
+void Links::advance(TimePoint now, Actions& actions) {
     if (now < tick_at_) return;
     for (auto& [id, link] : links_) {
-        if (!link.peer && now >= link.opened_at + config_.rules.silence) {
+        if (!link.peer && now >= link.opened_at + config_.rules.failure_timeout) {
             close(id, link, "it did not introduce itself in time", actions);
         } else if (now >= link.close_at) {
             close(id, link, "", actions);
@@ -401,14 +402,14 @@ void Links::tick(TimePoint now, Actions& actions) {
 /// Silence counts from when the other end knows that it is waited for.
 TimePoint Links::silent_at(const Link& link) const {
     if (link.watched_since == kNever) return kNever;
-    return std::max(link.last_heard, link.watched_since) + config_.rules.silence;
+    return std::max(link.last_heard, link.watched_since) + config_.rules.failure_timeout;
 }
 
 TimePoint Links::earliest_deadline() const {
     TimePoint next = kNever;
     for (const auto& [id, link] : links_) {
         if (link.is_closing) continue;
-        if (!link.peer) next = std::min(next, link.opened_at + config_.rules.silence);
+        if (!link.peer) next = std::min(next, link.opened_at + config_.rules.failure_timeout);
         next = std::min(next, link.close_at);
     }
     for (const auto& [peer, known] : known_) {

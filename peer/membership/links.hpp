@@ -76,7 +76,7 @@ class Links {
     void reach(TimePoint now, const Endpoint& endpoint, Actions& actions);
 
     /// Closes silent links and retired ones; their loss follows as LinkClosed.
-    void tick(TimePoint now, Actions& actions);
+    void advance(TimePoint now, Actions& actions);
     /// Perhaps too early: who was heard since moves it at the next tick.
     TimePoint next_deadline() const { return tick_at_; }
 

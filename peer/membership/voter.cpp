@@ -125,7 +125,7 @@ void Voter::move_to(const Head& head) {
 }
 
 /// Nothing to remember: the ledger has the decision, and votes that are behind it are settled.
-void Voter::advance(const CommitRecord& record) {
+void Voter::append(const CommitRecord& record) {
     DEDLOC_CHECK(extends_head(record), "a decision follows the one before", record.step.value());
     move_to(head_after(head_, record));
 }

@@ -57,7 +57,7 @@ class Voter {
     bool is_proven(const StateCertificate& state) const;
 
     /// The round of the head is decided. Requires extends_head(record).
-    void advance(const CommitRecord& record);
+    void append(const CommitRecord& record);
     /// The history stands there, with the records between unknown. Requires a certificate that
     /// is_proven().
     void adopt(const StateCertificate& state);

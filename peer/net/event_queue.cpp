@@ -9,7 +9,7 @@ void EventQueue::post(Event event) {
     bool is_first = false;
     {
         std::unique_lock lock(mutex_);
-        has_room_.wait(lock, [&] {
+        has_space_.wait(lock, [&] {
             return is_closed_ || size() < capacity_ || taker_ == std::this_thread::get_id();
         });
         if (is_closed_) return;
@@ -33,7 +33,7 @@ std::optional<Event> EventQueue::take(std::chrono::steady_clock::time_point unti
         taken = std::move(events.front());
         events.pop_front();
     }
-    if (was_full) has_room_.notify_all();
+    if (was_full) has_space_.notify_all();
     return taken;
 }
 
@@ -45,7 +45,7 @@ void EventQueue::close() {
         others_.clear();
     }
     has_event_.notify_all();
-    has_room_.notify_all();
+    has_space_.notify_all();
 }
 
 }  // namespace dedloc::net

@@ -41,7 +41,7 @@ class EventQueue final {
     const std::size_t capacity_;
     std::mutex mutex_;
     std::condition_variable has_event_;
-    std::condition_variable has_room_;
+    std::condition_variable has_space_;
     std::deque<Event> written_;  ///< a link has room: it must not wait for what others have sent
     std::deque<Event> others_;
     std::thread::id taker_;

@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kTimeout{5};
 constexpr std::chrono::milliseconds kTick{200};
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kTick{200};
 void map_port(TcpTransport& transport, DhtDirectory& directory,
               const std::function<bool()>& is_unwanted) {
     const std::uint16_t port = transport.listening_port();
-    const auto end = Clock::now() + kPatience;
+    const auto end = Clock::now() + kTimeout;
     while (Clock::now() < end && !is_unwanted()) {
         const auto mapped = directory.map_port(port, kTick);
         if (!mapped) continue;

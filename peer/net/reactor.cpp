@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds kTimeToLeave{2};
 /// A wait does not go on counting while the machine sleeps, deadlines do (see now()): after a sleep
 /// this passes at most until they are looked at again.
-constexpr std::chrono::seconds kLongestWait{1};
+constexpr std::chrono::seconds kMaxWait{1};
 
 /// The protocol's time. CLOCK_BOOTTIME goes on while the machine sleeps, where steady_clock stands
 /// still: when a laptop that was closed overnight wakes up, all its timeouts have passed. Like
@@ -129,7 +129,7 @@ void Reactor::Impl::drive() {
         if (is_over(begin)) return;
         // A deadline may be long ago: as long as there is time.
         const TimePoint deadline =
-            std::clamp(std::min(peer_.next_deadline(), leaves_until_), begin, begin + kLongestWait);
+            std::clamp(std::min(peer_.next_deadline(), leaves_until_), begin, begin + kMaxWait);
         auto event = queue_.take({});
         if (!event && begin < deadline && peer_.work_ahead()) continue;
         if (!event) event = queue_.take(std::chrono::steady_clock::now() + (deadline - begin));

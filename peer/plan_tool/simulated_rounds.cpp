@@ -17,12 +17,12 @@ using simulation::Profile;
 using simulation::World;
 
 /// Chunks as fine as those of the real vector, or nearly; a host holds some six vectors.
-constexpr std::uint64_t kMostElements = 4'000'000;
-constexpr std::uint64_t kMostElementsOfAll = 100'000'000;
+constexpr std::uint64_t kMaxElements = 4'000'000;
+constexpr std::uint64_t kMaxElementsOfAll = 100'000'000;
 constexpr std::uint64_t kElementBytes = 4;
 constexpr std::uint64_t kMicroBatch = 8;
 constexpr std::uint64_t kMicroBatches = 4;  ///< of every trainer until the target is reached
-constexpr Duration kLongestWait = std::chrono::hours{24};
+constexpr Duration kMaxWait = std::chrono::hours{24};
 
 std::uint64_t scaled(std::uint64_t speed, std::uint64_t by) {
     return std::max<std::uint64_t>(1, speed / by);
@@ -53,7 +53,7 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
     const std::uint64_t elements =
         std::max(size.contribution_bytes, size.average_bytes) / kElementBytes + 1;
     const std::uint64_t most =
-        std::min(kMostElements, kMostElementsOfAll / (fleet.members.size() + 1));
+        std::min(kMaxElements, kMaxElementsOfAll / (fleet.members.size() + 1));
     const std::uint64_t scale = (elements + most - 1) / most;
     for (std::size_t k = 0; k < links.size(); ++k) {
         Member& member = request.members[k];
@@ -106,18 +106,17 @@ class Stopwatch {
 
     /// Until the first round with everybody is over.
     bool warm_up() {
-        const bool is_full =
-            world_.run_until([&] { return is_everybody_computing(); }, kLongestWait);
+        const bool is_full = world_.run_until([&] { return is_everybody_computing(); }, kMaxWait);
         return is_full && next_round().has_value();
     }
 
     std::optional<SimulatedRound> next_round() {
         const StepIndex step = world_.step(0);
         watch_.begin(step);
-        if (!world_.run_until([&] { return is_everybody_frozen(); }, kLongestWait)) return {};
+        if (!world_.run_until([&] { return is_everybody_frozen(); }, kMaxWait)) return {};
         const TimePoint begin = world_.now();
         const bool is_done =
-            world_.run_until([&] { return world_.are_all_at(step.next()); }, kLongestWait);
+            world_.run_until([&] { return world_.are_all_at(step.next()); }, kMaxWait);
         if (!is_done || !watch_.whole_at()) return {};
         return SimulatedRound{.planned = *watch_.planned_at() - begin,
                               .moved = *watch_.whole_at() - begin,

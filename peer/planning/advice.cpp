@@ -133,8 +133,8 @@ std::optional<TrainerChoice> choose_trainers(const TrainingRequest& request) {
     }
     const std::vector<std::uint32_t> trainers = trainers_by(DropOrder::kByBandwidth, request);
     search.try_alone(trainers);
-    constexpr int kMostPasses = 4;
-    for (int pass = 0; pass < kMostPasses && search.try_changing_one(trainers); ++pass) continue;
+    constexpr int kMaxPasses = 4;
+    for (int pass = 0; pass < kMaxPasses && search.try_changing_one(trainers); ++pass) continue;
     return search.best();
 }
 

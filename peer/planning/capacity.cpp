@@ -40,7 +40,7 @@ std::int64_t difference(std::uint64_t a, std::uint64_t b) {
 
 Ticks time_for(std::uint64_t bytes, std::uint64_t speed) {
     const Wide ticks = divided_up(static_cast<Wide>(bytes) * kTicksPerSecond, speed);
-    return ticks > kLongest ? kLongest : static_cast<Ticks>(ticks);
+    return ticks > kMaxTime ? kMaxTime : static_cast<Ticks>(ticks);
 }
 
 LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t speed)
@@ -61,7 +61,7 @@ LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t spee
     shift_ = static_cast<unsigned>(scale - surplus) - kWholeBits;
 }
 
-std::uint64_t LinkLimit::least_before_empty(Ticks time) const {
+std::uint64_t LinkLimit::min_before_empty(Ticks time) const {
     if (slope_ >= 0) return 0;
     const Wide carried = static_cast<Wide>(time) * speed_;
     const Wide wanted = static_cast<Wide>(fixed_) * kTicksPerSecond;
@@ -149,31 +149,31 @@ std::optional<Selection> select_reducers(std::span<const ShareBounds> bounds, st
 std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t units) {
     struct Remainder {
         Wide rest;
-        std::uint64_t room;
+        std::uint64_t slack;
         std::size_t at;
     };
     std::uint64_t least = 0;
-    Wide all_room = 0;
+    Wide total_slack = 0;
     for (const ShareBounds& bound : selection.bounds) {
         least += bound.least;
-        all_room += bound.most - bound.least;
+        total_slack += bound.most - bound.least;
     }
-    DEDLOC_CHECK(least <= units && all_room >= units - least, "shares that cannot be given");
+    DEDLOC_CHECK(least <= units && total_slack >= units - least, "shares that cannot be given");
     std::vector<std::uint64_t> shares;
     std::vector<Remainder> remainders;
     std::uint64_t left = units - least;
     for (std::size_t at = 0; at < selection.bounds.size(); ++at) {
         const ShareBounds& bound = selection.bounds[at];
-        const std::uint64_t room = bound.most - bound.least;
-        const Wide quota = static_cast<Wide>(room) * (units - least);
-        const auto whole = static_cast<std::uint64_t>(all_room > 0 ? quota / all_room : 0);
+        const std::uint64_t slack = bound.most - bound.least;
+        const Wide quota = static_cast<Wide>(slack) * (units - least);
+        const auto whole = static_cast<std::uint64_t>(total_slack > 0 ? quota / total_slack : 0);
         shares.push_back(bound.least + whole);
-        remainders.push_back({all_room > 0 ? quota % all_room : 0, room, at});
+        remainders.push_back({total_slack > 0 ? quota % total_slack : 0, slack, at});
         left -= whole;
     }
     std::sort(remainders.begin(), remainders.end(), [](const Remainder& a, const Remainder& b) {
         if (a.rest != b.rest) return a.rest > b.rest;
-        return a.room != b.room ? a.room > b.room : a.at < b.at;
+        return a.slack != b.slack ? a.slack > b.slack : a.at < b.at;
     });
     for (std::size_t k = 0; k < left; ++k) ++shares[remainders[k].at];
     return shares;

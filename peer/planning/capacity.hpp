@@ -18,7 +18,7 @@ __extension__ using Wide = unsigned __int128;
 using Ticks = std::uint64_t;
 /// 2³² seconds. A link that would need longer than this for the whole traffic of a round counts as
 /// one that needs this long, so that every round has an end.
-inline constexpr Ticks kLongest = std::uint64_t{1'000'000'000} << 32;
+inline constexpr Ticks kMaxTime = std::uint64_t{1'000'000'000} << 32;
 
 /// bytes / speed, rounded up; at most kLongest.
 Ticks time_for(std::uint64_t bytes, std::uint64_t speed);
@@ -43,14 +43,14 @@ class LinkLimit {
     /// The smallest share at `time` ≥ some_from(), shrinks with time. More than nothing only for a
     /// member that has less traffic the more it reduces: the only contributor or receiver.
     std::uint64_t least(Ticks time) const {
-        return time >= empty_from_ ? 0 : least_before_empty(time);
+        return time >= empty_from_ ? 0 : min_before_empty(time);
     }
 
     static constexpr unsigned kWholeBits = 48;
     static constexpr std::uint64_t kWhole = std::uint64_t{1} << kWholeBits;
 
   private:
-    std::uint64_t least_before_empty(Ticks time) const;
+    std::uint64_t min_before_empty(Ticks time) const;
 
     std::uint64_t fixed_;
     std::int64_t slope_;
@@ -103,7 +103,7 @@ std::optional<Selection> select_reducers(std::span<const ShareBounds> bounds, st
                                          std::uint32_t reducers);
 
 /// Shares `units` out among the selected: each its least, the rest in proportion to what it could
-/// take beyond; whole units by largest remainder, of equal remainders the one with more room, then
+/// take beyond; whole units by largest remainder, of equal remainders the one with more slack, then
 /// the earlier member. Same order as selection.members.
 std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t units);
 
@@ -111,11 +111,11 @@ std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t u
 /// hold at all later times. kLongest if it never does.
 template <class Predicate>
 Ticks first_time(Ticks earliest, Predicate is_enough) {
-    if (earliest >= kLongest || is_enough(earliest)) return std::min(earliest, kLongest);
+    if (earliest >= kMaxTime || is_enough(earliest)) return std::min(earliest, kMaxTime);
     // Strides that double, for most plans end soon after the earliest time; then halves.
     Ticks low = earliest;
-    Ticks high = kLongest;
-    for (Ticks stride = earliest / 64 + 1; stride < kLongest - low; stride *= 2) {
+    Ticks high = kMaxTime;
+    for (Ticks stride = earliest / 64 + 1; stride < kMaxTime - low; stride *= 2) {
         if (is_enough(low + stride)) {
             high = low + stride;
             break;

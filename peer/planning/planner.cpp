@@ -82,8 +82,8 @@ std::uint32_t worthwhile_reducers(const PlanRequest& request, const VectorSize& 
         const Ticks time = time_of_part(request, size, links[member], member, shares[k]);
         busy += time >= latency ? 1 : 0;
     }
-    const Ticks patience = best.time + std::min(latency, kLongest - best.time);
-    return std::max(busy, fewest_reducers(capacities, patience, request.max_reducers));
+    const Ticks timeout = best.time + std::min(latency, kMaxTime - best.time);
+    return std::max(busy, fewest_reducers(capacities, timeout, request.max_reducers));
 }
 
 std::vector<ChunkRange> ranges_of(const Selection& selection,

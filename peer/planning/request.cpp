@@ -11,8 +11,8 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::uint64_t kSmallestChunk = 16;
-constexpr std::uint64_t kSmallestLongChunk = 4'096;
+constexpr std::uint64_t kMinChunk = 16;
+constexpr std::uint64_t kMinLongChunk = 4'096;
 constexpr std::uint64_t kChunksOfLong = 64;
 constexpr std::uint64_t kChunksOnFastLinks = 32;
 constexpr std::uint64_t kChunksOfShort = 8;
@@ -58,8 +58,8 @@ std::uint32_t chunk_elements_for(const PlanRequest& request) {
                                        wire::kChunkElements);
     };
     std::uint64_t chunk = cut(kChunksOfLong);
-    if (chunk < kSmallestLongChunk) {
-        chunk = std::clamp(cut(kChunksOfShort), kSmallestChunk, kSmallestLongChunk);
+    if (chunk < kMinLongChunk) {
+        chunk = std::clamp(cut(kChunksOfShort), kMinChunk, kMinLongChunk);
     } else {
         chunk = std::clamp(elements_a_millisecond(request), chunk, cut(kChunksOnFastLinks));
     }

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kWindow = std::chrono::seconds{1};
 constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
 /// What takes less may have gone into a buffer rather than over the link.
-constexpr Duration kShortest = std::chrono::milliseconds{50};
+constexpr Duration kMinTime = std::chrono::milliseconds{50};
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void LinkRate::end(TimePoint now) {
 }
 
 void LinkRate::close_window() {
-    const std::chrono::duration<double> took = std::max(window_, kShortest);
+    const std::chrono::duration<double> took = std::max(window_, kMinTime);
     const auto rate = static_cast<std::uint64_t>(static_cast<double>(bytes_) / took.count());
     if (first_ == 0) {
         first_ = rate;

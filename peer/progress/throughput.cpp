@@ -15,10 +15,10 @@ void Throughput::resume(TimePoint now) {
 
 void Throughput::add(TimePoint now, Samples done) {
     if (!is_running_) return resume(now);
-    constexpr double kLongest = 4;
+    constexpr double kMaxTime = 4;
     double took = std::chrono::duration<double>(now - since_).count();
     since_ = now;
-    if (busy_ > 0) took = std::min(took, kLongest * busy_ / intervals_);
+    if (busy_ > 0) took = std::min(took, kMaxTime * busy_ / intervals_);
     // 1 / (1 + x) in the place of exp(-x): two machines need not agree, but libm is not asked.
     const double keep = memory_ / (memory_ + took);
     samples_ = samples_ * keep + static_cast<double>(done.value());

@@ -32,7 +32,7 @@ constexpr int kNormBits = 15;
 
 std::uint8_t exponent_of(int power) {
     return static_cast<std::uint8_t>(
-        std::clamp<int>(kBias + power, wire::kLeastHalfExponent, wire::kMostHalfExponent));
+        std::clamp<int>(kBias + power, wire::kMinHalfExponent, wire::kMaxHalfExponent));
 }
 
 std::uint8_t exponent_for(std::span<const float> sum) {

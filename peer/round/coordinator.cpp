@@ -15,8 +15,8 @@ namespace dedloc::round {
 namespace {
 
 /// Reports are not added up at every event: the oftener the nearer the target is.
-constexpr Duration kShortestLook = std::chrono::milliseconds{10};
-constexpr Duration kLongestLook = std::chrono::milliseconds{100};
+constexpr Duration kMinLook = std::chrono::milliseconds{10};
+constexpr Duration kMaxLook = std::chrono::milliseconds{100};
 constexpr int kLooks = 16;  ///< in the time that is left
 
 }  // namespace
@@ -103,7 +103,7 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     }
 }
 
-void Coordinator::greet(const PeerKey& peer, Outbox& out) {
+void Coordinator::on_newcomer(const PeerKey& peer, Outbox& out) {
     if (!election_.is_leading() || phase_ == Phase::kGathering) return;
     const auto seat = seats_.find(peer);
     const bool is_awaited = seat != seats_.end() && !seat->second.join;
@@ -127,7 +127,7 @@ void Coordinator::reset() {
     phase_ = Phase::kGathering;
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
-    most_lost_ = 0;
+    max_lost_ = 0;
     plan_.reset();
     record_.reset();
     reduced_.clear();
@@ -231,14 +231,14 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     step_ = own_.step();
     has_begun_ = true;
     if (!is_new && now < look_at_) return;
-    look_at_ = now + kShortestLook;
+    look_at_ = now + kMinLook;
     // New to this step, for it has just begun to lead: members have the time to link again. What
     // they were called for by a predecessor, or have held, is called then.
     if (carried_ > Samples{0} && has_members()) {
         members_since_ = std::min(members_since_, now);
-        const TimePoint begins_at = members_since_ + config_.rules.silence;
+        const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
         if (now < begins_at && !are_expected_here()) {
-            deadline_ = std::min(begins_at, now + kLongestLook);
+            deadline_ = std::min(begins_at, now + kMaxLook);
             return;
         }
         if (has_frozen_members()) return call(now, out);
@@ -249,12 +249,12 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         return call(now, out);
     }
     const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
-    const Duration patience = std::max(expected_, config_.rules.heartbeat);
-    const bool waits = is_reached && latecomers_.hold_up(now, voter_.head(), links_, patience);
+    const Duration timeout = std::max(expected_, config_.rules.heartbeat);
+    const bool waits = is_reached && latecomers_.hold_up(now, voter_.head(), links_, timeout);
     if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
-        look_at_ = now + std::clamp((reached_at - now) / kLooks, kShortestLook, kLongestLook);
+        look_at_ = now + std::clamp((reached_at - now) / kLooks, kMinLook, kMaxLook);
     }
     deadline_ = std::max(reached_at, look_at_);
 }
@@ -347,9 +347,9 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
     ready_.clear();
     stalls_.clear();
     judge_at_ = kNever;
-    const auto patience =
-        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_patience);
-    deadline_ = now + std::max(config_.rules.round_timeout, patience);
+    const auto timeout =
+        std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_timeout_factor);
+    deadline_ = now + std::max(config_.rules.round_timeout, timeout);
     published_at_ = now;
     retold_.clear();
     send_to(addressees(), plan, out);
@@ -369,11 +369,11 @@ bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
 
 void Coordinator::lose(Seat& seat) {
     seat.is_lost = true;
-    ++most_lost_;
+    ++max_lost_;
 }
 
 bool Coordinator::is_ready_at_all_but_lost() const {
-    if (ready_.size() + most_lost_ < seats_.size()) return false;
+    if (ready_.size() + max_lost_ < seats_.size()) return false;
     return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
         return seat.second.is_lost || ready_.contains(seat.first);
     });

@@ -77,7 +77,7 @@ class Coordinator {
     void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
     void lost(const PeerKey& peer, Outbox& out);
     /// A peer is linked (again): what it needs to take part.
-    void greet(const PeerKey& peer, Outbox& out);
+    void on_newcomer(const PeerKey& peer, Outbox& out);
     /// Time-outs, and whatever has become possible since the last event.
     void advance(TimePoint now, Outbox& out);
 
@@ -135,7 +135,7 @@ class Coordinator {
     Term term_;
     std::uint32_t attempt_ = 0;
     std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
-    std::size_t most_lost_ = 0;      ///< of the seats; those erased since are still counted
+    std::size_t max_lost_ = 0;       ///< of the seats; those erased since are still counted
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};

@@ -5,7 +5,7 @@
 namespace dedloc::round {
 
 bool Latecomers::hold_up(TimePoint now, const Head& head, const membership::Links& links,
-                         Duration patience) {
+                         Duration timeout) {
     std::vector<PeerKey> behind;
     int steps = 1;
     for (const auto& [peer, known] : links.known()) {
@@ -16,11 +16,11 @@ bool Latecomers::hold_up(TimePoint now, const Head& head, const membership::Link
         behind.push_back(peer);
         if (state != former_[0]) steps = 2;
     }
-    return hold_up(now, head, behind, steps * patience);
+    return hold_up(now, head, behind, steps * timeout);
 }
 
 bool Latecomers::hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
-                         Duration patience) {
+                         Duration timeout) {
     if (head.generation != generation_) {
         generation_ = head.generation;
         pauses_.clear();
@@ -28,11 +28,10 @@ bool Latecomers::hold_up(TimePoint now, const Head& head, const std::vector<Peer
     }
     if (head.record != record_) {
         record_ = head.record;
-        until_ = now + patience;
+        until_ = now + timeout;
         awaited_.clear();
-        std::erase_if(pauses_, [&](const auto& entry) {
-            return entry.second.ends + kLongestPause <= head.step;
-        });
+        std::erase_if(
+            pauses_, [&](const auto& entry) { return entry.second.ends + kMaxPause <= head.step; });
         for (const PeerKey& peer : behind) await(peer, head.step);
     }
     const bool is_missing = std::any_of(
@@ -49,7 +48,7 @@ void Latecomers::await(const PeerKey& peer, StepIndex step) {
     if (step < rests_until_ || step < pause->second.ends) return;
     awaited_.insert(peer);
     pause->second.ends = step + pause->second.length;
-    pause->second.length = std::min(pause->second.length + pause->second.length, kLongestPause);
+    pause->second.length = std::min(pause->second.length + pause->second.length, kMaxPause);
 }
 
 }  // namespace dedloc::round

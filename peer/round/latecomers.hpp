@@ -8,7 +8,7 @@
 //
 // What that may cost is bounded, for some never come: none is waited for longer than the caller's
 // patience for each step that it is behind, none for kRest steps after a wait in vain, and each at
-// first once in kPause steps and then, the oftener it was waited for, up to once in kLongestPause.
+// first once in kPause steps and then, the oftener it was waited for, up to once in kMaxPause.
 // Members compute meanwhile: the batch grows.
 #pragma once
 
@@ -29,7 +29,7 @@ class Latecomers {
   public:
     static constexpr StepIndex kRest{2};
     static constexpr StepIndex kPause{2};
-    static constexpr StepIndex kLongestPause{64};
+    static constexpr StepIndex kMaxPause{64};
 
     /// A round that began with this state is decided.
     void decided(const Digest& state) { former_ = {state, former_[0]}; }
@@ -37,10 +37,10 @@ class Latecomers {
     /// of these states? For `patience` a step at most, from the first look at this head on.
     /// Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
-                               Duration patience);
+                               Duration timeout);
     /// The same, of those who are `behind`.
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
-                               Duration patience);
+                               Duration timeout);
 
   private:
     void await(const PeerKey& peer, StepIndex step);

@@ -17,7 +17,7 @@ constexpr int kSlowness = 4;
 /// that what is more urgent is soon on its way and that a slow uplink to many reducers has not the
 /// whole contribution in its queues, and the link always has the next one.
 constexpr std::uint64_t kQueuedChunks = 2;
-constexpr std::uint64_t kLeastWindow = 32 * 1024;
+constexpr std::uint64_t kMinWindow = 32 * 1024;
 
 }  // namespace
 
@@ -108,7 +108,7 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     if (phase_ != Phase::kWorking || step != step_) return;
     term_ = call.term;
     phase_ = Phase::kFreezing;
-    ++freeze_;
+    ++contribution_id_;
     out.act(action::Freeze{step_});
 }
 
@@ -116,7 +116,7 @@ void Member::hold(Outbox& out) {
     if (phase_ != Phase::kWorking || !config_.receives) return;
     term_ = {};
     phase_ = Phase::kFreezing;
-    ++freeze_;
+    ++contribution_id_;
     out.act(action::Freeze{step_});
 }
 
@@ -139,7 +139,7 @@ void Member::join(Outbox& out) {
     const Contribution& contribution = frozen_.contribution();
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
-                        .freeze = freeze_,
+                        .contribution_id = contribution_id_,
                         .samples = contribution.samples,
                         .loss_sum = contribution.loss_sum,
                         .is_finite = contribution.is_finite,
@@ -160,7 +160,7 @@ bool Member::is_news(StepIndex step, const wire::Plan& plan) const {
 
 void Member::begin_reduction() {
     reduction_.emplace(config_.rules.elements, config_.rules.codec, self_,
-                       std::exchange(room_, nullptr));
+                       std::exchange(spare_, nullptr));
 }
 
 void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out) {
@@ -172,7 +172,8 @@ void Member::planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outb
     const std::uint32_t index = wire::index_of(plan, self_);
     if (!is_expected || index == plan.members.size()) return;
     const wire::PlanMember& own = plan.members[index];
-    const bool is_ours = own.samples == frozen_.contribution().samples && own.freeze == freeze_ &&
+    const bool is_ours = own.samples == frozen_.contribution().samples &&
+                         own.contribution_id == contribution_id_ &&
                          own.receives == config_.receives;
     const bool has_samples =
         std::any_of(plan.members.begin(), plan.members.end(),
@@ -235,11 +236,11 @@ void Member::check_progress(Outbox& out) {
     if (!reduction_->is_complete()) return;
     phase_ = Phase::kReady;
     stall_at_ = kNever;
-    if (config_.receives && (!average_.values || average_.mix != reduction_->mix())) {
+    if (config_.receives && (!average_.values || average_.sum_id != reduction_->sum_id())) {
         if (average_.values && average_.term != plan_.term) former_ = std::move(average_);
         average_ = {.values = reduction_->average(),
                     .digest = reduction_->digest(),
-                    .mix = reduction_->mix(),
+                    .sum_id = reduction_->sum_id(),
                     .term = plan_.term};
     }
     out.send(term_.coordinator, step_,
@@ -253,16 +254,16 @@ std::uint64_t Member::window_bytes() const {
     if (plan() == nullptr) return most;
     const std::uint64_t chunks =
         kQueuedChunks * planning::on_the_wire(config_.rules.codec).bytes_of(plan()->chunk_elements);
-    return std::min(most, std::max(kLeastWindow, chunks));
+    return std::min(most, std::max(kMinWindow, chunks));
 }
 
 /// Chunks of a part come all through the round, and so those of a small part with long pauses.
-Duration Member::patience_with(std::uint32_t part) const {
+Duration Member::stall_timeout_of(std::uint32_t part) const {
     const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
     return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
 }
 
-void Member::tick(TimePoint now, Outbox& out) {
+void Member::advance(TimePoint now, Outbox& out) {
     if (now >= release_at()) release_all();
     if (phase_ != Phase::kReducing || now < stall_at_) return;
     stall_at_ = now + kBetweenComplaints;
@@ -270,7 +271,7 @@ void Member::tick(TimePoint now, Outbox& out) {
         const auto last = last_chunk_.find(plan_.members[member].peer);
         const TimePoint since =
             last == last_chunk_.end() ? planned_at_ : std::max(planned_at_, last->second);
-        return now >= since + patience_with(part);
+        return now >= since + stall_timeout_of(part);
     };
     const std::uint32_t own = wire::index_of(plan_, self_);
     wire::Stalled stalled{
@@ -339,7 +340,7 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
     SharedFloats average = average_of(record);
     const bool is_whole = average != nullptr;
     out.act(action::Committed{.record = record, .certificate = certificate});
-    voter_.advance(record);
+    voter_.append(record);
     settle(record);
     if (!config_.receives) return follow_head(out);
     if (is_whole) {

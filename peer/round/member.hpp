@@ -47,7 +47,7 @@ class Member {
         : config_(config),
           self_(self),
           voter_(voter),
-          freeze_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
+          contribution_id_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
           feedback_(config.rules.codec) {}
 
     void state_reached(const event::StateReached& event, Outbox& out);
@@ -96,7 +96,7 @@ class Member {
     /// The room of an average that is not needed any more, for the next one once nobody else holds
     /// it: to clear fresh memory takes as long as to fill it. Null is ignored.
     void reuse(const SharedFloats& average) {
-        if (average) room_ = std::const_pointer_cast<FloatVector>(average);
+        if (average) spare_ = std::const_pointer_cast<FloatVector>(average);
     }
     /// Some of what the end of the round will ask for. False: no more can be done so far.
     bool work_ahead() { return reduction_ && reduction_->work_ahead(); }
@@ -104,7 +104,7 @@ class Member {
     void finish(Outbox& out);
 
     /// Tells the coordinator who keeps us waiting.
-    void tick(TimePoint now, Outbox& out);
+    void advance(TimePoint now, Outbox& out);
     TimePoint next_deadline() const;
 
     /// The next chunk for this peer, as `seal` makes a frame of it for its link; nothing when there
@@ -117,7 +117,7 @@ class Member {
         last_sent_ = now;
         if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
         // Averages go to everybody: encoded once for each kind of link.
-        const std::tuple name{reduction_->mix(), due->chunk, link};
+        const std::tuple name{reduction_->sum_id(), due->chunk, link};
         const auto known = sealed_.find(name);
         if (known != sealed_.end()) return known->second;
         if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
@@ -175,7 +175,7 @@ class Member {
     void check_progress(Outbox& out);
     TimePoint release_at() const;
     void report_refused(Outbox& out);
-    Duration patience_with(std::uint32_t part) const;
+    Duration stall_timeout_of(std::uint32_t part) const;
 
     const PeerConfig& config_;
     const PeerKey self_;
@@ -192,18 +192,18 @@ class Member {
 
     Term term_;  ///< of the last call or plan
     /// Counts on from a random start: nobody takes what an earlier life has sent for this one's.
-    std::uint32_t freeze_;
+    std::uint32_t contribution_id_;
     Encoder frozen_;
     Feedback feedback_;
     std::optional<Reduction> reduction_;
-    std::shared_ptr<FloatVector> room_;  ///< of a former average, for the next one
-    wire::Plan plan_;                    ///< the last one seen of this round, also one without us
+    std::shared_ptr<FloatVector> spare_;  ///< of a former average, for the next one
+    wire::Plan plan_;                     ///< the last one seen of this round, also one without us
     bool has_plan_ = false;
     bool has_told_reduced_ = false;
     struct Average {
         SharedFloats values;  ///< null: none
         Digest digest;
-        std::uint64_t mix = 0;
+        std::uint64_t sum_id = 0;
         Term term;  ///< of the first plan that it was whole in
     };
     Average average_;  ///< the last one that we were ready with

@@ -83,7 +83,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
         plan.members.push_back({.peer = peer,
                                 .samples = seat.join->samples,
                                 .loss_sum = seat.join->loss_sum,
-                                .freeze = seat.join->freeze,
+                                .contribution_id = seat.join->contribution_id,
                                 .receives = seat.join->receives,
                                 .exponent = seat.join->exponent});
         request.members.push_back(member_of(seat, seat.join->samples > Samples{0}));

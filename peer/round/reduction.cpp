@@ -13,7 +13,7 @@ namespace {
 /// What it costs to keep a chunk beside its elements, in elements: a forger's may have only one.
 constexpr std::uint64_t kChunkOverhead = 64;
 /// More than a plan has of a vector that is so short that this counts (planning/request.hpp).
-constexpr std::uint64_t kMostChunks = 16'384;
+constexpr std::uint64_t kMaxChunks = 16'384;
 
 std::uint64_t cost_of(const wire::Chunk& chunk) {
     return count_of(chunk.elements) + kChunkOverhead;
@@ -26,8 +26,8 @@ bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
     return true;
 }
 
-std::uint64_t most_early(std::uint64_t elements) {
-    return 2 * (elements + kMostChunks * kChunkOverhead);
+std::uint64_t max_early(std::uint64_t elements) {
+    return 2 * (elements + kMaxChunks * kChunkOverhead);
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ std::uint64_t most_early(std::uint64_t elements) {
 
 void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     const bool is_same_cut = plan_ && plan_->chunk_elements == plan.chunk_elements;
-    const std::uint64_t mix = wire::mix_of(plan);
-    const bool is_same_mix = is_same_cut && mix == mix_;
+    const std::uint64_t sum_id = wire::sum_id_of(plan);
+    const bool is_same_sum = is_same_cut && sum_id == sum_id_;
     std::vector<PeerKey> former;
     for (const std::uint32_t k : owner_) former.push_back(plan_->members[k].peer);
     own_index_ = wire::index_of(plan, self_);
@@ -49,11 +49,11 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     forget_given(plan);
     own_ = own;
     receives_ = plan.members[own_index_].receives;
-    mix_ = mix;
+    sum_id_ = sum_id;
     plan_ = plan;
     assign(plan);
     if (!is_same_cut) forget_chunks();
-    if (!is_same_mix) forget_sums();
+    if (!is_same_sum) forget_sums();
     missing_ = unreduced_ = 0;
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (has_average_[c]) continue;
@@ -80,8 +80,8 @@ void Reduction::forget_given(const wire::Plan& plan) {
     if (!plan_) return;
     for (const wire::PlanMember& member : plan.members) {
         const std::uint32_t former = wire::index_of(*plan_, member.peer);
-        const bool is_same =
-            former < plan_->members.size() && plan_->members[former].freeze == member.freeze;
+        const bool is_same = former < plan_->members.size() &&
+                             plan_->members[former].contribution_id == member.contribution_id;
         if (!is_same) gathered_.erase(member.peer);
     }
 }
@@ -113,7 +113,7 @@ void Reduction::count_slices() {
         ++slices_wanted_;
         const wire::PlanMember& member = plan_->members[k];
         const auto kept = kept_.find(member.peer);
-        if (kept == kept_.end() || kept->second.freeze != member.freeze) continue;
+        if (kept == kept_.end() || kept->second.contribution_id != member.contribution_id) continue;
         for (const auto& [chunk, slice] : kept->second.chunks) ++slices_here_[chunk];
     }
 }
@@ -226,7 +226,7 @@ std::vector<PeerKey> Reduction::take_released() {
 wire::Chunk Reduction::body(const Due& due) const {
     const bool is_scatter = due.phase == wire::Phase::kScatter;
     return {.phase = due.phase,
-            .mix = is_scatter ? plan_->members[own_index_].freeze : mix_,
+            .sum_id = is_scatter ? plan_->members[own_index_].contribution_id : sum_id_,
             .chunk = due.chunk,
             .chunk_elements = plan_->chunk_elements,
             .elements = is_scatter ? own_slice(due.chunk)
@@ -258,21 +258,23 @@ void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
 /// False when it may belong to a plan that is still under way.
 bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     const wire::PlanMember& member = plan_->members[wire::index_of(*plan_, from)];
-    if (member.samples == Samples{0} || chunk.mix != member.freeze || !is_mine(chunk.chunk)) {
+    if (member.samples == Samples{0} || chunk.sum_id != member.contribution_id ||
+        !is_mine(chunk.chunk)) {
         return false;
     }
     const auto refused = refused_.find(from);
-    if (refused != refused_.end() && refused->second == member.freeze) return true;
+    if (refused != refused_.end() && refused->second == member.contribution_id) return true;
     const auto* halves = std::get_if<wire::Halves>(&chunk.elements);
     const bool is_as_joined = halves == nullptr || halves->exponent == member.exponent;
     if (!is_as_joined || !is_finite(chunk.elements)) {
-        refused_[from] = member.freeze;
+        refused_[from] = member.contribution_id;
         kept_.erase(from);
         count_slices();
         return true;
     }
     Kept& kept = kept_[from];
-    if (kept.freeze != member.freeze) kept = {.freeze = member.freeze, .chunks = {}};
+    if (kept.contribution_id != member.contribution_id)
+        kept = {.contribution_id = member.contribution_id, .chunks = {}};
     const std::uint32_t index = chunk.chunk;
     if (!kept.chunks.try_emplace(index, std::move(chunk.elements)).second) return true;
     ++slices_here_[index];
@@ -282,7 +284,7 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
 
 /// Likewise. An average is taken from its chunk's reducer only.
 bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
-    if (chunk.mix != mix_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
+    if (chunk.sum_id != sum_id_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
     decode(chunk.elements, average_slice(chunk.chunk));
     if (const auto* halves = std::get_if<wire::Halves>(&chunk.elements)) {
@@ -298,7 +300,7 @@ void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
     if (!early.names.insert(name_of(chunk)).second) return;
     early.cost += cost_of(chunk);
     early.chunks.push_back(std::move(chunk));
-    while (early.cost > most_early(elements_)) {
+    while (early.cost > max_early(elements_)) {
         early.cost -= cost_of(early.chunks.front());
         early.names.erase(name_of(early.chunks.front()));
         early.chunks.pop_front();
@@ -320,7 +322,7 @@ void Reduction::link_lost(const PeerKey& peer) {
 }
 
 Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
-    return {chunk.phase, chunk.mix, chunk.chunk, chunk.chunk_elements};
+    return {chunk.phase, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
 }
 
 /// Averages the chunk if all of its slices are here.
@@ -375,7 +377,8 @@ std::vector<std::uint32_t> Reduction::missing_senders() const {
         if (k == own_index_) continue;
         const wire::PlanMember& member = plan_->members[k];
         const auto kept = kept_.find(member.peer);
-        const bool has_some = kept != kept_.end() && kept->second.freeze == member.freeze;
+        const bool has_some =
+            kept != kept_.end() && kept->second.contribution_id == member.contribution_id;
         for (std::uint32_t c = 0; c < chunk_count(); ++c) {
             if (!is_mine(c) || has_average_[c]) continue;
             if (has_some && kept->second.chunks.contains(c)) continue;
@@ -391,7 +394,7 @@ std::vector<std::uint32_t> Reduction::refused_senders() const {
     for (const std::uint32_t k : contributors_) {
         const auto refused = refused_.find(plan_->members[k].peer);
         const bool is_refused =
-            refused != refused_.end() && refused->second == plan_->members[k].freeze;
+            refused != refused_.end() && refused->second == plan_->members[k].contribution_id;
         if (is_refused) senders.push_back(k);
     }
     return senders;
@@ -413,7 +416,9 @@ void Reduction::check_invariants() const {
     std::uint64_t kept_slices = 0;
     for (const std::uint32_t k : contributors_) {
         const auto kept = kept_.find(plan_->members[k].peer);
-        if (kept == kept_.end() || kept->second.freeze != plan_->members[k].freeze) continue;
+        if (kept == kept_.end() ||
+            kept->second.contribution_id != plan_->members[k].contribution_id)
+            continue;
         kept_slices += kept->second.chunks.size();
     }
     const auto counted =
@@ -422,7 +427,7 @@ void Reduction::check_invariants() const {
                  kept_slices);
     DEDLOC_CHECK(unreduced_ <= missing_, "what is reduced here is part of the average", missing_);
     for (const auto& [from, early] : early_) {
-        DEDLOC_CHECK(early.cost <= most_early(elements_), "chunks ahead of their plan are bounded",
+        DEDLOC_CHECK(early.cost <= max_early(elements_), "chunks ahead of their plan are bounded",
                      early.cost);
     }
 }

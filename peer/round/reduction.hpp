@@ -3,10 +3,11 @@
 //
 // Order     chunk c is summed when every contributor's chunk c is here, in member order, never in
 //           arrival order: whoever reduces it gets the same bits.
-// Names     a chunk of a contribution is named by its contributor's freeze, a chunk of the average
-//           by the mix of its contributors (wire::mix_of). So a plan can be amended and nothing
-//           that has arrived and is still wanted is sent again: moving a lost reducer's chunks
-//           keeps all others; leaving a contributor out keeps what was scattered, and sums it anew.
+// Names     a chunk of a contribution carries its contributor's contribution_id, a chunk of the
+//           average the sum_id of its contributors (wire::sum_id_of). So a plan can be amended and
+//           chunks that have arrived and are still needed are not sent again: moving a lost
+//           reducer's chunks keeps all others; leaving a contributor out keeps what was scattered,
+//           and sums it anew.
 // Pace      a contribution goes to all its reducers in proportion: links share an uplink equally,
 //           and one with a large part would be left with most of it when the small parts are done.
 //           Chunks become whole in the same order everywhere, so averages come while it is still
@@ -16,7 +17,8 @@
 //           at most 2 N elements and 8 MiB for keeping books, the newest)
 // Trust     a slice counts for its sender only, an average only from the reducer of its chunk; a
 //           slice that is not finite, or not beside the exponent that its sender has joined with,
-//           is refused with all that the sender has sent for this freeze, and the sender is named
+//           is refused with all that the sender has sent of this contribution, and the sender is
+//           named
 #pragma once
 
 #include <cstdint>
@@ -49,8 +51,8 @@ class Reduction {
   public:
     /// `room` of a former average is used again if nobody else holds it by then; may be null.
     Reduction(std::uint64_t elements, Codec codec, const PeerKey& self,
-              std::shared_ptr<FloatVector> room = nullptr)
-        : elements_(elements), codec_(codec), self_(self), average_(std::move(room)) {}
+              std::shared_ptr<FloatVector> spare = nullptr)
+        : elements_(elements), codec_(codec), self_(self), average_(std::move(spare)) {}
 
     /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
     /// decode() lets through, of `elements`, with this member in it and a contributor.
@@ -75,7 +77,7 @@ class Reduction {
 
     bool is_following() const { return plan_.has_value(); }
     const wire::Plan& plan() const { return *plan_; }
-    std::uint64_t mix() const { return mix_; }
+    std::uint64_t sum_id() const { return sum_id_; }
     /// Every chunk reduced here is averaged.
     bool is_reduced() const { return unreduced_ == 0; }
     /// The whole average is here (nothing of it is wanted by a member that does not receive).
@@ -100,7 +102,7 @@ class Reduction {
 
   private:
     struct Kept {
-        std::uint32_t freeze = 0;
+        std::uint32_t contribution_id = 0;
         std::unordered_map<std::uint32_t, wire::Elements> chunks;
     };
 
@@ -134,7 +136,7 @@ class Reduction {
     std::optional<wire::Plan> plan_;
     std::uint32_t own_index_ = 0;
     bool receives_ = true;
-    std::uint64_t mix_ = 0;
+    std::uint64_t sum_id_ = 0;
     Encoder own_;
     std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
     std::vector<std::uint64_t> weights_;       ///< their samples

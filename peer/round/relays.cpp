@@ -8,9 +8,9 @@
 namespace dedloc::round {
 namespace {
 
-constexpr std::size_t kMostRelays = 32;
+constexpr std::size_t kMaxRelays = 32;
 /// Rounds up to this size have no relays.
-constexpr std::size_t kMostWithoutRelays = 65;
+constexpr std::size_t kMaxWithoutRelays = 65;
 /// One more hop.
 constexpr double kHopSeconds = 0.05;
 /// Of a link that nobody has measured: slow, so that it is not chosen for its speed.
@@ -60,13 +60,13 @@ std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
                                          const Veterans& veterans) {
     const std::size_t members = plan.members.size();
     const auto coordinator = seats.find(plan.term.coordinator);
-    if (members <= kMostWithoutRelays || coordinator == seats.end()) return {};
+    if (members <= kMaxWithoutRelays || coordinator == seats.end()) return {};
     const double bytes = size_of(plan);
     const double own = upload_of(coordinator->second);
     std::vector<std::uint32_t> relays = candidates(plan, seats, veterans);
     std::size_t chosen = 0;
     double soonest = static_cast<double>(members) * bytes / own;
-    for (std::size_t k = 1; k <= std::min(relays.size(), kMostRelays); ++k) {
+    for (std::size_t k = 1; k <= std::min(relays.size(), kMaxRelays); ++k) {
         const double share = static_cast<double>((members - k + k - 1) / k);
         const double slowest = upload_of(seats.at(plan.members[relays[k - 1]].peer));
         const double time =

@@ -147,7 +147,7 @@ void Network::send(LinkId link, SharedBytes frame) {
     from.queued_bytes += frame->size();
     from.queued.push(std::move(frame));
     if (end(from.other).is_dead && !std::exchange(from.is_asking, true)) {
-        timeline_.at(timeline_.now() + options_.silence, What::kSilence, 0, link.value());
+        timeline_.at(timeline_.now() + options_.failure_timeout, What::kSilence, 0, link.value());
     }
     offer_uplink(link);
     pump_up(from.node);
@@ -355,7 +355,7 @@ void Network::fall_silent(LinkId link) {
     End& from = end(link);
     from.in_the_air.clear();
     if (std::exchange(from.is_dead, true)) return;
-    timeline_.at(timeline_.now() + options_.idle_silence, What::kSilence, 0, from.other.value());
+    timeline_.at(timeline_.now() + options_.idle_timeout, What::kSilence, 0, from.other.value());
 }
 
 void Network::heard_nothing(LinkId link) {

@@ -45,8 +45,9 @@ struct NetworkOptions {
     std::uint64_t window_bytes = 1 << 20;
     std::uint64_t frame_overhead = 66;
     Duration dial_timeout = std::chrono::seconds{5};
-    Duration silence = std::chrono::milliseconds{4'500};  ///< from the first frame that is sent
-    Duration idle_silence = std::chrono::seconds{20};     ///< when none is sent
+    Duration failure_timeout =
+        std::chrono::milliseconds{4'500};              ///< from the first frame that is sent
+    Duration idle_timeout = std::chrono::seconds{20};  ///< when none is sent
 };
 
 /// How a process goes.

@@ -88,7 +88,7 @@ void Trace::mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uin
 
 void Trace::keep(Line line) {
     lines_.push_back(std::move(line));
-    if (lines_.size() > most_lines_) lines_.pop_front();
+    if (lines_.size() > max_lines_) lines_.pop_front();
 }
 
 void Trace::event(TimePoint when, std::uint32_t node, const Event& event) {
@@ -154,7 +154,7 @@ void Trace::note(TimePoint when, std::uint32_t node, std::string line) {
 
 std::vector<std::string> Trace::last_lines() const {
     std::deque<std::string> lines;
-    for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < most_printed_;
+    for (auto line = lines_.rbegin(); line != lines_.rend() && lines.size() < max_printed_;
          ++line) {
         const double seconds = std::chrono::duration<double>(line->when.time_since_epoch()).count();
         std::string text = line->text;

@@ -25,7 +25,7 @@ class Trace {
     /// Over time, node, kind and size of everything so far.
     std::uint64_t hash() const { return hash_; }
     /// From now on keeps everything for last_lines().
-    void keep_all() { most_lines_ = most_printed_ = ~std::size_t{0}; }
+    void keep_all() { max_lines_ = max_printed_ = ~std::size_t{0}; }
     /// The last lines but for heartbeats, oldest first.
     std::vector<std::string> last_lines() const;
     /// The notes of all peers and faults, oldest first.
@@ -44,8 +44,8 @@ class Trace {
     void mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size);
     void keep(Line line);
 
-    std::size_t most_lines_ = 1'000;  ///< with heartbeats, which are not printed
-    std::size_t most_printed_ = 120;
+    std::size_t max_lines_ = 1'000;  ///< with heartbeats, which are not printed
+    std::size_t max_printed_ = 120;
     std::uint64_t hash_ = 0;
     std::deque<Line> lines_;
     std::deque<std::string> notes_;

@@ -12,7 +12,7 @@
 namespace dedloc::simulation {
 namespace {
 
-constexpr std::uint32_t kMostIdleTicks = 1'000;
+constexpr std::uint32_t kMaxIdleTicks = 1'000;
 constexpr std::size_t kCheckpointsKept = 3;
 
 KeyPair key_of(std::uint64_t seed, std::uint64_t number) {
@@ -429,7 +429,7 @@ void World::tick(Id id, const Moment& moment) {
     if (due > now()) return arm(id);
     deliver(id, event::Tick{});
     if (host.is_alive && host.peer->next_deadline() <= host.clock.at(now())) {
-        if (++host.idle_ticks >= kMostIdleTicks) {
+        if (++host.idle_ticks >= kMaxIdleTicks) {
             throw Violation{fmt::format("peer {} has a deadline that its ticks do not move", id)};
         }
     } else {

@@ -332,7 +332,7 @@ void CatchUp::start_state(TimePoint now, StepIndex step, Outbox& out) {
     join_donors(now);
     own_leaves_until_ = kNever;
     if (own_.has_state && own_.step == target_.step && !distrusts_own_) {
-        own_leaves_until_ = now + rules_.silence;
+        own_leaves_until_ = now + rules_.failure_timeout;
         out.act(action::TakeSnapshot{});
     }
 }

@@ -88,13 +88,13 @@ class CatchUp {
     void refused(TimePoint now, Outbox& out);
 
     /// A round that is complete, to be applied. The next one is asked for once this is taken (by
-    /// the next tick(), which is due at once), so no more than one waits here; is_decided() must
+    /// the next advance(), which is due at once), so no more than one waits here; is_decided() must
     /// know this one by then.
     std::optional<FetchedRound> take_round();
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
     void lost(TimePoint now, const PeerKey& peer, Outbox& out);
-    void tick(TimePoint now, Outbox& out);
+    void advance(TimePoint now, Outbox& out);
     TimePoint next_deadline() const;
     void reset();
     /// From begin() until the aim is reached (the last round taken, or the state loaded).

@@ -37,17 +37,19 @@ std::vector<PeerKey> CatchUp::pick_donors() {
                             random_.next(), c.peer);
     }
     std::sort(ranked.begin(), ranked.end());
-    const std::size_t room = kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
-    if (ranked.size() > room) ranked.resize(room);
+    const std::size_t free_slots =
+        kDonors - std::min(kDonors, download_ ? download_->donor_count() : 0);
+    if (ranked.size() > free_slots) ranked.resize(free_slots);
     std::vector<PeerKey> picked;
     for (const Ranked& r : ranked) picked.push_back(std::get<PeerKey>(r));
     return picked;
 }
 
 void CatchUp::ask(TimePoint now, Outbox& out) {
-    std::erase_if(offers_, [&](const auto& o) { return now - o.second.at >= rules_.silence; });
+    std::erase_if(offers_,
+                  [&](const auto& o) { return now - o.second.at >= rules_.failure_timeout; });
     std::vector<PeerKey> picked = pick_donors();
-    if (picked.empty() && !has_donors() && now - lied_at_ >= kAmnesty * rules_.silence) {
+    if (picked.empty() && !has_donors() && now - lied_at_ >= kAmnesty * rules_.failure_timeout) {
         liars_.clear();
     }
     asked_at_ = now;
@@ -59,7 +61,8 @@ void CatchUp::ask(TimePoint now, Outbox& out) {
         awaited_.insert(peer);
         out.send(peer, step, wire::StateQuery{.has_state = is_round});
     }
-    ask_again_ = now + (picked.empty() && !has_donors() ? rules_.heartbeat : rules_.silence);
+    ask_again_ =
+        now + (picked.empty() && !has_donors() ? rules_.heartbeat : rules_.failure_timeout);
 }
 
 void CatchUp::answered(TimePoint now, const PeerKey& from, Outbox& out) {
@@ -90,7 +93,7 @@ void CatchUp::without_donors(TimePoint now, Outbox& out) {
 
 void CatchUp::drop_stalled(TimePoint now, Outbox& out) {
     if (!download_) return;
-    for (const PeerKey& peer : download_->stalled(now, rules_.silence)) {
+    for (const PeerKey& peer : download_->stalled(now, rules_.failure_timeout)) {
         out.note(peer.brief() + " sends nothing of step " +
                  std::to_string(download_->tree().step.value()) + ": others are asked");
         download_->drop_donor(peer);
@@ -109,7 +112,7 @@ void CatchUp::lost(TimePoint now, const PeerKey& peer, Outbox& out) {
     without_donors(now, out);
 }
 
-void CatchUp::tick(TimePoint now, Outbox& out) {
+void CatchUp::advance(TimePoint now, Outbox& out) {
     if (!is_asking() || fetched_) return;
     if (now >= own_leaves_until_) own_leaves_until_ = kNever;
     drop_stalled(now, out);
@@ -132,7 +135,7 @@ void CatchUp::tick(TimePoint now, Outbox& out) {
 TimePoint CatchUp::next_deadline() const {
     if (!is_asking() || fetched_) return kNever;
     TimePoint next = std::min(ask_again_, own_leaves_until_);
-    if (download_) next = std::min(next, download_->next_deadline(rules_.silence));
+    if (download_) next = std::min(next, download_->next_deadline(rules_.failure_timeout));
     return next;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxSnapshots = 2;
 constexpr std::size_t kFetching = 4;
-constexpr std::uint64_t kLeastBytesPerSecond = 2 * wire::kLeafBytes;  // for each of them
+constexpr std::uint64_t kMinBytesPerSecond = 2 * wire::kLeafBytes;  // for each of them
 constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
 constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
 constexpr std::size_t kMaxProofs = 8;     // a snapshot is never so many steps late
@@ -84,10 +84,10 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
 /// gets the rest elsewhere; and when it took four times as long as it should, for others wait.
 TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const Turn& turn = fetching_.at(peer);
-    const std::uint64_t known = upload_ == 0 ? kLeastBytesPerSecond : upload_ / places();
-    const std::uint64_t each = std::max(known, kLeastBytesPerSecond / 64);
-    const TimePoint limit =
-        turn.since + 2 * rules_.silence + std::chrono::seconds{4 * rules_.state_bytes() / each};
+    const std::uint64_t known = upload_ == 0 ? kMinBytesPerSecond : upload_ / places();
+    const std::uint64_t each = std::max(known, kMinBytesPerSecond / 64);
+    const TimePoint limit = turn.since + 2 * rules_.failure_timeout +
+                            std::chrono::seconds{4 * rules_.state_bytes() / each};
     if (queues_.contains(peer)) return limit;
     const bool has_all = turn.leaves >= kernels::leaf_count(rules_.state_bytes());
     return std::min(limit, has_all ? turn.used_at : turn.used_at + rules_.heartbeat);
@@ -95,13 +95,14 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
 
 std::size_t Donor::places() const {
     if (upload_ == 0) return kFetching;
-    return std::clamp<std::uint64_t>(upload_ / kLeastBytesPerSecond, 1, kFetching);
+    return std::clamp<std::uint64_t>(upload_ / kMinBytesPerSecond, 1, kFetching);
 }
 
 void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* taken) {
     if (own.has_state && own.generation != generation_) return;
-    std::erase_if(waiting_,
-                  [&](const auto& w) { return now - w.second.asked_at >= 2 * rules_.silence; });
+    std::erase_if(waiting_, [&](const auto& w) {
+        return now - w.second.asked_at >= 2 * rules_.failure_timeout;
+    });
     std::erase_if(fetching_, [&](const auto& f) { return end_of_turn(f.first) <= now; });
     std::vector<std::pair<TimePoint, PeerKey>> line;
     for (const auto& [peer, waiting] : waiting_) {
@@ -116,7 +117,7 @@ void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* 
         if (!snapshot) snapshot = taken;
         if (snapshot) snapshot->last_used = now;
         // Another one than the asker wants: it only counts as used once it is fetched.
-        if (!snapshot && !make_room(now)) snapshot = &snapshots_.back();
+        if (!snapshot && !free_snapshot(now)) snapshot = &snapshots_.back();
         if (!snapshot) return own.has_state ? take(now, out) : void();
         if (!snapshot->proof) continue;  // served once its certificate is here
         offer(now, peer, *snapshot, out);
@@ -130,7 +131,7 @@ bool Donor::may_ask(TimePoint now, const PeerKey& from) {
 }
 
 void Donor::take(TimePoint now, Outbox& out) {
-    if (taking_since_ && now - *taking_since_ < 2 * rules_.silence) return;
+    if (taking_since_ && now - *taking_since_ < 2 * rules_.failure_timeout) return;
     taking_since_ = now;
     out.act(action::TakeSnapshot{});
 }
@@ -196,7 +197,7 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
         return;
     }
     const StateCertificate* proof = proof_of(snapshot.step);
-    if (!snapshot_at(snapshot.step) && make_room(now)) {
+    if (!snapshot_at(snapshot.step) && free_snapshot(now)) {
         snapshots_.push_back({.state = snapshot,
                               .proof = proof ? std::optional{*proof} : std::nullopt,
                               .last_used = now});
@@ -218,8 +219,8 @@ Donor::Snapshot* Donor::snapshot_named(const Digest& root) {
     return nullptr;
 }
 
-bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration patience) const {
-    if (now - snapshot.last_used < patience) return true;
+bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const {
+    if (now - snapshot.last_used < timeout) return true;
     return std::any_of(queues_.begin(), queues_.end(), [&](const auto& queue) {
         return std::any_of(queue.second.begin(), queue.second.end(), [&](const auto& request) {
             return request.root == snapshot.state.digest;
@@ -227,10 +228,10 @@ bool Donor::is_busy(const Snapshot& snapshot, TimePoint now, Duration patience) 
     });
 }
 
-bool Donor::make_room(TimePoint now) {
+bool Donor::free_snapshot(TimePoint now) {
     if (snapshots_.size() < kMaxSnapshots) return true;
     const auto idle = std::find_if(snapshots_.begin(), snapshots_.end(), [&](const Snapshot& s) {
-        return !is_busy(s, now, rules_.silence);
+        return !is_busy(s, now, rules_.failure_timeout);
     });
     if (idle == snapshots_.end()) return false;
     snapshots_.erase(idle);
@@ -288,18 +289,19 @@ void Donor::lost(const PeerKey& peer) {
     queues_.erase(peer);
 }
 
-void Donor::tick(TimePoint now, const Own& own, Outbox& out) {
+void Donor::advance(TimePoint now, const Own& own, Outbox& out) {
     if (!waiting_.empty()) serve_waiting(now, own, out);
     std::erase_if(snapshots_,
-                  [&](const Snapshot& s) { return !is_busy(s, now, 2 * rules_.silence); });
+                  [&](const Snapshot& s) { return !is_busy(s, now, 2 * rules_.failure_timeout); });
 }
 
 TimePoint Donor::next_deadline() const {
     TimePoint next = kNever;
     for (const Snapshot& s : snapshots_) {
         // One that is only kept for what is queued is looked at when that has been sent.
-        const bool is_queued = is_busy(s, s.last_used + 2 * rules_.silence, 2 * rules_.silence);
-        if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.silence);
+        const bool is_queued =
+            is_busy(s, s.last_used + 2 * rules_.failure_timeout, 2 * rules_.failure_timeout);
+        if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.failure_timeout);
     }
     if (waiting_.empty()) return next;
     for (const auto& [peer, turn] : fetching_) next = std::min(next, end_of_turn(peer));

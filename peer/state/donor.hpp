@@ -74,7 +74,7 @@ class Donor {
     void set_upload(std::uint64_t bytes_per_second) { upload_ = bytes_per_second; }
     /// Forgets snapshots that nobody has used for twice the silence limit, and serves who waits
     /// when others have what they wanted.
-    void tick(TimePoint now, const Own& own, Outbox& out);
+    void advance(TimePoint now, const Own& own, Outbox& out);
     TimePoint next_deadline() const;
     /// Out of the swarm: forgets requests and snapshots, keeps rounds and records.
     void reset();
@@ -122,9 +122,9 @@ class Donor {
     Snapshot* snapshot_at(StepIndex step);
     Snapshot* snapshot_named(const Digest& root);
     /// Somebody fetches it, or may begin to.
-    bool is_busy(const Snapshot& snapshot, TimePoint now, Duration patience) const;
+    bool is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const;
     /// A place for one more, made by letting an unused one go.
-    bool make_room(TimePoint now);
+    bool free_snapshot(TimePoint now);
     std::span<const std::byte> bytes_named(TimePoint now, const Digest& root);
 
     const RoundRules& rules_;

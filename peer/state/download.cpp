@@ -175,18 +175,18 @@ void Download::request(TimePoint now, Outbox& out) {
     }
 }
 
-std::vector<PeerKey> Download::stalled(TimePoint now, Duration silence) const {
+std::vector<PeerKey> Download::stalled(TimePoint now, Duration failure_timeout) const {
     std::vector<PeerKey> all;
     for (const auto& [peer, donor] : donors_) {
-        if (!donor.asked.empty() && now - donor.since >= silence) all.push_back(peer);
+        if (!donor.asked.empty() && now - donor.since >= failure_timeout) all.push_back(peer);
     }
     return all;
 }
 
-TimePoint Download::next_deadline(Duration silence) const {
+TimePoint Download::next_deadline(Duration failure_timeout) const {
     TimePoint next = looked_at_ == kNever ? kNever : looked_at_ + kLook;
     for (const auto& [peer, donor] : donors_) {
-        if (!donor.asked.empty()) next = std::min(next, donor.since + silence);
+        if (!donor.asked.empty()) next = std::min(next, donor.since + failure_timeout);
     }
     return next;
 }

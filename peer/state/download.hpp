@@ -60,9 +60,9 @@ class Download {
     /// Requests into every window that has room.
     void request(TimePoint now, Outbox& out);
     /// Donors that owe leaves and have sent none for `silence`.
-    std::vector<PeerKey> stalled(TimePoint now, Duration silence) const;
+    std::vector<PeerKey> stalled(TimePoint now, Duration failure_timeout) const;
     /// When stalled() or request() may have something new without anything having arrived.
-    TimePoint next_deadline(Duration silence) const;
+    TimePoint next_deadline(Duration failure_timeout) const;
 
     const Tree& tree() const { return tree_; }
     std::uint32_t leaf_count() const { return static_cast<std::uint32_t>(tree_.leaves.size()); }

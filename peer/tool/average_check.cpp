@@ -18,7 +18,7 @@ constexpr double kRounding = 0x1.01p-11;
 bool AverageCheck::holds(const CommitRecord& record, const FloatVector& average) {
     if (!last_ || last_->next() != record.step) counted_.clear();
     last_ = record.step;
-    const auto error = most_error(record);
+    const auto error = max_error(record);
     for (const CommitLine& line : record.members) {
         if (line.samples > Samples{0}) counted_.insert_or_assign(line.peer, line.samples);
     }
@@ -35,7 +35,7 @@ bool AverageCheck::holds(const CommitRecord& record, const FloatVector& average)
 
 /// Of an element of the average. Gradients of a sample are below 1, so contributions are below
 /// their samples. Nothing: not known.
-std::optional<float> AverageCheck::most_error(const CommitRecord& record) const {
+std::optional<float> AverageCheck::max_error(const CommitRecord& record) const {
     if (codec_ == Codec::kFp32) return 0.0F;
     double rounded = 0;
     double samples = 0;

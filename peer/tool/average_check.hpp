@@ -27,7 +27,7 @@ class AverageCheck {
     bool holds(const CommitRecord& record, const FloatVector& average);
 
   private:
-    std::optional<float> most_error(const CommitRecord& record) const;
+    std::optional<float> max_error(const CommitRecord& record) const;
 
     const Codec codec_;
     const std::uint64_t elements_;

@@ -40,7 +40,7 @@ formats::GatewayReport ask_gateway(const CheckupOptions& options, const std::str
         net::ask({.url = fmt::format("{}dedloc/report?port={}", url, port),
                   .proxy = options.proxy,
                   .certificates = options.certificates,
-                  .most_bytes = formats::kMaxEnrolmentBytes},
+                  .max_bytes = formats::kMaxEnrolmentBytes},
                  [] { return false; });
     if (!answer.failure.empty()) {
         throw Error(

@@ -37,10 +37,10 @@ class UdpSocket {
     UdpSocket& operator=(const UdpSocket&) = delete;
 
     /// What comes in answer to `question`; empty if nothing does.
-    std::string ask(const std::string& question, std::chrono::milliseconds patience) const {
+    std::string ask(const std::string& question, std::chrono::milliseconds timeout) const {
         if (!is_connected_ || send(descriptor_, question.data(), question.size(), 0) < 0) return {};
         pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};
-        if (poll(&waiting, 1, static_cast<int>(patience.count())) != 1) return {};
+        if (poll(&waiting, 1, static_cast<int>(timeout.count())) != 1) return {};
         std::array<char, 2048> answer{};
         const ssize_t size = recv(descriptor_, answer.data(), answer.size(), 0);
         return size > 0 ? std::string{answer.data(), static_cast<std::size_t>(size)}
@@ -60,7 +60,7 @@ std::string ping() {
 
 }  // namespace
 
-bool answers_ping(const Endpoint& node, std::chrono::milliseconds patience) {
+bool answers_ping(const Endpoint& node, std::chrono::milliseconds timeout) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_DGRAM;
     hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
@@ -72,7 +72,7 @@ bool answers_ping(const Endpoint& node, std::chrono::milliseconds patience) {
     const UdpSocket socket(*peer);
     const std::string question = ping();
     for (int i = 0; i < kTries; ++i) {
-        const std::string answer = socket.ask(question, patience / kTries);
+        const std::string answer = socket.ask(question, timeout / kTries);
         if (answer.find(kTransaction) != std::string::npos) return true;
     }
     return false;

@@ -11,6 +11,6 @@ namespace dedloc::tool {
 ///
 /// Deadline  `patience`
 /// Errors    IoError: this machine has no UDP
-bool answers_ping(const Endpoint& node, std::chrono::milliseconds patience);
+bool answers_ping(const Endpoint& node, std::chrono::milliseconds timeout);
 
 }  // namespace dedloc::tool

@@ -17,10 +17,10 @@ using Seconds = std::chrono::duration<double>;
 constexpr std::uint64_t kFirstBytes = 64 * 1024;  // two seconds at 256 kbit/s
 constexpr Seconds kLongEnough{0.6};
 constexpr Seconds kAimedAt{1.2};
-constexpr Seconds kShortest{1e-6};
+constexpr Seconds kMinTime{1e-6};
 /// From one transfer to the next: many links let a short burst through faster than what follows.
 constexpr double kGrowth = 4;
-constexpr int kMostTransfers = 5;
+constexpr int kMaxTransfers = 5;
 
 constexpr long kOk = 200;
 constexpr long kNotFound = 404;
@@ -50,9 +50,9 @@ class Transfers {
     double rate_of(const Transfer& transfer) {
         std::uint64_t bytes = kFirstBytes;
         for (int i = 1;; ++i) {
-            const Seconds took = std::max(transfer(bytes) - latency_, kShortest);
+            const Seconds took = std::max(transfer(bytes) - latency_, kMinTime);
             const double rate = static_cast<double>(bytes) / took.count();
-            if (took >= kLongEnough || bytes == formats::kMaxMeasuredBytes || i == kMostTransfers) {
+            if (took >= kLongEnough || bytes == formats::kMaxMeasuredBytes || i == kMaxTransfers) {
                 return rate;
             }
             const double next =
@@ -64,7 +64,7 @@ class Transfers {
     Seconds receive(std::uint64_t bytes) {
         net::HttpRequest request = proxied_;
         request.url += fmt::format("dedloc/bandwidth?bytes={}", bytes);
-        request.most_bytes = formats::kMaxMeasuredBytes;
+        request.max_bytes = formats::kMaxMeasuredBytes;
         const net::HttpAnswer answer = ask(request);
         if (answer.body.size() != bytes) throw NotMeasured(cut(answer.body.size(), bytes));
         return answer.took;
@@ -76,7 +76,7 @@ class Transfers {
         request.content_type = "application/octet-stream";
         request.body.resize(bytes);
         randombytes_buf(request.body.data(), request.body.size());  // does not compress
-        request.most_bytes = formats::kMaxEnrolmentBytes;
+        request.max_bytes = formats::kMaxEnrolmentBytes;
         const net::HttpAnswer answer = ask(request);
         std::uint64_t arrived = 0;
         try {

@@ -32,7 +32,7 @@ void join(const Arguments& arguments, platform::StopSignals& signals) {
     }
     const formats::RunFile run = read_run(arguments.member.run);
     Stay stay(run, stay_options(arguments.member, role_of(arguments), run));
-    stay.sit([&signals] { return signals.wait(kPoll); });
+    stay.wait_until_over([&signals] { return signals.wait(kPoll); });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace dedloc::tool {
 namespace {
 
 constexpr double kBytesPerMegabit = 125'000;
-constexpr double kMostMegabits = 1e9;
+constexpr double kMaxMegabits = 1e9;
 
 /// Loopback if all seeds are there, else every interface.
 std::string usual_host(const StayOptions& options, const formats::RunFile& run) {
@@ -48,7 +48,7 @@ std::uint64_t bytes_per_second(double megabits) {
 }  // namespace
 
 void add_member_options(CLI::App& command, MemberArguments& arguments) {
-    const CLI::Range rate{0.0, kMostMegabits};
+    const CLI::Range rate{0.0, kMaxMegabits};
     command.add_option("--key", arguments.key,
                        "Key file, made if there is none; else a key for this stay only");
     command

@@ -17,7 +17,7 @@ namespace dedloc::tool {
 namespace {
 
 /// To read what more members say of their bandwidths would cost more than it is worth.
-constexpr std::size_t kMostMembers = 128;
+constexpr std::size_t kMaxMembers = 128;
 
 template <class Kind, std::size_t I = 0>
 constexpr std::size_t index_of() {
@@ -117,7 +117,7 @@ void RoundWatch::take_plan(const wire::Message& message, const wire::Plan& plan)
 }
 
 std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
-    if (plan.members.size() > kMostMembers) return std::nullopt;
+    if (plan.members.size() > kMaxMembers) return std::nullopt;
     std::map<PeerKey, wire::Heartbeat> told;
     for (const auto& [link, frame] : heartbeats_) {
         const auto message = wire::decode_unverified(*frame);

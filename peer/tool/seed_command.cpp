@@ -66,7 +66,7 @@ void seed(Arguments& arguments, platform::StopSignals& signals) {
     if (run) {
         arguments.member.seeds = {address};
         Stay stay(*run, stay_options(arguments.member, Role::kBackbone, *run));
-        stay.sit(pause);
+        stay.wait_until_over(pause);
     } else {
         while (!pause()) {
         }

@@ -161,7 +161,7 @@ void Stay::publish(const action::Settled& settled) {
     directory_.publish(net::head_of(formats::run_id(run_), settled, {&here, 1}), options_.key);
 }
 
-void Stay::sit(const Pause& pause) {
+void Stay::wait_until_over(const Pause& pause) {
     log_.print_start(options_.key.public_key(), transport_.listening_port());
     if (options_.maps_port) net::map_port(transport_, directory_, pause);
     net::Transport& transport = hostile_ ? static_cast<net::Transport&>(*hostile_) : watched_;

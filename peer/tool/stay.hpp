@@ -56,7 +56,7 @@ class Stay final {
     /// Joins, and prints a line for each state reached, until the run is finished (a backbone stays
     /// for latecomers), `pause` says so, or something fails; then leaves the swarm and prints the
     /// last line. Errors: Error (refused, something of ours cannot go on).
-    void sit(const Pause& pause);
+    void wait_until_over(const Pause& pause);
 
   private:
     PeerConfig peer_config() const;

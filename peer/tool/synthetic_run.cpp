@@ -10,12 +10,12 @@ namespace dedloc::tool {
 namespace {
 
 constexpr std::uint64_t kTensorElements = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostTensors = 1'024;
+constexpr std::uint64_t kMaxTensors = 1'024;
 
 std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
     // Large vectors have larger tensors, not more of them than a run file may name.
     const std::uint64_t longest =
-        std::max(kTensorElements, (elements + kMostTensors - 1) / kMostTensors);
+        std::max(kTensorElements, (elements + kMaxTensors - 1) / kMaxTensors);
     std::vector<formats::TensorSpec> tensors;
     for (std::uint64_t done = 0; done < elements; done += tensors.back().count()) {
         tensors.push_back({.name = fmt::format("part_{}", tensors.size()),

@@ -13,7 +13,7 @@ namespace dedloc::tool {
 namespace {
 
 /// The protocol has one update, one load and one snapshot under way at most.
-constexpr std::size_t kMostCalls = 16;
+constexpr std::size_t kMaxCalls = 16;
 /// Every sample's loss: there is no model.
 constexpr double kLoss = 1.0;
 
@@ -82,7 +82,7 @@ void SyntheticTrainer::pause() {
 void SyntheticTrainer::post(std::function<void()> call) {
     {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return is_over_ || calls_.size() < kMostCalls; });
+        changed_.wait(lock, [this] { return is_over_ || calls_.size() < kMaxCalls; });
         if (is_over_) return;
         calls_.push_back(std::move(call));
     }

@@ -40,7 +40,7 @@ class SyntheticTrainer final : public Trainer {
     ~SyntheticTrainer() override;
 
     // A micro-batch takes the time that the rate says; freeze waits for the one at hand. A call
-    // while kMostCalls wait makes the caller wait.
+    // while kMaxCalls wait makes the caller wait.
     void work(StepIndex step) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMessageAlignment = 8;
 inline constexpr std::size_t kChunkElements = 65'536;
 /// Of halves: the least beside which even a subnormal one is a normal float, and the most beside
 /// which the largest one is finite.
-inline constexpr std::uint8_t kLeastHalfExponent = 25;
-inline constexpr std::uint8_t kMostHalfExponent = 239;
+inline constexpr std::uint8_t kMinHalfExponent = 25;
+inline constexpr std::uint8_t kMaxHalfExponent = 239;
 /// Around the elements of a chunk on a proven link: names, lengths, and what sealing adds.
 inline constexpr std::uint32_t kChunkOverheadBytes = 244;
 /// A leaf of a state's or an average's digest tree (kernels/digest.hpp).

@@ -55,19 +55,19 @@ std::uint32_t chunks_of(const Plan& plan, std::uint32_t member) {
     return chunks;
 }
 
-std::uint64_t mix_of(const Plan& plan) {
+std::uint64_t sum_id_of(const Plan& plan) {
     ByteWriter out;
     out.append(bytes_of("DeDLOC@home mix 1\n"));
     for (const PlanMember& member : plan.members) {
         if (member.samples == Samples{0}) continue;
         out.append(member.peer.bytes);
-        out.write(member.freeze);
+        out.write(member.contribution_id);
         out.write(member.samples.value());
     }
     const Digest digest = blake2b(std::move(out).finish());
-    std::uint64_t mix = 0;
-    std::memcpy(&mix, digest.bytes.data(), sizeof mix);
-    return mix;
+    std::uint64_t sum_id = 0;
+    std::memcpy(&sum_id, digest.bytes.data(), sizeof sum_id);
+    return sum_id;
 }
 
 std::size_t count_of(const Elements& elements) {

@@ -104,7 +104,7 @@ struct Call {
 };
 struct Join {
     Term term;
-    std::uint32_t freeze =
+    std::uint32_t contribution_id =
         0;  ///< of what it has frozen; another one for each, also after a restart
     Samples samples;
     double loss_sum = 0;  ///< finite, also when the gradient is not
@@ -120,7 +120,7 @@ struct PlanMember {
     PeerKey peer;
     Samples samples;
     double loss_sum = 0;
-    std::uint32_t freeze = 0;
+    std::uint32_t contribution_id = 0;
     bool receives = true;
     std::uint8_t exponent = 0;  ///< Join::exponent: reducers refuse pieces with another one
     bool operator==(const PlanMember&) const = default;
@@ -157,7 +157,7 @@ struct Plan {
 };
 /// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
 /// Plans that only move chunks between reducers have the same mix.
-std::uint64_t mix_of(const Plan& plan);
+std::uint64_t sum_id_of(const Plan& plan);
 /// This peer's place among the members; their number if it is none of them. Cost: O(log members).
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer);
 /// How many chunks this member reduces. Cost: O(ranges).
@@ -170,7 +170,7 @@ struct Cancel {
 };
 enum class Phase : std::uint8_t { kScatter, kGather };
 /// Numbers rounded to binary16: each is float(bits) × 2^(exponent − 127), exactly, whatever the
-/// bits are, for exponents from kLeastHalfExponent to kMostHalfExponent.
+/// bits are, for exponents from kMinHalfExponent to kMaxHalfExponent.
 struct Halves {
     SharedSlice<std::uint16_t> bits;
     std::uint8_t exponent = 0;
@@ -187,7 +187,7 @@ inline Codec codec_of(const Elements& elements) {
 /// was sent in, so whatever arrived stays useful when a plan is amended.
 struct Chunk {
     Phase phase = Phase::kScatter;
-    std::uint64_t mix = 0;  ///< gather: of which contributions (mix_of); scatter: freeze
+    std::uint64_t sum_id = 0;  ///< gather: of which contributions (sum_id_of); scatter: freeze
     std::uint32_t chunk = 0;
     std::uint32_t chunk_elements = 0;
     Elements elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look

@@ -87,7 +87,7 @@ bool is_good(const GenerationRecord& record) {
 }
 /// Of halves; 0: none.
 bool is_exponent(std::uint8_t exponent) {
-    return exponent == 0 || (exponent >= kLeastHalfExponent && exponent <= kMostHalfExponent);
+    return exponent == 0 || (exponent >= kMinHalfExponent && exponent <= kMaxHalfExponent);
 }
 
 /// Every chunk of the plan's vector is in exactly one range, in order.
@@ -152,8 +152,8 @@ struct IsGood {
     bool operator()(const Chunk& m) const {
         const std::size_t count = count_of(m.elements);
         const auto* halves = std::get_if<Halves>(&m.elements);
-        const bool has_scale = halves == nullptr || (halves->exponent >= kLeastHalfExponent &&
-                                                     halves->exponent <= kMostHalfExponent);
+        const bool has_scale = halves == nullptr || (halves->exponent >= kMinHalfExponent &&
+                                                     halves->exponent <= kMaxHalfExponent);
         return m.phase <= Phase::kGather && m.chunk < kMaxChunks && m.chunk_elements >= 1 &&
                m.chunk_elements <= kChunkElements && count >= 1 && count <= m.chunk_elements &&
                has_scale;

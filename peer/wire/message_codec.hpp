@@ -27,7 +27,7 @@ struct Packed {
     SharedSlice<std::byte> bulk;
 };
 /// `room` zeros, then the payload of a frame. Checks no bound.
-Packed pack(const Message& message, std::size_t room = 0);
+Packed pack(const Message& message, std::size_t head_bytes = 0);
 Buffer pack(const VoterState& state);
 Buffer pack(const SignedGeneration& generation);
 Buffer pack(const Decision& decision);

@@ -71,7 +71,7 @@ struct Packer {
 
     /// Room for a list that comes last in what is built.
     template <class Element>
-    Vector<Element> room_for(std::span<const std::byte> bytes) const {
+    Vector<Element> uninitialized(std::span<const std::byte> bytes) const {
         std::uint8_t* unused = nullptr;
         const Offset<flatbuffers::Vector<Element>> list{out.CreateUninitializedVector(
             bytes.size() / sizeof(Element), sizeof(Element), &unused)};
@@ -165,16 +165,16 @@ struct Packer {
     Offset<void> operator()(const Join& m) const {
         const auto term = packed(m.term);
         const auto state = packed(m.state);
-        return fb::CreateJoin(out, &term, m.freeze, m.samples.value(), m.loss_sum, m.is_finite,
-                              m.receives, &state, m.upload_bytes_per_second,
+        return fb::CreateJoin(out, &term, m.contribution_id, m.samples.value(), m.loss_sum,
+                              m.is_finite, m.receives, &state, m.upload_bytes_per_second,
                               m.download_bytes_per_second, m.exponent)
             .Union();
     }
     Offset<void> operator()(const Plan& m) const {
         const auto members = out.CreateVectorOfStructs(
             packed_list<fb::Line>(m.members, [](const PlanMember& p) { return line_of(p); }));
-        const auto freezes = out.CreateVector(
-            packed_list<std::uint32_t>(m.members, [](const PlanMember& p) { return p.freeze; }));
+        const auto freezes = out.CreateVector(packed_list<std::uint32_t>(
+            m.members, [](const PlanMember& p) { return p.contribution_id; }));
         const auto receives = out.CreateVector(packed_list<std::uint8_t>(
             m.members, [](const PlanMember& p) { return as_byte(p.receives); }));
         const auto exponents = out.CreateVector(
@@ -208,15 +208,15 @@ struct Packer {
         Vector<std::uint16_t> halves;
         std::uint8_t exponent = 0;
         if (const auto* floats = std::get_if<SharedSlice<float>>(&m.elements)) {
-            elements = room_for<float>(std::as_bytes(floats->values()));
+            elements = uninitialized<float>(std::as_bytes(floats->values()));
             bulk.shared = floats->bytes();
         } else {
             const auto& rounded = std::get<Halves>(m.elements);
-            halves = room_for<std::uint16_t>(std::as_bytes(rounded.bits.values()));
+            halves = uninitialized<std::uint16_t>(std::as_bytes(rounded.bits.values()));
             bulk.shared = rounded.bits.bytes();
             exponent = rounded.exponent;
         }
-        return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.mix, m.chunk,
+        return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.sum_id, m.chunk,
                                m.chunk_elements, elements, halves, exponent)
             .Union();
     }
@@ -286,28 +286,28 @@ struct Packer {
         return fb::CreateLeafRequest(out, &root, m.leaf).Union();
     }
     Offset<void> operator()(const Leaf& m) const {
-        const auto data = room_for<std::uint8_t>(m.data);
+        const auto data = uninitialized<std::uint8_t>(m.data);
         const auto root = packed(m.root);
         return fb::CreateLeaf(out, &root, m.leaf, data).Union();
     }
     Offset<void> operator()(const Relay& m) const {
-        const auto frame = room_for<std::uint8_t>(m.frame);
+        const auto frame = uninitialized<std::uint8_t>(m.frame);
         return fb::CreateRelay(out, frame).Union();
     }
 };
 
-Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t room) {
+Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t head_bytes) {
     const auto built = std::as_bytes(std::span{out.GetBufferPointer(), out.GetSize()});
     const auto before = built.first(built.size() - bulk.from_end);
     const auto after = built.last(bulk.from_end - bulk.bytes.size());
     const auto copied = bulk.shared.empty() ? bulk.bytes : bulk.bytes.first(0);
     Buffer bytes;
-    bytes.reserve(room + before.size() + copied.size() + after.size());
-    bytes.resize(room);
+    bytes.reserve(head_bytes + before.size() + copied.size() + after.size());
+    bytes.resize(head_bytes);
     for (const auto& part : {before, copied, after}) {
         bytes.insert(bytes.end(), part.begin(), part.end());
     }
-    return {.around = std::move(bytes), .bulk_at = room + before.size(), .bulk = bulk.shared};
+    return {.around = std::move(bytes), .bulk_at = head_bytes + before.size(), .bulk = bulk.shared};
 }
 
 Buffer bytes_of(const FlatBufferBuilder& out) {
@@ -327,7 +327,7 @@ std::size_t size_hint(const Body& body) {
 
 }  // namespace
 
-Packed pack(const Message& message, std::size_t room) {
+Packed pack(const Message& message, std::size_t head_bytes) {
     FlatBufferBuilder out(size_hint(message.body));
     Bulk bulk;
     const auto body = std::visit(Packer{out, bulk}, message.body);
@@ -338,7 +338,7 @@ Packed pack(const Message& message, std::size_t room) {
     const auto tag = static_cast<fb::Body>(message.body.index() + 1);
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),
                                  message.sequence, &sender, tag, body));
-    return packed(out, bulk, room);
+    return packed(out, bulk, head_bytes);
 }
 
 Buffer pack(const VoterState& state) {

@@ -207,7 +207,7 @@ class Unpacker {
     Body body(const fb::Call& t) { return Call{unpacked(*t.term())}; }
     Body body(const fb::Join& t) {
         return Join{.term = unpacked(*t.term()),
-                    .freeze = t.freeze(),
+                    .contribution_id = t.contribution_id(),
                     .samples = Samples{t.samples()},
                     .loss_sum = t.loss_sum(),
                     .is_finite = t.is_finite(),
@@ -222,7 +222,7 @@ class Unpacker {
     Body body(const fb::Chunk& t) {
         require(t.phase() <= fb::Phase::MAX);
         return Chunk{.phase = static_cast<Phase>(t.phase()),
-                     .mix = t.mix(),
+                     .sum_id = t.sum_id(),
                      .chunk = t.chunk(),
                      .chunk_elements = t.chunk_elements(),
                      .elements = elements(t)};
@@ -315,7 +315,7 @@ Body Unpacker::body(const fb::Plan& t) {
               .reducers = {},
               .relays = {},
               .expected = std::chrono::milliseconds{t.expected_ms()}};
-    require(t.freezes()->size() == t.members()->size());
+    require(t.contribution_ids()->size() == t.members()->size());
     require(t.receives()->size() == t.members()->size());
     require(t.exponents()->size() == t.members()->size());
     plan.members = list<PlanMember>(*t.members(), kMaxMembers, [](const fb::Line* line) {
@@ -324,7 +324,7 @@ Body Unpacker::body(const fb::Plan& t) {
                           .loss_sum = line->loss_sum()};
     });
     for (flatbuffers::uoffset_t i = 0; i < plan.members.size(); ++i) {
-        plan.members[i].freeze = t.freezes()->Get(i);
+        plan.members[i].contribution_id = t.contribution_ids()->Get(i);
         plan.members[i].receives = yes_or_no(t.receives()->Get(i));
         plan.members[i].exponent = t.exponents()->Get(i);
     }

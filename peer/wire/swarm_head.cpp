@@ -13,7 +13,7 @@ namespace {
 /// Of the fields and their order; another layout gets another number.
 constexpr std::uint8_t kHeadFormat = 1;
 constexpr int kStepBits = 40;
-constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 22;
+constexpr std::uint64_t kMaxGenerations = std::uint64_t{1} << 22;
 constexpr std::size_t kSaltBytes = 20;
 
 bool is_within_bounds(const SwarmHead& head) {
@@ -82,7 +82,7 @@ std::optional<SwarmHead> decode_swarm_head(std::span<const std::byte> bytes) {
 
 std::int64_t sequence_of(const SwarmHead& head) {
     const std::uint64_t last_step = (std::uint64_t{1} << kStepBits) - 1;
-    const std::uint64_t generation = std::min(head.generation, kMostGenerations);
+    const std::uint64_t generation = std::min(head.generation, kMaxGenerations);
     return static_cast<std::int64_t>((generation << kStepBits) |
                                      std::min(head.step.value(), last_step));
 }

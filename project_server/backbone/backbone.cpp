@@ -160,17 +160,17 @@ class Backbone::Impl {
                      Endpoint{options_.dht_listen->host, seed_->port()}.text());
         }
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
-        look();
+        poll();
     }
     ~Impl() { stop(); }
 
-    void tend() {
+    void maintain() {
         if (seed_) seed_->save();
         if (!run_.run.gateway.empty() && !run_.settings) transport_.present(own_ticket(run_));
     }
-    void look() {
+    void poll() {
         const auto now = std::chrono::steady_clock::now();
-        if (run_.project_key) voters_.look(now);
+        if (run_.project_key) voters_.poll(now);
         if (!backbone_ || now < name_backbone_) return;
         name_backbone_ = now + kNameBackboneEvery;
         queue_.post(event::EndpointsFound{{*backbone_}});
@@ -254,11 +254,11 @@ class Backbone::Impl {
 Backbone::Backbone(RunFolder run, BackboneOptions options)
     : impl_(std::make_unique<Impl>(std::move(run), std::move(options))) {}
 Backbone::~Backbone() = default;
-void Backbone::tend() {
-    impl_->tend();
+void Backbone::maintain() {
+    impl_->maintain();
 }
-void Backbone::look() {
-    impl_->look();
+void Backbone::poll() {
+    impl_->poll();
 }
 void Backbone::revoke(const formats::Revocations& latest) {
     impl_->revoke(latest);

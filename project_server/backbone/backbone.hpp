@@ -39,9 +39,9 @@ class Backbone {
 
     /// Keeps what a restart wants to know of the DHT, and its own ticket good. To be called every
     /// few minutes.
-    void tend();
+    void maintain();
     /// Looks at who is to vote, and for the run's own backbone. To be called every two seconds.
-    void look();
+    void poll();
     /// Ends the links of those and lets them in no more; others it lets in again. A list that is
     /// older than the last one changes nothing.
     void revoke(const formats::Revocations& latest);

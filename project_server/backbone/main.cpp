@@ -77,9 +77,9 @@ Endpoint seed_endpoint(const backbone::RunFolder& run) {
 }
 
 /// Calls tend() and passes revocations on until a stop signal or a failure.
-void tend_until_the_end(backbone::Backbone& member,
-                        std::optional<backbone::RevocationWatch> revocations,
-                        const platform::StopSignals& signals, FirstFailure& failure) {
+void run_until_stopped(backbone::Backbone& member,
+                       std::optional<backbone::RevocationWatch> revocations,
+                       const platform::StopSignals& signals, FirstFailure& failure) {
     constexpr std::chrono::minutes kTendEvery{5};
     constexpr std::chrono::seconds kLookEvery{2};
     constexpr std::chrono::milliseconds kTick{200};
@@ -88,15 +88,15 @@ void tend_until_the_end(backbone::Backbone& member,
     while (!signals.wait(kTick) && failure.get().empty()) {
         const auto now = std::chrono::steady_clock::now();
         if (now >= next_tend) {
-            member.tend();
+            member.maintain();
             next_tend = now + kTendEvery;
         }
         if (now < next_look) continue;
         next_look = now + kLookEvery;
-        member.look();
+        member.poll();
         if (revocations) {
             const auto utc = std::chrono::system_clock::now();
-            const auto seen = revocations->look(std::chrono::floor<std::chrono::seconds>(utc));
+            const auto seen = revocations->poll(std::chrono::floor<std::chrono::seconds>(utc));
             if (seen) member.revoke(*seen);
         }
     }
@@ -130,7 +130,7 @@ void serve(const Arguments& arguments) {
     std::optional<backbone::RevocationWatch> revocations;
     if (options.database) revocations.emplace(*options.database);
     backbone::Backbone member{std::move(run), std::move(options)};
-    tend_until_the_end(member, std::move(revocations), signals, failure);
+    run_until_stopped(member, std::move(revocations), signals, failure);
     member.stop();
     if (!failure.get().empty()) throw Error(failure.get());
     log_info("stopped");

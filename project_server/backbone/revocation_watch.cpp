@@ -7,7 +7,7 @@
 
 namespace dedloc::backbone {
 
-std::optional<formats::Revocations> RevocationWatch::look(formats::UtcSeconds now) {
+std::optional<formats::Revocations> RevocationWatch::poll(formats::UtcSeconds now) {
     try {
         if (!database_) database_ = std::make_unique<server::Database>(settings_);
         latest_ = std::max(latest_, now);

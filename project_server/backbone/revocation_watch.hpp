@@ -16,7 +16,7 @@ class RevocationWatch {
 
     /// Those of the last day; nothing while the database is away, which is logged once. No list is
     /// older than the one before, also where the clock was set back.
-    std::optional<formats::Revocations> look(formats::UtcSeconds now);
+    std::optional<formats::Revocations> poll(formats::UtcSeconds now);
 
   private:
     const server::DatabaseSettings settings_;

@@ -30,7 +30,7 @@ bool VotersWatch::is_reached(const std::vector<PeerKey>& keys, std::uint64_t min
     return keys == voters_ && generation_ >= min_generation;
 }
 
-void VotersWatch::look(Clock::time_point now) {
+void VotersWatch::poll(Clock::time_point now) {
     std::optional<WantedVoters> wanted;
     try {
         wanted = read_voters(file_);

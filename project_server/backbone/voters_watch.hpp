@@ -27,7 +27,7 @@ class VotersWatch {
     void begun(const GenerationRecord& generation);
     /// To be called every second or two. A file that cannot be used is named in the log once; what
     /// was wanted before goes on being wanted. Thread: one.
-    void look(Clock::time_point now);
+    void poll(Clock::time_point now);
 
   private:
     bool is_reached(const std::vector<PeerKey>& keys, std::uint64_t min_generation) const;

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto kStopPatience = 60s;
+constexpr auto kStopTimeout = 60s;
 
 void create(const ProjectOptions& options) {
     const auto settings = create_project(options);
@@ -118,7 +118,7 @@ void stop(const fs::path& folder) {
     }
     kill(*supervisor, SIGTERM);
     const platform::StopSignals signals;
-    const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
     while (supervisor_of(project)) {
         if (std::chrono::steady_clock::now() > deadline) {
             throw IoError(fmt::format("process {} does not stop", *supervisor));

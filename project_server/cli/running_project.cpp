@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 200ms;
 constexpr auto kLookAtRuns = 2s;
-constexpr auto kStartPatience = 60s;
+constexpr auto kStartTimeout = 60s;
 constexpr std::uint64_t kNeededBytes = std::uint64_t{50} << 20;
 
 }  // namespace
@@ -49,9 +49,9 @@ void RunningProject::launch(const std::string& name, platform::Command command) 
 
 template <class Condition>
 bool RunningProject::await(const std::string& name, const Condition& is_ready) {
-    const auto deadline = Supervisor::Clock::now() + kStartPatience;
+    const auto deadline = Supervisor::Clock::now() + kStartTimeout;
     while (!is_ready()) {
-        supervisor_.tend(Supervisor::Clock::now());
+        supervisor_.advance(Supervisor::Clock::now());
         if (!supervisor_.is_running(name) || Supervisor::Clock::now() > deadline) {
             throw IoError(fmt::format("{} does not start; its log ends with: {}", name,
                                       platform::last_line(supervisor_.log_of(name))));
@@ -123,7 +123,7 @@ void RunningProject::serve() {
     auto next_look = Supervisor::Clock::now() + kLookAtRuns;
     while (!signals_.wait(kTick)) {
         const auto now = Supervisor::Clock::now();
-        supervisor_.tend(now);
+        supervisor_.advance(now);
         if (now < next_look) continue;
         next_look = now + kLookAtRuns;
         follow_runs();

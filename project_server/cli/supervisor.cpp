@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirstPause = 500ms;
-constexpr auto kLongestPause = 30s;
+constexpr auto kMaxPause = 30s;
 /// A daemon that ran this long has proved itself: its next pause is the first one again.
 constexpr auto kGoodRun = 60s;
 constexpr auto kPoll = 20ms;
@@ -90,7 +90,7 @@ void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
         return;
     }
     if (now - kept.started >= kGoodRun) kept.pause = 0ms;
-    kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kLongestPause);
+    kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kMaxPause);
     kept.retry = now + kept.pause;
     log_warning("{} ended with status {}; starting it again in {} ms", kept.daemon.name, status,
                 kept.pause.count());
@@ -104,7 +104,7 @@ void Supervisor::reap_strays() {
     }
 }
 
-void Supervisor::tend(Clock::time_point now) {
+void Supervisor::advance(Clock::time_point now) {
     reap_strays();
     for (auto& kept : kept_) {
         if (kept.is_done) continue;
@@ -124,7 +124,7 @@ void Supervisor::tend(Clock::time_point now) {
 void Supervisor::end(Kept& kept) {
     if (kept.child == 0) return;
     kill(kept.child, kept.daemon.stop_signal);
-    const auto deadline = Clock::now() + kept.daemon.patience;
+    const auto deadline = Clock::now() + kept.daemon.timeout;
     while (!platform::poll_child(kept.child)) {
         if (Clock::now() >= deadline) {
             log_warning("{} did not stop in time; killing it", kept.daemon.name);

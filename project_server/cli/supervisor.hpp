@@ -20,7 +20,7 @@ struct Daemon {
     std::string name;  ///< unique; names the log and pid files
     platform::Command command;
     int stop_signal = SIGTERM;
-    std::chrono::milliseconds patience{8000};  ///< from the stop signal to SIGKILL
+    std::chrono::milliseconds timeout{8000};  ///< from the stop signal to SIGKILL
     bool is_done_by_exit_0 = false;  ///< ending with status 0 is success: not started again
 };
 
@@ -47,7 +47,7 @@ class Supervisor final {
     /// Stops all, the last started first, then ends whatever the daemons left behind.
     void stop_all();
     /// Reaps the ended and starts again those whose pause is over. Call it a few times a second.
-    void tend(Clock::time_point now);
+    void advance(Clock::time_point now);
 
     bool knows(const std::string& name) const;
     bool is_running(const std::string& name) const;

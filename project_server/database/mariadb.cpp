@@ -28,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr auto kStartPatience = 60s;
-constexpr auto kStopPatience = 30s;
+constexpr auto kStartTimeout = 60s;
+constexpr auto kStopTimeout = 30s;
 
 std::string login_name() {
     const passwd* const entry = getpwuid(geteuid());
@@ -113,8 +113,8 @@ DatabaseSettings mariadb_administrator(const MariadbPlace& place) {
     return {.socket = place.socket().string(), .user = login_name(), .password = "", .name = ""};
 }
 
-void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds patience) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     for (;;) {
         try {
             const Database probe{mariadb_administrator(place)};
@@ -150,7 +150,7 @@ MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
     check_socket_length(place_);
     process_ = platform::spawn(mariadb_command(place_),
                                {.output = place_.log(), .output_mode = platform::kSecretFile});
-    const auto deadline = std::chrono::steady_clock::now() + kStartPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kStartTimeout;
     for (;;) {
         if (platform::poll_child(process_)) {
             process_ = 0;
@@ -175,7 +175,7 @@ MariadbProcess::~MariadbProcess() {
 void MariadbProcess::stop() {
     if (process_ == 0) return;
     kill(process_, SIGTERM);
-    const auto deadline = std::chrono::steady_clock::now() + kStopPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
     while (!platform::poll_child(process_)) {
         if (std::chrono::steady_clock::now() > deadline) kill(process_, SIGKILL);
         std::this_thread::sleep_for(20ms);

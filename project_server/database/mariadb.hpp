@@ -37,7 +37,7 @@ std::vector<std::string> mariadb_command(const MariadbPlace& place);
 DatabaseSettings mariadb_administrator(const MariadbPlace& place);
 
 /// Waits until the server answers on its socket. Throws DatabaseError after `patience`.
-void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds patience);
+void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds timeout);
 
 /// Creates the database and the account that `settings` name, if absent, and sets the account's
 /// password.

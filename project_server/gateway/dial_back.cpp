@@ -39,12 +39,12 @@ class Socket {
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 
-    bool connects(const addrinfo& to, std::chrono::milliseconds patience) const {
+    bool connects(const addrinfo& to, std::chrono::milliseconds timeout) const {
         if (descriptor_ < 0) return false;
         if (connect(descriptor_, to.ai_addr, to.ai_addrlen) == 0) return true;
         if (errno != EINPROGRESS) return false;
         pollfd waiting{.fd = descriptor_, .events = POLLOUT, .revents = 0};
-        if (poll(&waiting, 1, static_cast<int>(patience.count())) != 1) return false;
+        if (poll(&waiting, 1, static_cast<int>(timeout.count())) != 1) return false;
         int failure = 0;
         socklen_t length = sizeof(failure);
         return getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &failure, &length) == 0 &&
@@ -57,10 +57,10 @@ class Socket {
 
 }  // namespace
 
-bool answers(const std::string& address, std::uint16_t port, std::chrono::milliseconds patience) {
+bool answers(const std::string& address, std::uint16_t port, std::chrono::milliseconds timeout) {
     if (port < kLowestPort) return false;
     const Addresses to = numeric(address, port);
-    return to && Socket(to->ai_family).connects(*to, patience);
+    return to && Socket(to->ai_family).connects(*to, timeout);
 }
 
 }  // namespace dedloc::gateway

@@ -11,6 +11,6 @@ namespace dedloc::gateway {
 /// make the project knock at system services.
 ///
 /// Thread   any; blocks for `patience` at most
-bool answers(const std::string& address, std::uint16_t port, std::chrono::milliseconds patience);
+bool answers(const std::string& address, std::uint16_t port, std::chrono::milliseconds timeout);
 
 }  // namespace dedloc::gateway

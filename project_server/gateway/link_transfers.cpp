@@ -52,7 +52,7 @@ void TransferSlots::Slot::leave() {
 
 std::shared_ptr<TransferSlots::Slot> TransferSlots::take(const std::string& address) {
     const std::lock_guard lock(mutex_);
-    if (addresses_.size() >= most_ || !addresses_.insert(address).second) return nullptr;
+    if (addresses_.size() >= max_ || !addresses_.insert(address).second) return nullptr;
     return std::make_shared<Slot>(*this, address);
 }
 

@@ -36,13 +36,13 @@ class TransferSlots {
         const std::string address_;
     };
 
-    explicit TransferSlots(std::size_t most) : most_(most) {}
+    explicit TransferSlots(std::size_t most) : max_(most) {}
     /// Nothing: the address has a slot, or all are taken. Shared because a response's callbacks,
     /// which are copied, keep it.
     std::shared_ptr<Slot> take(const std::string& address);
 
   private:
-    const std::size_t most_;
+    const std::size_t max_;
     std::mutex mutex_;
     std::set<std::string> addresses_;
 };

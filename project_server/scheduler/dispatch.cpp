@@ -249,8 +249,8 @@ int wanted_jobs(const ProjectConfig& config, const SchedulerRequest& request, in
     const double cores = static_cast<double>(request.host.cores);
     const int idle = static_cast<int>(std::ceil(std::clamp(request.idle_cores, 0.0, cores)));
     const int asked = idle > 0 ? idle : (held == 0 ? 1 : 0);
-    const int room = static_cast<int>(request.host.cores) * config.jobs_per_core - held;
-    return std::max(0, std::min(asked, room));
+    const int free_slots = static_cast<int>(request.host.cores) * config.jobs_per_core - held;
+    return std::max(0, std::min(asked, free_slots));
 }
 
 }  // namespace

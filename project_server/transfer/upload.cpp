@@ -179,8 +179,8 @@ void UploadRequest::begin_transfer() {
 }
 
 void UploadRequest::write(std::string_view bytes) {
-    const std::uint64_t room = transfer_->total - std::min(transfer_->total, transfer_->offset);
-    if (bytes.size() > room) return answer(-1, "more bytes than announced");
+    const std::uint64_t missing = transfer_->total - std::min(transfer_->total, transfer_->offset);
+    if (bytes.size() > missing) return answer(-1, "more bytes than announced");
     while (!bytes.empty()) {
         const ssize_t written = pwrite(transfer_->file, bytes.data(), bytes.size(),
                                        static_cast<off_t>(transfer_->offset));

@@ -14,7 +14,7 @@ namespace dedloc::server {
 namespace {
 
 constexpr int kIdleSeconds = 2;
-constexpr std::size_t kMostAddressBytes = 64;
+constexpr std::size_t kMaxAddressBytes = 64;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ std::string literal(const std::string& path) {
 std::string address_of(const httplib::Request& request) {
     const bool from_nginx = request.remote_addr == "127.0.0.1" && request.has_header("X-Real-IP");
     return clean_text(from_nginx ? request.get_header_value("X-Real-IP") : request.remote_addr,
-                      kMostAddressBytes);
+                      kMaxAddressBytes);
 }
 
 }  // namespace dedloc::server

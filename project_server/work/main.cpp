@@ -19,7 +19,7 @@ struct Shift {
           generator(config, database, {.app = "dedloc_train", .seats_ready = seats_ready}) {}
 };
 
-void look(work::WorkGenerator& generator) {
+void run_pass(work::WorkGenerator& generator) {
     const auto report = generator.pass();
     if (report.cancelled > 0) log_info("{} jobs cancelled", report.cancelled);
     if (report.assimilated > 0) log_info("{} jobs closed", report.assimilated);
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
             const auto shift =
                 std::make_shared<Shift>(server::load_project_config(project), seats_ready);
             log_info("Keeping {} jobs of each run ready", seats_ready);
-            return [shift] { look(shift->generator); };
+            return [shift] { run_pass(shift->generator); };
         }};
     return server::run_loop_daemon(argc, argv, daemon);
 }

@@ -359,7 +359,7 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         char* end = nullptr;
         counts.push_back(std::strtoull(argv[i], &end, 10));
-        if (*end != '\0' || counts.back() == 0 || counts.back() > kernels::kMostElements) {
+        if (*end != '\0' || counts.back() == 0 || counts.back() > kernels::kMaxElements) {
             std::fprintf(stderr, "usage: kernels_cuda_bench [elements...]\n");
             return 2;
         }

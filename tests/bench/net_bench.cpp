@@ -32,7 +32,7 @@ using namespace dedloc::bench;
 using dedloc::test::Child;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{180};
+constexpr std::chrono::seconds kTimeout{180};
 constexpr std::size_t kWarmUp = 3;  ///< rounds: links are opened, bandwidths learned
 
 /// A number of a line of JSON; 0 when it is not there.
@@ -146,7 +146,7 @@ class Trainers {
         return start(name, all);
     }
     void await(const std::string& what, const std::function<bool()>& condition) {
-        const auto end = Clock::now() + kPatience;
+        const auto end = Clock::now() + kTimeout;
         while (!condition()) {
             DEDLOC_CHECK(Clock::now() < end, "waited in vain", what);
             poll(nullptr, 0, 20);

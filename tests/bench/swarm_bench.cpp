@@ -32,7 +32,7 @@ constexpr std::size_t kSteps = 3;
 constexpr Duration kComputing = std::chrono::seconds{8};
 constexpr Duration kApplying = std::chrono::milliseconds{200};
 constexpr std::uint64_t kMicroBatch = 4;
-constexpr Duration kLongestWait = std::chrono::minutes{30};
+constexpr Duration kMaxWait = std::chrono::minutes{30};
 
 struct Host {
     Role role;
@@ -141,11 +141,11 @@ Played play(std::size_t peers) {
     const auto is_full = [&] {
         return !meter.steps().empty() && meter.steps().back().members == peers;
     };
-    if (!world.run_until(is_full, kLongestWait)) return played;
+    if (!world.run_until(is_full, kMaxWait)) return played;
     played.warm_up_seconds = duration<double>(world.now().time_since_epoch()).count();
     const std::size_t first = meter.steps().size();
     const auto has_played = [&] { return meter.steps().size() >= first + kSteps; };
-    if (!world.run_until(has_played, kLongestWait)) return played;
+    if (!world.run_until(has_played, kMaxWait)) return played;
     world.run_for(std::chrono::seconds{2});
     played.steps = {meter.steps().begin() + static_cast<std::ptrdiff_t>(first),
                     meter.steps().begin() + static_cast<std::ptrdiff_t>(first + kSteps)};

@@ -56,7 +56,7 @@ class PlayedGateway {
                 .project = project_.public_key(),
                 .run = {},
                 .first_pause = 20ms,
-                .patience = 5s};
+                .timeout = 5s};
     }
     void refuse(const std::string& sentence) {
         const std::lock_guard lock(mutex_);

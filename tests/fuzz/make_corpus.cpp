@@ -88,7 +88,7 @@ void write_messages(const std::filesystem::path& root) {
     wire::Chunk chunk;
     chunk.chunk_elements = 3;
     chunk.elements = wire::Halves{.bits = std::vector<std::uint16_t>{1, 0x3c00, 0xfc00},
-                                  .exponent = wire::kLeastHalfExponent};
+                                  .exponent = wire::kMinHalfExponent};
     const auto add = [&](const std::string& name, const wire::Body& body) {
         corpus.add(name, *wire::frame_of(samples.message(body, tests::test_key()), nullptr));
     };

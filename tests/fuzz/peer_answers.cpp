@@ -81,7 +81,7 @@ void PeerWorld::answer_as(const Heard& heard) {
         promise(call->term);
         wire::Join join;
         join.term = call->term;
-        join.freeze = 1;
+        join.contribution_id = 1;
         join.samples = kSamples;
         join.loss_sum = 3;
         join.state = state_digest(m.step);
@@ -120,8 +120,8 @@ void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
     plan.elements = kElements;
     plan.chunk_elements = kChunkElements;
     plan.scalars = {0x3a000000u, 0x3f800000u};
-    plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.freeze, join.receives,
-                     join.exponent},
+    plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.contribution_id,
+                     join.receives, join.exponent},
                     {join.term.coordinator, kSamples, 3, 1, true, exponent()}};
     if (plan.members[1].peer < plan.members[0].peer) {
         std::swap(plan.members[0], plan.members[1]);
@@ -146,7 +146,7 @@ void PeerWorld::answer(const Heard& heard, const wire::Plan& plan) {
     for (const wire::ChunkRange& range : plan.ranges) {
         const bool is_own = plan.members[range.member.value()].peer == own;
         chunk.phase = is_own ? wire::Phase::kGather : wire::Phase::kScatter;
-        chunk.mix = is_own ? wire::mix_of(plan) : 1;
+        chunk.sum_id = is_own ? wire::sum_id_of(plan) : 1;
         for (chunk.chunk = range.first_chunk; chunk.chunk < range.last_chunk; ++chunk.chunk) {
             const std::uint64_t at = std::uint64_t{chunk.chunk} * plan.chunk_elements;
             if (at >= kElements) return;
@@ -167,7 +167,7 @@ void PeerWorld::answer(const Heard& heard, const wire::Chunk& chunk) {
     if (chunk.phase == wire::Phase::kScatter) {
         wire::Chunk back = chunk;
         back.phase = wire::Phase::kGather;
-        back.mix = wire::mix_of(*plan_);
+        back.sum_id = wire::sum_id_of(*plan_);
         say(heard.link, m.generation, m.step, back);
     }
     note_average(chunk);

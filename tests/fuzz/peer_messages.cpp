@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint8_t kStrangers = 5;
 constexpr std::uint32_t kChunkElements = 3;
 constexpr std::uint64_t kElements = 8;
-constexpr std::size_t kMostKept = 32;
+constexpr std::size_t kMaxKept = 32;
 
 const PeerKey& key_of(std::size_t n) {
     return key_pair(static_cast<std::uint8_t>(n)).public_key();
@@ -24,7 +24,7 @@ const PeerKey& key_of(std::size_t n) {
 
 template <class Value>
 void remember(std::vector<Value>& values, const Value& value) {
-    if (values.size() >= kMostKept) values.erase(values.begin() + 1);
+    if (values.size() >= kMaxKept) values.erase(values.begin() + 1);
     values.push_back(value);
 }
 
@@ -96,7 +96,7 @@ std::optional<CommitRecord> PeerWorld::maybe_record() {
     record.generation += pick(8) == 7 ? 1 : 0;
     record.average = any_digest();
     record.previous_state = any_digest();
-    if (records_.size() < kMostKept) records_.push_back(record);
+    if (records_.size() < kMaxKept) records_.push_back(record);
     remember(digests_, digest_of(record));
     return record;
 }
@@ -184,7 +184,7 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
         plan.members.push_back({.peer = key_of(n),
                                 .samples = Samples{pick(64)},
                                 .loss_sum = 1.5,
-                                .freeze = static_cast<std::uint32_t>(pick(3)),
+                                .contribution_id = static_cast<std::uint32_t>(pick(3)),
                                 .receives = pick(8) != 7,
                                 .exponent = any_exponent()});
     }
@@ -290,7 +290,7 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
         case 1: {
             wire::Join body;
             body.term = any_term();
-            body.freeze = word();
+            body.contribution_id = word();
             body.samples = Samples{byte()};
             body.is_finite = pick(8) != 7;
             body.receives = pick(8) != 7;
@@ -306,7 +306,7 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
         case 4: {
             wire::Chunk body;
             body.phase = coin() ? wire::Phase::kScatter : wire::Phase::kGather;
-            body.mix = plan_ && coin() ? wire::mix_of(*plan_) : pick(4);
+            body.sum_id = plan_ && coin() ? wire::sum_id_of(*plan_) : pick(4);
             body.chunk = word();
             body.chunk_elements = kChunkElements;
             const std::size_t count = 1 + pick(kChunkElements);

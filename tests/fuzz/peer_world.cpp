@@ -19,10 +19,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kElements = 8;
-constexpr std::size_t kMostEvents = 4'000;
-constexpr std::size_t kMostLinks = 12;
-constexpr std::size_t kMostHeard = 64;
-constexpr int kMostTicksAtOnce = 64;
+constexpr std::size_t kMaxEvents = 4'000;
+constexpr std::size_t kMaxLinks = 12;
+constexpr std::size_t kMaxHeard = 64;
+constexpr int kMaxTicksAtOnce = 64;
 constexpr std::uint8_t kStrangers = 5;
 
 PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, Codec codec) {
@@ -91,7 +91,7 @@ std::uint8_t PeerWorld::byte() {
 }
 
 void PeerWorld::run() {
-    while (!is_over_ && events_ < kMostEvents) take_choice();
+    while (!is_over_ && events_ < kMaxEvents) take_choice();
     // Strangers that only answer: what was begun goes on until nobody has anything to say.
     for (int i = 0; i < 12; ++i) {
         tick();
@@ -164,13 +164,13 @@ void PeerWorld::tick() {
     beat();
     int ticks = 0;
     while (peer_->next_deadline() <= now_) {
-        DEDLOC_CHECK(++ticks <= kMostTicksAtOnce, "time goes on after a tick");
+        DEDLOC_CHECK(++ticks <= kMaxTicksAtOnce, "time goes on after a tick");
         tell(event::Tick{});
     }
 }
 
 void PeerWorld::open_link(const Endpoint& remote, bool dialled) {
-    if (links_.size() >= kMostLinks) return tell(event::DialFailed{remote});
+    if (links_.size() >= kMaxLinks) return tell(event::DialFailed{remote});
     const LinkId id{next_link_++};
     Link& link = links_[id];
     link.remote = remote;
@@ -210,7 +210,7 @@ void PeerWorld::write_frames() {
     std::vector<LinkId> ids;
     for (const auto& [id, link] : links_) ids.push_back(id);
     for (const LinkId id : ids) {
-        while (links_.contains(id) && links_.at(id).unwritten > 0 && events_ < 2 * kMostEvents) {
+        while (links_.contains(id) && links_.at(id).unwritten > 0 && events_ < 2 * kMaxEvents) {
             --links_.at(id).unwritten;
             tell(event::FrameWritten{id});
         }
@@ -347,7 +347,7 @@ void PeerWorld::sent(LinkId id, const Buffer& frame) {
         head_.record = heartbeat->record;
     }
     if (it->second.stranger == 0 || std::holds_alternative<wire::Heartbeat>(message.body)) return;
-    if (heard_.size() < kMostHeard) heard_.push_back({id, std::move(message)});
+    if (heard_.size() < kMaxHeard) heard_.push_back({id, std::move(message)});
 }
 
 /// Two records in one term could both be decided.

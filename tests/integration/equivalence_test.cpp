@@ -78,16 +78,16 @@ TEST_CASE("three peers over sockets compute the bits that one process computes",
     }
     REQUIRE(witness.commits().size() == run.steps);
     std::uint64_t samples = 0;
-    std::size_t most_contributors = 0;
+    std::size_t max_contributors = 0;
     for (const CommitRecord& commit : witness.commits()) {
         std::size_t contributors = 0;
         for (const CommitLine& line : commit.members) {
             samples += line.samples.value();
             contributors += line.samples > Samples{0} ? 1 : 0;
         }
-        most_contributors = std::max(most_contributors, contributors);
+        max_contributors = std::max(max_contributors, contributors);
     }
-    CHECK(most_contributors == 3);
+    CHECK(max_contributors == 3);
     CHECK(credited == samples);
 
     const auto digests = digests_again(run, shards, witness.commits());

@@ -235,7 +235,7 @@ class LocalSeat {
   private:
     void run_main() {
         try {
-            end_ = seat_.sit();
+            end_ = seat_.run();
         } catch (const std::exception&) {
             end_.reset();
         }

@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::seconds kTimeout{30};
 
 /// What the gateway was asked first, and whether the router passed that port on then.
 struct Question {
@@ -66,14 +66,14 @@ class Street {
     const PlayedRouter& router() const { return router_; }
     std::optional<Question> first_question() {
         std::unique_lock lock(mutex_);
-        asked_.wait_for(lock, kPatience, [&] { return question_.has_value(); });
+        asked_.wait_for(lock, kTimeout, [&] { return question_.has_value(); });
         return question_;
     }
     /// Whether the run's others hear of the house, at this port.
     bool finds(std::uint16_t port) {
         const Endpoint wanted{kHouseAddress, port};
         return found_
-            .next<event::EndpointsFound>(kPatience,
+            .next<event::EndpointsFound>(kTimeout,
                                          [&](const event::EndpointsFound& found) {
                                              return std::find(found.endpoints.begin(),
                                                               found.endpoints.end(),
@@ -129,7 +129,7 @@ class SeatInHouse {
                  .listen = {},
                  .maps_port = maps_port},
                 runtime_),
-          main_([this] { end_ = seat_.sit(); }) {}
+          main_([this] { end_ = seat_.run(); }) {}
     ~SeatInHouse() {
         runtime_.ask_to_quit();
         if (main_.joinable()) main_.join();

@@ -101,8 +101,7 @@ TEST_CASE("accumulate refuses misuse in one sentence", "[kernels]") {
         }));
         CHECK(tests::aborts_saying("more elements", [&] {
             kernels::accumulate(tests::too_long(sum),
-                                std::span<const Element>{all.data(), kernels::kMostElements + 1},
-                                1);
+                                std::span<const Element>{all.data(), kernels::kMaxElements + 1}, 1);
         }));
     };
     refuses(std::vector<float>(8));

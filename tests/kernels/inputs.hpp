@@ -54,7 +54,7 @@ inline std::vector<float> adversarial(Random random, std::size_t count, double h
 /// Longer than a reduction can take; not to be read, for no such memory is there.
 template <class T>
 std::span<T> too_long(std::vector<T>& values) {
-    return {values.data(), kernels::kMostElements + 1};
+    return {values.data(), kernels::kMaxElements + 1};
 }
 
 }  // namespace dedloc::tests

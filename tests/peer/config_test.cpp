@@ -44,13 +44,17 @@ TEST_CASE("rules that would stop a swarm are refused with the field that is wron
     CHECK(fault_after([](auto& r) { r.max_samples_per_second = 1; }).empty());
     CHECK(fault_after([](auto& r) { r.last_step = StepIndex{~0ull}; }).starts_with("last_step "));
     CHECK(fault_after([](auto& r) { r.heartbeat = 0s; }).starts_with("heartbeat "));
-    CHECK(fault_after([](auto& r) { r.silence = 1500ms; }).starts_with("silence "));
+    CHECK(fault_after([](auto& r) { r.failure_timeout = 1500ms; }).starts_with("silence "));
     CHECK(fault_after([](auto& r) { r.election_pause = 0s; }).starts_with("election_pause "));
     CHECK(fault_after([](auto& r) { r.join_timeout = -1s; }).starts_with("join_timeout "));
     CHECK(fault_after([](auto& r) { r.stall_timeout = 0s; }).starts_with("stall_timeout "));
     CHECK(fault_after([](auto& r) { r.round_timeout = 0s; }).starts_with("round_timeout "));
-    CHECK(fault_after([](auto& r) { r.round_patience = 0.5; }).starts_with("round_patience "));
-    CHECK(fault_after([&](auto& r) { r.round_patience = nan; }).starts_with("round_patience "));
+    CHECK(fault_after([](auto& r) {
+              r.round_timeout_factor = 0.5;
+          }).starts_with("round_timeout_factor "));
+    CHECK(fault_after([&](auto& r) {
+              r.round_timeout_factor = nan;
+          }).starts_with("round_timeout_factor "));
     CHECK(fault_after([](auto& r) { r.leave_limit = -1ms; }).starts_with("leave_limit "));
     CHECK(fault_after([](auto& r) { r.kept_averages = 1'000; }).starts_with("kept_averages "));
 }

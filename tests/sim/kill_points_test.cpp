@@ -172,11 +172,11 @@ Duration longest_recovery(Victim victim, Exit exit) {
     const auto part =
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>{vector_bytes / slowest});
     const Duration exchange = 2 * 2 * (link.latency + link.jitter);  // there and back, at both ends
-    const Duration silence = exit == Exit::kSilent ? rules.silence : Duration{};
+    const Duration failure_timeout = exit == Exit::kSilent ? rules.failure_timeout : Duration{};
     Duration lead{};
     if (victim == Victim::kCoordinator) lead = 2 * rules.election_pause + 2 * rules.heartbeat;
     if (victim == Victim::kOnlyVoter) lead = kAbsence + 2 * rules.heartbeat + 2 * rules.heartbeat;
-    return silence + lead + rules.stall_timeout + profile.micro_batch_time + part +
+    return failure_timeout + lead + rules.stall_timeout + profile.micro_batch_time + part +
            kExchanges * exchange;
 }
 

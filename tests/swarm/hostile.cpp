@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = 10s;
+constexpr auto kTimeout = 10s;
 constexpr std::size_t kFrameLimit = std::size_t{8} << 20;
 
 void await(int descriptor, short what, std::chrono::milliseconds limit) {
@@ -69,7 +69,7 @@ void StrangerSocket::await_input(std::chrono::milliseconds limit) const {
     await(descriptor_, POLLIN, limit);
 }
 
-void StrangerSocket::await_room(std::chrono::milliseconds limit) const {
+void StrangerSocket::await_space(std::chrono::milliseconds limit) const {
     await(descriptor_, POLLOUT, limit);
 }
 
@@ -101,7 +101,7 @@ bool InsiderLink::shake_hands() {
 
 /// Answers the challenge that comes first.
 void InsiderLink::introduce_ourselves() {
-    const auto end = Clock::now() + kPatience;
+    const auto end = Clock::now() + kTimeout;
     while (is_open_ && !is_introduced_ && Clock::now() < end) {
         socket_.await_input(100ms);
         pump();
@@ -110,7 +110,7 @@ void InsiderLink::introduce_ourselves() {
 }
 
 bool InsiderLink::read_exactly(std::span<std::byte> place) {
-    const auto end = Clock::now() + kPatience;
+    const auto end = Clock::now() + kTimeout;
     while (!place.empty()) {
         if (Clock::now() >= end) return false;
         const auto count = socket_.read(place);
@@ -122,13 +122,13 @@ bool InsiderLink::read_exactly(std::span<std::byte> place) {
 }
 
 void InsiderLink::write_all(std::span<const std::byte> bytes) {
-    const auto end = Clock::now() + kPatience;
+    const auto end = Clock::now() + kTimeout;
     while (!bytes.empty() && is_open_) {
         const auto count = socket_.write(bytes);
         is_open_ = count.has_value() && Clock::now() < end;
         if (!is_open_) return;
         bytes = bytes.subspan(*count);
-        if (*count == 0) socket_.await_room(100ms);
+        if (*count == 0) socket_.await_space(100ms);
     }
 }
 

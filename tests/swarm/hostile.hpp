@@ -31,7 +31,7 @@ class StrangerSocket final {
     std::optional<std::size_t> read(std::span<std::byte> place) const;
     /// Until there is something to read, or room to write.
     void await_input(std::chrono::milliseconds limit) const;
-    void await_room(std::chrono::milliseconds limit) const;
+    void await_space(std::chrono::milliseconds limit) const;
 
   private:
     int descriptor_;

@@ -25,11 +25,11 @@ namespace {
 using Seconds = ProcessSwarm::Seconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kPatience = 30s;
+constexpr Seconds kTimeout = 30s;
 /// What a member may hold more, at most, whatever is done to it (peer/net/README.md, Bounds).
-constexpr std::size_t kMostMemory = std::size_t{128} << 20;
+constexpr std::size_t kMaxMemory = std::size_t{128} << 20;
 /// Of one reason, in one member's log.
-constexpr std::size_t kMostLines = 20;
+constexpr std::size_t kMaxLines = 20;
 const std::vector<std::string> kHonest{"backbone", "ann", "bob", "cleo"};
 
 class Siege {
@@ -56,7 +56,7 @@ class Siege {
         swarm_.start(name, {"--samples-per-second", "30", "--check"});
     }
     void await_rounds(const std::vector<std::string>& names) {
-        swarm_.await("rounds of all", kPatience * 2, [&] {
+        swarm_.await("rounds of all", kTimeout * 2, [&] {
             for (const std::string& name : names) {
                 if (swarm_.of(name).rounds < 2) return false;
             }
@@ -71,7 +71,7 @@ class Siege {
         std::size_t acts = 0;
         while (swarm_.step() < step) {
             INFO(what);
-            REQUIRE(Clock::now() - begin < kPatience);
+            REQUIRE(Clock::now() - begin < kTimeout);
             act();
             ++acts;
             swarm_.watch(20ms);
@@ -86,7 +86,7 @@ class Siege {
         INFO(reason);
         CHECK(swarm_.log_lines("backbone", reason) >= 1);
         for (const std::string& name : kHonest) {
-            CHECK(swarm_.log_lines(name, reason) <= kMostLines);
+            CHECK(swarm_.log_lines(name, reason) <= kMaxLines);
         }
     }
     void check_memory() {
@@ -95,7 +95,7 @@ class Siege {
             const std::size_t more = swarm_.peak_resident_bytes(name) - memory_.at(name);
             std::printf("%s: %zu MiB, and %zu more since\n", name.c_str(), memory_.at(name) >> 20,
                         more >> 20);
-            CHECK(more <= kMostMemory);
+            CHECK(more <= kMaxMemory);
         }
     }
 
@@ -134,7 +134,7 @@ TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs")
     siege.go_on_under("strangers send noise", [&] {
         for (int i = 0; i < 100; ++i) {
             const StrangerSocket socket(siege.port());
-            socket.await_room(100ms);
+            socket.await_space(100ms);
             (void)socket.write(*noise(10'000, random));
         }
     });
@@ -161,7 +161,7 @@ TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs")
         REQUIRE(crowd.reaches(900));
         const auto begin = Clock::now();
         siege.start("olga");
-        siege.swarm().await("olga's link", kPatience,
+        siege.swarm().await("olga's link", kTimeout,
                             [&] { return siege.swarm().of("olga").rounds >= 1; });
         const Seconds time = Clock::now() - begin;
         std::printf("a newcomer among 900 silent strangers, %zu connections: a round in %.1f s\n",
@@ -209,7 +209,7 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
         InsiderLink& link = grip.link();
         for (std::uint32_t i = 0; i < 2'000; ++i) {
             link.send(link.frame(wire::Chunk{.phase = wire::Phase::kScatter,
-                                             .mix = random.next(),
+                                             .sum_id = random.next(),
                                              .chunk = i,
                                              .chunk_elements = 1,
                                              .elements = FloatVector(1, 1.0f)}));
@@ -281,7 +281,7 @@ TEST_CASE("who has a ticket and no vote can decide nothing, and claim nothing") 
         const auto call = link.take_call();
         if (!call) return;
         link.send(link.frame(wire::Join{.term = call->term,
-                                        .freeze = 1,
+                                        .contribution_id = 1,
                                         .samples = Samples{wire::kMaxSamples},
                                         .state = claim.state}));
     });
@@ -322,7 +322,7 @@ TEST_CASE("a member that stands still is left behind, and comes back") {
         siege.go_on_under("a member stands still", [] {});
         siege.swarm().signal("stan", SIGCONT);
         const std::uint64_t rounds = siege.swarm().of("stan").rounds;
-        siege.swarm().await("stan in rounds again", kPatience,
+        siege.swarm().await("stan in rounds again", kTimeout,
                             [&] { return siege.swarm().of("stan").rounds >= rounds + 2; });
     }
 }

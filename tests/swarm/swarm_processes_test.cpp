@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = ProcessSwarm::Seconds;
 
 /// The swarm goes on within this time after any death, and who comes back is in it within it.
-constexpr Seconds kPatience = 30s;
+constexpr Seconds kTimeout = 30s;
 
 /// A step takes target_batch / 700 seconds or more, since seven trainers do a hundred samples a
 /// second each. `steps` must be enough for `seed_outage`, however quick the machine is.
@@ -131,12 +131,12 @@ class Story {
     void await_progress(const std::string& after) {
         const std::uint64_t step = swarm_.step() + 2;
         const auto begin = Clock::now();
-        await("progress after " + after, kPatience, [&] { return swarm_.step() >= step; });
+        await("progress after " + after, kTimeout, [&] { return swarm_.step() >= step; });
         longest_stop_ = std::max<Seconds>(longest_stop_, Clock::now() - begin);
     }
     void await_return(const std::string& name) {
         const auto begin = Clock::now();
-        await(name + " in a round again", kPatience, [&] { return swarm_.of(name).rounds >= 2; });
+        await(name + " in a round again", kTimeout, [&] { return swarm_.of(name).rounds >= 2; });
         say(name + " is in rounds after " + tenths(Clock::now() - begin) + " s");
         longest_return_ = std::max<Seconds>(longest_return_, Clock::now() - begin);
         if (swarm_.of(name).rounds < 2) late_.insert(name);
@@ -205,8 +205,8 @@ class Story {
     }
 
     void finish() {
-        swarm_.await("the last step", kPatience * 10, [&] { return swarm_.is_over(); });
-        swarm_.await("everybody's end", kPatience, [&] {
+        swarm_.await("the last step", kTimeout * 10, [&] { return swarm_.is_over(); });
+        swarm_.await("everybody's end", kTimeout, [&] {
             for (const std::string& name : honest()) {
                 if (name != "backbone" && !swarm_.of(name).status) return false;
             }

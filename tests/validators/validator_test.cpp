@@ -275,10 +275,10 @@ TEST_CASE("a late instance of a finished job is judged by its own receipt",
 }
 
 TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation][integration]") {
-    constexpr int kMostPlaces = 40;
+    constexpr int kMaxPlaces = 40;
     World world;
     bool reached_the_end = false;
-    for (int place = 1; place <= kMostPlaces && !reached_the_end; ++place) {
+    for (int place = 1; place <= kMaxPlaces && !reached_the_end; ++place) {
         std::vector<Volunteer> pair;
         for (const std::uint64_t samples : {8, 16}) {
             pair.push_back(world.add_volunteer());

@@ -51,7 +51,7 @@ constexpr Rhythm kAnnounce{3s, 5s, 15s, 2min};
 constexpr Rhythm kAskSeed{2s, 3s, 3s, 3s};
 /// The swarm's head, which whoever stores it forgets after two hours.
 constexpr Rhythm kPublish{2s, 5s, 5s, 20s};
-constexpr std::size_t kMostEndpoints = 512;  // of one answer
+constexpr std::size_t kMaxEndpoints = 512;  // of one answer
 
 Clock::duration pick(const Rhythm& rhythm, bool is_alone, bool is_young) {
     if (is_alone) return is_young ? rhythm.alone : rhythm.long_alone;
@@ -82,7 +82,7 @@ class DhtDirectory::Impl {
   public:
     Impl(const DhtDirectoryOptions& options, EventSink sink);
     ~Impl();
-    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds patience);
+    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds timeout);
     void publish(const wire::SwarmHead& head, const KeyPair& project);
     std::optional<wire::SwarmHead> head() const;
     void join(std::uint16_t port);
@@ -209,11 +209,11 @@ void DhtDirectory::Impl::ask_routers(std::uint16_t port) {
 }
 
 std::optional<std::uint16_t> DhtDirectory::Impl::map_port(std::uint16_t port,
-                                                          std::chrono::milliseconds patience) {
+                                                          std::chrono::milliseconds timeout) {
     if (!asked_) ask_routers(port);
     std::unique_lock lock(mutex_);
     std::optional<std::uint16_t> agreed;
-    port_mapped_.wait_for(lock, patience, [&] {
+    port_mapped_.wait_for(lock, timeout, [&] {
         for (const lt::port_mapping_t mapping : *asked_) {
             const auto found = mapped_.find(mapping);
             if (found != mapped_.end()) agreed = found->second;
@@ -401,7 +401,7 @@ void DhtDirectory::Impl::take_reply(const lt::dht_get_peers_reply_alert& reply) 
     for (const lt::tcp::endpoint& peer : reply.peers()) {
         Endpoint endpoint{peer.address().to_string(), peer.port()};
         if (endpoint.port == 0 || is_own(endpoint)) continue;
-        if (search_->answer.size() >= kMostEndpoints) return;
+        if (search_->answer.size() >= kMaxEndpoints) return;
         search_->answer.insert(std::move(endpoint));
     }
 }
@@ -430,8 +430,8 @@ DhtDirectory::DhtDirectory(const DhtDirectoryOptions& options, EventSink sink)
 DhtDirectory::~DhtDirectory() = default;
 
 std::optional<std::uint16_t> DhtDirectory::map_port(std::uint16_t port,
-                                                    std::chrono::milliseconds patience) {
-    return impl_->map_port(port, patience);
+                                                    std::chrono::milliseconds timeout) {
+    return impl_->map_port(port, timeout);
 }
 
 void DhtDirectory::publish(const wire::SwarmHead& head, const KeyPair& project) {

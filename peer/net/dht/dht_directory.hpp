@@ -47,7 +47,7 @@ class DhtDirectory final : public Directory {
     /// say nothing at all; a few seconds are enough). Called again it asks nobody anew and waits
     /// on. A router may lie: only a dial from outside shows that it works. Requires the same port
     /// in each call. Thread: any, one at a time; waits.
-    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds patience);
+    std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds timeout);
 
     /// Puts the swarm's head into the DHT, and again every so often until there is a newer one: for
     /// a backbone that holds the project's key. Thread: any.

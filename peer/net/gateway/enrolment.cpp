@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLongestPause{60'000};
+constexpr milliseconds kMaxPause{60'000};
 constexpr milliseconds kTick{100};
 /// By how much clocks may differ: what a link allows a ticket, less a question's time.
 constexpr std::chrono::seconds kClocksDiffer{wire::kClockErrorSeconds - 60};
@@ -85,10 +85,9 @@ std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
                               .body = formats::write_enrolment_request(options.request),
                               .proxy = options.proxy,
                               .certificates = options.certificates,
-                              .most_bytes = formats::kMaxEnrolmentReplyBytes};
-    const auto end = Clock::now() + options.patience;
-    for (milliseconds longest = options.first_pause;;
-         longest = std::min(2 * longest, kLongestPause)) {
+                              .max_bytes = formats::kMaxEnrolmentReplyBytes};
+    const auto end = Clock::now() + options.timeout;
+    for (milliseconds longest = options.first_pause;; longest = std::min(2 * longest, kMaxPause)) {
         if (is_unwanted()) return std::nullopt;
         const HttpAnswer answer = ask(request, is_unwanted);
         if (!is_passing(answer)) return checked(answer, options);

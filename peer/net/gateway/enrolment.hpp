@@ -28,7 +28,7 @@ struct EnrolmentOptions {
                                  ///< system's
     /// Before asking again, or down to half of it by chance; doubles up to a minute.
     std::chrono::milliseconds first_pause{1'000};
-    std::chrono::milliseconds patience{600'000};  ///< from the first question to giving up
+    std::chrono::milliseconds timeout{600'000};  ///< from the first question to giving up
 };
 
 /// Asks, and asks again after a pause when there was no answer, a server error or a "too many

@@ -24,12 +24,12 @@ struct Free {
 
 struct Body {
     std::string text;
-    const std::size_t most_bytes;
+    const std::size_t max_bytes;
 };
 
 std::size_t collect(char* data, std::size_t size, std::size_t count, void* into) {
     auto& body = *static_cast<Body*>(into);
-    if (size * count > body.most_bytes - body.text.size()) return 0;
+    if (size * count > body.max_bytes - body.text.size()) return 0;
     body.text.append(data, size * count);
     return size * count;
 }
@@ -97,7 +97,7 @@ HttpAnswer HttpClient::ask(const HttpRequest& request, const std::function<bool(
     set_up(handle, request);
     const auto headers = headers_of(request);
     if (!request.body.empty()) set(handle, CURLOPT_HTTPHEADER, headers.get());
-    Body body{.text = {}, .most_bytes = request.most_bytes};
+    Body body{.text = {}, .max_bytes = request.max_bytes};
     set(handle, CURLOPT_WRITEFUNCTION, &collect);
     set(handle, CURLOPT_WRITEDATA, &body);
     set(handle, CURLOPT_XFERINFOFUNCTION, &should_abort);

@@ -16,7 +16,7 @@ struct HttpRequest {
     std::string content_type = "application/json";  ///< of the body
     std::string proxy{};         ///< URL; empty: what http_proxy, https_proxy and no_proxy say
     std::string certificates{};  ///< file with those trusted to sign; empty: the system's
-    std::size_t most_bytes = 0;  ///< of the answer's body
+    std::size_t max_bytes = 0;   ///< of the answer's body
 };
 
 struct HttpAnswer {

@@ -7,12 +7,12 @@ namespace dedloc::net {
 namespace {
 
 /// Smaller buffers are not worth a lock.
-constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
+constexpr std::size_t kMinBytes = std::size_t{16} << 10;
 
 }  // namespace
 
 std::shared_ptr<Buffer> BufferPool::take(std::size_t length) {
-    if (length < kLeastBytes) {
+    if (length < kMinBytes) {
         auto small = std::make_shared<Buffer>();
         small->reserve(length);
         return small;

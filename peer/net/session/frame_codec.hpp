@@ -26,15 +26,15 @@ struct OutgoingFrame {
 class FrameEncoder {
   public:
     /// Most pieces that next() gives.
-    static constexpr std::size_t kMostPieces = 32;
+    static constexpr std::size_t kMaxPieces = 32;
     using Pieces = std::span<const std::span<const std::byte>>;
 
     virtual ~FrameEncoder() = default;
 
     /// Another frame may be added. Frames that are added are bounded: memory is held by whoever
     /// queues the others.
-    virtual bool has_room() const = 0;
-    /// Requires has_room() (DEDLOC_CHECK).
+    virtual bool has_space() const = 0;
+    /// Requires has_space() (DEDLOC_CHECK).
     virtual void add(OutgoingFrame frame) = 0;
     /// Nothing is left to be written.
     virtual bool is_empty() const = 0;

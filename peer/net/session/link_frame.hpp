@@ -11,7 +11,7 @@ namespace dedloc::net {
 
 /// No peer can make another one allocate more than this for one frame, whatever limit a transport
 /// is given.
-inline constexpr std::size_t kLargestFrameLimit = std::size_t{64} << 20;
+inline constexpr std::size_t kMaxFrameLimit = std::size_t{64} << 20;
 /// A frame is sealed, and room is made for it, in pieces of this size: a forged length costs
 /// address space, not memory, and what is written is still in cache when it is used. The frame of a
 /// chunk (wire::kChunkElements) fits.

@@ -12,7 +12,7 @@ LinkRefusal LinkTicket::renew(std::span<const std::byte> shown, const SessionOpt
     if (ticket->ticket.expires <= last_.expires) return LinkRefusal::kNone;
     const auto minute = std::chrono::floor<std::chrono::minutes>(now);
     if (minute != std::exchange(minute_, minute)) in_minute_ = 0;
-    if (++in_minute_ > kMostAMinute) return LinkRefusal::kNone;
+    if (++in_minute_ > kMaxAMinute) return LinkRefusal::kNone;
     const LinkRefusal refusal = judge(ticket, session, now, revoked);
     if (refusal == LinkRefusal::kNone) last_ = ticket->ticket;
     return refusal;

@@ -16,7 +16,7 @@ class LinkTicket {
   public:
     /// Honest peers show one each 5 minutes at most, and verifying one is 0.1 ms of a processor: so
     /// many are looked at in a minute, and others ignored as if they had not been sent.
-    static constexpr unsigned kMostAMinute = 6;
+    static constexpr unsigned kMaxAMinute = 6;
 
     /// What the handshake has proven.
     explicit LinkTicket(const formats::Ticket& proven) : last_(proven) {}

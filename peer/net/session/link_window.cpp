@@ -7,8 +7,8 @@
 
 namespace dedloc::net {
 
-LinkWindow::LinkWindow(std::size_t most_early, Duration round_trip)
-    : most_early_(most_early), round_trip_(std::min<Duration>(round_trip, kLongestRoundTrip)) {}
+LinkWindow::LinkWindow(std::size_t max_early, Duration round_trip)
+    : max_early_(max_early), round_trip_(std::min<Duration>(round_trip, kMaxRoundTrip)) {}
 
 void LinkWindow::queue(Time now, std::size_t bytes) {
     unwritten_.push_back(bytes);
@@ -46,7 +46,7 @@ bool LinkWindow::confirm(Time now, std::size_t frames) {
     const auto delivered = static_cast<double>(confirmed_bytes_ - last.confirmed_before);
     const Duration ahead = round_trip_ + kOtherWork;
     const double part = static_cast<double>(ahead.count()) / static_cast<double>(took.count());
-    path_holds_ = std::min(most_early_, static_cast<std::size_t>(delivered * part));
+    path_holds_ = std::min(max_early_, static_cast<std::size_t>(delivered * part));
     return true;
 }
 

@@ -32,7 +32,7 @@ class LinkWindow {
 
     /// Longer round trips count as this: a receiver that delays its receipts gets no more of the
     /// sender's queue than this time's worth of what it takes.
-    static constexpr std::chrono::milliseconds kLongestRoundTrip{300};
+    static constexpr std::chrono::milliseconds kMaxRoundTrip{300};
 
     /// For so long a driver may be busy with other things, and its link have enough to send: a
     /// chunk's sums, or a turn of the processor that somebody else has.
@@ -40,7 +40,7 @@ class LinkWindow {
 
     /// At most so many bytes, and one frame, are told before they are confirmed. `round_trip`: of a
     /// few bytes, as far as it is known.
-    explicit LinkWindow(std::size_t most_early, Duration round_trip = kLongestRoundTrip);
+    explicit LinkWindow(std::size_t max_early, Duration round_trip = kMaxRoundTrip);
 
     /// A frame waits for the stream.
     void queue(Time now, std::size_t bytes);
@@ -60,7 +60,7 @@ class LinkWindow {
         std::uint64_t confirmed_before = 0;  ///< bytes, when it was taken
     };
 
-    const std::size_t most_early_;
+    const std::size_t max_early_;
     Duration round_trip_;  ///< the shortest
     std::deque<std::size_t> unwritten_;
     std::size_t taken_ = 0;  ///< of these, at the front

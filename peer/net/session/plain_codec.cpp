@@ -9,16 +9,16 @@ namespace dedloc::net {
 namespace {
 
 /// A header and what a body consists of.
-constexpr std::size_t kPiecesOfOne = 1 + Frame::kMostPieces;
+constexpr std::size_t kPiecesOfOne = 1 + Frame::kMaxPieces;
 
 /// Several frames go in one gathered write.
 class PlainEncoder final : public FrameEncoder {
   public:
-    bool has_room() const override { return frames_.size() < kMostPieces / kPiecesOfOne; }
+    bool has_space() const override { return frames_.size() < kMaxPieces / kPiecesOfOne; }
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
-        DEDLOC_CHECK(has_room(), "an encoder is given no more frames than it has room for");
+        DEDLOC_CHECK(has_space(), "an encoder is given no more frames than it has room for");
         frames_.push_back(std::move(frame));
     }
 
@@ -54,7 +54,7 @@ class PlainEncoder final : public FrameEncoder {
   private:
     std::deque<OutgoingFrame> frames_;
     std::size_t front_written_ = 0;  ///< bytes of frames_.front()
-    std::array<std::span<const std::byte>, kMostPieces> pieces_;
+    std::array<std::span<const std::byte>, kMaxPieces> pieces_;
 };
 
 class PlainDecoder final : public FrameDecoder {

@@ -19,7 +19,7 @@ constexpr std::size_t kSealedPiece = kPieceBytes + kMore;
 /// One write: the last piece of a frame and small frames behind it, or as many small frames.
 constexpr std::size_t kWriteBytes = kSealedHeader + kSealedPiece;
 /// Frames that wait in the encoder; each one's body is held until it has been sealed.
-constexpr std::size_t kMostFrames = 64;
+constexpr std::size_t kMaxFrames = 64;
 /// Buffers over this size are given back when there is nothing to do: a thousand idle links cost
 /// little.
 constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
@@ -47,17 +47,17 @@ class SealedEncoder final : public FrameEncoder {
     SealedEncoder(const SealedEncoder&) = delete;
     SealedEncoder& operator=(const SealedEncoder&) = delete;
 
-    bool has_room() const override { return frames_.size() < kMostFrames; }
+    bool has_space() const override { return frames_.size() < kMaxFrames; }
     /// The start of the stream goes with the first frame.
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
-        DEDLOC_CHECK(has_room(), "an encoder is given no more frames than it has room for");
+        DEDLOC_CHECK(has_space(), "an encoder is given no more frames than it has room for");
         frames_.emplace_back(std::move(frame));
     }
 
     Pieces next() override {
-        while (sealed_ < frames_.size() && has_room_for_next()) seal_next();
+        while (sealed_ < frames_.size() && has_space_for_next()) seal_next();
         piece_ = std::span{buffer_}.subspan(written_);
         return {&piece_, piece_.empty() ? 0U : 1U};
     }
@@ -93,7 +93,7 @@ class SealedEncoder final : public FrameEncoder {
     };
 
     /// A write that is only partly done is finished first, so that nothing moves.
-    bool has_room_for_next() const {
+    bool has_space_for_next() const {
         if (written_ > 0) return false;
         if (!is_in_body_) return buffer_.size() + kSealedHeader <= kWriteBytes;
         return buffer_.size() + next_piece().size() + kMore <= kStart + kWriteBytes;

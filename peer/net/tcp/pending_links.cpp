@@ -13,7 +13,7 @@ constexpr std::chrono::seconds kEnoughTime{1};
 
 }  // namespace
 
-TcpStrangers::TcpStrangers(const TransportOptions& options, const SocketPlaces& places,
+PendingLinks::PendingLinks(const TransportOptions& options, const SocketPlaces& places,
                            const formats::Revocations& revoked, OnOver on_over)
     : deadline_(options.handshakes.deadline),
       places_(places),
@@ -21,41 +21,41 @@ TcpStrangers::TcpStrangers(const TransportOptions& options, const SocketPlaces& 
       on_over_(std::move(on_over)),
       session_(std::make_shared<const SessionOptions>(*options.session)) {}
 
-void TcpStrangers::present(const formats::SignedTicket& ticket) {
+void PendingLinks::present(const formats::SignedTicket& ticket) {
     SessionOptions session = *session_;
     session.ticket = ticket;
     session_ = std::make_shared<const SessionOptions>(std::move(session));
 }
 
-void TcpStrangers::greet(TcpSocket socket, const Endpoint& remote, Side side,
-                         const std::optional<PeerKey>& expected) {
+void PendingLinks::begin_handshake(TcpSocket socket, const Endpoint& remote, Side side,
+                                   const std::optional<PeerKey>& expected) {
     const Number number = ++last_number_;
     if (side == Side::kListener) {
         const std::string neighbourhood = neighbourhood_of(remote.host);
-        make_room(silent_, neighbourhood);
+        evict(silent_, neighbourhood);
         silent_.add(number, neighbourhood);
     }
     const auto handshake = std::make_shared<TcpHandshake>(
         std::move(socket), TcpHandshake::Terms{session_, side, expected, deadline_}, revoked_,
         TcpHandshake::Owner{.on_hello = [this, number] { on_hello(number); },
                             .on_over = [this, number](TcpHandshake&) { over(number); }});
-    strangers_.emplace(number, Stranger{remote, side, Clock::now(), handshake});
+    pending_links_.emplace(number, Stranger{remote, side, Clock::now(), handshake});
     handshake->start();
 }
 
 /// A silent connection becomes a greeted one, and closes another of these if they are too many.
-void TcpStrangers::on_hello(Number number) {
-    const Stranger& stranger = strangers_.at(number);
+void PendingLinks::on_hello(Number number) {
+    const Stranger& stranger = pending_links_.at(number);
     if (stranger.side != Side::kListener) return;
     const std::string neighbourhood = neighbourhood_of(stranger.remote.host);
     silent_.remove(number);
-    make_room(greeted_, neighbourhood);
-    greeted_.add(number, neighbourhood);
+    evict(heard_, neighbourhood);
+    heard_.add(number, neighbourhood);
 }
 
-void TcpStrangers::make_room(const AddressGroups& kind, const std::string& neighbourhood) {
+void PendingLinks::evict(const AddressGroups& kind, const std::string& neighbourhood) {
     const auto cut = [this](std::optional<Number> number) {
-        const Stranger& stranger = strangers_.at(number.value());
+        const Stranger& stranger = pending_links_.at(number.value());
         if (Clock::now() < stranger.since + kEnoughTime) is_crowded_ = true;
         stranger.handshake->cut(LinkRefusal::kCrowded);
     };
@@ -65,11 +65,11 @@ void TcpStrangers::make_room(const AddressGroups& kind, const std::string& neigh
     if (kind.size() >= places_.handshakes) cut(kind.oldest_of_largest());
 }
 
-void TcpStrangers::over(Number number) {
-    const Stranger stranger = std::move(strangers_.at(number));
-    strangers_.erase(number);
+void PendingLinks::over(Number number) {
+    const Stranger stranger = std::move(pending_links_.at(number));
+    pending_links_.erase(number);
     silent_.remove(number);
-    greeted_.remove(number);
+    heard_.remove(number);
     on_over_(stranger.remote, stranger.side, *stranger.handshake);
 }
 

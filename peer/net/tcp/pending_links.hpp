@@ -27,20 +27,20 @@
 namespace dedloc::net {
 
 /// Thread: the transport's.
-class TcpStrangers final {
+class PendingLinks final {
   public:
     /// What has become of one.
     using OnOver = std::function<void(const Endpoint& remote, Side side, TcpHandshake& handshake)>;
 
     /// What is referred to must outlive the transport's thread.
-    TcpStrangers(const TransportOptions& options, const SocketPlaces& places,
+    PendingLinks(const TransportOptions& options, const SocketPlaces& places,
                  const formats::Revocations& revoked, OnOver on_over);
-    TcpStrangers(const TcpStrangers&) = delete;
-    TcpStrangers& operator=(const TcpStrangers&) = delete;
+    PendingLinks(const PendingLinks&) = delete;
+    PendingLinks& operator=(const PendingLinks&) = delete;
 
     /// Begins a handshake; on_over is called once for it, later.
-    void greet(TcpSocket socket, const Endpoint& remote, Side side,
-               const std::optional<PeerKey>& expected);
+    void begin_handshake(TcpSocket socket, const Endpoint& remote, Side side,
+                         const std::optional<PeerKey>& expected);
     /// What handshakes that begin from now on prove with.
     void present(const formats::SignedTicket& ticket);
 
@@ -49,7 +49,7 @@ class TcpStrangers final {
     bool take_crowded() { return std::exchange(is_crowded_, false); }
 
     /// Handshakes under way that we have dialled.
-    std::size_t dialled() const { return strangers_.size() - silent_.size() - greeted_.size(); }
+    std::size_t dialled() const { return pending_links_.size() - silent_.size() - heard_.size(); }
 
   private:
     using Number = AddressGroups::Number;
@@ -60,7 +60,7 @@ class TcpStrangers final {
         std::shared_ptr<TcpHandshake> handshake{};
     };
 
-    void make_room(const AddressGroups& kind, const std::string& neighbourhood);
+    void evict(const AddressGroups& kind, const std::string& neighbourhood);
     void on_hello(Number number);
     void over(Number number);
 
@@ -69,10 +69,10 @@ class TcpStrangers final {
     const formats::Revocations& revoked_;
     const OnOver on_over_;
     std::shared_ptr<const SessionOptions> session_;  ///< never changed, but replaced
-    std::map<Number, Stranger> strangers_;
+    std::map<Number, Stranger> pending_links_;
     Number last_number_ = 0;
-    AddressGroups silent_;   ///< from outside, without a Hello yet
-    AddressGroups greeted_;  ///< from outside, with one
+    AddressGroups silent_;  ///< from outside, without a Hello yet
+    AddressGroups heard_;   ///< from outside, with one
     bool is_crowded_ = false;
 };
 

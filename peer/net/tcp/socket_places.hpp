@@ -10,7 +10,7 @@ namespace dedloc::net {
 struct SocketPlaces {
     std::size_t links = 0;  ///< over it, incoming connections are closed
     std::size_t dials = 0;  ///< under way, and dialled links over `links`
-    /// Incoming handshakes, for each of the two kinds of TcpStrangers.
+    /// Incoming handshakes, for each of the two kinds of PendingLinks.
     std::size_t from_one_address = 0;
     std::size_t handshakes = 0;
     /// Links without proofs from one address: half of all links, so that others get the rest.

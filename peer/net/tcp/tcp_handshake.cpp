@@ -17,7 +17,7 @@ static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
 TcpHandshake::TcpHandshake(TcpSocket socket, const Terms& terms,
                            const formats::Revocations& revoked, Owner owner)
     : session_(terms.session),
-      patience_(terms.deadline),
+      timeout_(terms.deadline),
       revoked_(revoked),
       owner_(std::move(owner)),
       handshake_(*session_, terms.side, terms.expected),
@@ -25,7 +25,7 @@ TcpHandshake::TcpHandshake(TcpSocket socket, const Terms& terms,
       deadline_(socket_.get_executor()) {}
 
 void TcpHandshake::start() {
-    deadline_.expires_after(patience_);
+    deadline_.expires_after(timeout_);
     deadline_.async_wait([self = shared_from_this()](const error_code& error) {
         if (!error) self->failed(LinkRefusal::kTooSlow);
     });

@@ -73,7 +73,7 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     void take_in();
 
     const std::shared_ptr<const SessionOptions> session_;
-    const std::chrono::milliseconds patience_;
+    const std::chrono::milliseconds timeout_;
     const formats::Revocations& revoked_;
     const Owner owner_;
     Handshake handshake_;

@@ -128,14 +128,14 @@ void TcpLink::write_soon() {
 
 void TcpLink::write() {
     for (std::size_t turn = 0; !is_over_;) {
-        while (!queue_.empty() && encoder_->has_room()) {
+        while (!queue_.empty() && encoder_->has_space()) {
             encoder_->add(std::move(queue_.front()));
             queue_.pop_front();
         }
         is_writing_ = !encoder_->is_empty();
         if (!is_writing_) return;
         if (turn >= kTurnBytes) return write_soon();
-        std::array<asio::const_buffer, FrameEncoder::kMostPieces> pieces;
+        std::array<asio::const_buffer, FrameEncoder::kMaxPieces> pieces;
         std::size_t count = 0;
         std::size_t offered = 0;
         for (const auto& piece : encoder_->next()) {
@@ -183,7 +183,7 @@ std::array<asio::mutable_buffer, 2> TcpLink::places() {
 void TcpLink::read_more() {
     // Who carries frames with us pings as often as we do, whatever it said before them.
     const auto next = pause_ == limits_.ping_interval ? pause_ : promised_;
-    silent_at_ = Clock::now() + next + (limits_.silence_limit - limits_.ping_interval);
+    silent_at_ = Clock::now() + next + (limits_.silence_timeout - limits_.ping_interval);
     socket_.async_read_some(
         places(), [self = shared_from_this()](const error_code& error, std::size_t bytes) {
             self->received(error, bytes);
@@ -271,7 +271,7 @@ void TcpLink::liven() {
     lively_until_ = now + kLively * limits_.ping_interval;
     if (pause_ == limits_.ping_interval) return;
     pause_ = limits_.ping_interval;
-    silent_at_ = std::min(silent_at_, now + limits_.silence_limit);
+    silent_at_ = std::min(silent_at_, now + limits_.silence_timeout);
     tick_again();  // it may have been going to wait for long
 }
 

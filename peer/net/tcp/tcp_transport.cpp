@@ -96,9 +96,9 @@ class TcpTransport::Impl {
                    const std::optional<PeerKey>& expected);
     void greeted(const Endpoint& remote, Side side, TcpHandshake& handshake);
     void adopt(TcpSocket socket, const Endpoint& remote, Side side, const Proven* proven,
-               LinkWindow::Duration round_trip = LinkWindow::kLongestRoundTrip);
-    void make_room_for(const PeerKey& peer, const Endpoint& remote);
-    bool make_room_for_unproven(const Endpoint& remote);
+               LinkWindow::Duration round_trip = LinkWindow::kMaxRoundTrip);
+    void evict_for(const PeerKey& peer, const Endpoint& remote);
+    bool evict_for_unproven(const Endpoint& remote);
     void over(LinkId id);
     LinkRefusal renewed(LinkId id, std::span<const std::byte> ticket);
     void held_back(bool now);
@@ -127,7 +127,7 @@ class TcpTransport::Impl {
     std::optional<formats::SignedTicket> presented_;  ///< our last, once it has been renewed
     std::uint64_t last_id_ = 0;
     RefusalLog refusals_;
-    std::optional<TcpStrangers> strangers_;  ///< nothing when links prove nothing
+    std::optional<PendingLinks> pending_links_;  ///< nothing when links prove nothing
     TcpDials dials_{context_,
                     options_.dial_deadline,
                     {.on_connected =
@@ -149,17 +149,17 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
       places_(divide_sockets(options, options.sockets.value_or(
                                           platform::socket_budget(platform::descriptor_limit())))),
       sink_(std::move(sink)) {
-    DEDLOC_CHECK(options_.limits.frame_bytes <= kLargestFrameLimit, "frame limit is too large");
-    if (places_.links < options_.most_links) {
+    DEDLOC_CHECK(options_.limits.frame_bytes <= kMaxFrameLimit, "frame limit is too large");
+    if (places_.links < options_.max_links) {
         log_info("few descriptors: places for {} links, {} dials, {} and {} handshakes",
                  places_.links, places_.dials, places_.handshakes, places_.handshakes);
     }
     if (options_.session) {
         revoked_ = options_.session->revocations;
-        strangers_.emplace(options_, places_, revoked_,
-                           [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
-                               greeted(remote, side, handshake);
-                           });
+        pending_links_.emplace(options_, places_, revoked_,
+                               [this](const Endpoint& remote, Side side, TcpHandshake& handshake) {
+                                   greeted(remote, side, handshake);
+                               });
         look_again();
     }
     if (options_.listen) {
@@ -239,7 +239,7 @@ void TcpTransport::Impl::accept() {
     acceptor_.async_accept([this](const error_code& error, TcpSocket socket) {
         if (!error) {
             accepted(std::move(socket));
-            const bool is_crowded = strangers_ && strangers_->take_crowded();
+            const bool is_crowded = pending_links_ && pending_links_->take_crowded();
             return is_crowded ? accept_after(kCrowdedPause) : accept();
         }
         refusals_.accept_failed(error == asio::error::no_descriptors
@@ -258,13 +258,13 @@ void TcpTransport::Impl::accepted(TcpSocket socket) {
     set_up(socket);
     const Endpoint remote = remote_of(socket);
     const bool has_place =
-        strangers_ ? links_.size() < places_.links : make_room_for_unproven(remote);
+        pending_links_ ? links_.size() < places_.links : evict_for_unproven(remote);
     if (!has_place) return refusals_.refused(remote, kLinksTaken);
     connected(std::move(socket), remote, Side::kListener, {});
 }
 
 void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKey>& expected) {
-    const std::size_t dials = dials_.count() + (strangers_ ? strangers_->dialled() : 0);
+    const std::size_t dials = dials_.count() + (pending_links_ ? pending_links_->dialled() : 0);
     const bool has_place =
         dials < places_.dials && links_.size() + dials < places_.links + places_.dials;
     dials_.dial(remote, expected, has_place);
@@ -272,8 +272,8 @@ void TcpTransport::Impl::dial(const Endpoint& remote, const std::optional<PeerKe
 
 void TcpTransport::Impl::connected(TcpSocket socket, const Endpoint& remote, Side side,
                                    const std::optional<PeerKey>& expected) {
-    if (strangers_) {
-        strangers_->greet(std::move(socket), remote, side, expected);
+    if (pending_links_) {
+        pending_links_->begin_handshake(std::move(socket), remote, side, expected);
     } else {
         adopt(std::move(socket), remote, side, nullptr);
     }
@@ -290,8 +290,8 @@ void TcpTransport::Impl::greeted(const Endpoint& remote, Side side, TcpHandshake
 }
 
 void TcpTransport::Impl::present(const formats::SignedTicket& ticket) {
-    if (!strangers_) return;
-    strangers_->present(ticket);
+    if (!pending_links_) return;
+    pending_links_->present(ticket);
     presented_ = ticket;
     const auto shown = std::make_shared<const Buffer>(formats::encode(ticket));
     for (const auto& [id, entry] : links_) entry.link->show(shown);
@@ -305,7 +305,7 @@ LinkRefusal TcpTransport::Impl::renewed(LinkId id, std::span<const std::byte> ti
 }
 
 void TcpTransport::Impl::revoke(const formats::Revocations& latest) {
-    if (!strangers_ || latest.as_of < revoked_.as_of) return;
+    if (!pending_links_ || latest.as_of < revoked_.as_of) return;
     revoked_.as_of = latest.as_of;
     if (latest == revoked_) return;
     revoked_ = latest;
@@ -351,7 +351,7 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
         opened.proven = proven->peer.peer;
         opened.user = proven->peer.seat.user;
         opened.max_samples_per_second = proven->peer.max_samples_per_second;
-        if (!is_dialled) make_room_for(proven->peer.peer, remote);
+        if (!is_dialled) evict_for(proven->peer.peer, remote);
     }
     const auto link = std::make_shared<TcpLink>(
         opened.link,
@@ -378,7 +378,7 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
 
 /// Cuts the oldest link that this peer has opened if it has its share of them. One that has
 /// restarted, or lost its way to us, may still have dead ones.
-void TcpTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remote) {
+void TcpTransport::Impl::evict_for(const PeerKey& peer, const Endpoint& remote) {
     std::size_t count = 0;
     auto oldest = links_.end();
     for (auto at = links_.begin(); at != links_.end(); ++at) {
@@ -387,14 +387,14 @@ void TcpTransport::Impl::make_room_for(const PeerKey& peer, const Endpoint& remo
         ++count;
         if (oldest == links_.end() || at->first < oldest->first) oldest = at;
     }
-    if (count < options_.most_links_of_one) return;
+    if (count < options_.max_links_of_one) return;
     find(oldest->first)->cut();
     refusals_.refused(remote, "it opens more and more links");
 }
 
 /// Closes a link that proves nothing and has said nothing, if that is needed for one more from this
 /// address. False: there is none, and no place.
-bool TcpTransport::Impl::make_room_for_unproven(const Endpoint& remote) {
+bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
     const std::string neighbourhood = neighbourhood_of(remote.host);
     const bool is_share_taken =
         unproven_.size_of(neighbourhood) >= places_.unproven_from_one_address;

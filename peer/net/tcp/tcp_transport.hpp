@@ -1,7 +1,7 @@
 // Transport over TCP: one connection per pair of peers, 16-byte frame headers, shared buffers
 // written without a copy, or sealed for each link when they are written. With
 // TransportOptions::session a link opens once both ends have proven their tickets: before that it
-// is nobody's but TcpStrangers'. See tcp_link.hpp for a link's life and README.md for the figures.
+// is nobody's but PendingLinks'. See tcp_link.hpp for a link's life and README.md for the figures.
 #pragma once
 
 #include <memory>

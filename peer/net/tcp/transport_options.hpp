@@ -29,7 +29,7 @@ struct LinkLimits {
     std::chrono::milliseconds longest_ping_interval{15'000};
     /// Not one byte for so long, where every ping interval is the first: the peer is dead. So much
     /// longer as it has said that its next ping will take.
-    std::chrono::milliseconds silence_limit{4500};
+    std::chrono::milliseconds silence_timeout{4500};
     std::chrono::milliseconds farewell{2000};  ///< from close to the end, whoever has not hung up
 };
 
@@ -47,10 +47,10 @@ struct TransportOptions {
     /// Sockets for everything below together; nothing: socket_budget() of descriptor_limit(). With
     /// few, the bounds below are lower (socket_places.hpp).
     std::optional<std::size_t> sockets{};
-    std::size_t most_links = 1024;  ///< more incoming ones are closed
-    std::size_t most_dials = 512;   ///< at once; more fail
+    std::size_t max_links = 1024;  ///< more incoming ones are closed
+    std::size_t max_dials = 512;   ///< at once; more fail
     /// That one peer has opened and proven; one more, and its oldest is cut.
-    std::size_t most_links_of_one = 4;
+    std::size_t max_links_of_one = 4;
     std::chrono::milliseconds dial_deadline{5000};
     /// What links prove; nothing: they prove nothing and are not encrypted.
     std::optional<SessionOptions> session{};

@@ -57,7 +57,7 @@ TEST_CASE("accumulate on a device refuses misuse", "[cuda]") {
     CHECK(refuses("multiple of 8", with(good, 1, kWorkspace.subspan(4, 8), kFlag)));
     CHECK(refuses("a flag is one word", with(good, 1, kWorkspace, {})));
     CHECK(refuses("more elements than a reduction", [&] {
-        const std::size_t count = kernels::kMostElements + 1;
+        const std::size_t count = kernels::kMaxElements + 1;
         kernels::cuda::sum_of_squares(at<float>(kA, count), at<double>(kC, 1), kWorkspace,
                                       device.stream());
     }));

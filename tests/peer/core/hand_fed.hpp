@@ -109,7 +109,7 @@ class WrittenHistory {
 };
 
 /// As a peer that was asked for it, or that tells one that is behind, sends it.
-inline wire::Commit whole_commit(const Decision& decision) {
+inline wire::Commit full_commit(const Decision& decision) {
     return {.digest = digest_of(decision.record),
             .certificate = decision.certificate,
             .attempt = 0,

@@ -39,7 +39,7 @@ struct Called : Beside {
         plan.members = {{.peer = kSelf.public_key(),
                          .samples = Samples{5},
                          .loss_sum = 0,
-                         .freeze = joins[0].freeze},
+                         .contribution_id = joins[0].contribution_id},
                         {.peer = kBackbone.public_key(), .samples = Samples{0}}};
         std::ranges::sort(plan.members, {}, &wire::PlanMember::peer);
         const auto reducer = wire::index_of(plan, kBackbone.public_key());
@@ -180,7 +180,7 @@ struct Leading {
         REQUIRE_FALSE(calls.empty());
         wire::Join join;
         join.term = calls.back().term;
-        join.freeze = 1;
+        join.contribution_id = 1;
         join.samples = Samples{samples};
         join.state = history.state();
         peer.hear(end, {}, join);
@@ -352,7 +352,7 @@ TEST_CASE("a sender whose pieces are refused is left out of the round at once", 
     numbers[3] = std::numeric_limits<float>::infinity();
     peer.hear(liar, {},
               wire::Chunk{.phase = wire::Phase::kScatter,
-                          .mix = 1,
+                          .sum_id = 1,
                           .chunk = 0,
                           .chunk_elements = plan.chunk_elements,
                           .elements = std::move(numbers)});

@@ -64,7 +64,7 @@ TEST_CASE("the only voter leads at once", "[membership]") {
     for (const OutgoingMessage& message : bench.out.messages) CHECK(message.to.empty());
     // For as many steps as it lives.
     for (int step = 0; step < 3; ++step) {
-        bench.voter.advance(bench.record(1));
+        bench.voter.append(bench.record(1));
         bench.election.head_changed();
         bench.advance(10min);
         CHECK(bench.leads());
@@ -139,7 +139,7 @@ TEST_CASE("only promises of voters, of this term and granted, count", "[membersh
         CHECK_FALSE(bench.election.inherited());
     }
     SECTION("a head that moves ends the candidacy") {
-        bench.voter.advance(bench.record(1));
+        bench.voter.append(bench.record(1));
         bench.election.head_changed();
         bench.election.on_promise(trio.two->peer(), step, bench.promise(term), bench.out);
         CHECK_FALSE(bench.leads());
@@ -178,7 +178,7 @@ TEST_CASE("what was accepted in the highest term is inherited", "[membership]") 
     }
     REQUIRE(bench.leads());
     CHECK(bench.election.inherited() == bench.record(8));
-    bench.voter.advance(bench.record(8));
+    bench.voter.append(bench.record(8));
     bench.election.head_changed();
     CHECK_FALSE(bench.election.inherited());
     CHECK(bench.leads());
@@ -236,7 +236,7 @@ TEST_CASE("a candidate behind the head of a voter is refused", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     const StepIndex old = bench.head().step;
-    bench.voter.advance(bench.record(1));
+    bench.voter.append(bench.record(1));
     const auto ask = [&](StepIndex step) {
         bench.out = {};
         bench.election.on_elect(bench.now, trio.one->peer(), step,
@@ -296,13 +296,13 @@ TEST_CASE("a leader steps down when a majority is gone for twice the silence lim
           "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
-    const Duration silence = bench.config.rules.silence;
+    const Duration failure_timeout = bench.config.rules.failure_timeout;
     trio.lead();
     bench.close(*trio.one);
     bench.advance(1min);
     CHECK(bench.leads());  // one other is enough
     bench.close(*trio.two);
-    bench.advance(2 * silence - 200ms);
+    bench.advance(2 * failure_timeout - 200ms);
     CHECK(bench.leads());
     CHECK(bench.election.next_deadline() <= bench.now + 200ms);
     SECTION("for good") {

@@ -66,7 +66,7 @@ struct Bench {
         std::vector<std::pair<Duration, Endpoint>> dialled;
         while (now <= end) {
             actions.clear();
-            links.tick(now, actions);
+            links.advance(now, actions);
             for (const action::Dial& dial : tests::all_of<action::Dial>(actions)) {
                 dialled.emplace_back(now - start, dial.remote);
                 links.dial_failed(now, {.remote = dial.remote}, actions);
@@ -170,7 +170,7 @@ TEST_CASE("what others say makes no peer dial", "[membership]") {
         for (std::uint64_t step = 0; step < 40; ++step) {
             CHECK(bench.links.receive(bench.now, end->says(0, StepIndex{step}, heartbeat),
                                       bench.actions));
-            bench.links.tick(bench.now, bench.actions);
+            bench.links.advance(bench.now, bench.actions);
         }
     }
     CHECK(tests::all_of<action::Dial>(bench.actions).empty());
@@ -186,13 +186,13 @@ TEST_CASE("so many dials are unanswered at once, and a lost voter gets the next 
     CHECK(bench.dials(endpoints(300, 400)) == 0);
     bench.close(voter);
     bench.actions.clear();
-    bench.links.tick(bench.now, bench.actions);
+    bench.links.advance(bench.now, bench.actions);
     CHECK(tests::all_of<action::Dial>(bench.actions).empty());
     // An answer makes room, whether it is a link or none.
     bench.links.dial_failed(bench.now, {.remote = endpoint_of(300)}, bench.actions);
     bench.now += 1s;
     bench.actions.clear();
-    bench.links.tick(bench.now, bench.actions);
+    bench.links.advance(bench.now, bench.actions);
     const auto dialled = tests::all_of<action::Dial>(bench.actions);
     REQUIRE(dialled.size() == 1);
     CHECK(dialled[0].remote == endpoint_of(2));

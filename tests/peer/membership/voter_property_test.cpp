@@ -40,7 +40,7 @@ struct Node {
     void advance(const Decision& decision, bool stops) {
         config.last_decision = decision;
         if (stops) return restart();
-        voter->advance(decision.record);
+        voter->append(decision.record);
         remember();
     }
     const Head& head() const { return voter->head(); }

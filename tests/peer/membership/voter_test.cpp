@@ -58,7 +58,7 @@ TEST_CASE("a promise holds for all later steps of a term", "[membership]") {
         REQUIRE_FALSE(voter.accept(term_of(6, keys[2]), record));
         REQUIRE_FALSE(voter.promise(term_of(6, keys[2])).granted);
         REQUIRE(voter.accept(term_of(7, keys[1]), record));
-        voter.advance(record);
+        voter.append(record);
         REQUIRE_FALSE(voter.promise(term_of(7, keys[1])).accepted);
         voter.check_invariants();
     }
@@ -71,7 +71,7 @@ TEST_CASE("votes are about the round of the head", "[membership]") {
     const auto first_record = record_after(voter.head(), 1);
     const auto next = record_after(head_after(voter.head(), first_record), 1);
     REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), next));
-    voter.advance(first_record);
+    voter.append(first_record);
     REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), first_record));
     REQUIRE(voter.accept(term_of(1, keys[0]), next));
     auto foreign = record_after(voter.head(), 3);
@@ -86,7 +86,7 @@ struct Stopped {
     Stopped() : config(config_for(keys)) {
         Voter voter{config, keys[0]};
         decided = record_after(voter.head(), 1);
-        voter.advance(decided);
+        voter.append(decided);
         head = voter.head();
         record = record_after(head, 2);
         REQUIRE(voter.promise(term_of(3, keys[1])).granted);
@@ -143,8 +143,8 @@ TEST_CASE("a restarted voter goes on with what it remembers", "[membership]") {
         REQUIRE(kept);
         REQUIRE_FALSE(kept->may_vote);
         // Not even once it has fetched them: what it voted for since is forgotten.
-        back.advance(decided);
-        back.advance(record);
+        back.append(decided);
+        back.append(record);
         REQUIRE_FALSE(back.may_vote());
         config.voter = kept;
         config.last_decision = Decision{.record = record, .certificate = {}};
@@ -221,7 +221,7 @@ TEST_CASE("a voter that stops voting does so until the project appoints voters a
     REQUIRE_FALSE(voter.promise(term_of(9, keys[0])).granted);
     REQUIRE_FALSE(voter.accept(term_of(9, keys[0]), record_after(voter.head(), 1)));
     REQUIRE_FALSE(voter.vote_for_state({}));
-    voter.advance(record_after(voter.head(), 1));
+    voter.append(record_after(voter.head(), 1));
     REQUIRE_FALSE(voter.may_vote());
 
     REQUIRE_FALSE(voter.begin(generation_of(2, StepIndex{5}, keys, keys[0])));  // not the project's
@@ -257,7 +257,7 @@ TEST_CASE("a record is decided after the head and before it, by this generation'
     auto forged = certify(now, term, keys);
     forged.votes[1].signature[0] ^= std::byte{1};
     CHECK_FALSE(voter.is_decided(now, forged));
-    voter.advance(now);
+    voter.append(now);
     CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));  // from before the head
     CHECK_FALSE(voter.is_decided(now, certify(now, term, first(keys, 1))));
     CHECK(voter.is_decided(next, certify(next, term, keys)));
@@ -336,7 +336,7 @@ TEST_CASE("a voter votes for one state of a head, also in its next life", "[memb
     const Digest other{{std::byte{9}}};
     Voter voter{config, keys[0]};
     const auto record = record_after(voter.head(), 1);
-    voter.advance(record);
+    voter.append(record);
     CHECK_FALSE(voter.voted_state());
     CHECK_FALSE(voter.take_change());  // the ledger has the decision
     REQUIRE(voter.vote_for_state(state));
@@ -353,7 +353,7 @@ TEST_CASE("a voter votes for one state of a head, also in its next life", "[memb
     CHECK(back.voted_state() == state);
     CHECK_FALSE(back.vote_for_state(other));
     REQUIRE(back.vote_for_state(state));
-    back.advance(record_after(back.head(), 1));
+    back.append(record_after(back.head(), 1));
     CHECK_FALSE(back.voted_state());
     REQUIRE(back.vote_for_state(other));
 

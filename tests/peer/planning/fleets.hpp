@@ -53,15 +53,15 @@ inline std::uint64_t random_speed(Random& random) {
 }
 
 struct FleetShape {
-    std::size_t most_members = 48;
-    std::uint64_t least_elements = 1'000'000;
-    std::uint64_t most_elements = 100'000'000;
+    std::size_t max_members = 48;
+    std::uint64_t min_elements = 1'000'000;
+    std::uint64_t max_elements = 100'000'000;
 };
 
 /// Every kind of member, codec and size; at least one member can be dialled.
 inline PlanRequest random_fleet(Random& random, const FleetShape& shape = {}) {
     PlanRequest request;
-    const std::size_t count = 1 + random.below(shape.most_members);
+    const std::size_t count = 1 + random.below(shape.max_members);
     const bool is_symmetric = random.below(3) == 0;
     const bool all_train = random.below(3) == 0;
     for (std::size_t k = 0; k < count; ++k) {
@@ -75,8 +75,8 @@ inline PlanRequest random_fleet(Random& random, const FleetShape& shape = {}) {
         request.members.push_back(member);
     }
     request.members[random.below(count)].is_reachable = true;
-    const std::uint64_t range = shape.most_elements - shape.least_elements;
-    set_vector(request, shape.least_elements + random.below(range + 1), kFp32);
+    const std::uint64_t range = shape.max_elements - shape.min_elements;
+    set_vector(request, shape.min_elements + random.below(range + 1), kFp32);
     const Codec codecs[] = {kFp32, kHalf, kInt8};
     request.contribution = codecs[random.below(3)];
     request.average = codecs[random.below(3)];

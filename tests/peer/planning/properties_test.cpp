@@ -62,8 +62,7 @@ void check_partition(const PlanRequest& request, const SharePlan& plan) {
 
 PlanRequest any_fleet(Random& random) {
     FleetShape shape;
-    if (random.below(2) == 0)
-        shape = {.most_members = 12, .least_elements = 1, .most_elements = 5'000};
+    if (random.below(2) == 0) shape = {.max_members = 12, .min_elements = 1, .max_elements = 5'000};
     PlanRequest request = random_fleet(random, shape);
     if (random.below(3) == 0)
         request.max_reducers = 1 + static_cast<std::uint32_t>(random.below(6));
@@ -160,7 +159,7 @@ TEST_CASE("no plan is slower than equal shares or any parameter server", "[plann
 TEST_CASE("no other whole number of chunks is faster", "[planning][property]") {
     // Every split of up to 12 chunks among up to 4 members.
     for_seeds(300, [](Random& random) {
-        PlanRequest request = random_fleet(random, {.most_members = 4});
+        PlanRequest request = random_fleet(random, {.max_members = 4});
         const std::uint64_t chunks = 1 + random.below(12);
         request.chunk_elements = 1'024;
         request.elements = chunks * 1'024;
@@ -193,7 +192,7 @@ TEST_CASE("no other whole number of chunks is faster", "[planning][property]") {
 TEST_CASE("no other choice of reducers is faster when their number is limited",
           "[planning][property]") {
     for_seeds(400, [](Random& random) {
-        PlanRequest request = random_fleet(random, {.most_members = 7});
+        PlanRequest request = random_fleet(random, {.max_members = 7});
         request.max_reducers = 1 + static_cast<std::uint32_t>(random.below(3));
         Duration best = Duration::max();
         for (std::uint32_t chosen = 1; chosen < 1u << request.members.size(); ++chosen) {

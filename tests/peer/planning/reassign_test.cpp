@@ -34,7 +34,7 @@ TEST_CASE("losses move the lost chunks and no others", "[planning][property]") {
     for (std::uint64_t seed = 0; seed < 1'000; ++seed) {
         INFO("seed " << seed);
         Random random{seed};
-        PlanRequest request = random_fleet(random, {.most_members = 16});
+        PlanRequest request = random_fleet(random, {.max_members = 16});
         const auto plan = plan_shares(request);
         REQUIRE(plan);
         std::vector<ChunkRange> ranges = plan->ranges;

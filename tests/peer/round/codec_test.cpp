@@ -22,7 +22,7 @@ using namespace dedloc::round;
 namespace {
 
 constexpr float kMost = std::numeric_limits<float>::max();
-constexpr float kLeastNormal = std::numeric_limits<float>::min();
+constexpr float kMinNormal = std::numeric_limits<float>::min();
 
 Contribution contribution_of(FloatVector sum, std::uint64_t samples = 1) {
     return {.samples = Samples{samples},
@@ -195,9 +195,8 @@ TEST_CASE("an average travels by the bits of the formula, whoever sends what", "
                     if (is_honest && (half & 0x7c00) == 0x7c00) half &= 0xbfff;
                 }
                 const auto exponent = static_cast<std::uint8_t>(
-                    is_honest
-                        ? 100 + random.below(8)
-                        : wire::kLeastHalfExponent + random.below(wire::kMostHalfExponent - 24));
+                    is_honest ? 100 + random.below(8)
+                              : wire::kMinHalfExponent + random.below(wire::kMaxHalfExponent - 24));
                 pieces.push_back(wire::Halves{.bits = std::move(bits), .exponent = exponent});
                 weights.push_back(1 + random.below(1'000));
                 samples += weights.back();
@@ -275,9 +274,9 @@ TEST_CASE("what is finite stays finite, and nothing stays nothing", "[averaging]
         {0.0F, -0.0F, 0.0F},
         {kMost, -kMost, kMost, 1.0F},
         FloatVector(20'000, kMost),
-        {kLeastNormal, -kLeastNormal, 0.0F},
+        {kMinNormal, -kMinNormal, 0.0F},
         {std::numeric_limits<float>::denorm_min(), 0.0F},
-        {kMost, kLeastNormal, 0.0F},
+        {kMost, kMinNormal, 0.0F},
     };
     for (const FloatVector& numbers : extremes) {
         Feedback feedback{Codec::kFp16};
@@ -317,7 +316,7 @@ TEST_CASE("one number that is not finite is found wherever it is", "[averaging]"
     };
     for (std::uint32_t bits = 0; bits < 1u << 16; ++bits) {
         const bool is = (bits & 0x7C00u) != 0x7C00u;
-        for (const std::uint8_t exponent : {wire::kLeastHalfExponent, wire::kMostHalfExponent}) {
+        for (const std::uint8_t exponent : {wire::kMinHalfExponent, wire::kMaxHalfExponent}) {
             REQUIRE(is_half_finite(static_cast<std::uint16_t>(bits), exponent) == is);
         }
     }
@@ -327,7 +326,7 @@ TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[ave
     std::vector<std::uint16_t> bits(1u << 16);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
     for (const std::uint8_t exponent :
-         {wire::kLeastHalfExponent, std::uint8_t{127}, wire::kMostHalfExponent}) {
+         {wire::kMinHalfExponent, std::uint8_t{127}, wire::kMaxHalfExponent}) {
         const wire::Elements chunk = wire::Halves{.bits = bits, .exponent = exponent};
         const auto values = std::make_shared<const FloatVector>(decoded(chunk));
         for (std::size_t i = 0; i < bits.size(); ++i) {

@@ -55,7 +55,7 @@ struct Bench {
         member.called(step(), {.term = term(1)}, out);
         return std::get<wire::Join>(out.messages.back().body);
     }
-    std::uint32_t freeze() { return join().freeze; }
+    std::uint32_t contribution_id() { return join().contribution_id; }
     std::uint8_t exponent() { return join().exponent; }
     wire::Plan plan(std::uint64_t term_number, bool with_other) {
         wire::Plan plan{.term = term(term_number),
@@ -66,7 +66,7 @@ struct Bench {
                         .members = {{.peer = key.public_key(),
                                      .samples = Samples{2},
                                      .loss_sum = 1,
-                                     .freeze = freeze(),
+                                     .contribution_id = contribution_id(),
                                      .receives = true,
                                      .exponent = exponent()}},
                         .ranges = {},
@@ -74,7 +74,7 @@ struct Bench {
                         .relays = {},
                         .expected = {}};
         if (with_other) {
-            plan.members.push_back({.peer = other, .samples = Samples{1}, .freeze = 9});
+            plan.members.push_back({.peer = other, .samples = Samples{1}, .contribution_id = 9});
             if (other < key.public_key()) std::swap(plan.members[0], plan.members[1]);
         }
         const bool is_first = plan.members[0].peer == key.public_key();
@@ -86,7 +86,7 @@ struct Bench {
     void receive_from_other(float number = 9.0F) {
         member.chunk(TimePoint{}, other, step(),
                      {.phase = wire::Phase::kScatter,
-                      .mix = 9,
+                      .sum_id = 9,
                       .chunk = 0,
                       .chunk_elements = kElements,
                       .elements = FloatVector(kElements, number)},

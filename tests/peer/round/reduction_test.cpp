@@ -171,7 +171,7 @@ class Exchange {
         const bool receives = k == 0 || samples > Samples{0} || random_.below(2) == 0;
         const bool is_reachable = k == 0 || random_.below(4) != 0;
         wire::Join join{.term = {},
-                        .freeze = static_cast<std::uint32_t>(random_.below(3)),
+                        .contribution_id = static_cast<std::uint32_t>(random_.below(3)),
                         .samples = samples,
                         .receives = receives,
                         .state = {},
@@ -304,7 +304,7 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
             exchange.finish();
             const auto before = exchange.plan();
             REQUIRE(exchange.amend({member.peer}, {}));
-            REQUIRE(wire::mix_of(before) == wire::mix_of(exchange.plan()));
+            REQUIRE(wire::sum_id_of(before) == wire::sum_id_of(exchange.plan()));
             // Whoever had the whole average still has it.
             for (const wire::PlanMember& left : exchange.plan().members) {
                 if (left.receives) REQUIRE(exchange.reduction(left.peer).is_complete());
@@ -318,7 +318,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     const wire::Plan plan = exchange.plan();
     Reduction& member = exchange.reduction(key_of(0));
     const wire::Chunk good{.phase = wire::Phase::kGather,
-                           .mix = wire::mix_of(plan),
+                           .sum_id = wire::sum_id_of(plan),
                            .chunk = 0,
                            .chunk_elements = plan.chunk_elements,
                            .elements = FloatVector(plan.chunk_elements, 1e9f)};
@@ -332,7 +332,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
         member.take(key_of(1), std::move(chunk));
         member.take(key_of(9), good);  // no member
     };
-    give([](auto& c) { c.mix ^= 1; });
+    give([](auto& c) { c.sum_id ^= 1; });
     give([](auto& c) { c.chunk_elements /= 2; });
     give([](auto& c) { c.chunk = 1u << 20; });
     give([](auto& c) { c.elements = FloatVector(1); });
@@ -341,7 +341,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     for (std::uint32_t c = 0; c * plan.chunk_elements < 3'000; ++c) {
         wire::Chunk own = good;
         own.phase = wire::Phase::kScatter;
-        own.mix = plan.members[wire::index_of(plan, key_of(0))].freeze;
+        own.sum_id = plan.members[wire::index_of(plan, key_of(0))].contribution_id;
         own.chunk = c;
         own.elements = numbers_of(c);
         member.take(key_of(0), std::move(own));
@@ -413,7 +413,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
         plan.members.push_back({.peer = key_of(k),
                                 .samples = Samples{1},
                                 .loss_sum = 0,
-                                .freeze = 1,
+                                .contribution_id = 1,
                                 .receives = true});
         plan.ranges.push_back({PeerIndex{k}, next, next + parts[k]});
         next += parts[k];

@@ -39,14 +39,14 @@ struct Refusing {
             plan.members.push_back({.peer = key_of(k),
                                     .samples = Samples{2},
                                     .loss_sum = 0,
-                                    .freeze = freeze_of(k),
+                                    .contribution_id = contribution_id_of(k),
                                     .receives = true,
                                     .exponent = std::uint8_t(codec == Codec::kFp16 ? 127 : 0)});
         }
         plan.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = kChunks}};
         return plan;
     }
-    std::uint32_t freeze_of(std::size_t k) const {
+    std::uint32_t contribution_id_of(std::size_t k) const {
         return 10 + static_cast<std::uint32_t>(k) + 100 * refrozen;
     }
     void follow(const wire::Plan& plan) {
@@ -60,7 +60,7 @@ struct Refusing {
                                     .exponent = 127};
         }
         return {.phase = wire::Phase::kScatter,
-                .mix = freeze_of(from),
+                .sum_id = contribution_id_of(from),
                 .chunk = chunk,
                 .chunk_elements = kChunk,
                 .elements = std::move(elements)};

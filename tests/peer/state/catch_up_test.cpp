@@ -173,7 +173,7 @@ TEST_CASE("many who answer nothing do not hide the one who would give", "[state]
     for (int i = 0; i < 8; ++i) world.add_member(k5).is_mute = true;
     world.add_member(k5, true);
     world.aim_at(k5);
-    REQUIRE(world.run_until_current(3 * world.rules.silence));
+    REQUIRE(world.run_until_current(3 * world.rules.failure_timeout));
 }
 
 TEST_CASE("a donor that takes requests and sends nothing is replaced in time", "[state]") {

@@ -51,9 +51,9 @@ struct Desk {
         donor.snapshot_taken(now, snapshot, own, out);
         donor.check_invariants();
     }
-    void tick() {
+    void advance() {
         out = {};
-        donor.tick(now, own, out);
+        donor.advance(now, own, out);
         donor.check_invariants();
     }
     /// Who is offered a state, in this order.
@@ -170,7 +170,7 @@ TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[stat
     desk.query(kAsker, k5);
     CHECK(desk.out.messages[0].step == k5);  // what is asked for is held
 
-    desk.now += desk.rules.silence;
+    desk.now += desk.rules.failure_timeout;
     CHECK(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.size() == 262'144);
     desk.query(kOther, StepIndex{7});
     REQUIRE(desk.is_taking());  // the unused one makes room
@@ -204,22 +204,22 @@ TEST_CASE("a state goes to four at once, and on to who has waited longest", "[st
     CHECK(desk.donor.next_deadline() < desk.now + desk.rules.heartbeat);
     desk.donor.lost(asker(6));
     desk.now += desk.rules.heartbeat / 2;
-    desk.tick();
+    desk.advance();
     CHECK(desk.offered() == std::vector{asker(5), asker(3), asker(4)});
     CHECK(desk.donor.next(desk.now, asker(9)));
-    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.silence);
+    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.failure_timeout);
 }
 
 TEST_CASE("who waits for a state and no longer asks has no turn", "[state]") {
     Desk desk;
     desk.snapshot(asker(9));
     for (const int k : {8, 7, 6, 5, 4}) desk.query(asker(k), k5);
-    desk.now += 2 * desk.rules.silence - 1ns;
+    desk.now += 2 * desk.rules.failure_timeout - 1ns;
     desk.query(asker(3), k5);
     CHECK(desk.offered() == std::vector{asker(4), asker(5), asker(3)});
     for (const int k : {2, 1}) desk.query(asker(k), k5);
-    desk.now += 2 * desk.rules.silence;
-    desk.tick();
+    desk.now += 2 * desk.rules.failure_timeout;
+    desk.advance();
     CHECK(desk.offered().empty());
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("who never has enough keeps nobody else from a state", "[state]") {
         CHECK(desk.donor.next(desk.now, asker(9)));
     }
     CHECK(desk.offered() == std::vector{asker(8)});
-    CHECK(desk.now >= start + 2 * desk.rules.silence);
+    CHECK(desk.now >= start + 2 * desk.rules.failure_timeout);
 }
 
 TEST_CASE("who has been sent every leaf makes room at once", "[state]") {
@@ -247,14 +247,14 @@ TEST_CASE("who has been sent every leaf makes room at once", "[state]") {
     desk.snapshot(asker(9));
     desk.query(asker(8), k5);
     for (std::uint32_t leaf = 0; leaf < 3; ++leaf) {
-        desk.tick();
+        desk.advance();
         CHECK(desk.offered().empty());
         desk.donor.requested(desk.now, asker(9),
                              {.root = desk.history.state_digest(k5), .leaf = leaf});
         CHECK_FALSE(desk.donor.next(desk.now, asker(9))->data.empty());
     }
     CHECK(desk.donor.next_deadline() <= desk.now);
-    desk.tick();
+    desk.advance();
     CHECK(desk.offered() == std::vector{asker(8)});
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
     desk.query(asker(8), k5);
     CHECK(desk.offered().empty());
     desk.donor.set_upload(1'100'000);
-    desk.tick();
+    desk.advance();
     CHECK(desk.offered() == std::vector{asker(8)});
     desk.query(asker(7), k5);
     CHECK(desk.offered().empty());
@@ -275,17 +275,17 @@ TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "
     Desk desk;
     desk.snapshot(kAsker);
     const Digest root = desk.history.state_digest(k5);
-    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.silence);
-    desk.now += 2 * desk.rules.silence - 1ns;
-    desk.tick();
+    CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.failure_timeout);
+    desk.now += 2 * desk.rules.failure_timeout - 1ns;
+    desk.advance();
     CHECK_FALSE(desk.leaf(root, 0)->data.empty());
-    desk.now += 2 * desk.rules.silence - 1ns;
+    desk.now += 2 * desk.rules.failure_timeout - 1ns;
     desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
-    desk.now += 10 * desk.rules.silence;
-    desk.tick();  // a round keeps the link busy: what is queued is still wanted
+    desk.now += 10 * desk.rules.failure_timeout;
+    desk.advance();  // a round keeps the link busy: what is queued is still wanted
     CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
-    desk.now += 2 * desk.rules.silence;
-    desk.tick();
+    desk.now += 2 * desk.rules.failure_timeout;
+    desk.advance();
     CHECK(desk.leaf(root, 0)->data.empty());
     CHECK(desk.donor.next_deadline() == kNever);
 }
@@ -381,7 +381,7 @@ TEST_CASE("a snapshot is not offered before its certificate is here", "[state]")
     REQUIRE(desk.is_taking());
     desk.taken(desk.history.snapshot(k6));
     CHECK(desk.out.messages.empty());
-    desk.tick();
+    desk.advance();
     CHECK(desk.out.messages.empty());
     // Of another step, or of another state: nothing that this snapshot could be offered with.
     desk.certify(StepIndex{7});

@@ -163,7 +163,7 @@ void TransferWorld::certify(Member& member, StepIndex step) {
 void TransferWorld::kill(Member& member, bool quietly) {
     if (!member.is_alive) return;
     member.is_alive = false;
-    later(quietly ? rules.silence : member.latency,
+    later(quietly ? rules.failure_timeout : member.latency,
           [this, key = member.key] { catch_up->lost(now, key, out_); });
 }
 
@@ -246,10 +246,10 @@ void TransferWorld::step() {
     if (deadline <= now) {
         for (const auto& m : members) {
             Outbox answer;
-            m->donor.tick(now, m->own, answer);
+            m->donor.advance(now, m->own, answer);
             flush_member(*m, answer);
         }
-        catch_up->tick(now, out_);
+        catch_up->advance(now, out_);
     } else {
         auto event = queue_.extract(queue_.begin());
         event.mapped()();

@@ -153,10 +153,10 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     }
     check_limit<Join>(&Join::upload_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
     check_limit<Join>(&Join::download_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
-    check_limit<Join>(&Join::exponent, kLeastHalfExponent,
-                      static_cast<std::uint8_t>(kLeastHalfExponent - 1));
-    check_limit<Join>(&Join::exponent, kMostHalfExponent,
-                      static_cast<std::uint8_t>(kMostHalfExponent + 1));
+    check_limit<Join>(&Join::exponent, kMinHalfExponent,
+                      static_cast<std::uint8_t>(kMinHalfExponent - 1));
+    check_limit<Join>(&Join::exponent, kMaxHalfExponent,
+                      static_cast<std::uint8_t>(kMaxHalfExponent + 1));
     REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
 
     check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
@@ -189,10 +189,10 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     REQUIRE_FALSE(halves_of(7, 0, 127));
     REQUIRE(halves_of(elements, kChunkElements, 127));
     REQUIRE_FALSE(halves_of(elements, kChunkElements + 1, 127));
-    REQUIRE(halves_of(7, 7, kLeastHalfExponent));
-    REQUIRE_FALSE(halves_of(7, 7, kLeastHalfExponent - 1));
-    REQUIRE(halves_of(7, 7, kMostHalfExponent));
-    REQUIRE_FALSE(halves_of(7, 7, kMostHalfExponent + 1));
+    REQUIRE(halves_of(7, 7, kMinHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kMinHalfExponent - 1));
+    REQUIRE(halves_of(7, 7, kMaxHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kMaxHalfExponent + 1));
 
     std::vector<std::uint32_t> all(kMaxMembers);
     for (std::uint32_t i = 0; i < kMaxMembers; ++i) all[i] = i;
@@ -230,10 +230,10 @@ TEST_CASE("a plan names its members in order", "[wire]") {
             [&](Plan& m) { m.members.back().exponent = static_cast<std::uint8_t>(value); });
     };
     REQUIRE(exponent(0));
-    REQUIRE(exponent(kLeastHalfExponent));
-    REQUIRE_FALSE(exponent(kLeastHalfExponent - 1));
-    REQUIRE(exponent(kMostHalfExponent));
-    REQUIRE_FALSE(exponent(kMostHalfExponent + 1));
+    REQUIRE(exponent(kMinHalfExponent));
+    REQUIRE_FALSE(exponent(kMinHalfExponent - 1));
+    REQUIRE(exponent(kMaxHalfExponent));
+    REQUIRE_FALSE(exponent(kMaxHalfExponent + 1));
     const auto expected = [](std::uint32_t milliseconds) {
         return accepts<Plan>(
             [&](Plan& m) { m.expected = std::chrono::milliseconds{milliseconds}; });

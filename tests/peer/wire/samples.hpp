@@ -38,7 +38,7 @@ class WireSamples {
 
     /// The body with this index in wire::Body; lists have up to `most` elements.
     wire::Body body(std::size_t index, std::size_t most = 12) {
-        most_ = most;
+        max_ = most;
         return body_at(index, std::make_index_sequence<std::variant_size_v<wire::Body>>{});
     }
     wire::Message message(wire::Body body, const KeyPair& key) {
@@ -129,7 +129,7 @@ class WireSamples {
     void make(wire::Call& m) { m.term = term(); }
     void make(wire::Join& m) {
         m = {.term = term(),
-             .freeze = word(),
+             .contribution_id = word(),
              .samples = samples(),
              .loss_sum = loss_sum(),
              .is_finite = coin(),
@@ -167,7 +167,7 @@ class WireSamples {
     void make(wire::Cancel& m) { m.term = term(); }
     void make(wire::Chunk& m) {
         m.phase = static_cast<wire::Phase>(random_.below(2));
-        m.mix = random_.next();
+        m.sum_id = random_.next();
         m.chunk = static_cast<std::uint32_t>(random_.below(wire::kMaxChunks));
         FloatVector elements(some());
         for (float& x : elements) x = static_cast<float>(random_.near_normal());
@@ -249,7 +249,7 @@ class WireSamples {
         return body;
     }
 
-    std::size_t some() { return 1 + random_.below(most_); }
+    std::size_t some() { return 1 + random_.below(max_); }
     bool coin() { return random_.below(2) == 1; }
     std::uint32_t word() { return static_cast<std::uint32_t>(random_.next()); }
     Samples samples() { return Samples{random_.below(wire::kMaxSamples + 1)}; }
@@ -260,8 +260,8 @@ class WireSamples {
     Term term() { return {random_.below(wire::kMaxTermNumber + 1), bytes<PeerKey>()}; }
     /// Of halves.
     std::uint8_t scale() {
-        constexpr auto kScales = wire::kMostHalfExponent - wire::kLeastHalfExponent + 1;
-        return static_cast<std::uint8_t>(wire::kLeastHalfExponent +
+        constexpr auto kScales = wire::kMaxHalfExponent - wire::kMinHalfExponent + 1;
+        return static_cast<std::uint8_t>(wire::kMinHalfExponent +
                                          random_.below(std::uint64_t{kScales}));
     }
     /// Of the halves of a member; 0 with other codecs.
@@ -289,7 +289,7 @@ class WireSamples {
                 static_cast<std::uint16_t>(1 + random_.below(65'535))};
     }
     std::string text(std::size_t limit) {
-        return std::string(random_.below(std::min(limit, most_) + 1), 'x');
+        return std::string(random_.below(std::min(limit, max_) + 1), 'x');
     }
     Signature signature() {
         Signature signature;
@@ -303,7 +303,7 @@ class WireSamples {
     }
     std::vector<std::uint32_t> indices() {
         std::vector<std::uint32_t> all;
-        for (std::uint32_t i = 0; i < wire::kMaxMembers && all.size() < most_; ++i) {
+        for (std::uint32_t i = 0; i < wire::kMaxMembers && all.size() < max_; ++i) {
             if (random_.below(4) == 0) all.push_back(i);
         }
         return all;
@@ -315,7 +315,7 @@ class WireSamples {
     }
 
     Random random_;
-    std::size_t most_ = 12;
+    std::size_t max_ = 12;
 };
 
 }  // namespace dedloc::tests

@@ -189,13 +189,13 @@ TEST_CASE("plans that only move chunks have the same mix", "[wire]") {
     wire::Plan plan;
     WireSamples{5}.make(plan);
     plan.members.front().samples = Samples{8};
-    const std::uint64_t mix = wire::mix_of(plan);
+    const std::uint64_t sum_id = wire::sum_id_of(plan);
     const auto mix_with = [&](auto change) {
         wire::Plan other = plan;
         change(other);
-        return wire::mix_of(other);
+        return wire::sum_id_of(other);
     };
-    REQUIRE(mix == mix_with([](wire::Plan& p) {
+    REQUIRE(sum_id == mix_with([](wire::Plan& p) {
                 ++p.attempt;
                 p.ranges.clear();
                 p.reducers.clear();
@@ -204,10 +204,10 @@ TEST_CASE("plans that only move chunks have the same mix", "[wire]") {
                 p.members.front().exponent = 0;
                 p.members.push_back({PeerKey{}, Samples{0}, 0, 7});
             }));
-    REQUIRE(mix != mix_with([](wire::Plan& p) { ++p.members.front().freeze; }));
-    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{9}; }));
-    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{0}; }));
-    REQUIRE(mix != mix_with([](wire::Plan& p) { p.members.pop_back(); }));
+    REQUIRE(sum_id != mix_with([](wire::Plan& p) { ++p.members.front().contribution_id; }));
+    REQUIRE(sum_id != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{9}; }));
+    REQUIRE(sum_id != mix_with([](wire::Plan& p) { p.members.front().samples = Samples{0}; }));
+    REQUIRE(sum_id != mix_with([](wire::Plan& p) { p.members.pop_back(); }));
 }
 
 TEST_CASE("only what is named by its content is bulk", "[wire]") {

@@ -36,7 +36,7 @@ using namespace std::chrono_literals;
 
 inline constexpr std::uint64_t kElements = 5'000;
 inline constexpr std::uint64_t kCheckpointEvery = 5;
-inline constexpr auto kPatience = 60s;
+inline constexpr auto kTimeout = 60s;
 
 inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
                                  std::uint64_t steps) {
@@ -85,7 +85,7 @@ class NotingHost final : public net::Host {
     }
     bool await(const std::function<bool()>& condition) {
         std::unique_lock lock{mutex_};
-        return changed_.wait_for(lock, kPatience, condition);
+        return changed_.wait_for(lock, kTimeout, condition);
     }
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -96,7 +96,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
     }
     SECTION("who is revoked is told, and the others stay") {
         backbone.revoke({.users = {}, .hosts = {8}, .peers = {}});
-        backbone.tend();
+        backbone.maintain();
         CHECK_FALSE(inbox.next<event::LinkClosed>(200ms));
         backbone.revoke({.users = {}, .hosts = {7}, .peers = {}});
         const auto closed = inbox.next<event::LinkClosed>();
@@ -125,17 +125,17 @@ TEST_CASE("the database says whom a backbone lets go of", "[server]") {
     const formats::UtcSeconds when = now();
     const formats::Revocations nobody{.as_of = when, .users = {}, .hosts = {}, .peers = {}};
     const formats::Revocations host{.as_of = when, .users = {}, .hosts = {7}, .peers = {}};
-    CHECK(watch.look(when) == nobody);
+    CHECK(watch.poll(when) == nobody);
     server::revoke(project.database(), host, when);
-    CHECK(watch.look(when) == host);
-    CHECK(watch.look(when - 1h) == host);
+    CHECK(watch.poll(when) == host);
+    CHECK(watch.poll(when - 1h) == host);
     server::forgive(project.database(), host);
-    CHECK(watch.look(when) == nobody);
+    CHECK(watch.poll(when) == nobody);
     project.database().execute("drop table dedloc_revocation");
-    CHECK_FALSE(watch.look(when));
+    CHECK_FALSE(watch.poll(when));
     server::apply_schema(project.database());
     server::revoke(project.database(), host, when);
-    CHECK(watch.look(when) == host);
+    CHECK(watch.poll(when) == host);
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST_CASE("the protocol is told who is to vote until they do", "[server]") {
                       }};
     VotersWatch::Clock::time_point time{};
     const auto look = [&](std::size_t expected) {
-        watch.look(time);
+        watch.poll(time);
         time += 2s;
         CHECK(told.size() == expected);
     };

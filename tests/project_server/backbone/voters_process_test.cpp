@@ -63,7 +63,7 @@ Head head_in(const World& world, const std::filesystem::path& file) {
 
 template <class Condition>
 bool await(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
     while (!condition()) {
         if (std::chrono::steady_clock::now() > deadline) return false;
         std::this_thread::sleep_for(50ms);

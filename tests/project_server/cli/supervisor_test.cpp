@@ -28,10 +28,10 @@ pid_t read_pid(const std::filesystem::path& file) {
 
 /// Tends until `condition` holds; false when it does not within ten seconds.
 template <class Condition>
-bool tend_until(Supervisor& supervisor, Condition condition) {
+bool advance_until(Supervisor& supervisor, Condition condition) {
     const auto deadline = Clock::now() + 10s;
     while (Clock::now() < deadline) {
-        supervisor.tend(Clock::now());
+        supervisor.advance(Clock::now());
         if (condition()) return true;
         std::this_thread::sleep_for(5ms);
     }
@@ -45,8 +45,8 @@ TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][in
     const pid_t first = read_pid(folder.path() / "sleeper.pid");
     REQUIRE(is_alive(first));
     kill(first, SIGKILL);
-    REQUIRE(tend_until(supervisor, [&] { return !supervisor.is_running("sleeper"); }));
-    REQUIRE(tend_until(supervisor, [&] { return supervisor.is_running("sleeper"); }));
+    REQUIRE(advance_until(supervisor, [&] { return !supervisor.is_running("sleeper"); }));
+    REQUIRE(advance_until(supervisor, [&] { return supervisor.is_running("sleeper"); }));
     const pid_t second = read_pid(folder.path() / "sleeper.pid");
     CHECK(second != first);
     supervisor.stop_all();
@@ -63,7 +63,7 @@ TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]"
         supervisor.start({.name = "parent",
                           .command = {"setsid", "sh", "-c",
                                       "setsid sleep 600 & echo $! > '" + orphan_file + "'; wait"}});
-        REQUIRE(tend_until(supervisor, [&] { return (orphan = read_pid(orphan_file)) > 0; }));
+        REQUIRE(advance_until(supervisor, [&] { return (orphan = read_pid(orphan_file)) > 0; }));
         REQUIRE(is_alive(orphan));
     }
     CHECK_FALSE(is_alive(orphan));
@@ -78,8 +78,8 @@ TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
         {.name = "stubborn",
          .command = {"sh", "-c",
                      "trap '' TERM; : > '" + ready.string() + "'; while :; do sleep 600; done"},
-         .patience = 200ms});
-    REQUIRE(tend_until(supervisor, [&] { return std::filesystem::exists(ready); }));
+         .timeout = 200ms});
+    REQUIRE(advance_until(supervisor, [&] { return std::filesystem::exists(ready); }));
     const pid_t stubborn = read_pid(folder.path() / "stubborn.pid");
     supervisor.stop("stubborn");
     CHECK_FALSE(is_alive(stubborn));
@@ -90,8 +90,8 @@ TEST_CASE("a daemon that is done by ending with 0 is not started again", "[serve
     const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     supervisor.start({.name = "task", .command = {"true"}, .is_done_by_exit_0 = true});
-    REQUIRE(tend_until(supervisor, [&] { return !supervisor.is_running("task"); }));
-    supervisor.tend(Clock::now() + 1h);
+    REQUIRE(advance_until(supervisor, [&] { return !supervisor.is_running("task"); }));
+    supervisor.advance(Clock::now() + 1h);
     CHECK_FALSE(supervisor.is_running("task"));
 }
 

@@ -96,7 +96,7 @@ class Gateway {
                 .project = key_.public_key(),
                 .run = run_,
                 .first_pause = 20ms,
-                .patience = 10s};
+                .timeout = 10s};
     }
     std::string refusal_of(const net::EnrolmentOptions& wanted) const {
         try {
@@ -337,7 +337,7 @@ TEST_CASE("a peer asks again while the gateway is away or the run is paused", "[
     SECTION("the run is paused") {
         gateway.database().execute("update dedloc_run set state = 'paused'");
         auto impatient = wanted;
-        impatient.patience = 200ms;
+        impatient.timeout = 200ms;
         CHECK_THROWS_WITH(net::enrol(impatient, kWanted),
                           Catch::EndsWith("cannot be asked for a ticket: the run first is paused"));
         gateway.database().execute("update dedloc_run set state = 'running'");

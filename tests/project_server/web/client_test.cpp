@@ -73,8 +73,8 @@ std::string contents(const fs::path& path) {
 }
 
 template <class Condition>
-bool within(std::chrono::seconds patience, const Condition& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+bool within(std::chrono::seconds timeout, const Condition& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     while (!condition()) {
         if (std::chrono::steady_clock::now() > deadline) return false;
         std::this_thread::sleep_for(100ms);

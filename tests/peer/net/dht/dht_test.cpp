@@ -37,7 +37,7 @@ struct Searcher {
     }
     /// Waits until all these ports have been reported.
     bool finds(std::set<std::uint16_t> ports) {
-        const auto deadline = std::chrono::steady_clock::now() + kPatience;
+        const auto deadline = std::chrono::steady_clock::now() + kTimeout;
         while (!ports.empty() && std::chrono::steady_clock::now() < deadline) {
             const auto found = inbox.next<event::EndpointsFound>(1s);
             if (!found) continue;
@@ -127,7 +127,7 @@ TEST_CASE("the project's word on a swarm's head reaches who looks for it, and no
     Searcher later(seed, run, project.public_key());
     later.directory.join(0);
     CHECK(later.finds({5001}));
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
     while (later.directory.head() != head && std::chrono::steady_clock::now() < deadline) {
         later.inbox.next<event::EndpointsFound>(100ms);
     }
@@ -155,7 +155,7 @@ TEST_CASE("the project's voters come before announced peers, and again and again
                found.endpoints[1] == voters[1];
     };
     const auto found = newcomer.inbox.next<event::EndpointsFound>(
-        kPatience, [&](const event::EndpointsFound& event) {
+        kTimeout, [&](const event::EndpointsFound& event) {
             return names_voters(event) && event.endpoints.size() == 2 + others.size();
         });
     REQUIRE(found);

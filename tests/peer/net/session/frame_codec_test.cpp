@@ -62,7 +62,7 @@ Buffer written(FrameEncoder& encoder, const std::vector<OutgoingFrame>& frames, 
     std::size_t done = 0;
     std::size_t bytes = 0;
     while (true) {
-        while (next < frames.size() && encoder.has_room()) encoder.add(frames[next++]);
+        while (next < frames.size() && encoder.has_space()) encoder.add(frames[next++]);
         if (encoder.is_empty()) break;
         std::size_t total = 0;
         const auto pieces = encoder.next();
@@ -275,7 +275,7 @@ TEST_CASE("the encoder takes few frames and seals no more than one write at a ti
     const FrameCodec here = codec(true, true);
     const SharedBytes body = body_of(kLimit, 1);
     std::size_t added = 0;
-    for (; here.encoder->has_room(); ++added) here.encoder->add(data(body));
+    for (; here.encoder->has_space(); ++added) here.encoder->add(data(body));
     CHECK(added <= 64);
     std::size_t total = 0;
     for (const auto& piece : here.encoder->next()) total += piece.size();

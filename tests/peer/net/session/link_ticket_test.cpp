@@ -86,7 +86,7 @@ TEST_CASE("of a flood of tickets only a few are looked at in each minute", "[net
             const auto seconds = 100'000 * std::chrono::seconds{minute} + std::chrono::seconds{i};
             REQUIRE(link.show(longer_by(seconds)) == LinkRefusal::kNone);
         }
-        const auto last = 100'000s * minute + std::chrono::seconds{LinkTicket::kMostAMinute - 1};
+        const auto last = 100'000s * minute + std::chrono::seconds{LinkTicket::kMaxAMinute - 1};
         CHECK(link.held.last() == longer_by(last));
         // Nobody looks at who signed the next one.
         CHECK(link.show(longer_by(1'000'000s), 8) == LinkRefusal::kNone);

@@ -16,7 +16,7 @@
 
 namespace dedloc::net {
 
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kTimeout{20};
 
 inline TransportOptions on_loopback() {
     TransportOptions options;
@@ -39,10 +39,10 @@ class Inbox {
     /// The next event of this kind for which `fits`; those before it stay. Nothing when patience
     /// ends.
     template <class Kind>
-    std::optional<Kind> next(std::chrono::milliseconds patience = kPatience,
+    std::optional<Kind> next(std::chrono::milliseconds timeout = kTimeout,
                              const std::function<bool(const Kind&)>& fits = {}) {
         std::unique_lock lock(mutex_);
-        const auto deadline = std::chrono::steady_clock::now() + patience;
+        const auto deadline = std::chrono::steady_clock::now() + timeout;
         while (true) {
             for (auto at = events_.begin(); at != events_.end(); ++at) {
                 if (!std::holds_alternative<Kind>(*at)) continue;

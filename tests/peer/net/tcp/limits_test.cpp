@@ -78,8 +78,8 @@ TEST_CASE("what the sockets of a transport may take leaves descriptors for all e
     }
     const TransportOptions options;
     const SocketPlaces places = divide_sockets(options, platform::socket_budget(65'536));
-    CHECK(places.links == options.most_links);
-    CHECK(places.dials == options.most_dials);
+    CHECK(places.links == options.max_links);
+    CHECK(places.dials == options.max_dials);
     CHECK(places.handshakes == options.handshakes.together);
     CHECK(divide_sockets({}, 0).links == 1);
 }
@@ -139,7 +139,7 @@ TEST_CASE("a transport takes no more descriptors than it is given, whatever come
     constexpr std::size_t kSockets = 32;
     TransportOptions options = options_of(1, true);
     options.sockets = kSockets;
-    options.most_links_of_one = 100;
+    options.max_links_of_one = 100;
     options.handshakes.deadline = 60s;
     const SocketPlaces places = divide_sockets(options, kSockets);
     End hub(options);
@@ -231,7 +231,7 @@ TEST_CASE("connections that send a Hello and no proof keep no peer of another ad
 
 TEST_CASE("silent links that prove nothing make room for those that carry frames", "[net]") {
     TransportOptions options = on_loopback();
-    options.most_links = 8;
+    options.max_links = 8;
     Inbox inbox;
     TcpTransport transport(options, inbox.sink());
     const auto linked = [&](const std::string& from) {

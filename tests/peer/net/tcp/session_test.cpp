@@ -116,7 +116,7 @@ TEST_CASE("one frame goes to eight sealed links at once", "[net]") {
         spokes.push_back(
             std::make_unique<End>(options_of(static_cast<std::uint8_t>(n + 20), false)));
         spokes.back()->transport.dial(hub.endpoint());
-        REQUIRE(hub.inbox.next<event::LinkOpened>(kPatience, [&](const event::LinkOpened& opened) {
+        REQUIRE(hub.inbox.next<event::LinkOpened>(kTimeout, [&](const event::LinkOpened& opened) {
             hub.transport.send(opened.link, frame_of(1'000'000, 1));
             return true;
         }));

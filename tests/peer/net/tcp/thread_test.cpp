@@ -24,7 +24,7 @@ TEST_CASE("who drives a transport never waits for it, and a closed queue lets it
         sockets.push_back(std::make_unique<BareSocket>(transport->listening_port()));
     }
     // Two links are told of, and the thread waits with the third.
-    const auto opened = queue.take(std::chrono::steady_clock::now() + kPatience);
+    const auto opened = queue.take(std::chrono::steady_clock::now() + kTimeout);
     REQUIRE(opened);
     const LinkId link = std::get<event::LinkOpened>(*opened).link;
     for (int i = 0; i < 10'000; ++i) {

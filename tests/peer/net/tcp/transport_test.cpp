@@ -273,7 +273,7 @@ TEST_CASE("a silent peer is dropped after the silence limit and a pinging one is
           "[net][timing]") {
     auto options = on_loopback();
     options.limits.ping_interval = 50ms;
-    options.limits.silence_limit = 1s;
+    options.limits.silence_timeout = 1s;
     Pair pair(options, options);
     const BareSocket silent(pair.there.listening_port());
     const auto opened = pair.there_inbox.next<event::LinkOpened>();
@@ -306,7 +306,7 @@ TEST_CASE("a link that carries nothing pings less and less, until a frame comes"
     auto options = on_loopback();
     options.limits.ping_interval = 20ms;
     options.limits.longest_ping_interval = 160ms;
-    options.limits.silence_limit = 20s;
+    options.limits.silence_timeout = 20s;
     Inbox inbox;
     TcpTransport transport(options, inbox.sink());
     const BareSocket socket(transport.listening_port());
@@ -331,7 +331,7 @@ TEST_CASE("who is quiet as it has said is waited for, but not once there is some
     auto options = on_loopback();
     options.limits.ping_interval = 50ms;
     options.limits.longest_ping_interval = 60s;
-    options.limits.silence_limit = 500ms;
+    options.limits.silence_timeout = 500ms;
     Inbox inbox;
     TcpTransport transport(options, inbox.sink());
     const BareSocket socket(transport.listening_port());
@@ -378,7 +378,7 @@ TEST_CASE("a port in use is one sentence", "[net]") {
 
 TEST_CASE("of links over the limit one is closed", "[net]") {
     auto options = on_loopback();
-    options.most_links = 2;
+    options.max_links = 2;
     Inbox inbox;
     TcpTransport transport(options, inbox.sink());
     Inbox outer_inbox;
