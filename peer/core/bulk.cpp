@@ -1,0 +1,75 @@
+// Bulk data: chunks of the round and leaves for peers that are behind. They wait in the parts that
+// own them until their link has window for them, so a round's chunks always go before donations and
+// an election or heartbeat never queues behind more than a window. Also here: the rates of the links,
+// measured while bulk is under way.
+#include "peer/core/core.hpp"
+
+namespace dedloc {
+
+void Peer::Core::pump() {
+    if (member_.take_has_more()) has_bulk_ = true;
+    if (!std::exchange(has_bulk_, false)) return;
+    for (const auto& [peer, known] : links_.known()) pump_to(peer);
+    pump_released();
+}
+
+/// What one peer gets may free another.
+void Peer::Core::pump_released() {
+    for (auto peers = member_.take_released(); !peers.empty(); peers = member_.take_released()) {
+        for (const PeerKey& peer : peers) pump_to(peer);
+    }
+}
+
+void Peer::Core::pump_to(const PeerKey& peer) {
+    const wire::LinkKind link = links_.kind_of(peer);
+    const auto seal = [this, link](StepIndex step, wire::Body body) {
+        return links_.seal(step, std::move(body), link);
+    };
+    // A round's data first: donating never delays a round.
+    while (member_.has_next(peer)) {
+        if (!links_.has_room(peer, member_.window_bytes())) return;
+        const Frame frame = member_.next_frame(now_, peer, link, seal);
+        if (!frame || !links_.send_sealed(peer, frame, out_.actions)) return;
+        upload_.begin(now_);
+    }
+    // Then a leaf at a time: what a slow uplink has before it is what a heartbeat waits for.
+    while (links_.has_room(peer, wire::kLeafBytes)) {
+        auto leaf = donor_.next(now_, peer);
+        if (!leaf) return;
+        const Frame frame = seal(head().step, *std::move(leaf));
+        if (!links_.send_sealed(peer, frame, out_.actions)) return;
+    }
+}
+
+void Peer::Core::measure() {
+    if (links_.queued_bytes() == 0) upload_.pause(now_);
+    if (member_.phase() == round::Member::Phase::kReducing) {
+        download_.begin(now_);
+    } else {
+        download_.pause(now_);
+    }
+}
+
+void Peer::Core::bandwidth_measured() {
+    member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
+    donor_.set_upload(upload_.bytes_per_second());
+}
+
+void Peer::Core::take(const wire::Message& m, const wire::StateQuery& body) {
+    donor_.queried(now_, m.sender, m.generation, m.step, body, own(), out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::StateOffer& body) {
+    catch_up_.offered(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::RoundOffer& body) {
+    catch_up_.offered(now_, m.sender, m.step, body, out_);
+}
+void Peer::Core::take(const wire::Message& m, const wire::LeafRequest& body) {
+    donor_.requested(now_, m.sender, body);
+    pump_to(m.sender);
+}
+void Peer::Core::take(const wire::Message& m, const wire::Leaf& body) {
+    catch_up_.received(now_, m.sender, body, out_);
+}
+
+}  // namespace dedloc

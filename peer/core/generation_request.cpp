@@ -1,0 +1,34 @@
+#include "peer/core/generation_request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dedloc {
+namespace {
+
+/// Failure timeouts without the state of the head. Until then members may come back with it.
+constexpr int kStuckLimit = 12;
+
+}  // namespace
+
+void GenerationRequest::want(std::vector<PeerKey> voters, std::uint64_t min_generation,
+                             TimePoint now) {
+    voters_ = std::move(voters);
+    min_generation_ = min_generation;
+    next_ = now;
+}
+
+void GenerationRequest::watch(TimePoint now, bool is_coming) {
+    stuck_since_ = is_coming ? kNever : std::min(stuck_since_, now);
+}
+
+bool GenerationRequest::is_stuck(TimePoint now) const {
+    return stuck_since_ != kNever && now >= stuck_since_ + kStuckLimit * timeout_;
+}
+
+std::uint64_t GenerationRequest::ask(TimePoint now, std::uint64_t current) {
+    next_ = pause_until_ = now + timeout_;
+    return last_asked_ = std::max(last_asked_, current) + 1;
+}
+
+}  // namespace dedloc

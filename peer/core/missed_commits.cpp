@@ -1,0 +1,46 @@
+#include "peer/core/missed_commits.hpp"
+
+#include <vector>
+
+#include "peer/wire/limits.hpp"
+
+namespace dedloc {
+namespace {
+
+constexpr Duration kMinAnswerPause = std::chrono::milliseconds{20};
+
+}  // namespace
+
+void MissedCommits::head_moved(StepIndex head) {
+    std::erase_if(ahead_, [&](const auto& known) { return known.second <= head; });
+}
+
+void MissedCommits::lost(const PeerKey& peer) {
+    ahead_.erase(peer);
+    answered_.erase(peer);
+}
+
+std::optional<PeerKey> MissedCommits::peer_to_ask(TimePoint now, std::span<const PeerKey> others) {
+    if (now < next_query_) return std::nullopt;
+    std::vector<PeerKey> holders;
+    for (const auto& [peer, step] : ahead_) holders.push_back(peer);
+    if (holders.empty()) holders.assign(others.begin(), others.end());
+    if (holders.empty()) return std::nullopt;
+    next_query_ = now + pause_;
+    received_ = 0;
+    const auto turn = static_cast<std::size_t>(now.time_since_epoch() / pause_);
+    return holders[turn % holders.size()];
+}
+
+void MissedCommits::received(TimePoint now) {
+    if (++received_ >= wire::kMaxCommitsPerQuery) next_query_ = now;
+}
+
+bool MissedCommits::may_answer(TimePoint now, const PeerKey& keeper) {
+    const auto [last, is_first] = answered_.try_emplace(keeper, now);
+    if (!is_first && now < last->second + kMinAnswerPause) return false;
+    last->second = now;
+    return true;
+}
+
+}  // namespace dedloc
