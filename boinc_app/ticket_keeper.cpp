@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
 namespace dedloc {
@@ -15,10 +16,6 @@ constexpr std::chrono::minutes kAfterFailure{1};
 /// No wait is longer: a machine that slept counts its tickets by UTC, its waits by another clock.
 constexpr std::chrono::minutes kLook{1};
 using Duration = std::chrono::system_clock::duration;
-
-formats::UtcSeconds now() {
-    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
 
 }  // namespace
 
@@ -54,12 +51,13 @@ TicketNews TicketKeeper::news() const {
 }
 
 bool TicketKeeper::is_due() const {
-    return !is_paused_ && now() >= next_;
+    return !is_paused_ && platform::utc_now() >= next_;
 }
 
 formats::UtcSeconds TicketKeeper::time_of_next() const {
     const auto more = static_cast<std::uint32_t>((pace_.longest - pace_.shortest).count());
-    return now() + pace_.shortest + std::chrono::seconds{randombytes_uniform(more + 1)};
+    return platform::utc_now() + pace_.shortest +
+           std::chrono::seconds{randombytes_uniform(more + 1)};
 }
 
 void TicketKeeper::run() {
@@ -96,7 +94,7 @@ bool TicketKeeper::ask() {
         return false;
     } catch (const std::exception& error) {
         const std::lock_guard lock(mutex_);
-        next_ = now() + kAfterFailure;
+        next_ = platform::utc_now() + kAfterFailure;
         if (news_.first) {
             log_warning("no new ticket: {}", error.what());
             return true;

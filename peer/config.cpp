@@ -39,8 +39,8 @@ std::optional<std::string> fault_of(const RoundRules& rules) {
     if (rules.elements == 0 || rules.elements > wire::kMaxElements) {
         return "elements has to be from 1 to " + std::to_string(wire::kMaxElements);
     }
-    if (rules.target_batch.value() == 0 || rules.target_batch.value() > wire::kMaxSamples) {
-        return "target_batch has to be from 1 to " + std::to_string(wire::kMaxSamples);
+    if (rules.target_batch.value() == 0 || rules.target_batch.value() > wire::kMaxTargetBatch) {
+        return "target_batch has to be from 1 to " + std::to_string(wire::kMaxTargetBatch);
     }
     if (rules.max_samples_per_second == 0 || rules.max_samples_per_second > wire::kMaxSamples) {
         return "max_samples_per_second has to be from 1 to " + std::to_string(wire::kMaxSamples);

@@ -43,7 +43,6 @@ using Bytes = Strong<struct BytesTag>;
 using Samples = Strong<struct SamplesTag>;
 using StepIndex = Strong<struct StepTag>;
 using PeerIndex = Strong<struct PeerIndexTag, std::uint32_t>;  ///< position in a plan's member list
-using PartIndex = Strong<struct PartIndexTag, std::uint32_t>;  ///< part k is reduced by member k
 using LinkId = Strong<struct LinkTag>;
 
 using Duration = std::chrono::nanoseconds;

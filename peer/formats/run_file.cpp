@@ -321,7 +321,7 @@ RunFile parse_run_file(std::string_view json) {
     run.model = read_model(fields.object("model"));
     run.sequence_length = fields.integer("sequence_length", 8, run.model.positions);
     run.micro_batch = fields.integer("micro_batch", 1, 65'536);
-    run.target_batch = fields.integer("target_batch", 1, wire::kMaxSamples / 4);
+    run.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);
     run.steps = fields.integer("steps", 1, kMaxSteps);
     run.optimizer = read_optimizer(fields.object("optimizer"));
     run.flops_per_sample = fields.number("flops_per_sample", 1, kMaxDouble);

@@ -130,7 +130,7 @@ Fleet parse_fleet(std::string_view document, std::string_view text) {
         round.latency = Duration{std::llround(milliseconds * 1e6)};
     }
     if (fields.has("target_batch")) {
-        fleet.training.target_batch = fields.integer("target_batch", 1, wire::kMaxSamples);
+        fleet.training.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);
         if (!planning::pace_of(fleet.training)) {
             fields.refuse("target_batch", "needs a contributing peer with samples_per_second");
         }

@@ -11,6 +11,7 @@
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
 #include "peer/tool/synthetic_run.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::tool {
 namespace {
@@ -70,6 +71,7 @@ void add_create_command(CLI::App& app) {
     command->add_option("--steps", arguments->steps, "Until the run is finished")
         ->capture_default_str();
     command->add_option("--target-batch", arguments->target_batch, "Samples of one step")
+        ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch))
         ->capture_default_str();
     command->add_option("--micro-batch", arguments->micro_batch, "Samples computed at once")
         ->capture_default_str();

@@ -7,6 +7,7 @@
 #include "peer/base/log.hpp"
 #include "peer/base/random.hpp"
 #include "peer/net/port_mapping.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/run_config.hpp"
 
 namespace dedloc::tool {
@@ -85,7 +86,7 @@ net::TransportOptions Stay::transport_options() const {
                                           .ticket = options_.ticket,
                                           .encrypts = run_.encrypts};
     // Said here and now, and not by everybody who is dialled.
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto now = platform::utc_now();
     const net::LinkRefusal fault = net::judge(options_.ticket, *options.session, now, {});
     if (fault != net::LinkRefusal::kNone) throw InputError(net::describe_own(fault));
     if (options_.ticket->ticket.peer != options_.key.public_key()) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/tool/commands.hpp"
 #include "peer/tool/files.hpp"
@@ -32,7 +33,7 @@ void issue(const Arguments& arguments) {
         throw InputError(arguments.project_key.string() +
                          " is not the project's key that the run file names");
     }
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto now = platform::utc_now();
     const formats::Ticket ticket{.run = formats::run_id(run),
                                  .peer = platform::read_or_create_key(arguments.key).public_key(),
                                  .seat = arguments.seat,

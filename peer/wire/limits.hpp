@@ -47,6 +47,8 @@ inline constexpr std::size_t kMaxReasonBytes = 512;
 /// Elements of the largest model and samples of the largest round that sums cannot overflow with.
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 34;
 inline constexpr std::uint64_t kMaxSamples = std::uint64_t{1} << 40;
+/// Largest target batch of a run: contributions may exceed it, and their sum stays in bounds.
+inline constexpr std::uint64_t kMaxTargetBatch = kMaxSamples / 4;
 /// A petabyte a second: more than any link has, and sums of it over all members keep their bits.
 inline constexpr std::uint64_t kMaxBytesPerSecond = std::uint64_t{1} << 50;
 /// Far beyond the loss of any diverged model (binary32 ends at 2¹²⁸, and there are kMaxSamples),

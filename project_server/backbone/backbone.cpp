@@ -15,6 +15,7 @@
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
@@ -66,13 +67,9 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     return config;
 }
 
-formats::UtcSeconds utc_now() {
-    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
 /// One from an appointment is said to end while there is time to appoint another voter.
 void warn_if_ending(const formats::Ticket& ticket) {
-    const auto left = ticket.expires - utc_now();
+    const auto left = ticket.expires - platform::utc_now();
     if (left > kTicketWarning) return;
     log_warning("this voter's ticket {} in {} days: let the project appoint a new voter",
                 left.count() > 0 ? "ends" : "has ended",
@@ -88,7 +85,7 @@ formats::SignedTicket own_ticket(const RunFolder& run) {
                         "signs this backbone's is not here.",
                         run.run.name));
     }
-    const auto now = utc_now();
+    const auto now = platform::utc_now();
     const formats::Ticket ticket{.run = run.id,
                                  .peer = run.key.public_key(),
                                  .seat = {},

@@ -14,6 +14,7 @@
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/backbone.hpp"
@@ -95,8 +96,7 @@ void run_until_stopped(backbone::Backbone& member,
         next_look = now + kLookEvery;
         member.poll();
         if (revocations) {
-            const auto utc = std::chrono::system_clock::now();
-            const auto seen = revocations->poll(std::chrono::floor<std::chrono::seconds>(utc));
+            const auto seen = revocations->poll(platform::utc_now());
             if (seen) member.revoke(*seen);
         }
     }

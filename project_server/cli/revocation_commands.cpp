@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/clock.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/revocations.hpp"
@@ -39,8 +40,7 @@ formats::Revocations named(const Named& who) {
 void revoke(const Named& who) {
     const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
-    server::revoke(access.database(), revocations,
-                   std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+    server::revoke(access.database(), revocations, platform::utc_now());
     fmt::print("revoked: the backbones know it in seconds, the other peers in half an hour\n");
 }
 

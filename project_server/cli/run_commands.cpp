@@ -11,6 +11,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "peer/wire/limits.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_view.hpp"
@@ -189,7 +190,7 @@ void add_create(CLI::App& group) {
     command->add_option("--micro-batch", options->micro_batch, "Samples a trainer takes at once")
         ->check(CLI::Range(1, 65'536));
     command->add_option("--target-batch", options->target_batch, "Samples of one step")
-        ->check(CLI::Range(1, 100'000'000));
+        ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch));
     command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
         ->check(CLI::PositiveNumber);
     command

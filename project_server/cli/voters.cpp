@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
@@ -83,7 +84,7 @@ formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFi
     if (signer.public_key() != run.project_key) {
         throw InputError("keys/project.key is not the project's key that run.json names");
     }
-    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto now = platform::utc_now();
     return formats::sign({.run = formats::run_id(run),
                           .peer = key,
                           .seat = {},
@@ -200,9 +201,7 @@ VotersChange dismiss(const fs::path& project, const std::string& run_name,
     // The ticket first: what is repeated after a failure does no harm.
     if (voter.ticket_expires > formats::UtcSeconds{}) {
         ProjectDatabase access{existing_project(project)};
-        server::revoke_voter(
-            access.database(), voter.key,
-            std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+        server::revoke_voter(access.database(), voter.key, platform::utc_now());
     }
     backbone::write_voters(run.voters(), wanted);
     return {.key = voter.key, .voters = wanted.voters.size()};

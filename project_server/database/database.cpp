@@ -225,10 +225,4 @@ double unix_now() {
         .count();
 }
 
-std::string escape(std::string_view text) {
-    std::string escaped(2 * text.size() + 1, '\0');
-    escaped.resize(mysql_escape_string(escaped.data(), text.data(), text.size()));
-    return escaped;
-}
-
 }  // namespace dedloc::server

@@ -153,7 +153,4 @@ auto in_transaction(Database& database, const Work& work) {
 /// Seconds since 1970, as the tables keep them.
 double unix_now();
 
-/// Unquoted text as libsched's query functions want it in a '…' literal.
-std::string escape(std::string_view text);
-
 }  // namespace dedloc::server

@@ -11,6 +11,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/enrolment.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/platform/clock.hpp"
 #include "project_server/gateway/dial_back.hpp"
 #include "project_server/gateway/link_transfers.hpp"
 #include "project_server/gateway/replies.hpp"
@@ -31,10 +32,6 @@ constexpr std::chrono::milliseconds kDialPatience{3'000};
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
     refuse(response, kUnavailable, "the project's database is not available now");
-}
-
-formats::UtcSeconds now() {
-    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
 /// Where the runs that run have their DHT seeds.
@@ -108,7 +105,7 @@ struct GatewayServer::Routes {
     void report(const Request& request, Response& response) {
         formats::GatewayReport answer;
         answer.project = project;
-        answer.now = now();
+        answer.now = platform::utc_now();
         answer.address = server::address_of(request);
         const std::string port_text = request.get_param_value("port");
         std::uint16_t dialled = 0;
@@ -126,7 +123,7 @@ struct GatewayServer::Routes {
         const std::string address = server::address_of(request);
         try {
             const auto wanted = formats::parse_enrolment_request(body);
-            const formats::UtcSeconds utc = now();
+            const formats::UtcSeconds utc = platform::utc_now();
             formats::EnrolmentReply answer;
             pool.with([&](server::Database& database) {
                 const Issued issued = issue_ticket(database, key, wanted, utc);

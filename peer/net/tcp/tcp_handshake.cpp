@@ -1,4 +1,5 @@
 #include "peer/net/tcp/tcp_handshake.hpp"
+#include "peer/platform/clock.hpp"
 
 #include <algorithm>
 #include <boost/asio/read.hpp>
@@ -7,10 +8,6 @@
 #include <utility>
 
 namespace dedloc::net {
-
-formats::UtcSeconds utc_now() {
-    return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
 
 static_assert(Handshake::kHelloBytes <= Handshake::kSealedBytes);
 
@@ -90,7 +87,7 @@ void TcpHandshake::take_in() {
     if (asked_at_) {
         round_trip_ = std::min<std::chrono::nanoseconds>(round_trip_, Clock::now() - *asked_at_);
     }
-    out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), utc_now(), revoked_);
+    out_ = handshake_.take(std::span{in_}.first(handshake_.wants()), platform::utc_now(), revoked_);
     if (!handshake_.is_refused() && !std::exchange(has_hello_, true)) owner_.on_hello();
 }
 

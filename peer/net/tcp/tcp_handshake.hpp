@@ -16,7 +16,6 @@
 namespace dedloc::net {
 
 /// Tickets are compared with the machine's clock, whatever the protocol's time is.
-formats::UtcSeconds utc_now();
 
 /// Thread: the transport's. Shared, since asio also calls what it was told before a cut.
 class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {

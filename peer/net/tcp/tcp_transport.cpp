@@ -24,6 +24,7 @@
 #include "peer/net/tcp/socket_places.hpp"
 #include "peer/net/tcp/tcp_dials.hpp"
 #include "peer/net/tcp/tcp_link.hpp"
+#include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/signals_blocked.hpp"
 
@@ -301,7 +302,7 @@ void TcpTransport::Impl::present(const formats::SignedTicket& ticket) {
 LinkRefusal TcpTransport::Impl::renewed(LinkId id, std::span<const std::byte> ticket) {
     auto& known = links_.at(id).ticket;
     if (!known) return LinkRefusal::kNotALink;  // this link proves nothing
-    return known->renew(ticket, *options_.session, utc_now(), revoked_);
+    return known->renew(ticket, *options_.session, platform::utc_now(), revoked_);
 }
 
 void TcpTransport::Impl::revoke(const formats::Revocations& latest) {
@@ -325,7 +326,7 @@ void TcpTransport::Impl::look_again() {
 }
 
 void TcpTransport::Impl::end_expired() {
-    const formats::UtcSeconds now = utc_now();
+    const formats::UtcSeconds now = platform::utc_now();
     for (const auto& [id, entry] : links_) {
         if (entry.ticket && now >= entry.ticket->last().expires) {
             entry.link->refuse(LinkRefusal::kExpired);

@@ -78,7 +78,7 @@ function showRun(run) {
     {text: peer.user || '–'},
     {text: peer.host ? `#${peer.host}` : '–'},
     {text: peer.role},
-    {text: peer.state, kind: peer.state === 'working' ? 'good' : peer.state === 'lost' ? 'bad' : ''},
+    {text: peer.state, kind: peer.state === 'working' ? 'good' : ''},
     {text: number(peer.step), kind: 'number'},
     {text: number(peer.samples_per_second, 1), kind: 'number'},
     {text: peer.digest.slice(0, 8), kind: 'mono', title: peer.digest},
