@@ -1,3 +1,8 @@
+// All fp16 arithmetic runs in kernels (half_lanes, weighted_mean) under ExactArithmetic, so
+// every instruction set gives the same bits. A contribution's exponent puts its norm below 2^15, so
+// that its residual fits as well. An average's exponent is the sum of the contributions' scales
+// over the samples, rounded up to a power of two, so no element can overflow. Nothing here may
+// depend on chunk bounds. fp32 shares buffers instead of copying.
 #include "peer/round/codec.hpp"
 
 #include <algorithm>
@@ -22,12 +27,12 @@ using kernels::power_of_two;
 
 static_assert(sizeof(Half) == sizeof(std::uint16_t));
 
-/// So few at a time that sums, means and halves, 40 KiB of them, stay in the nearest cache.
+/// Elements averaged at a time: sums, means and halves of a block, 40 KiB, stay in the L1 cache.
 constexpr std::size_t kBlock = 4'096;
 
-/// Of the bias of an exponent, and of ½ ≤ mantissa < 1, as std::frexp has it.
+/// Bias of an exponent byte. Powers are those of std::frexp, whose mantissa is in [½, 1).
 constexpr int kBias = 127;
-/// A contribution's norm is below 2^15: half of what binary16 holds, for its residual comes on top.
+/// A scaled contribution's norm is below 2^15, half of binary16's range, for its residual is added.
 constexpr int kNormBits = 15;
 
 std::uint8_t exponent_of(int power) {
@@ -41,7 +46,8 @@ std::uint8_t exponent_for(std::span<const float> sum) {
     return exponent_of(power - kNormBits);
 }
 
-/// Of a mean of such contributions: none of its elements is beyond the range, whatever they hold.
+/// The exponent for a mean of such contributions: none of its elements can overflow, whatever the
+/// pieces hold.
 std::uint8_t exponent_for(std::span<const wire::Elements> pieces, std::uint64_t samples) {
     double scales = 0;
     for (const wire::Elements& piece : pieces) {
@@ -57,7 +63,7 @@ std::span<const Half> as_halves(const wire::Halves& halves) {
     return {reinterpret_cast<const Half*>(bits.data()), bits.size()};
 }
 
-/// Whose products make a number of what travels.
+/// The factor from an encoded half to its value.
 float scale_of(std::uint8_t exponent) {
     return power_of_two(exponent);
 }
@@ -66,10 +72,10 @@ float inverse_scale_of(std::uint8_t exponent) {
     return power_of_two(2 * kBias - exponent);
 }
 
-/// What travels of x, which is in units of the scale.
+/// x rounded to halves of this exponent; x brings the inverse of the scale.
 wire::Halves rounded(const kernels::Unrounded& x, std::size_t count, std::uint8_t exponent) {
     const kernels::ExactArithmetic exact;
-    // Not filled with zeros first, as a vector would be.
+    // A std::vector would be filled with zeros first.
     const auto bits = std::make_shared_for_overwrite<std::uint16_t[]>(count);
     (void)kernels::shorten_to_halves(kernels::widest_instruction_set(), x,
                                      reinterpret_cast<Half*>(bits.get()), count);
@@ -94,7 +100,7 @@ wire::Elements Encoder::piece(std::uint64_t first, std::uint64_t count) const {
     if (codec_ == Codec::kFp32) return SharedSlice<float>{contribution_.sum, sum};
     const float scale = inverse_scale_of(exponent_);
     if (residual_ == nullptr) {
-        // A sum with a residual of zeros has no −0.
+        // Adding +0 removes −0, as adding a residual of zeros would.
         return rounded({.values = sum.data(), .scale = scale, .addend = 0}, count, exponent_);
     }
     const auto owed = std::span{*residual_}.subspan(first, count);
@@ -107,7 +113,7 @@ Encoder Feedback::freeze(Contribution contribution) const {
 
 void Feedback::counted(Encoder encoder) {
     if (codec_ != Codec::kFp16 || encoder.contribution_.sum == nullptr) return;
-    DEDLOC_CHECK(encoder.residual_ == residual_, "feedback is about the last that was frozen");
+    DEDLOC_CHECK(encoder.residual_ == residual_, "the contribution frozen last is counted");
     const auto sum = std::span{*encoder.contribution_.sum};
     if (residual_ == nullptr) residual_ = std::make_shared<FloatVector>(sum.size());
     const kernels::ExactArithmetic exact;
@@ -175,15 +181,14 @@ bool is_finite(const wire::Elements& elements) {
 }
 
 void decode(const wire::Elements& elements, std::span<float> out) {
-    DEDLOC_CHECK(count_of(elements) == out.size(), "as many numbers as there is room for",
-                 out.size());
+    DEDLOC_CHECK(count_of(elements) == out.size(), "decode() fills its whole output", out.size());
     if (const auto* floats = std::get_if<SharedSlice<float>>(&elements)) {
         std::ranges::copy(floats->values(), out.begin());
         return;
     }
     const auto& halves = std::get<wire::Halves>(elements);
     const kernels::ExactArithmetic exact;
-    // Whoever updates a state with it looks whether it is finite.
+    // Not checked here: the update of the state checks that the average is finite.
     kernels::widen_halves(kernels::widest_instruction_set(), as_halves(halves).data(),
                           scale_of(halves.exponent), out.data(), out.size());
 }

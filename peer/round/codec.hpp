@@ -1,14 +1,15 @@
-// How the numbers of a round travel, and what rounding takes from them.
+// Codecs of the all-reduce: how contributions and averages are rounded for the wire, and how the
+// rounding error of contributions is fed back.
 //
-// fp16      A contribution has one power of two for all its elements, chosen by its norm: no
-//           element is beyond the range, and those down to 2⁻²⁸ of the norm keep all 11 bits (plain
-//           fp16 loses those of most gradients, which are subnormal). The average's power of two
-//           follows from those of its contributions. So neither depends on how a plan cuts the
-//           vector, and whoever averages a chunk, in whatever attempt, gets the same bits.
-// Twice     A contribution is rounded by its peer, also where it reduces it itself, and the average
-//           by its reducer; everybody, the reducer too, goes on with the numbers that travel.
-// Feedback  What rounding took from a contribution that was averaged is added to the peer's next
-//           one. What it takes from averages is lost: chunks change their reducers.
+// fp16      A contribution has one power of two as scale for all its elements, chosen by its norm:
+//           no element overflows, and elements down to 2⁻²⁸ of the norm keep all 11 bits (plain
+//           fp16 loses bits of most gradients, which are subnormal there). The scale of the average
+//           follows from the scales of its contributions. So neither depends on how a plan cuts the
+//           vector, and every reducer of a chunk, in every attempt, computes the same bits.
+// Twice     A peer rounds its contribution, also for chunks that it reduces itself; a reducer
+//           rounds the average. All peers, the reducer too, continue with the rounded numbers.
+// Feedback  The rounding error of a contribution that was averaged is added to the peer's next one.
+//           The rounding error of an average is lost, because chunks change their reducers.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,21 @@
 
 namespace dedloc::round {
 
-/// A frozen contribution in pieces as they travel: the same bits whenever, and however often, one
-/// is asked for.
+/// Encodes a frozen contribution piece by piece. A piece has the same bits each time it is encoded.
 class Encoder {
   public:
-    Encoder() = default;  ///< of nothing
-    /// `residual` is added to the sum, and stays as it is while pieces are asked for; null: nothing
-    /// is. Cost with fp16: the sum's norm.
+    /// Encodes an empty contribution without samples.
+    Encoder() = default;
+    /// `residual` is added to the sum and must not change while pieces are encoded; null: none.
+    /// Cost with fp16: the sum's norm.
     Encoder(Codec codec, Contribution contribution, SharedFloats residual);
 
+    /// The contribution before rounding and without the residual.
     const Contribution& contribution() const { return contribution_; }
-    /// Of all pieces that are halves; 0 with other codecs, and of nothing.
+    /// Biased exponent of the scale of all fp16 pieces; 0 with other codecs and without a sum.
     std::uint8_t exponent() const { return exponent_; }
-    /// Elements [first, first + count). Requires a sum, and a range of it. Cost with fp32: none.
+    /// Encodes elements [first, first + count). Requires a sum, and a range inside it. Cost with
+    /// fp32: none, the piece shares the sum.
     wire::Elements piece(std::uint64_t first, std::uint64_t count) const;
 
   private:
@@ -41,22 +44,24 @@ class Encoder {
     Codec codec_ = Codec::kFp32;
     Contribution contribution_;
     SharedFloats residual_;
-    std::uint8_t exponent_ = 0;  ///< of the halves
+    std::uint8_t exponent_ = 0;  ///< biased exponent of the fp16 scale
 };
 
-/// What rounding has taken from this peer's contributions. A contribution that is dropped changes
-/// nothing: what its sum held is gone with it, and what it was to make up for is still owed.
+/// Error feedback: keeps the rounding error (residual) of this peer's contributions and adds it to
+/// the next one. A contribution that is dropped leaves the residual as it was.
 class Feedback {
   public:
     explicit Feedback(Codec codec) : codec_(codec) {}
 
+    /// Encoder of this contribution with the present residual.
     Encoder freeze(Contribution contribution) const;
-    /// The last one that was frozen is in an average. Cost with fp16: encoding it whole.
+    /// The contribution that was frozen last is in an average: its rounding error is the new
+    /// residual. Cost with fp16: encoding all of it.
     void counted(Encoder encoder);
-    /// It may be in an average or not: begins anew. At most what rounding took of a contribution is
-    /// lost, and nothing counts twice.
+    /// The contribution may or may not be in an average: drops the residual. At most the rounding
+    /// error of one contribution is lost, and nothing counts twice.
     void forget() { residual_.reset(); }
-    /// N elements; null: nothing is owed.
+    /// N elements; null: no residual.
     SharedFloats residual() const { return residual_; }
 
   private:
@@ -64,19 +69,21 @@ class Feedback {
     std::shared_ptr<FloatVector> residual_;
 };
 
-/// The mean over samples of what K contributors sent for the same elements, as it travels back
-/// (kernels::weighted_mean, rounded with fp16); the exponent of encode() for it. Requires pieces of
-/// one codec, each with as many elements as `out`, in member order.
+/// Writes to `out` the mean, weighted by samples, of the pieces that K contributors sent for the
+/// same elements, rounded as it will travel (kernels::weighted_mean, rounded with fp16). Returns
+/// the exponent that encode() needs for it. Requires pieces of one codec, each as long as `out`, in
+/// member order.
 std::uint8_t average_of(std::span<const wire::Elements> pieces,
                         std::span<const std::uint64_t> weights, std::span<float> out);
 
-/// Whether no number is infinite or NaN. Cost: one pass over them.
+/// True if no number is infinite or NaN. Cost: one pass over the elements.
 bool is_finite(const wire::Elements& elements);
 
-/// The numbers themselves. Requires as many.
+/// Writes the elements to `out` as fp32. Requires that `out` is as long.
 void decode(const wire::Elements& elements, std::span<float> out);
 
-/// A piece of an average that everybody holds: what decode() made these values of.
+/// Inverse of decode() for a piece `values` of `average`, which is already rounded: returns the
+/// elements that decode() made them from.
 wire::Elements encode(Codec codec, SharedFloats average, std::span<const float> values,
                       std::uint8_t exponent);
 

@@ -1,6 +1,6 @@
-// The phases of a round as its coordinator goes through them: gather, call, plan, amend, propose.
-// What is heard is only noted; advance(), which follows every event, looks at what is noted and
-// takes the next step. What members claim is judged in coordinator_claims.cpp.
+// The phases of a round: gather, call, plan, amend, propose. Message handlers only note facts;
+// advance(), which follows every event, takes all transitions. coordinator_claims.cpp judges what
+// members claim.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
@@ -14,20 +14,21 @@
 namespace dedloc::round {
 namespace {
 
-/// Reports are not added up at every event: the oftener the nearer the target is.
+/// Bounds of the interval between two estimates of the batch; it shrinks as the target comes near.
 constexpr Duration kMinLook = std::chrono::milliseconds{10};
 constexpr Duration kMaxLook = std::chrono::milliseconds{100};
-constexpr int kLooks = 16;  ///< in the time that is left
+constexpr int kLooks = 16;  ///< the interval is this fraction of the time to the target
 
 }  // namespace
 
-// --- what is heard -----------------------------------------------------------
+// --- messages ----------------------------------------------------------------
 
 bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
     return election_.is_leading() && step == step_ && term == term_;
 }
 
-/// Without a decision of just now, trainers may hold a batch of before: they stop at the target.
+/// If the head moved for another reason than a live decision, a trainer may already hold up to a
+/// whole target batch, where it stops computing.
 void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
     expected_members_.clear();
     if (last != nullptr) {
@@ -68,7 +69,7 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 
-/// A proposal of an earlier term may be of a plan that is not known here any more.
+/// Without the plan (a record proposed again from an earlier term) the Commit carries the record.
 wire::Commit Coordinator::commit_of(const Decision& decision) const {
     wire::Commit commit{.digest = digest_of(decision.record),
                         .certificate = decision.certificate,
@@ -154,7 +155,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     if (now >= deadline_) time_out(now, out);
     if (now >= judge_at_) judge_stalls(out);
     if (phase_ == Phase::kPlanned && is_amend_due_) amend(now, out);
-    // Called off: our own member, too, has to hear of it before the next call.
+    // The round was cancelled: our own member must get the Cancel before the next Call.
     if (had_round && phase_ == Phase::kGathering) return;
     if (phase_ == Phase::kProposed && ask_at_ == kNever) {
         ask_at_ = now + config_.rules.election_pause;
@@ -179,7 +180,7 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     }
 }
 
-/// A voter that could not vote a moment ago may have caught up, or mended its state.
+/// Proposes again to voters that have not voted: they may have caught up or repaired their state.
 void Coordinator::ask_again(TimePoint now, Outbox& out) {
     ask_at_ = now + config_.rules.election_pause;
     std::set<PeerKey> silent;
@@ -199,13 +200,13 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
             }
             return true;
         });
-        if (!seats_.contains(self_)) return cancel("the coordinator itself is late", out);
+        if (!seats_.contains(self_)) return cancel("the coordinator has not joined in time", out);
         return plan(now, out);
     }
     if (phase_ != Phase::kPlanned) return;
-    // Somebody is not ready. If others are, it is they who are late; if nobody is, a part is
-    // missing everywhere, and nobody has said whose.
-    if (ready_.empty()) return cancel("nobody could finish it in time", out);
+    // Members that are not ready while others are count as late. If no member is ready, a part is
+    // missing everywhere and no complaint names its sender: the round is cancelled.
+    if (ready_.empty()) return cancel("no member has finished it in time", out);
     for (auto& [peer, seat] : seats_) {
         if (seat.is_lost || ready_.contains(peer)) continue;
         out.note(peer.brief() + " is late: left out");
@@ -232,8 +233,8 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     has_begun_ = true;
     if (!is_new && now < look_at_) return;
     look_at_ = now + kMinLook;
-    // New to this step, for it has just begun to lead: members have the time to link again. What
-    // they were called for by a predecessor, or have held, is called then.
+    // This peer has just begun to lead. Members get one failure timeout to link to it; then those
+    // that a predecessor called, or that hold a batch without a coordinator, are called.
     if (carried_ > Samples{0} && has_members()) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
@@ -243,7 +244,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         }
         if (has_frozen_members()) return call(now, out);
     }
-    // They have lost touch with this peer, and hold what they have. A few may only say so.
+    // Most trainers lost their links to this peer and froze: call them. A minority is not believed.
     frozen_since_ = are_most_frozen() ? std::min(frozen_since_, now) : kNever;
     if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
         return call(now, out);
@@ -264,7 +265,7 @@ bool Coordinator::has_members() const {
         links_.known(), [&](const auto& entry) { return is_eligible(entry.first, entry.second); });
 }
 
-/// The members of the last round, as far as they are known.
+/// True when all members of the last decided round are linked and eligible.
 bool Coordinator::are_expected_here() const {
     return std::ranges::all_of(expected_members_, [&](const PeerKey& peer) {
         const membership::Known* known = links_.find(peer);
@@ -283,7 +284,7 @@ bool Coordinator::are_most_frozen() const {
     return 2 * frozen > trainers;
 }
 
-/// By a predecessor, or in a round that they have not heard the end of.
+/// True when an eligible peer holds a contribution that it froze for a predecessor, or without one.
 bool Coordinator::has_frozen_members() const {
     return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
         return is_eligible(entry.first, entry.second) && entry.second.heartbeat.is_frozen;
@@ -294,7 +295,7 @@ void Coordinator::call(TimePoint now, Outbox& out) {
     reset();
     phase_ = Phase::kCalled;
     step_ = own_.step();
-    // Attempts ascend over a whole term: no plan of it is ever taken for another.
+    // Attempts ascend within a term, so a term and an attempt name one plan.
     if (term_ != election_.term()) attempt_ = 0;
     term_ = election_.term();
     deadline_ = now + config_.rules.join_timeout;
@@ -313,7 +314,7 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
     for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
-    batch_.forget(self_);  // what was reported before the call is forgotten by its owners too
+    batch_.forget(self_);  // members drop the samples that they reported before the call
 }
 
 void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {
@@ -327,11 +328,11 @@ void Coordinator::plan(TimePoint now, Outbox& out) {
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     const auto planned =
         make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
-    if (!planned) return cancel("nobody has samples, or nobody can be dialled", out);
+    if (!planned) return cancel("no member has samples, or none can be dialled", out);
     Samples joined;
     for (const wire::PlanMember& member : planned->plan.members) {
         joined += member.samples;
-        // A trainer that says that its gradient overflowed has claimed nothing that was not so.
+        // A trainer whose gradient overflowed joins with 0 samples, but its reports were true.
         if (seats_.at(member.peer).join->is_finite) batch_.joined(member.peer, member.samples);
     }
     batch_.gathered(joined);
@@ -379,7 +380,7 @@ bool Coordinator::is_ready_at_all_but_lost() const {
     });
 }
 
-/// Somebody is lost or has lost its part. A contribution that has arrived everywhere stays in.
+/// A lost member's contribution stays in the sum if all reducers have it.
 void Coordinator::amend(TimePoint now, Outbox& out) {
     is_amend_due_ = false;
     std::vector<PeerKey> absent;
@@ -396,11 +397,11 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
         gone_.insert(peer);
         moves_chunks = moves_chunks || reduces(peer);
     }
-    // A chunk that moves is sent again by its contributors: who cannot is out.
+    // Contributors must send a chunk again when it moves: lost members cannot, so they are out.
     if (moves_chunks) gone_.insert(absent.begin(), absent.end());
     if (gone_.empty() && demoted_.empty()) return;
     const auto amended = amend_plan(config_.rules, *plan_, seats_, gone_, demoted_, veterans_);
-    if (!amended) return cancel("too few are left for it", out);
+    if (!amended) return cancel("too few members remain", out);
     for (const PeerKey& peer : gone_) seats_.erase(peer);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
     out.note("the round of step " + std::to_string(step_.value()) + " goes on without " +
@@ -413,14 +414,14 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
 
 // --- decide ------------------------------------------------------------------
 
-/// Of those who are ready: what most of them hold, and of equals our own, else the smallest.
+/// The average that most ready members hold; on a tie our own, else the smallest digest.
 Digest Coordinator::average_of_most() const {
     std::map<Digest, std::size_t> count;
     for (const auto& [peer, seat] : seats_) {
         const auto ready = ready_.find(peer);
         if (ready != ready_.end() && seat.join->receives) ++count[ready->second];
     }
-    DEDLOC_CHECK(!count.empty(), "somebody holds the average");
+    DEDLOC_CHECK(!count.empty(), "a ready member holds the average");
     const auto own = ready_.find(self_);
     Digest best = count.begin()->first;
     for (const auto& [digest, n] : count) {
@@ -480,7 +481,7 @@ std::set<PeerKey> Coordinator::receivers() const {
     return all;
 }
 
-/// For those that may not know the plan.
+/// The proposal with its record, for voters that may not know the plan.
 wire::Propose Coordinator::whole_proposal() const {
     wire::Propose whole = proposal_;
     whole.record = record_;

@@ -1,22 +1,23 @@
-// Decides when a round begins, who is in it, what becomes of it when a member is lost, and asks the
-// voters for the votes that end it. Every peer has one; it acts while this peer leads
-// (membership/election).
+// The coordinator's part in a round: it decides when a round begins and which peers take part,
+// amends the plan when a member is lost, and collects the votes that decide the round. Every peer
+// has a Coordinator; it acts only while this peer leads (membership/election).
 //
-//   gathering ──samples reach the target──► called ──all joined, or late──► planned
+//   gathering ──samples reach the target──► called ─all joined or timeout─► planned
 //       ▲                                                                    │   ▲
-//       │                                  lost or stalled: amended, and     │   │
-//       │                                  what has arrived stays            └───┤
+//       │                                  lost or stalled: plan amended,    │   │
+//       │                                  chunks that have arrived are kept └───┤
 //       │                                                                        │ all ready
 //       └────── decided by a majority of the voters ◄────────────────────── proposed
 //
-// What a predecessor has proposed is proposed again before anything else. Nothing is amended any
-// more once it is proposed: a member that is lost then was ready, or is decided without.
+// A new leader first proposes again the record that voters have accepted in an earlier term. A
+// proposed record is never amended: a member that is lost later either was ready or fetches the
+// result afterwards.
 //
 // Claims    A member's samples count up to what its device can compute in the time since the round
-//           began (its ticket says how fast it is); one that joins with more is left out. So is one
-//           whose pieces a reducer refuses, one that is called and does not answer, and one that
-//           joins and sends nothing, if a voter or two parties say so (coordinator_claims.cpp,
-//           exclusions.hpp).
+//           began (its ticket says how fast it is). The coordinator leaves out a member that joins
+//           with more, one whose pieces a reducer refuses, one that does not answer its call, and
+//           one that joins and sends nothing, if a voter or two accounts report it
+//           (coordinator_claims.cpp, exclusions.hpp).
 #pragma once
 
 #include <cstdint>
@@ -39,8 +40,11 @@
 
 namespace dedloc::round {
 
+/// State machine of this peer as coordinator. Handlers only note what they are told; advance(),
+/// which must follow every event, acts on it.
 class Coordinator {
   public:
+    /// Keeps references to all arguments but `self`; they must outlive it.
     Coordinator(const PeerConfig& config, const PeerKey& self, const membership::Links& links,
                 const membership::Voter& voter, membership::Election& election, const Member& own)
         : config_(config),
@@ -51,39 +55,46 @@ class Coordinator {
           own_(own),
           batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
 
-    /// Samples of a heartbeat, or our own.
+    /// Progress of a trainer, from its heartbeat or from our own trainer.
     void reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
                   double samples_per_second);
-    /// The head has moved; `is_live`: by a decision of just now, so no trainer has computed on its
-    /// state for longer than that.
-    /// `last`: the decision that led to it, if it is known.
+    /// The head has moved. `is_live`: a decision made just now moved it, so no trainer has computed
+    /// on the new state for longer than that. `last`: the record that led to it; null: unknown.
     void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
-    /// By the reports, the swarm has computed the target batch.
+    /// True when the swarm has computed the target batch, as estimated from the reports.
     bool is_target_reached(TimePoint now) const {
         return batch_.estimate(now) >= config_.rules.target_batch;
     }
+    /// A called peer's Join: takes its seat, or loses it when the claim is impossible.
     void joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
                 Outbox& out);
+    /// A reducer has averaged all its chunks.
     void reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced);
+    /// A member's complaint about members that do not send, or (from a reducer) whose pieces it
+    /// refused.
     void stalled(TimePoint now, const PeerKey& from, StepIndex step, const wire::Stalled& stalled,
                  Outbox& out);
+    /// A member holds the whole average.
     void ready(const PeerKey& from, StepIndex step, const wire::Ready& ready);
-    /// A vote: the decision, when it was the one that was missing.
+    /// A voter's vote for the proposal. Returns the decision if this vote completes the majority.
     std::optional<Decision> accepted(const PeerKey& from, StepIndex step,
                                      const wire::Accept& accept);
-    /// The decision as its members are told it. Requires that accepted() has returned it just now.
+    /// The Commit message for a decision. Requires that accepted() has just returned it.
     wire::Commit commit_of(const Decision& decision) const;
-    /// A member that should have got the plan from a relay and has not is given it.
+    /// A heartbeat: sends the plan directly to a member whose relay has not delivered it.
     void heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat, Outbox& out);
+    /// A peer is not linked any more.
     void lost(const PeerKey& peer, Outbox& out);
-    /// A peer is linked (again): what it needs to take part.
+    /// A peer is linked (again): sends it the Call, Plan or proposal that it needs to take part.
     void on_newcomer(const PeerKey& peer, Outbox& out);
-    /// Time-outs, and whatever has become possible since the last event.
+    /// Handles timeouts and takes every transition that the last event has made possible.
     void advance(TimePoint now, Outbox& out);
 
-    /// Members of the round, and the voters; without those that the plan's relays tell.
+    /// Members of the round and voters, without the members that the plan's relays serve.
     std::set<PeerKey> addressees() const;
+    /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
+    /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
 
   private:
@@ -130,35 +141,36 @@ class Coordinator {
     progress::TargetBatch batch_;
 
     Phase phase_ = Phase::kGathering;
-    StepIndex step_;  ///< of the round
-    bool has_begun_ = false;
+    StepIndex step_;          ///< the round's step
+    bool has_begun_ = false;  ///< batch_ counts for step_
     Term term_;
     std::uint32_t attempt_ = 0;
-    std::map<PeerKey, Seat> seats_;  ///< of the round, ascending by key: member order
-    std::size_t max_lost_ = 0;       ///< of the seats; those erased since are still counted
+    std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
+    std::size_t max_lost_ = 0;       ///< seats lost so far, also those that were erased since
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};
-    TimePoint head_since_{};              ///< on our clock
-    Samples carried_;                     ///< that a trainer may have computed before
-    std::set<PeerKey> expected_members_;  ///< of the round before
-    TimePoint members_since_ = kNever;    ///< one that can be called is linked
-    TimePoint frozen_since_ = kNever;     ///< most of the trainers
-    TimePoint look_at_ = TimePoint::min();
-    Duration expected_{};
-    TimePoint published_at_{};
-    std::map<PeerKey, TimePoint> retold_;  ///< the plan, since then
+    TimePoint head_since_{};                ///< when our head moved last
+    Samples carried_;                       ///< a trainer may have computed so many before that
+    std::set<PeerKey> expected_members_;    ///< members of the last decided round
+    TimePoint members_since_ = kNever;      ///< an eligible peer has been linked since then
+    TimePoint frozen_since_ = kNever;       ///< most trainers have been frozen since then
+    TimePoint look_at_ = TimePoint::min();  ///< next estimate of the target batch
+    Duration expected_{};                   ///< planned duration of the last planned round
+    TimePoint published_at_{};              ///< when the plan was sent
+    std::map<PeerKey, TimePoint> retold_;   ///< when a peer was last sent the plan again
 
     Latecomers latecomers_;
     Exclusions exclusions_;
-    Veterans veterans_;  ///< of the last round that this peer has seen decided
+    Veterans veterans_;  ///< members of the last decided round planned here
     std::optional<wire::Plan> plan_;
-    std::set<PeerKey> reduced_;         ///< in this attempt
-    std::map<PeerKey, Digest> ready_;   ///< in this attempt
-    std::set<PeerKey> gone_, demoted_;  ///< not yet in a plan
+    std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt
+    std::map<PeerKey, Digest> ready_;  ///< average digests of ready members, this attempt
+    /// Members to remove, and reducers to relieve, with the next amendment.
+    std::set<PeerKey> gone_, demoted_;
     bool is_amend_due_ = false;
-    std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints of this attempt
-    TimePoint judge_at_ = kNever;
+    std::map<PeerKey, wire::Stalled> stalls_;  ///< complaints in this attempt
+    TimePoint judge_at_ = kNever;              ///< when the complaints are judged
 
     wire::Propose proposal_;
     std::optional<CommitRecord> record_;

@@ -1,16 +1,16 @@
-// What members claim and what stands against it.
+// How the coordinator judges the claims and complaints of members.
 //
-// Samples     reports and joins count up to the allowance: what the device of the ticket can
-//             compute in the time since the head has moved. A Join beyond it leaves its sender out;
-//             reports are cut off there, and discounted when the peer joins with less than it has
-//             reported (progress/target_batch).
-// Pieces      a reducer that refuses a sender's pieces has the sender left out of the round at once
-// Silence     a member that several reducers miss is left out, and not called for a while if a
-//             voter or two parties miss it; a reducer that alone misses a member, or whose averages
-//             do not come, loses its part and stays a member
+// Samples     Reports and Joins count up to the allowance: the samples that the device in the
+//             peer's ticket can compute in the time since the head moved. A Join beyond it leaves
+//             its sender out. Reports are clipped to it, and discounted when the peer joins with
+//             less than it reported (progress/target_batch).
+// Pieces      When a reducer refuses a sender's pieces, the sender leaves the round at once.
+// Stalls      Complaints are collected for kHearing, then judged together. A member that several
+//             reducers miss is left out, and excluded from later calls if a voter or two accounts
+//             miss it. A reducer that alone misses a member, or that sends no averages, loses its
+//             part and stays a member.
 //
-// A peer that is left out for a claim is not called again for a while, nor is any other device of
-// the same user (round/exclusions.hpp).
+// An exclusion covers all devices of the same user (round/exclusions.hpp).
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,12 +21,12 @@
 namespace dedloc::round {
 namespace {
 
-/// Complaints of others about the same loss are waited for before any member is judged.
+/// How long complaints about the same loss are collected before any member is judged.
 constexpr Duration kHearing = std::chrono::seconds{1};
 
 }  // namespace
 
-// --- who may take part -------------------------------------------------------
+// --- eligibility -------------------------------------------------------------
 
 bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& known) const {
     const Head& head = voter_.head();
@@ -37,8 +37,9 @@ bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& know
            heartbeat.record == head.record && (is_sound || !known.receives);
 }
 
-/// More than any trainer with this device can have computed on the state of the head: for as long
-/// as that has been ours, and a second longer, for others may have heard of it before us.
+/// Upper bound of the samples that this device can have computed on the head's state: it had as
+/// much time as we have had that head, and one second more because it may have learned the head
+/// first.
 Samples Coordinator::allowance(TimePoint now, const membership::Known& known) const {
     const std::chrono::duration<double> time = now - head_since_ + std::chrono::seconds{1};
     const double most = static_cast<double>(known.max_samples_per_second) * time.count();
@@ -87,7 +88,7 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
     const membership::Known* known = links_.find(from);
     if (known != nullptr && join.samples > allowance(now, *known)) {
         exclude(from,
-                "claims " + std::to_string(join.samples.value()) + " samples where " +
+                "claims " + std::to_string(join.samples.value()) + " samples, but only " +
                     std::to_string(allowance(now, *known).value()) + " are possible",
                 out);
         seats_.erase(seat);
@@ -100,15 +101,15 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
         return;
     }
     if (join.receives && join.state != own_.digest()) {
-        out.note(from.brief() + " joined with another state: left out");
+        out.note(from.brief() + " joined with a different state: left out");
         seats_.erase(seat);
         return;
     }
-    if (!join.is_finite) out.note(from.brief() + " had a gradient that is not finite");
+    if (!join.is_finite) out.note(from.brief() + " joined with a gradient that is not finite");
     seat->second.join = join;
 }
 
-/// No sum of samples that members join with may be beyond the bounds of a record.
+/// Leaves out the largest claims until the sum of samples fits a record (wire::kMaxSamples).
 void Coordinator::drop_overflow(Outbox& out) {
     const auto claimed = [](const auto& entry) { return entry.second.join->samples; };
     const auto sum = [&] {
@@ -118,7 +119,7 @@ void Coordinator::drop_overflow(Outbox& out) {
     };
     while (sum() > Samples{wire::kMaxSamples}) {
         const auto most = std::ranges::max_element(seats_, {}, claimed);
-        exclude(most->first, "claims more samples than a round can have", out);
+        exclude(most->first, "claims more samples than a round can hold", out);
         seats_.erase(most);
     }
 }
@@ -147,7 +148,7 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
     }
 }
 
-/// A voter says so, or members of two parties do: one that slanders alone excludes no other.
+/// True if a voter is among the witnesses, or two accounts are: one liar excludes no other peer.
 bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
     std::set<Exclusions::Account> accounts;
     for (const PeerKey& witness : witnesses) {
@@ -157,9 +158,9 @@ bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
     return accounts.size() > 1;
 }
 
-/// Who is to blame when chunks do not come. A contributor that several reducers miss (or the only
-/// one) is out; a reducer that alone misses somebody cannot be reached by it, and a reducer that
-/// only receivers miss does not send: both lose their part and stay.
+/// Finds the member that causes missing chunks. A contributor that several reducers miss, or the
+/// only reducer, is out. A reducer that alone misses a contributor cannot be reached by it; a
+/// reducer that only receivers miss does not send. Both lose their part and stay members.
 void Coordinator::judge_stalls(Outbox& out) {
     judge_at_ = kNever;
     std::map<std::uint32_t, std::set<PeerKey>> missed_by;

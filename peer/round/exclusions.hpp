@@ -1,6 +1,7 @@
-// Peers that the coordinator does not call for a while: those that were called and did not answer,
-// and those that were caught claiming or sending what cannot be. Each time costs twice as long as
-// the time before, up to kMaxTurns turns; rounds that are served to the end win the way back.
+// Peers that the coordinator does not call for a while: peers that did not answer a call, and peers
+// that claimed impossible samples or sent pieces that cannot be averaged. Each exclusion lasts
+// twice as long as the one before, up to kMaxTurns turns. Every kGoodRounds decided rounds in which
+// the peer took part halve the next one.
 #pragma once
 
 #include <algorithm>
@@ -13,24 +14,29 @@
 
 namespace dedloc::round {
 
+/// Backoff list of misbehaving accounts, at most 4,096. Belongs to the coordinator.
 class Exclusions {
   public:
+    /// Longest exclusion, in turns of about one round.
     static constexpr std::uint32_t kMaxTurns = 64;
-    /// So many rounds in a row halve what the next offence costs.
+    /// Decided rounds since the last offence that halve the next exclusion.
     static constexpr std::uint32_t kGoodRounds = 3;
 
-    /// The party held to account: a user with all its devices, or, without a ticket, a key.
+    /// The account that an exclusion covers: a user with all devices, or one key if the peer has
+    /// shown no ticket.
     struct Account {
-        std::uint64_t user = 0;
-        PeerKey peer;  ///< zero with a user
+        std::uint64_t user = 0;  ///< BOINC user of the ticket; 0: no ticket
+        PeerKey peer;            ///< zero if there is a user
         auto operator<=>(const Account&) const = default;
     };
+    /// The account of `peer`; `user` is 0 if it has shown no ticket.
     static Account account_of(const PeerKey& peer, std::uint64_t user) {
         return user != 0 ? Account{.user = user, .peer = {}} : Account{.user = 0, .peer = peer};
     }
 
-    /// Leaves it out for one turn, about the time of a round, then for twice as many each time.
-    /// Returns  for how long
+    /// Excludes the account for one `turn`, about the time of a round, then for twice as many turns
+    /// each time. If the list is full, the exclusion that ends first is dropped.
+    /// Returns  the length of this exclusion
     Duration exclude(const Account& account, TimePoint now, Duration turn) {
         if (records_.size() >= kMaxRecords && !records_.contains(account)) forget_least();
         Record& record = records_[account];
@@ -40,11 +46,12 @@ class Exclusions {
         record.turns = std::min(2 * record.turns, kMaxTurns);
         return length;
     }
+    /// True while the account is excluded.
     bool is_out(const Account& account, TimePoint now) const {
         const auto found = records_.find(account);
         return found != records_.end() && now < found->second.ends;
     }
-    /// It was in a round that is decided.
+    /// The account took part in a round that is decided.
     void served(const Account& account) {
         const auto found = records_.find(account);
         if (found == records_.end() || ++found->second.good_rounds < kGoodRounds) return;
@@ -57,7 +64,7 @@ class Exclusions {
     static constexpr std::size_t kMaxRecords = 4'096;
     struct Record {
         TimePoint ends;
-        std::uint32_t turns = 1;  ///< of the next time
+        std::uint32_t turns = 1;  ///< length of the next exclusion
         std::uint32_t good_rounds = 0;
     };
 

@@ -1,3 +1,7 @@
+// A straggler is recognised by the state digest in its heartbeat. The set of awaited peers is fixed
+// when a head is first seen and each gets its next pause then, doubled up to kMaxPause, whether it
+// arrives or not. The wait ends when none of them is behind any more, or with the timeout, which
+// also starts a rest of kRest steps. A new generation forgets pauses and rest.
 #include "peer/round/latecomers.hpp"
 
 #include <algorithm>

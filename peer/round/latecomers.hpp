@@ -1,15 +1,16 @@
-// Whom a call waits for: who is a step or two behind, and fetches what was decided.
+// Stragglers that the coordinator waits for before it calls: peers that are one or two steps behind
+// and are fetching the decided averages.
 //
-// Who was not in a round gets its average only when it is decided. Where that takes longer than the
-// members need for the next batch, it would hold each state just after the call, and never be in a
-// round, though its link may be as good as theirs. So once the target is reached the call waits
-// for such peers a little: links are idle then, and who is in a round gets its average with all
-// others.
+// A peer that was not in a round gets its average only after the decision. If that takes longer
+// than the members need for the next batch, the peer reaches every state just after the call and
+// misses every round, though its link may be as good as theirs. So once the target batch is
+// reached, the call waits briefly for such peers: the links are idle then, and a peer that is in
+// the round gets its average together with the others.
 //
-// What that may cost is bounded, for some never come: none is waited for longer than the caller's
-// patience for each step that it is behind, none for kRest steps after a wait in vain, and each at
-// first once in kPause steps and then, the oftener it was waited for, up to once in kMaxPause.
-// Members compute meanwhile: the batch grows.
+// The cost is bounded, since some stragglers never arrive: a wait lasts at most one timeout for
+// each step that they are behind; after a wait that timed out there is none for kRest steps; and a
+// straggler is waited for once in kPause steps at first, then ever more seldom, down to once in
+// kMaxPause steps. Members go on computing meanwhile, so the batch grows.
 #pragma once
 
 #include <array>
@@ -25,28 +26,32 @@
 
 namespace dedloc::round {
 
+/// Decides whether a call waits for stragglers. Belongs to the coordinator.
 class Latecomers {
   public:
+    /// Steps without any wait after one that timed out; first and longest interval, in steps,
+    /// between two waits for the same peer.
     static constexpr StepIndex kRest{2};
     static constexpr StepIndex kPause{2};
     static constexpr StepIndex kMaxPause{64};
 
-    /// A round that began with this state is decided.
+    /// The round that began with this state is decided.
     void decided(const Digest& state) { former_ = {state, former_[0]}; }
-    /// The target is reached: is there anybody to wait for, of those who hold one of the last two
-    /// of these states? For `patience` a step at most, from the first look at this head on.
+    /// Requires that the target batch is reached. True while the call should wait for a peer that
+    /// holds one of the last two states given to decided(): at most `timeout` for each step that it
+    /// is behind, counted from the first call with this head.
     /// Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
                                Duration timeout);
-    /// The same, of those who are `behind`.
+    /// The same for the stragglers `behind`, and one `timeout` altogether.
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
                                Duration timeout);
 
   private:
     void await(const PeerKey& peer, StepIndex step);
 
-    std::array<Digest, 2> former_;  ///< the newest first; zeros: not known
-    Digest record_;                 ///< of the head that is looked at
+    std::array<Digest, 2> former_;  ///< states before the head's, newest first; zero: unknown
+    Digest record_;                 ///< last record of the head that the wait is for
     std::uint64_t generation_ = 0;
     TimePoint until_ = kNever;
     std::set<PeerKey> awaited_;
@@ -54,7 +59,7 @@ class Latecomers {
         StepIndex ends;
         StepIndex length;
     };
-    std::map<PeerKey, Pause> pauses_;  ///< of those that were awaited lately
+    std::map<PeerKey, Pause> pauses_;  ///< key: a peer that was waited for lately
     StepIndex rests_until_;
 };
 

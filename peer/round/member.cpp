@@ -1,3 +1,8 @@
+// The handlers follow the diagram in member.hpp. Every plan that is newer by term and attempt is
+// noted in plan_, but followed only if it counts exactly our frozen contribution; the Reduction
+// survives new plans and keeps chunks that still fit. Every way out of a round ends in
+// forget_round(), which drops the residual of a contribution that is not settled; so settle() after
+// a decision, and `frozen_ = {}` after a Cancel, must come before it.
 #include "peer/round/member.hpp"
 
 #include <algorithm>
@@ -13,9 +18,9 @@ namespace {
 constexpr Duration kBetweenComplaints = std::chrono::seconds{1};
 /// How many times as long as planned a round may take before its pauses look like stalls.
 constexpr int kSlowness = 4;
-/// Queued at a link, in front of what its path holds (which is not counted: FrameWritten): so few
-/// that what is more urgent is soon on its way and that a slow uplink to many reducers has not the
-/// whole contribution in its queues, and the link always has the next one.
+/// Chunks queued at a link, not counting those already on the path (FrameWritten). Few enough that
+/// urgent messages do not wait long and that a slow uplink to many reducers does not queue the
+/// whole contribution; enough that the link is never idle.
 constexpr std::uint64_t kQueuedChunks = 2;
 constexpr std::uint64_t kMinWindow = 32 * 1024;
 
@@ -48,7 +53,7 @@ void Member::work(Outbox& out) {
 }
 
 void Member::forget_round() {
-    // Not settled: others may decide about it while we are away.
+    // The contribution is not settled: the swarm may still decide to count it.
     if (frozen_.contribution().samples > Samples{0}) feedback_.forget();
     frozen_ = {};
     forget_attempts();
@@ -64,14 +69,14 @@ void Member::forget_attempts() {
     stall_at_ = kNever;
 }
 
-/// What was frozen for this round has been averaged, or is dropped for good.
+/// Settles the rounding error of the frozen contribution: `record` says whether it was averaged.
 void Member::settle(const CommitRecord& record) {
     const Encoder frozen = std::exchange(frozen_, {});
     const CommitLine* line = line_of(record, self_);
     if (line == nullptr || line->samples == Samples{0}) return;
     const Contribution& ours = frozen.contribution();
     const bool is_ours = line->samples == ours.samples && line->loss_sum == ours.loss_sum;
-    // Else one of ours from before, which a coordinator has called off, was accepted even so.
+    // Otherwise the record counts an earlier contribution of ours, accepted in spite of a Cancel.
     is_ours ? feedback_.counted(frozen) : feedback_.forget();
 }
 
@@ -94,7 +99,7 @@ void Member::progressed(const event::Progressed& event) {
 void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
     if (step != voter_.head().step || phase_ == Phase::kApplying) return;
     if (!config_.receives) {
-        // Holds no state: it is wherever the head is, and has nothing to freeze.
+        // Such a member holds no state and has nothing to freeze: it follows the head's step.
         if (phase_ == Phase::kIdle || phase_ == Phase::kWorking) forget_round();
         step_ = step;
         phase_ = Phase::kFrozen;
@@ -125,7 +130,7 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
     Contribution contribution = event.contribution;
     if (!contribution.is_finite) {
         out.note("the gradient of step " + std::to_string(step_.value()) +
-                 " is not finite: its samples are left out");
+                 " is not finite: its samples do not count");
         contribution = {.samples = {}, .loss_sum = 0, .is_finite = false, .sum = nullptr};
     }
     samples_ = contribution.samples;
@@ -135,7 +140,7 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
 }
 
 void Member::join(Outbox& out) {
-    if (term_.coordinator == PeerKey{}) return;  // held until a call
+    if (term_.coordinator == PeerKey{}) return;  // hold(): joins at the next call
     const Contribution& contribution = frozen_.contribution();
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
@@ -208,7 +213,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     check_progress(out);
 }
 
-/// A sender of pieces that cannot be averaged is named at once: nothing better comes from it.
+/// Reports senders whose pieces cannot be averaged at once: waiting brings no better pieces.
 void Member::report_refused(Outbox& out) {
     if (phase_ != Phase::kReducing) return;
     std::vector<std::uint32_t> refused = reduction_->refused_senders();
@@ -257,7 +262,7 @@ std::uint64_t Member::window_bytes() const {
     return std::min(most, std::max(kMinWindow, chunks));
 }
 
-/// Chunks of a part come all through the round, and so those of a small part with long pauses.
+/// A part's chunks are spread over the whole round, so a small part has long pauses between them.
 Duration Member::stall_timeout_of(std::uint32_t part) const {
     const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
     return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
@@ -286,7 +291,7 @@ void Member::advance(TimePoint now, Outbox& out) {
     out.send(term_.coordinator, step_, std::move(stalled));
 }
 
-/// Nothing has gone to those who are to get more first: they may be dead, so nobody waits longer.
+/// Pacing ends when no chunk was sent for a heartbeat: the reducers that are due may be dead.
 TimePoint Member::release_at() const {
     return reduction_ && reduction_->holds_back() ? last_sent_ + config_.rules.heartbeat : kNever;
 }
@@ -306,8 +311,9 @@ void Member::proposed(StepIndex step, const wire::Propose& propose, Outbox& out)
         record = round::record_of(plan_, propose.average, propose.previous_state, voter_.head());
     }
     if (!record || digest_of(*record) != propose.digest) return;
-    // A coordinator with a damaged state gets no votes, nor from those who cannot tell yet. What an
-    // earlier term has accepted may be decided already: it is not judged again.
+    // A voter votes for a new record only if it holds the state that the record names: a
+    // coordinator with a damaged state gets no votes. A record accepted in an earlier term (attempt
+    // 0) may be decided already and is not judged again.
     const bool is_current = has_state() && step_ == step;
     const bool is_judged = config_.receives && propose.attempt != 0;
     if (is_judged && (!is_current || record->previous_state != digest_)) return;
@@ -365,7 +371,7 @@ bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox&
 
 void Member::cancelled(StepIndex step, Outbox& out) {
     if (!is_in_round() || step != step_) return;
-    frozen_ = {};  // dropped
+    frozen_ = {};  // dropped: the residual stays as it was
     forget_round();
     work(out);
 }
@@ -389,7 +395,7 @@ void Member::restart(const Digest& state, Outbox& out) {
     const bool is_ours = holds_state_ && step_ == voter_.head().step && digest_ == state;
     if (!is_ours) return outdated(out);
     if (phase_ == Phase::kIdle) return resume(out);
-    // Terms and plans of the former generation say nothing any more.
+    // Terms and plans of the former generation are void.
     forget_attempts();
     term_ = {};
     if (phase_ > Phase::kFrozen) phase_ = Phase::kFrozen;
@@ -409,7 +415,7 @@ void Member::finish(Outbox& out) {
 void Member::check_invariants() const {
     if (reduction_) reduction_->check_invariants();
     DEDLOC_CHECK(!has_state() || !is_in_round() || step_ == voter_.head().step,
-                 "a round is about the state at hand", step_.value());
+                 "a member takes part with the head's state", step_.value());
     DEDLOC_CHECK(phase_ != Phase::kReducing || (reduction_ && reduction_->is_following()),
                  "a member that reduces has a plan");
 }

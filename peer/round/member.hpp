@@ -5,12 +5,12 @@
 //     │              │   └──── Cancel ────┴──────────────────┴─────────────────┴───────────── ready
 //     │              │                                                                          │
 //     │              └────── state ─── applying ◄──────── decided ──────────────────────────────┘
-//     └── behind, or decided without us: the state is fetched
+//     └── behind, or decided without our average: the state is fetched
 //
-// The coordinator may change in any phase: a contribution stays frozen, and what has arrived stays,
-// until the round is decided or called off. Without a coordinator a member that has heard of the
-// whole target batch freezes what it has and waits for a call (hold). A member that does not
-// receive holds no state: it is wherever the head is.
+// The coordinator may change in any phase: a contribution stays frozen, and chunks that have
+// arrived are kept, until the round is decided or cancelled. Without a coordinator, a member that
+// knows that the swarm has computed the target batch freezes its contribution and waits for a call
+// (hold). A member that does not receive averages holds no state: its step is that of the head.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,21 @@
 
 namespace dedloc::round {
 
+/// State machine of this peer as member of rounds.
 class Member {
   public:
+    /// Where the member is in the diagram above.
     enum class Phase : std::uint8_t {
-        kIdle,
-        kWorking,
-        kFreezing,
-        kFrozen,
-        kReducing,
-        kReady,
-        kApplying
+        kIdle,      ///< without the head's state: waits until it is fetched
+        kWorking,   ///< the trainer computes on the head's state
+        kFreezing,  ///< the trainer finishes its micro-batch
+        kFrozen,    ///< has a contribution (possibly empty), waits for a plan or a call
+        kReducing,  ///< follows a plan: sends, receives and averages chunks
+        kReady,     ///< has the whole average, waits for the decision
+        kApplying   ///< the trainer applies the average
     };
 
+    /// Keeps references to `config` and `voter`, which must outlive it.
     Member(const PeerConfig& config, const PeerKey& self, membership::Voter& voter)
         : config_(config),
           self_(self),
@@ -50,65 +53,77 @@ class Member {
           contribution_id_(static_cast<std::uint32_t>(Random{config.random_seed}.split(3).next())),
           feedback_(config.rules.codec) {}
 
+    /// The trainer has a new state: applied, loaded or fetched.
     void state_reached(const event::StateReached& event, Outbox& out);
+    /// The trainer's samples and speed.
     void progressed(const event::Progressed& event);
+    /// The trainer has frozen its contribution: joins if there is a call.
     void frozen(const event::ContributionFrozen& event, Outbox& out);
 
-    // From the coordinator of the term; the caller has checked that it is.
+    /// Handlers of the coordinator's messages. The caller has checked that the sender coordinates
+    /// the term. A Call: freezes, or joins again with the contribution that is frozen already.
     void called(StepIndex step, const wire::Call& call, Outbox& out);
-    /// There is no coordinator, and the swarm has computed the target batch: stops computing.
+    /// There is no coordinator, and the swarm has computed the target batch: freezes.
     void hold(Outbox& out);
+    /// A Plan: follows it, unless it is old or does not count our contribution.
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
-    /// Of this round, and newer than any seen before.
+    /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
+    /// A Cancel: drops the contribution and works on.
     void cancelled(StepIndex step, Outbox& out);
-    /// At a voter: votes, if nothing is wrong with it.
+    /// A Propose, at a voter: votes for the record if it is valid.
     void proposed(StepIndex step, const wire::Propose& propose, Outbox& out);
 
+    /// A chunk from another member; kept if its plan has not arrived yet.
     void chunk(TimePoint now, const PeerKey& from, StepIndex step, const wire::Chunk& chunk,
                Outbox& out);
+    /// The link to a peer has closed: all chunks are due to it again.
     void link_lost(const PeerKey& peer);
-    /// Measured, in bytes per second; goes into the next Join. 0: not known.
+    /// Measured bandwidths in bytes per second, for the next Join. 0: unknown.
     void set_bandwidth(std::uint64_t upload, std::uint64_t download) {
         upload_ = upload;
         download_ = download;
     }
 
-    /// The record of a Commit: the one that it carries, else the one that its plan here leads to.
-    /// Nothing if that has another digest.
+    /// The record of a Commit: the one that it carries, else the one that follows from its plan.
+    /// Nothing if the plan is unknown here or the record's digest differs from the Commit's.
     std::optional<CommitRecord> record_of(const wire::Commit& commit) const;
-    /// The round of the head is decided: applies it if the average is here, else waits for the
-    /// state. Requires that the record extends the head.
+    /// The head's round is decided: applies the average if it is here, else goes idle until the
+    /// state is fetched. Requires that the record extends the head.
     void decided(const CommitRecord& record, const Certificate& certificate, Outbox& out);
-    /// The average of a round that was decided while we were away from it. False when it does not
-    /// fit the state at hand.
+    /// Applies the fetched average of a round that was decided without us. False if it does not
+    /// follow the state here.
     bool caught_up(const CommitRecord& record, SharedFloats average, Outbox& out);
 
-    /// The state is not (or no longer) the swarm's, or we are leaving: stop working on it.
+    /// The state is not, or no longer, the swarm's, or this peer leaves: stops working on it.
     void outdated(Outbox& out);
-    /// Works again, if the state is still the head's.
+    /// Goes back to work if the state is still the head's.
     void resume(Outbox& out);
-    /// A new generation begins with this state. If it is ours, it is kept, with what was computed
-    /// on it: the round begins again.
+    /// A new generation begins with this state. If this peer has that state, it keeps it and its
+    /// contribution, and only the round begins again.
     void restart(const Digest& state, Outbox& out);
-    /// Of a member that does not receive: the head has moved.
+    /// The head has moved, for a member that does not receive.
     void follow_head(Outbox& out);
-    /// The room of an average that is not needed any more, for the next one once nobody else holds
-    /// it: to clear fresh memory takes as long as to fill it. Null is ignored.
+    /// Takes the buffer of an average that is not needed any more. The next average uses it again
+    /// if nothing else holds it by then: clearing fresh memory takes as long as filling it. Null is
+    /// ignored.
     void reuse(const SharedFloats& average) {
         if (average) spare_ = std::const_pointer_cast<FloatVector>(average);
     }
-    /// Some of what the end of the round will ask for. False: no more can be done so far.
+    /// Computes some digests of average leaves that are already here, to shorten the round's end.
+    /// False: none is left for now.
     bool work_ahead() { return reduction_ && reduction_->work_ahead(); }
     /// The run is over: no more work.
     void finish(Outbox& out);
 
-    /// Tells the coordinator who keeps us waiting.
+    /// Handles timeouts: complains to the coordinator about members that do not send, and ends
+    /// pacing that has stalled.
     void advance(TimePoint now, Outbox& out);
+    /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
 
-    /// The next chunk for this peer, as `seal` makes a frame of it for its link; nothing when there
-    /// is none yet.
+    /// The next chunk for this peer as a frame made by `seal(step, body)` for this kind of link; an
+    /// empty frame if none is due.
     template <class Seal>
     Frame next_frame(TimePoint now, const PeerKey& to, wire::LinkKind link, Seal&& seal) {
         if (!reduction_) return {};
@@ -116,51 +131,57 @@ class Member {
         if (!due) return {};
         last_sent_ = now;
         if (due->phase == wire::Phase::kScatter) return seal(step_, reduction_->body(*due));
-        // Averages go to everybody: encoded once for each kind of link.
+        // All receivers get the same averages: each is encoded once for each kind of link.
         const std::tuple name{reduction_->sum_id(), due->chunk, link};
         const auto known = sealed_.find(name);
         if (known != sealed_.end()) return known->second;
         if (sealed_.size() >= kSealedFrames) sealed_.erase(sealed_.begin());
         return sealed_.emplace(name, seal(step_, reduction_->body(*due))).first->second;
     }
-    /// Chunks are left to be sent to this peer.
+    /// True if there are chunks to send to this peer, now or when pacing allows it.
     bool has_next(const PeerKey& to) const { return reduction_ && reduction_->has_next(to); }
-    /// Who has become due for its next chunk because others got theirs.
+    /// Reducers whose next chunk pacing held back and now allows, once each.
     std::vector<PeerKey> take_released() {
         return reduction_ ? reduction_->take_released() : std::vector<PeerKey>{};
     }
-    /// Nothing is held back any more in this round.
+    /// Ends pacing until the next plan.
     void release_all() {
         if (reduction_) reduction_->release_all();
         has_more_ = true;
     }
-    /// How many bytes of chunks may wait in the queue of a link.
+    /// Limit, in bytes, of chunks in the queue of one link.
     std::uint64_t window_bytes() const;
-    /// Something is left to be sent in this round.
+    /// True if any chunk of this round is still to be sent.
     bool has_due_chunks() const { return reduction_ && reduction_->has_due_chunks(); }
-    /// True once after there was more to send than before.
+    /// True once after new chunks have become due.
     bool take_has_more() { return std::exchange(has_more_, false); }
 
+    /// The phase that the member is in.
     Phase phase() const { return phase_; }
+    /// True if the trainer has the head's state and is not about to change it.
     bool has_state() const {
         return config_.receives && phase_ != Phase::kIdle && phase_ != Phase::kApplying;
     }
+    /// True from the Call, or hold(), until the decision or the Cancel.
     bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
-    /// Whatever state the trainer has, current or not.
+    /// True if the trainer has any state, current or not.
     bool holds_state() const { return holds_state_; }
+    /// Step and digest of the trainer's state; the samples computed on it, and samples per second.
     StepIndex step() const { return step_; }
     const Digest& digest() const { return digest_; }
     Samples samples() const { return samples_; }
     double samples_per_second() const { return samples_per_second_; }
+    /// The plan that is followed; null: none.
     const wire::Plan* plan() const {
         return reduction_ && reduction_->is_following() ? &reduction_->plan() : nullptr;
     }
-    /// The last one of this round, also one without us; null before.
+    /// The newest plan seen in this round, also one that this peer is not in; null: none.
     const wire::Plan* last_plan() const { return has_plan_ ? &plan_ : nullptr; }
-    /// What rounding has taken from our contributions and the next one makes up for; null: nothing.
+    /// Rounding error that the next contribution makes up for (Feedback); null: none.
     SharedFloats residual() const { return feedback_.residual(); }
-    /// That average, for as long as the round is not decided; null if it is not here.
+    /// The average of this record, until its round is decided; null if it is not here.
     SharedFloats average_of(const CommitRecord& record) const;
+    /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
 
   private:
@@ -190,36 +211,37 @@ class Member {
     std::uint64_t upload_ = 0;
     std::uint64_t download_ = 0;
 
-    Term term_;  ///< of the last call or plan
-    /// Counts on from a random start: nobody takes what an earlier life has sent for this one's.
+    Term term_;  ///< term of the last Call or Plan; zero: none, or held without a coordinator
+    /// Counts up from a random start, so that chunks sent before a restart do not match.
     std::uint32_t contribution_id_;
     Encoder frozen_;
     Feedback feedback_;
     std::optional<Reduction> reduction_;
-    std::shared_ptr<FloatVector> spare_;  ///< of a former average, for the next one
-    wire::Plan plan_;                     ///< the last one seen of this round, also one without us
+    std::shared_ptr<FloatVector> spare_;  ///< buffer of an old average, for the next one
+    wire::Plan plan_;                     ///< newest plan of this round, also one without us
     bool has_plan_ = false;
     bool has_told_reduced_ = false;
     struct Average {
         SharedFloats values;  ///< null: none
         Digest digest;
         std::uint64_t sum_id = 0;
-        Term term;  ///< of the first plan that it was whole in
+        Term term;  ///< term of the first plan under which it was complete
     };
-    Average average_;  ///< the last one that we were ready with
-    /// The one before, of an earlier term: its coordinator may have voted for it and told nobody
-    /// yet. Back again, it proposes it, and somebody has to have it then.
+    Average average_;  ///< the newest complete average
+    /// The average before it, of an earlier term. That term's coordinator may have voted for it
+    /// and told no peer yet. When it comes back it proposes that record, and members need it then.
     Average former_;
-    TimePoint planned_at_{};
-    std::vector<std::uint32_t> told_refused_;  ///< in this attempt
-    std::map<PeerKey, TimePoint> last_chunk_;
-    TimePoint stall_at_ = kNever;
-    TimePoint last_sent_{};  ///< a chunk
+    TimePoint planned_at_{};                   ///< when the present plan arrived
+    std::vector<std::uint32_t> told_refused_;  ///< refused senders reported in this attempt
+    std::map<PeerKey, TimePoint> last_chunk_;  ///< when each peer last sent a chunk
+    TimePoint stall_at_ = kNever;              ///< next look for missing members
+    TimePoint last_sent_{};                    ///< when we last sent a chunk
     bool has_more_ = false;
     std::map<std::tuple<std::uint64_t, std::uint32_t, wire::LinkKind>, Frame> sealed_;
 };
 
-/// The record that a plan leads to with this average and the state that it was made on.
+/// The record of a round: its plan, its average and the state that the contributions were computed
+/// on, chained to `head`.
 CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Digest& previous_state,
                        const Head& head);
 

@@ -1,3 +1,7 @@
+// Members are the seats in ascending order of their keys; the index in that list is the member
+// order that sums follow. make_plan() lets planning::plan_shares() cut the vector; amend_plan()
+// keeps that cut (chunk_elements), moves only the chunks of lost reducers (planning::reassign) and
+// renumbers members last, because ranges refer to member indices.
 #include "peer/round/plan_maker.hpp"
 
 #include <algorithm>
@@ -12,7 +16,7 @@
 namespace dedloc::round {
 namespace {
 
-/// A part that saves less than this is not worth a reducer.
+/// A reducer whose part saves less time than this is left out (PlanRequest::latency).
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
 planning::Member member_of(const Seat& seat, bool contributes) {
@@ -37,7 +41,7 @@ void name_reducers(wire::Plan& plan, const std::map<PeerKey, Seat>& seats) {
     for (const wire::ChunkRange& range : plan.ranges) named.insert(range.member.value());
     for (const std::uint32_t k : named) {
         const Endpoint& endpoint = seats.at(plan.members[k].peer).endpoint;
-        // Nobody knows its own address: the coordinator's own part is found by its links.
+        // The coordinator does not know its own public address; members use their links to it.
         if (endpoint.host.empty()) continue;
         plan.reducers.push_back({.member = PeerIndex{k}, .endpoint = endpoint});
     }
@@ -48,7 +52,7 @@ bool has_samples(const wire::Plan& plan) {
                        [](const wire::PlanMember& m) { return m.samples > Samples{0}; });
 }
 
-/// The plan without these members; what the others have keeps its place.
+/// Removes these members and renumbers the others; ranges keep their reducers.
 void remove_members(wire::Plan& plan, const std::set<PeerKey>& gone) {
     std::vector<std::uint32_t> place(plan.members.size(), 0);
     std::vector<wire::PlanMember> rest;

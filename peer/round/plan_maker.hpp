@@ -1,5 +1,5 @@
-// Plans as they go on the wire: from the seats of a round and the planner's shares, and amended
-// when a member is lost.
+// Makes the wire::Plan of a round from its seats and the planner's shares, and amends it when a
+// member is lost.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@
 
 namespace dedloc::round {
 
-/// A member of the round and what it joined with.
+/// A peer called to a round.
 struct Seat {
-    std::optional<wire::Join> join;
-    Endpoint endpoint;  ///< port 0: cannot be dialled, so it reduces nothing
-    bool is_lost = false;
+    std::optional<wire::Join> join;  ///< its answer; none: not joined yet
+    Endpoint endpoint;               ///< port 0: cannot be dialled, so it reduces nothing
+    bool is_lost = false;            ///< lost or too late since the plan was made
 };
 
 struct Veterans;
 
+/// A new plan and how long it should take.
 struct PlannedRound {
-    wire::Plan plan;
-    Duration expected{};  ///< the planner's time for scatter and gather; 0 when no link is known
+    wire::Plan plan;      ///< ready to be sent
+    Duration expected{};  ///< planned time of scatter and gather; 0: no link speed is known
 };
 
-/// The first plan of a round. Nothing when nobody has samples or nobody can be dialled. Requires
+/// The first plan of a round. Nothing if no member has samples or none can be dialled. Requires
 /// that every seat has joined.
 std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                                       std::uint32_t attempt, const UpdateScalars& scalars,
                                       const std::map<PeerKey, Seat>& seats,
                                       const Veterans& veterans);
 
-/// The plan without the members `gone`, and with no part for those in `demoted`; every chunk whose
-/// reducer remains stays where it is. Nothing when no reducer or no samples are left.
+/// The next attempt: the plan without the members `gone`, and without a part for reducers in
+/// `demoted`. Every chunk whose reducer remains stays where it is. Nothing if no reducer or no
+/// samples remain.
 std::optional<wire::Plan> amend_plan(const RoundRules& rules, const wire::Plan& plan,
                                      const std::map<PeerKey, Seat>& seats,
                                      const std::set<PeerKey>& gone,

@@ -1,3 +1,9 @@
+// follow() compares the new plan with the former one at three levels: another cut drops all slices,
+// another sum id drops all averages, and everything else stays. Then counters and the scatter
+// schedule are rebuilt from what is kept, chunks that are complete already are averaged, and chunks
+// that came ahead of the plan are replayed. reduce() is the only place that sums; it always goes in
+// member order. Pacing: release_of() turns a reducer's progress into the number of slices that all
+// reducers together must have got before its next one.
 #include "peer/round/reduction.hpp"
 
 #include <algorithm>
@@ -10,19 +16,20 @@
 namespace dedloc::round {
 namespace {
 
-/// What it costs to keep a chunk beside its elements, in elements: a forger's may have only one.
+/// Cost of keeping a chunk in addition to its elements, in elements: forged chunks may be tiny.
 constexpr std::uint64_t kChunkOverhead = 64;
-/// More than a plan has of a vector that is so short that this counts (planning/request.hpp).
+/// Upper bound of a plan's chunks for vectors so short that the overhead matters
+/// (planning/request.hpp).
 constexpr std::uint64_t kMaxChunks = 16'384;
 
 std::uint64_t cost_of(const wire::Chunk& chunk) {
     return count_of(chunk.elements) + kChunkOverhead;
 }
 
-/// Nobody else holds it, and what others did with it is done.
+/// True if no other owner holds the buffer. All accesses by former owners have happened before.
 bool is_ours_alone(const std::shared_ptr<FloatVector>& values) {
     if (values.use_count() != 1) return false;
-    std::shared_ptr<FloatVector>{values}.reset();  // use_count() orders nothing, letting go does
+    std::shared_ptr<FloatVector>{values}.reset();  // use_count() orders no memory, a release does
     return true;
 }
 
@@ -65,8 +72,8 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     for (std::uint32_t c = 0; c < chunk_count(); ++c) {
         if (!is_mine(c)) continue;
         reduce(c);
-        // Its former reducer may not have given it to all, and who was to reduce it has not taken
-        // it from us.
+        // The chunk is new here: its former reducer may not have sent it to all receivers, and we
+        // have not sent it to any.
         const bool is_new = c >= former.size() || former[c] != self_;
         if (has_average_[c] && is_new) is_offered_[c] = false;
         if (has_average_[c]) offer(c);
@@ -74,8 +81,8 @@ void Reduction::follow(const wire::Plan& plan, const Encoder& own) {
     replay_early();
 }
 
-/// A member with another freeze has begun anew since the plan before, or is new in this one: it may
-/// not have kept what it was given of the average.
+/// A member with a new contribution id has restarted since the last plan, or is new in this one: it
+/// may not have the averages that we sent it.
 void Reduction::forget_given(const wire::Plan& plan) {
     if (!plan_) return;
     for (const wire::PlanMember& member : plan.members) {
@@ -104,7 +111,7 @@ void Reduction::assign(const wire::Plan& plan) {
     }
 }
 
-/// How many of the slices that each chunk wants are here already.
+/// Counts, for each chunk, the slices that the plan wants and that are here already.
 void Reduction::count_slices() {
     slices_here_.assign(owner_.size(), 0);
     slices_wanted_ = 0;
@@ -118,20 +125,20 @@ void Reduction::count_slices() {
     }
 }
 
-/// Another cut: nothing that was cut differently fits.
+/// The plan has another cut: no slice of the former cut fits.
 void Reduction::forget_chunks() {
     kept_.clear();
     scattered_to_.assign(owner_.size(), PeerKey{});
 }
 
-/// Another mix: what was scattered is still good, no average is.
+/// The plan has another sum id: slices are still valid, averages are not.
 void Reduction::forget_sums() {
     has_average_.assign(owner_.size(), false);
     exponents_.assign(owner_.size(), 0);
     is_offered_.assign(owner_.size(), false);
     reduced_.clear();
     gathered_.clear();
-    // All of it is written before anybody reads it: old numbers need not be cleared.
+    // Every element is written before it is read: old numbers need not be cleared.
     if (!is_ours_alone(average_) || average_->size() != elements_) {
         average_ = std::make_shared<FloatVector>(elements_);
     }
@@ -155,10 +162,10 @@ void Reduction::schedule_scatter() {
     }
 }
 
-/// How many chunks must have been scattered before this reducer gets its next one: its part of them
-/// all, but for a chunk to everybody. Small parts take turns, for each sender in another order.
-/// Somebody is always due: releases are less than a chunk of each reducer above the mean, and that
-/// is what they are lowered by.
+/// How many slices must have been scattered, to all reducers, before this reducer gets its next
+/// one: in proportion to its part, less one slice for each reducer. `turn` lets small parts take
+/// turns, in another order at each sender. At least one reducer is always due: without the
+/// subtraction releases exceed the mean progress by less than one slice of each reducer.
 std::uint64_t Reduction::release_of(const Scatter& scatter) const {
     const std::uint64_t members = plan_->members.size();
     const std::uint64_t turn = (scatter.member + members - own_index_) % members;
@@ -179,7 +186,7 @@ std::span<float> Reduction::average_slice(std::uint32_t chunk) const {
     return std::span{*average_}.subspan(first_of(chunk), size_of(chunk));
 }
 
-// --- what goes out -----------------------------------------------------------
+// --- sending -----------------------------------------------------------------
 
 bool Reduction::has_next(const PeerKey& to) const {
     if (!plan_) return false;
@@ -241,10 +248,10 @@ bool Reduction::has_due_chunks() const {
         [&](const wire::PlanMember& m) { return m.peer != self_ && has_next(m.peer); });
 }
 
-// --- what comes in -----------------------------------------------------------
+// --- receiving ---------------------------------------------------------------
 
 void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
-    if (from == self_) return;  // somebody sends our own back
+    if (from == self_) return;  // our own chunk, sent back
     if (codec_of(chunk.elements) != codec_) return;
     const bool fits = plan_ && chunk.chunk_elements == plan_->chunk_elements &&
                       chunk.chunk < chunk_count() &&
@@ -255,7 +262,7 @@ void Reduction::take(const PeerKey& from, wire::Chunk chunk) {
     keep_early(from, std::move(chunk));
 }
 
-/// False when it may belong to a plan that is still under way.
+/// False if the slice may belong to a plan that has not arrived yet.
 bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     const wire::PlanMember& member = plan_->members[wire::index_of(*plan_, from)];
     if (member.samples == Samples{0} || chunk.sum_id != member.contribution_id ||
@@ -282,7 +289,8 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     return true;
 }
 
-/// Likewise. An average is taken from its chunk's reducer only.
+/// False if the average may belong to a plan that has not arrived yet. Only the chunk's reducer may
+/// send it.
 bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
     if (chunk.sum_id != sum_id_ || plan_->members[owner_[chunk.chunk]].peer != from) return false;
     if (has_average_[chunk.chunk] || is_mine(chunk.chunk) || !receives_) return true;
@@ -294,7 +302,8 @@ bool Reduction::place_average(const PeerKey& from, const wire::Chunk& chunk) {
     return true;
 }
 
-/// Its sender may have a plan that we are about to get.
+/// Keeps a chunk whose sender may have a newer plan than we have; drops the sender's oldest ones
+/// beyond the limit.
 void Reduction::keep_early(const PeerKey& from, wire::Chunk chunk) {
     Early& early = early_[from];
     if (!early.names.insert(name_of(chunk)).second) return;
@@ -325,7 +334,7 @@ Reduction::Name Reduction::name_of(const wire::Chunk& chunk) {
     return {chunk.phase, chunk.sum_id, chunk.chunk, chunk.chunk_elements};
 }
 
-/// Averages the chunk if all of its slices are here.
+/// Averages the chunk once all of its slices are here.
 void Reduction::reduce(std::uint32_t chunk) {
     if (has_average_[chunk] || slices_here_[chunk] < slices_wanted_) return;
     std::vector<wire::Elements> slices;
@@ -341,7 +350,7 @@ void Reduction::reduce(std::uint32_t chunk) {
     offer(chunk);
 }
 
-/// A chunk of the average is here.
+/// Books a chunk of the average that was received or computed.
 void Reduction::has_become_known(std::uint32_t chunk) {
     has_average_[chunk] = true;
     --missing_;
@@ -354,7 +363,7 @@ void Reduction::offer(std::uint32_t chunk) {
     reduced_.push_back(chunk);
 }
 
-// --- where it stands ---------------------------------------------------------
+// --- progress ----------------------------------------------------------------
 
 SharedFloats Reduction::average() const {
     DEDLOC_CHECK(is_complete() && receives_, "the average is whole", missing_);
@@ -425,7 +434,7 @@ void Reduction::check_invariants() const {
         std::accumulate(slices_here_.begin(), slices_here_.end(), std::uint64_t{0});
     DEDLOC_CHECK(counted == kept_slices, "every slice that is kept is counted", counted,
                  kept_slices);
-    DEDLOC_CHECK(unreduced_ <= missing_, "what is reduced here is part of the average", missing_);
+    DEDLOC_CHECK(unreduced_ <= missing_, "chunks reduced here are part of the average", missing_);
     for (const auto& [from, early] : early_) {
         DEDLOC_CHECK(early.cost <= max_early(elements_), "chunks ahead of their plan are bounded",
                      early.cost);

@@ -1,24 +1,24 @@
-// The data of one round, as one member sees it: its contribution goes out in chunks, the chunks it
-// reduces are summed in member order, averages come in. Knows nothing of links, terms or time.
+// One member's share of the all-reduce of a round: scatters its contribution in chunks, sums the
+// chunks that it reduces, and gathers the averaged chunks. Knows nothing of links, terms or time.
 //
-// Order     chunk c is summed when every contributor's chunk c is here, in member order, never in
-//           arrival order: whoever reduces it gets the same bits.
-// Names     a chunk of a contribution carries its contributor's contribution_id, a chunk of the
-//           average the sum_id of its contributors (wire::sum_id_of). So a plan can be amended and
-//           chunks that have arrived and are still needed are not sent again: moving a lost
-//           reducer's chunks keeps all others; leaving a contributor out keeps what was scattered,
-//           and sums it anew.
-// Pace      a contribution goes to all its reducers in proportion: links share an uplink equally,
-//           and one with a large part would be left with most of it when the small parts are done.
-//           Chunks become whole in the same order everywhere, so averages come while it is still
-//           scattered.
-// Memory    the contribution (shared with the trainer), the average (N), what contributors sent for
-//           the chunks reduced here as they sent it, and chunks ahead of their plan (of each sender
-//           at most 2 N elements and 8 MiB for keeping books, the newest)
-// Trust     a slice counts for its sender only, an average only from the reducer of its chunk; a
-//           slice that is not finite, or not beside the exponent that its sender has joined with,
-//           is refused with all that the sender has sent of this contribution, and the sender is
-//           named
+// Slices    A slice is one contributor's numbers of one chunk.
+// Order     A chunk is summed once the slices of all contributors are here, in member order and not
+//           in arrival order: every reducer of the chunk computes the same bits.
+// Names     A slice carries its contributor's contribution id, a chunk of the average the sum id of
+//           its contributors (wire::sum_id_of). So after an amendment, chunks that have arrived and
+//           are still needed are not sent again: when a lost reducer's chunks move, all others are
+//           kept; when a contributor is left out, the slices of the others are kept and summed
+//           again.
+// Pace      A contribution goes to all its reducers in proportion to their parts. Links share an
+//           uplink equally, so otherwise the reducer of a large part would get most of it after the
+//           small parts are done. Chunks become complete in the same order everywhere, so gather
+//           overlaps with scatter.
+// Memory    The contribution (shared with the trainer), the average (N), the slices of the chunks
+//           reduced here as they were sent, and chunks ahead of their plan: the newest of each
+//           sender, at most 2 N elements and 8 MiB of bookkeeping.
+// Trust     A slice counts for its sender only, an average only from the reducer of its chunk. If a
+//           slice is not finite, or has another exponent than its sender joined with, all slices of
+//           that contribution are refused and the sender is reported.
 #pragma once
 
 #include <cstdint>
@@ -43,64 +43,75 @@ namespace dedloc::round {
 
 /// A chunk that is due to a member.
 struct Due {
-    wire::Phase phase = wire::Phase::kScatter;
-    std::uint32_t chunk = 0;
+    wire::Phase phase = wire::Phase::kScatter;  ///< slice of the contribution, or average
+    std::uint32_t chunk = 0;                    ///< index in the plan's cut
 };
 
+/// The data of one round at one member.
 class Reduction {
   public:
-    /// `room` of a former average is used again if nobody else holds it by then; may be null.
+    /// `elements`: N. `spare`: buffer of an old average, used again if nothing else holds it by
+    /// then; may be null.
     Reduction(std::uint64_t elements, Codec codec, const PeerKey& self,
               std::shared_ptr<FloatVector> spare = nullptr)
         : elements_(elements), codec_(codec), self_(self), average_(std::move(spare)) {}
 
-    /// A new plan, or an amended one; `own` is the frozen contribution. Requires a plan that
-    /// decode() lets through, of `elements`, with this member in it and a contributor.
+    /// Follows a first or amended plan; `own` is the frozen contribution. Requires a plan that
+    /// decode() accepts, over `elements`, with this member and at least one contributor.
     void follow(const wire::Plan& plan, const Encoder& own);
-    /// From another peer; whatever cannot be right, or is of another codec, is ignored.
+    /// A chunk from another peer. One that fits no known plan is kept for a later plan; one of
+    /// another codec is ignored.
     void take(const PeerKey& from, wire::Chunk chunk);
-    /// What was under way to this peer is lost: all that it should have is due again.
+    /// Chunks on their way to this peer are lost: all that it should have is due again.
     void link_lost(const PeerKey& peer);
 
-    /// The next chunk that `to` should get: contributions before averages, for nobody averages
-    /// without them, and whoever has many averages to give would keep the others waiting. Averages
-    /// also while its part of the contribution is so far ahead of the others' that it is held back;
-    /// nothing if there are none.
+    /// The next chunk to send to `to`; nothing if none is due. Slices go before averages: no
+    /// reducer can average without them, and a reducer with many averages would keep the others
+    /// waiting. While pacing holds back the slices for `to`, averages go out.
     std::optional<Due> next(const PeerKey& to);
-    /// Who is held back no more, once each.
+    /// Reducers that pacing held back and now allows to go on, once each.
     std::vector<PeerKey> take_released();
+    /// True while pacing holds back a reducer's slices.
     bool holds_back() const { return !held_.empty(); }
-    /// Nobody is held back any more until the next plan.
+    /// Ends pacing until the next plan.
     void release_all() { is_paced_ = false; }
+    /// True if there are chunks to send to `to`, now or when pacing allows it.
     bool has_next(const PeerKey& to) const;
+    /// The message for a due chunk.
     wire::Chunk body(const Due& due) const;
 
+    /// True once follow() was called.
     bool is_following() const { return plan_.has_value(); }
+    /// The plan and the sum id that are followed. plan() requires is_following().
     const wire::Plan& plan() const { return *plan_; }
     std::uint64_t sum_id() const { return sum_id_; }
     /// Every chunk reduced here is averaged.
     bool is_reduced() const { return unreduced_ == 0; }
-    /// The whole average is here (nothing of it is wanted by a member that does not receive).
+    /// The whole average is here. A member that does not receive needs only its own chunks.
     bool is_complete() const { return missing_ == 0; }
-    /// Requires is_complete(), of a member that receives. N elements, and state::average_digest()
-    /// of them.
+    /// The average, N elements, and its state::average_digest(). Both require is_complete() and a
+    /// member that receives.
     SharedFloats average() const;
     Digest digest();
-    /// Some of what digest() will have to do. False: no more can be done so far.
+    /// Computes leaves of digest() for chunks that are already averaged. False: none is left for
+    /// now.
     /// Cost: eight leaves, 2 MiB.
     bool work_ahead();
-    /// Members of the plan whose contribution, or whose averages, are still missing here.
+    /// Plan indices of members whose slices, or whose averages, are still missing here.
     std::vector<std::uint32_t> missing_senders() const;
     std::vector<std::uint32_t> missing_reducers() const;
-    /// Members of the plan whose slices were refused here.
+    /// Plan indices of members whose slices were refused here.
     std::vector<std::uint32_t> refused_senders() const;
+    /// True if any chunk is still to be sent to another member.
     bool has_due_chunks() const;
-    /// How many averaged chunks are offered to all.
+    /// Number of averaged chunks that all receivers should get from here.
     std::size_t offered_chunks() const { return reduced_.size(); }
 
+    /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
 
   private:
+    /// Slices kept of one contribution, by chunk.
     struct Kept {
         std::uint32_t contribution_id = 0;
         std::unordered_map<std::uint32_t, wire::Elements> chunks;
@@ -140,40 +151,42 @@ class Reduction {
     Encoder own_;
     std::vector<std::uint32_t> contributors_;  ///< indices into the plan, in member order
     std::vector<std::uint64_t> weights_;       ///< their samples
-    std::vector<std::uint32_t> owner_;         ///< by chunk: index of its reducer
+    std::vector<std::uint32_t> owner_;         ///< plan index of each chunk's reducer
 
     std::map<PeerKey, Kept> kept_;
-    std::map<PeerKey, std::uint32_t> refused_;  ///< the freeze of which slices were refused
-    std::vector<std::uint32_t> slices_here_;    ///< by chunk: how many of the others' are kept
-    std::uint32_t slices_wanted_ = 0;           ///< contributors but ourselves
-    std::vector<PeerKey> scattered_to_;         ///< by chunk of the own contribution
-    /// What one reducer gets of the own contribution.
+    std::map<PeerKey, std::uint32_t> refused_;  ///< contribution id whose slices were refused
+    std::vector<std::uint32_t> slices_here_;    ///< slices of other members kept of each chunk
+    std::uint32_t slices_wanted_ = 0;           ///< contributors without this member
+    std::vector<PeerKey> scattered_to_;  ///< where each slice of ours was sent; zero: nowhere
+    /// The slices of our contribution for one reducer.
     struct Scatter {
         std::deque<std::uint32_t> due;
-        std::uint32_t member = 0;  ///< its index in the plan
-        std::uint64_t chunks = 0;  ///< with those that it was given
+        std::uint32_t member = 0;  ///< the reducer's index in the plan
+        std::uint64_t chunks = 0;  ///< slices of this schedule, sent ones included
     };
-    std::map<PeerKey, Scatter> scatter_;  ///< by reducer
-    std::uint64_t scatter_chunks_ = 0;    ///< to all of them
-    std::uint64_t scattered_ = 0;         ///< of these
+    std::map<PeerKey, Scatter> scatter_;  ///< key: reducer
+    std::uint64_t scatter_chunks_ = 0;    ///< slices of this schedule for all reducers
+    std::uint64_t scattered_ = 0;         ///< how many of them were sent
     bool is_paced_ = true;
-    std::set<std::pair<std::uint64_t, PeerKey>> held_;  ///< by the `scattered_` that frees them
-    std::vector<bool> has_average_;                     ///< by chunk
-    std::vector<std::uint8_t> exponents_;               ///< of these averages, by chunk
-    std::vector<std::uint32_t> reduced_;       ///< to be given to all, in the order of becoming so
-    std::vector<bool> is_offered_;             ///< by chunk: in `reduced_`
-    std::map<PeerKey, std::size_t> gathered_;  ///< by receiver: how many of `reduced_` it was given
+    std::set<std::pair<std::uint64_t, PeerKey>>
+        held_;                                 ///< (`scattered_` that releases it, reducer)
+    std::vector<bool> has_average_;            ///< whether each chunk's average is here
+    std::vector<std::uint8_t> exponents_;      ///< exponent of each averaged chunk
+    std::vector<std::uint32_t> reduced_;       ///< averaged chunks for all receivers, oldest first
+    std::vector<bool> is_offered_;             ///< whether each chunk is in `reduced_`
+    std::map<PeerKey, std::size_t> gathered_;  ///< entries of `reduced_` sent to each receiver
     std::shared_ptr<FloatVector> average_;
-    state::GrowingTree tree_;      ///< of the average, where it is received
-    std::uint32_t missing_ = 0;    ///< chunks of the average
-    std::uint32_t unreduced_ = 0;  ///< own chunks not averaged
-    /// What a chunk is a piece of, and which.
+    state::GrowingTree tree_;      ///< digest tree of the average, unused if not received
+    std::uint32_t missing_ = 0;    ///< chunks of the average that are not here
+    std::uint32_t unreduced_ = 0;  ///< chunks reduced here and not averaged yet
+    /// Identity of a chunk: phase, id, index, cut.
     using Name = std::tuple<wire::Phase, std::uint64_t, std::uint32_t, std::uint32_t>;
     static Name name_of(const wire::Chunk& chunk);
+    /// One sender's chunks ahead of their plan.
     struct Early {
         std::deque<wire::Chunk> chunks;  ///< oldest first
-        std::set<Name> names;            ///< of these
-        std::uint64_t cost = 0;          ///< of keeping them, in elements
+        std::set<Name> names;            ///< names of `chunks`
+        std::uint64_t cost = 0;          ///< memory of `chunks`, in elements
     };
     std::map<PeerKey, Early> early_;
 };

@@ -1,3 +1,8 @@
+// Candidates are the last round's reducers, fastest upload first. For every number k of relays the
+// time until the last member has the plan is estimated: k copies from the coordinator, one hop, and
+// the slowest relay's share. The best k wins; no relays if none beats the coordinator alone.
+// Members are dealt to the relays in turn, by member index, so every peer derives the same shares
+// from the plan.
 #include "peer/round/relays.hpp"
 
 #include <algorithm>
@@ -11,11 +16,12 @@ namespace {
 constexpr std::size_t kMaxRelays = 32;
 /// Rounds up to this size have no relays.
 constexpr std::size_t kMaxWithoutRelays = 65;
-/// One more hop.
+/// Latency of the additional hop.
 constexpr double kHopSeconds = 0.05;
-/// Of a link that nobody has measured: slow, so that it is not chosen for its speed.
+/// Assumed upload, in bytes per second, of a link that was not measured: low, so that it is not
+/// chosen.
 constexpr std::uint64_t kUnknownLink = 1'000'000;
-/// A reducer's endpoint as it is on the wire, more or less.
+/// Approximate size of a reducer's endpoint on the wire.
 constexpr std::size_t kEndpointBytes = 40;
 
 double upload_of(const Seat& seat) {
@@ -29,7 +35,7 @@ double size_of(const wire::Plan& plan) {
                                plan.reducers.size() * kEndpointBytes);
 }
 
-/// The fastest first.
+/// Possible relays, fastest upload first.
 std::vector<std::uint32_t> candidates(const wire::Plan& plan, const std::map<PeerKey, Seat>& seats,
                                       const Veterans& veterans) {
     std::vector<std::uint32_t> fastest;

@@ -1,9 +1,10 @@
-// A plan of a thousand members is 60 kB, and so many of them are more than one uplink carries in a
-// second. So in large rounds a few members with fast links, to whom the others are linked, pass on
-// what the coordinator says to all (wire::Relay): it sends its frame to them, and each sends it to
-// its share of the others. Frames stay signed by the coordinator, and everything passed on may come
-// twice or be repeated later without harm. A relay that fails costs time: heartbeats show who lacks
-// the plan, who has not voted and who has missed a commit, and the coordinator tells them itself.
+// Relays of large rounds. A plan of a thousand members is 60 kB, and a thousand copies are more
+// than one uplink carries in a second. So the coordinator sends its Plan and Commit to a few
+// members with fast links that the others are linked to, and each relay passes the frame on to its
+// share of the other members (wire::Relay). Frames stay signed by the coordinator, and a frame that
+// arrives twice or late does no harm. A relay that fails costs time only: heartbeats show which
+// peers lack the plan, have not voted or have missed a commit, and the coordinator sends to them
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,16 @@
 
 namespace dedloc::round {
 
-/// What the members of the last round are linked with: its reducers.
+/// Members and reducers of the last round: its members are still linked to its reducers.
 struct Veterans {
-    std::set<PeerKey> members;
-    std::set<PeerKey> reducers;
+    std::set<PeerKey> members;   ///< all members of that round
+    std::set<PeerKey> reducers;  ///< the members that reduced chunks in it
 };
+/// Members and reducers of this plan.
 Veterans veterans_of(const wire::Plan& plan);
 
-/// Of the last round's reducers, those that together get the plan to everybody soonest; none when
-/// the coordinator alone is as quick, or the round is small. Ascending member indices.
+/// The last round's reducers that, as relays, bring the plan to all members soonest; none if the
+/// coordinator alone is as fast, or the round is small. Ascending member indices.
 ///
 /// Requires  every member has a seat that has joined
 /// Cost      O(members)
@@ -32,12 +34,12 @@ std::vector<std::uint32_t> choose_relays(const wire::Plan& plan,
                                          const std::map<PeerKey, Seat>& seats,
                                          const Veterans& veterans);
 
-/// Whom this relay of the plan passes things on to: every member but the relays and the
-/// coordinator has one relay. Nobody if it is no relay.
+/// The members that this relay of the plan serves; none if the peer is no relay. Every member but
+/// the coordinator and the relays has exactly one relay.
 std::vector<PeerKey> charges_of(const wire::Plan& plan, const PeerKey& relay);
 
-/// Of `all`, those that the coordinator tells itself: relays, who is not in the plan or was not in
-/// the last one, and those whose relay is lost.
+/// The peers among `all` that the coordinator sends to itself: relays, peers that are not in the
+/// plan or were not in the last one, and members whose relay is lost.
 std::set<PeerKey> told_directly(const wire::Plan& plan, std::set<PeerKey> all,
                                 const std::map<PeerKey, Seat>& seats, const Veterans& veterans);
 

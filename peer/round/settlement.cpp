@@ -1,3 +1,6 @@
+// A count begins with the decision and ends when every member has reported or is lost, at the
+// deadline, or with the next decision, whichever comes first. Nothing is reported without our own
+// state, since there is no digest to compare with: that count is dropped.
 #include "peer/round/settlement.hpp"
 
 #include <string>
@@ -16,7 +19,7 @@ void Settlement::decided(TimePoint now, const CommitRecord& record, Outbox& out)
 
 void Settlement::reported(const PeerKey& from, StepIndex step, const Digest& state) {
     if (!step_ || step != *step_) return;
-    // Our own state counts also when the round went on without us.
+    // Our own state counts even if we were not a member of the round.
     if (waiting_.erase(from) != 0 || from == self_) states_.emplace(from, state);
 }
 
@@ -38,7 +41,7 @@ void Settlement::settle(Outbox& out) {
             if (state == own->second) {
                 ++settled.equal;
             } else {
-                out.note(peer.brief() + " reached another state at step " +
+                out.note(peer.brief() + " reached a different state at step " +
                          std::to_string(step_->value()));
             }
         }

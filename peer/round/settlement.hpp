@@ -1,5 +1,6 @@
-// What a backbone tells its host of the state after each commit: how many of the commit's members
-// have reported it, and how many of these the same digest.
+// The backbone's count, after each commit, of the members that have reached the new state: how many
+// have reported a digest, and how many of them the same digest as the backbone. The result goes to
+// the host (action::Settled).
 #pragma once
 
 #include <map>
@@ -11,18 +12,27 @@
 
 namespace dedloc::round {
 
+/// Counts the states reported after the last decided round.
 class Settlement {
   public:
+    /// Keeps a reference to `config`, which must outlive it.
     Settlement(const PeerConfig& config, const PeerKey& self) : config_(config), self_(self) {}
 
-    /// A round is decided. One that has not settled yet settles now.
+    /// A round is decided: settles the round before, if it has not settled yet, and starts to count
+    /// for this one.
     void decided(TimePoint now, const CommitRecord& record, Outbox& out);
     /// A member's heartbeat, or our own state.
     void reported(const PeerKey& from, StepIndex step, const Digest& state);
+    /// The peer is not linked any more: its report is not waited for.
     void lost(const PeerKey& peer) { waiting_.erase(peer); }
+    /// Settles when all members have reported, or join_timeout after the decision, but not before
+    /// our own state is known.
     void advance(TimePoint now, Outbox& out);
+    /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
+    /// A decided round has not settled yet.
     bool is_waiting() const { return step_.has_value(); }
+    /// Drops the count without a result.
     void reset() { step_.reset(); }
 
   private:
@@ -31,9 +41,9 @@ class Settlement {
     const PeerConfig& config_;
     const PeerKey self_;
     std::uint64_t generation_ = 0;
-    std::optional<StepIndex> step_;  ///< of the state that is waited for
-    std::set<PeerKey> waiting_;
-    std::map<PeerKey, Digest> states_;
+    std::optional<StepIndex> step_;     ///< step of the state that members should reach
+    std::set<PeerKey> waiting_;         ///< members that have not reported yet
+    std::map<PeerKey, Digest> states_;  ///< reported state digests
     TimePoint deadline_ = kNever;
 };
 
