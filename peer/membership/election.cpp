@@ -1,6 +1,7 @@
-// A candidate asks the other voters first and makes its own promise last, so one that is refused
-// has disturbed no other. Promises hold for all later steps of a term (Multi-Paxos): a leader runs
-// no election again until it is gone.
+// A candidate asks the other voters first and makes its own promise last, so a refused candidate
+// can still vote for the present leader. Promises hold for all later steps of a term (Multi-Paxos):
+// a leader needs no new election until it is lost. Voters are counted every 100 ms and when links
+// change; retries are randomised so that two candidates do not collide for ever.
 #include "peer/membership/election.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace dedloc::membership {
 namespace {
 
-/// Voters are not counted at every event.
+/// Pause between two counts of the voters.
 constexpr Duration kBetweenLooks = std::chrono::milliseconds{100};
 
 }  // namespace
@@ -20,7 +21,8 @@ Election::Election(const PeerConfig& config, const PeerKey& self, const Links& l
                    Random random)
     : config_(config), self_(self), links_(links), voter_(voter), random_(random) {}
 
-/// As far as its last heartbeat says; a peer that has just been linked has said nothing yet.
+/// Judged by the peer's last heartbeat; a peer that has not sent one yet gets the benefit of the
+/// doubt.
 bool Election::leads(const PeerKey& peer) const {
     if (peer == self_) return phase_ == Phase::kLeading;
     const Known* known = links_.find(peer);
@@ -31,7 +33,7 @@ bool Election::has_live_leader() const {
     return term_.coordinator != PeerKey{} && leads(term_.coordinator);
 }
 
-/// Those that are linked and vote, this peer included, ascending.
+/// Voters that are linked and able to vote, this peer included; ascending.
 std::vector<PeerKey> Election::voters_here() const {
     std::vector<PeerKey> voters;
     for (const PeerKey& peer : voter_.head().voters) {
@@ -56,7 +58,7 @@ void Election::on_elect(TimePoint now, const PeerKey& from, StepIndex step,
             wire::Promise{.term = elect.term, .granted = false, .promised = voter_.promised()});
         return;
     }
-    // A candidate that is promised our vote has time to lead before we stand ourselves.
+    // After a promise the candidate gets one election_pause before this peer stands itself.
     if (elect.term > term_ && phase_ != Phase::kLeading) {
         retry_at_ = std::max(retry_at_, now + config_.rules.election_pause);
     }
@@ -111,7 +113,7 @@ void Election::on_promise(const PeerKey& from, StepIndex step, const wire::Promi
     if (!promise.granted) {
         highest_ = std::max(highest_, promise.promised.number);
         const bool is_over = promise.promised > asked;
-        if (phase_ == Phase::kLeading && is_over) step_down(out, "another voter was promised more");
+        if (phase_ == Phase::kLeading && is_over) step_down(out, "a voter has promised a new term");
         return;
     }
     if (phase_ != Phase::kStanding || step > voter_.head().step) return;
@@ -119,7 +121,8 @@ void Election::on_promise(const PeerKey& from, StepIndex step, const wire::Promi
     count_promises(out);
 }
 
-/// A voter that is behind the head has accepted nothing for its round.
+/// Counts a promise, and takes over the record that the voter has accepted for the head's round, if
+/// its term is the highest so far. A voter that is behind the head has accepted none for it.
 void Election::take_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise) {
     promised_.insert(from);
     if (step != voter_.head().step || !promise.accepted) return;
@@ -134,18 +137,18 @@ void Election::head_changed() {
     inherited_.reset();
     inherited_in_ = {};
     if (phase_ != Phase::kStanding) return;
-    // What it was promised is about a round that is decided.
+    // The promises reported what was accepted for the former head: stand again.
     phase_ = Phase::kFollowing;
     promised_.clear();
 }
 
-// --- who leads ---------------------------------------------------------------
+// --- following and leading -----------------------------------------------------
 
 void Election::on_coordinator(const Term& term, Outbox& out) {
     if (term == term_ || term.coordinator == self_ || !voter_.is_voter(term.coordinator)) return;
     if (term < term_ && has_live_leader()) return;
     highest_ = std::max(highest_, term.number);
-    if (phase_ == Phase::kLeading) step_down(out, "a higher term coordinates");
+    if (phase_ == Phase::kLeading) step_down(out, "another voter leads a higher term");
     if (phase_ == Phase::kStanding && term > candidacy_) phase_ = Phase::kFollowing;
     term_ = term;
     look_again();
@@ -186,7 +189,7 @@ void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     if (phase_ == Phase::kLeading) {
         if (!may_lead) return step_down(out, "this peer has no state");
         if (now >= majority_seen_ + 2 * config_.rules.failure_timeout) {
-            step_down(out, "no majority of the voters is here");
+            step_down(out, "it has lost the majority of the voters");
         }
         return;
     }

@@ -1,17 +1,18 @@
-// Which voter coordinates. A voter that hears of no coordinator, holds the state and sees a
-// majority of the voters stands; it leads once a majority has promised it a term, for as many steps
-// as it stays in touch with a majority. No leader is displaced: a voter refuses candidates while it
-// hears a coordinator. Terms only order claims: that two coordinators never decide differently is
-// the voters' doing (voter.hpp), so a wrong guess here costs time and nothing else. Members that do
-// not vote follow the voter with the highest term that they hear.
+// Leader election among the voters. A voter that knows no live coordinator, holds the state and is
+// linked to a majority of the voters becomes a candidate. It leads once a majority has promised it
+// a term, and goes on leading, step after step, while it is linked to a majority. A live leader is
+// not displaced: voters refuse candidates while they know a live coordinator. Elections are about
+// liveness only: the voters' promises (voter.hpp) keep two coordinators from deciding differently,
+// so a wrong guess here costs time and nothing else. Members that do not vote follow the voter with
+// the highest term that they hear of.
 //
-//   following ──no coordinator is heard, a majority is here──► standing ──promises of a──► leading
-//       ▲  ▲                                                      │        majority           │
-//       │  └────────────── refused, or too late: try again ───────┘                           │
-//       └──────────────── a higher term leads, or no majority is here any more ───────────────┘
+//   following ──no live coordinator, majority linked─► standing ─promises of a majority─► leading
+//       ▲  ▲                                              │                                  │
+//       │  └─────────── refused, or timeout: retry ───────┘                                  │
+//       └────────────────── a higher term leads, or the majority is lost ────────────────────┘
 //
-// Candidates take turns: the run's backbone stands at once, the others one election_pause later
-// each, in the order of their keys.
+// Candidates take turns: the run's backbone stands at once, each other voter one election_pause
+// after the voter before it, in the order of their keys.
 #pragma once
 
 #include <cstdint>
@@ -27,44 +28,51 @@
 
 namespace dedloc::membership {
 
+/// The coordinator that this peer follows, and its own candidacies.
 class Election {
   public:
+    /// Keeps references to `config`, `links` and `voter`, which must outlive it.
     Election(const PeerConfig& config, const PeerKey& self, const Links& links, Voter& voter,
              Random random);
 
-    /// A candidate asks for our vote; `step` is its head.
+    /// A candidate asks us to promise its term; `step` is that of its head.
     void on_elect(TimePoint now, const PeerKey& from, StepIndex step, const wire::Elect& elect,
                   Outbox& out);
-    /// A voter answers our candidacy, or tells us that our term is over.
+    /// A voter answers our candidacy, or tells us that it has promised a higher term than ours.
     void on_promise(const PeerKey& from, StepIndex step, const wire::Promise& promise, Outbox& out);
-    /// A coordinator asks for our vote on a record: if we have promised more since, it is told.
+    /// A coordinator asks for our vote on a record. Tells it if we have promised a higher term.
     void on_propose(const PeerKey& from, const Term& term, Outbox& out);
     /// A peer says that it coordinates in this term. Ignored unless it is a voter, or if the term
     /// is lower than that of a coordinator that is alive.
     void on_coordinator(const Term& term, Outbox& out);
-    /// A link has opened or closed: advance() looks at the voters again.
+    /// A link has opened or closed: advance() counts the voters again.
     void look_again() { look_at_ = TimePoint::min(); }
-    /// The head has moved: what was accepted is decided.
+    /// The head has moved: ends a candidacy, and forgets the record inherited for the old head.
     void head_changed();
-    /// A new generation, or out of the swarm: forgets all terms.
+    /// A new generation has begun, or this peer has left the swarm: forgets all terms.
     void reset();
-    /// Leading, and should not any more.
+    /// Stops leading; `why` is logged. Requires is_leading().
     void step_down(Outbox& out, const std::string& why);
 
-    /// `may_lead`: holds the state of the head, or is about to, and is not leaving.
+    /// Handles timeouts and stands if it is our turn. `may_lead`: this peer holds the head's state,
+    /// or is about to, and is not leaving.
     void advance(TimePoint now, bool may_lead, Outbox& out);
 
+    /// True while this peer coordinates.
     bool is_leading() const { return phase_ == Phase::kLeading; }
-    /// Followed or led; without a coordinator its key is all zero.
+    /// The term that is followed or led; its key is zero if there is no coordinator.
     const Term& term() const { return term_; }
+    /// True if `peer` coordinates term().
     bool is_coordinator(const PeerKey& peer) const { return term_.coordinator == peer; }
     /// This peer leads, or the coordinator of term() is linked and says that it leads.
     bool has_live_leader() const;
-    /// A majority of the voters is linked and votes, as advance() last saw.
+    /// A majority of the voters was linked and able to vote when advance() last counted.
     bool has_majority_here() const { return has_majority_here_; }
-    /// Of those that have promised: what was accepted in the head's round, in the highest term.
+    /// The record accepted for the head's round in the highest term, among the voters that have
+    /// promised our term; a leader must propose it first. None: no such record.
     const std::optional<CommitRecord>& inherited() const { return inherited_; }
 
+    /// When advance() must be called next; kNever: not before another event.
     TimePoint next_deadline() const;
 
   private:
@@ -83,17 +91,18 @@ class Election {
     Voter& voter_;
     Random random_;
     Phase phase_ = Phase::kFollowing;
-    Term term_;                   ///< followed or led
-    Term candidacy_;              ///< stood for
-    std::uint64_t highest_ = 0;   ///< number of a term seen
-    std::set<PeerKey> promised_;  ///< for `candidacy_`
+    Term term_;                   ///< the term that is followed or led
+    Term candidacy_;              ///< the term that this peer last stood for
+    std::uint64_t highest_ = 0;   ///< highest term number seen
+    std::set<PeerKey> promised_;  ///< voters that have promised `candidacy_`
     std::optional<CommitRecord> inherited_;
-    Term inherited_in_;
+    Term inherited_in_;  ///< the term in which `inherited_` was accepted
     TimePoint now_ = TimePoint::min();
-    TimePoint look_at_ = TimePoint::min();  ///< at the voters again, at the latest
-    TimePoint retry_at_ = TimePoint::min();
-    TimePoint turn_at_ = kNever;  ///< to stand
-    TimePoint unled_since_ = kNever;
+    TimePoint look_at_ = TimePoint::min();   ///< when the voters are counted again
+    TimePoint retry_at_ = TimePoint::min();  ///< this peer does not stand again earlier
+    TimePoint turn_at_ = kNever;             ///< when this peer stands
+    TimePoint unled_since_ =
+        kNever;  ///< since then this peer could lead and no coordinator is live
     TimePoint majority_seen_ = TimePoint::min();
     bool has_majority_here_ = false;
 };

@@ -1,3 +1,8 @@
+// A link is pending until its Hello is checked (greet); `known_` then maps the peer to the link
+// that is sent over. When two links lead to one peer, both ends pick by the same rule and retire
+// the other one after two failure timeouts. Deadlines are not kept per link: tick_at_ is a lower
+// bound, and advance() walks all links when it is due; any change that may bring a deadline forward
+// must lower tick_at_. Dials are in links_dials.cpp.
 #include "peer/membership/links.hpp"
 
 #include <algorithm>
@@ -16,7 +21,7 @@ const Known* Links::find(const PeerKey& peer) const {
     return it == known_.end() ? nullptr : &it->second;
 }
 
-// --- links come and go -------------------------------------------------------
+// --- opening and closing -----------------------------------------------------
 
 void Links::opened(TimePoint now, const event::LinkOpened& event, Actions& actions) {
     Link link{.remote = event.remote,
@@ -81,7 +86,8 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
         actions.push_back(
             action::Note{"the link to " + link.remote.text() + " is closed: " + event.why});
     }
-    // It stays dialled until it closes; what answers there without proving to be a peer backs off.
+    // The address counts as being dialled until its link closes. If no peer has passed the
+    // handshake there, the address backs off.
     if (link.dialled) {
         if (const auto dialled = attempts_.find(link.remote); dialled != attempts_.end()) {
             dialled->second.is_dialling = false;
@@ -91,8 +97,8 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     if (!link.peer) return {};
     const auto known = known_.find(*link.peer);
     if (known == known_.end() || known->second.link != event.link) return {};
-    // Another link to the same peer takes over, if there is one; what was under way is lost all the
-    // same, so the two begin anew with each other.
+    // If there is another link to the same peer, it takes over. Frames in flight are lost all the
+    // same, so the peer is lost and a newcomer at once.
     for (auto& [id, other] : links_) {
         if (other.peer == link.peer && !other.is_closing) {
             other.close_at = kNever;
@@ -110,7 +116,7 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     return link.peer;
 }
 
-// --- what closes links --------------------------------------------------------
+// --- closing links -------------------------------------------------------------
 
 void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions) {
     if (link.is_closing) return;
@@ -212,7 +218,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     link.last_heard = now;
     if (const auto* heartbeat = std::get_if<wire::Heartbeat>(&message.body)) {
         known.has_reported = true;
-        // It may be watched from now on.
+        // Whether this pair exchanges heartbeats may depend on its term: look at the next tick.
         if (known.heartbeat.term != heartbeat->term) tick_at_ = TimePoint::min();
         known.generation = message.generation;
         known.step = message.step;
@@ -248,7 +254,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     forget_earlier_life(message.sender, hello.session, id, actions);
     const auto [it, is_new] = known_.try_emplace(message.sender);
     Known& known = it->second;
-    // Both ends choose the same of two living links; one that has been quiet lately may be dead.
+    // Both ends choose the same one of two live links. A link that has been quiet may be dead.
     const auto chosen = is_new ? links_.end() : links_.find(known.link);
     const bool is_quiet =
         chosen != links_.end() && now >= chosen->second.last_heard + 2 * config_.rules.heartbeat;
@@ -278,7 +284,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
     if (is_new) newcomers_.push_back(message.sender);
 }
 
-/// A peer that has restarted with the same key knows nothing of what was between us.
+/// A peer that has restarted with the same key has lost all messages and state of its old session.
 void Links::forget_earlier_life(const PeerKey& peer, std::uint64_t session, LinkId newest,
                                 Actions& actions) {
     const auto known = known_.find(peer);
@@ -357,7 +363,7 @@ bool Links::watch(const std::vector<PeerKey>& voters, std::size_t members, bool 
     if (is_led == is_led_ && voters_ == voters) return false;
     is_led_ = is_led;
     voters_ = voters;
-    tick_at_ = TimePoint::min();  // others are waited for now
+    tick_at_ = TimePoint::min();  // other pairs have timeouts now
     return true;
 }
 
@@ -393,13 +399,13 @@ void Links::advance(TimePoint now, Actions& actions) {
         }
         if (link.watched_since == kNever) link.watched_since = now;
         if (now < silent_at(link)) continue;
-        close(known.link, link, peer.brief() + " is silent", actions);
+        close(known.link, link, peer.brief() + " has timed out", actions);
     }
     redial_voters(now, actions);
     tick_at_ = earliest_deadline();
 }
 
-/// Silence counts from when the other end knows that it is waited for.
+/// The failure timeout runs from the last message, but not from before heartbeats were expected.
 TimePoint Links::silent_at(const Link& link) const {
     if (link.watched_since == kNever) return kNever;
     return std::max(link.last_heard, link.watched_since) + config_.rules.failure_timeout;
@@ -427,9 +433,9 @@ TimePoint Links::earliest_deadline() const {
 void Links::check_invariants() const {
     for (const auto& [peer, known] : known_) {
         DEDLOC_CHECK(links_.contains(known.link), "a known peer has a link", peer.brief());
-        DEDLOC_CHECK(links_.at(known.link).peer == peer, "the link leads to the peer",
+        DEDLOC_CHECK(links_.at(known.link).peer == peer, "a known peer's link leads to it",
                      peer.brief());
-        DEDLOC_CHECK(peer != key_.public_key(), "nobody is its own neighbour");
+        DEDLOC_CHECK(peer != key_.public_key(), "a peer is not linked to itself");
     }
 }
 

@@ -1,24 +1,25 @@
-// Who is there: every link is challenged, every answer checked, and whoever says nothing for too
-// long is gone.
+// Links to other peers: handshake, heartbeats and failure detection, dials, queues. A peer is
+// "known" while it has a link that has passed the handshake.
 //
-// Handshake    both ends send Challenge{nonce} when a link opens and Hello{other's nonce} when
-//              challenged. A peer is known once its Hello carries our nonce; before that only
-//              these two messages are taken from a link.
-// Two links    peers may dial each other at once. Sends go over the newest link dialled by the
-//              smaller key, unless that has been quiet; frames are still read from the other one,
-//              which both ends close later.
-// Lives        a Hello names the session of its process: who has restarted with the same key is
-//              lost first, and then a newcomer.
-// Liveness     voters exchange a heartbeat a second with every peer, and so does a peer that knows
-//              no living coordinator; silence is loss. Other pairs tell each other what is new, in
-//              swarms of more than kMeshLimit members only new states; their links live as long as
-//              the transport keeps them. A closed last link is loss.
-// Dials        to what the directory finds, to the reducers of a plan, and to voters that are lost,
-//              which are tried again every two seconds for as long as it takes. At most kMaxDials
-//              at once, and each address ever more seldom.
-// Signatures   on a link that proves who speaks only what may be relayed is signed (see
-//              wire::LinkKind).
-// Back-pressure a link has room for bulk while less than the window waits in its queue.
+// Handshake    Both ends send Challenge{nonce} when a link opens, and answer a Challenge with
+//              Hello{its nonce}. A peer is known once its Hello carries our nonce; until then only
+//              these two messages are accepted on the link.
+// Two links    Two peers may dial each other at once. Both send over the newest link dialled by the
+//              smaller key, unless it has been quiet. They still read frames from the other link,
+//              and close it later.
+// Restarts     A Hello carries the session of its process. A peer that has restarted with the same
+//              key is first lost, then a newcomer.
+// Liveness     Voters exchange a heartbeat each second with every peer, and so does a peer that
+//              knows no live coordinator; after a failure timeout without a message the peer is
+//              lost. Other pairs send each other news only (in swarms of more than kMeshLimit
+//              members only new states), and their links live as long as the transport keeps them.
+//              A peer is also lost when its last link closes.
+// Dials        The addresses that the directory finds, the reducers of a plan, and lost voters,
+//              which are dialled every two seconds without limit. At most kMaxDials at once, with
+//              backoff for each address.
+// Signatures   On a link that proves its sender, only messages that may be relayed are signed
+//              (wire::LinkKind).
+// Back-pressure  A link takes bulk data while its queue holds less than the window.
 #pragma once
 
 #include <cstdint>
@@ -40,108 +41,121 @@
 
 namespace dedloc::membership {
 
-/// In swarms up to this size every peer tells every other what is new.
+/// In swarms up to this size every peer sends its news to every other.
 inline constexpr std::size_t kMeshLimit = 64;
 
-/// What is known of another peer.
+/// A peer that has passed the handshake, and its last heartbeat.
 struct Known {
-    LinkId link;
-    PeerKey dialler;  ///< of `link`
+    LinkId link;      ///< the link that messages to it are sent over
+    PeerKey dialler;  ///< the end that dialled `link`
     Role role = Role::kTrainer;
-    bool receives = true;
-    Endpoint endpoint;  ///< port 0: cannot be dialled
-    std::string result_name;
-    std::uint64_t user = 0;                    ///< of its ticket's seat; 0: none
-    std::uint64_t max_samples_per_second = 0;  ///< that its device can compute
-    std::uint64_t session = 0;                 ///< one life of its process
-    bool has_reported = false;                 ///< a heartbeat has come
-    std::uint64_t generation = 0;
-    StepIndex step;  ///< of its last heartbeat
-    wire::Heartbeat heartbeat;
+    bool receives = true;                      ///< takes averages and holds a state
+    Endpoint endpoint;                         ///< port 0: cannot be dialled
+    std::string result_name;                   ///< BOINC result of its job, as it claims
+    std::uint64_t user = 0;                    ///< BOINC user of its ticket; 0: no ticket
+    std::uint64_t max_samples_per_second = 0;  ///< limit of its device, from the ticket
+    std::uint64_t session = 0;                 ///< random number of its process
+    bool has_reported = false;                 ///< a heartbeat has arrived
+    std::uint64_t generation = 0;              ///< generation of its last heartbeat
+    StepIndex step;                            ///< step of its last heartbeat
+    wire::Heartbeat heartbeat;                 ///< its last heartbeat
 };
 
+/// All links of this peer and the peers known over them.
 class Links {
   public:
+    /// Keeps a reference to `config`, which must outlive it.
     Links(const PeerConfig& config, const KeyPair& key);
 
-    /// A message from a known peer, or nothing: handshake, refusal, garbage (counted).
+    /// A frame has arrived. Returns a message from a known peer; nothing for handshakes and for
+    /// frames that are refused (counted by reason; their link is closed).
     std::optional<wire::Message> receive(TimePoint now, const event::FrameReceived& event,
                                          Actions& actions);
+    /// A link has opened, still pending: sends our Challenge.
     void opened(TimePoint now, const event::LinkOpened& event, Actions& actions);
-    /// The peer that is lost with this link. It is a newcomer again if it has another one.
+    /// A link has closed. Returns the peer that is lost with it; if that peer has another link, it
+    /// is a newcomer again.
     std::optional<PeerKey> closed(TimePoint now, const event::LinkClosed& event, Actions& actions);
+    /// A dial has failed: backs off.
     void dial_failed(TimePoint now, const event::DialFailed& event, Actions& actions);
+    /// The directory has found addresses: dials them, up to kMeshLimit known peers.
     void found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions);
-    /// Dials a peer that a plan names but that is not known here.
+    /// Dials the address unless it is known, our own, or backing off.
     void reach(TimePoint now, const Endpoint& endpoint, Actions& actions);
 
-    /// Closes silent links and retired ones; their loss follows as LinkClosed.
+    /// Closes links that have timed out or are retired; LinkClosed follows for each. Dials lost
+    /// voters.
     void advance(TimePoint now, Actions& actions);
-    /// Perhaps too early: who was heard since moves it at the next tick.
+    /// When advance() must be called next. A lower bound: it may find nothing to do.
     TimePoint next_deadline() const { return tick_at_; }
 
-    /// Which pairs exchange heartbeats, so that both ends agree on it: one of the two is a voter,
-    /// or knows no living coordinator and says so. `members` is the size of the swarm. False:
-    /// nothing has changed.
+    /// Sets which pairs exchange heartbeats: those where one end is a voter, or knows no live
+    /// coordinator and says so (`is_led` is false). Both ends come to the same answer. `members` is
+    /// the size of the swarm. False: nothing has changed.
     bool watch(const std::vector<PeerKey>& voters, std::size_t members, bool is_led);
+    /// True if this peer and `peer` exchange heartbeats.
     bool is_watched(const PeerKey& peer) const;
-    /// No peer but the voters waits for our heartbeats.
+    /// True if only voters expect our heartbeats.
     bool is_watched_by_voters_only() const;
-    /// Of every frame from now on.
+    /// The generation that every frame carries from now on.
     void set_generation(std::uint64_t generation) { generation_ = generation; }
 
-    /// False when the peer is not known (any more): the message is dropped.
+    /// False if the peer is not known: the message is dropped.
     bool send(const PeerKey& to, StepIndex step, wire::Body body, Actions& actions);
-    /// To everybody that is known.
+    /// Sends to all known peers.
     void broadcast(StepIndex step, const wire::Body& body, Actions& actions);
-    /// To those that wait for one every second; if it `is_news`, to all of a small swarm.
+    /// Sends to peers that expect heartbeats; if it `is_news` and the swarm is small, to all.
     void broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
                              Actions& actions);
 
-    /// One message to several peers. What it is on links of a kind is encoded once, when it is
-    /// first sent there.
+    /// One message to several peers, encoded once for each kind of link.
     struct Circular {
-        wire::Message message;
-        std::map<wire::LinkKind, Frame> frames{};
+        wire::Message message;                     ///< what is sent
+        std::map<wire::LinkKind, Frame> frames{};  ///< encodings made so far
     };
+    /// Prepares such a message, and sends it to one peer; false if that peer is not known.
     Circular circular(StepIndex step, wire::Body body);
     bool send(const PeerKey& to, Circular& circular, Actions& actions);
 
-    /// The same in two steps. Of a peer that is not known: kUnproven.
+    /// send() in steps: the kind of a peer's link (kUnproven if it is not known), a frame for links
+    /// of a kind, and sending it. send_sealed() is false if the peer is not known.
     wire::LinkKind kind_of(const PeerKey& peer) const;
     Frame seal(StepIndex step, wire::Body body, wire::LinkKind kind);
     bool send_sealed(const PeerKey& to, const Frame& frame, Actions& actions);
 
-    /// A frame has left this machine: how large it was, and to whom, if that is known.
+    /// A frame that has left this machine.
     struct Written {
-        std::optional<PeerKey> peer;
-        Bytes bytes;
+        std::optional<PeerKey> peer;  ///< its receiver; none: the link is still pending
+        Bytes bytes;                  ///< its size
     };
+    /// Takes a written frame off its link's queue.
     Written written(const event::FrameWritten& event);
-    /// Less than so many bytes wait to be sent to this peer.
+    /// True if the queue to this peer holds less than `window` bytes.
     bool has_room(const PeerKey& peer, std::uint64_t window) const;
-    /// Waiting to be sent, over all links.
+    /// Bytes in the queues of all links.
     std::uint64_t queued_bytes() const { return queued_bytes_; }
-    /// A large swarm's coordinator has a window of bytes in its queues: what need not be sent now
-    /// would only make everybody wait.
+    /// True in a large swarm while the queues hold a window of bytes: messages that are not urgent
+    /// would only delay the others.
     bool is_crowded() const { return !is_small_ && queued_bytes_ >= config_.rules.window_bytes; }
 
-    /// What it said is none of the protocol: its link is closed.
+    /// The peer has violated the protocol: counts the reason and closes its link.
     void refuse(TimePoint now, const PeerKey& peer, const char* why, Actions& actions);
-    /// It said good-bye: not known any more, its links are closed.
+    /// The peer has said Leave: forgets it and closes its links.
     void drop(const PeerKey& peer, Actions& actions);
-    /// Closes everything; knows nobody afterwards. Links that close later are ignored.
+    /// Closes all links and forgets all peers. LinkClosed events of these links are ignored.
     void leave_all(Actions& actions);
 
+    /// The known peers, and one of them (null: not known).
     const std::map<PeerKey, Known>& known() const { return known_; }
     const Known* find(const PeerKey& peer) const;
-    /// True once after somebody became known; for the greeting that only the caller can give.
+    /// Peers that have become known, once each; the caller sends them what they need.
     std::vector<PeerKey> take_newcomers() { return std::exchange(newcomers_, {}); }
-    /// Peers that have a new link beside one that says nothing, once each; they are newcomers as
-    /// well, for what was sent over that one may be lost.
+    /// Peers whose new link has replaced a quiet one, once each. They are newcomers as well, since
+    /// messages sent over the old link may be lost.
     std::vector<PeerKey> take_relinked() { return std::exchange(relinked_, {}); }
-    /// Peers whose earlier life is over, once each; they are newcomers as well.
+    /// Peers that have restarted, once each. They are newcomers as well.
     std::vector<PeerKey> take_restarted() { return std::exchange(restarted_, {}); }
+    /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
 
   private:
@@ -151,11 +165,11 @@ class Links {
         }
         Endpoint remote;
         bool dialled = false;
-        Digest nonce;                   ///< what we challenged with
-        std::optional<PeerKey> proven;  ///< by the transport: no other peer speaks here
-        std::uint64_t user = 0;         ///< of its ticket, with the next one
+        Digest nonce;                   ///< the nonce of our Challenge
+        std::optional<PeerKey> proven;  ///< sender that the transport has proven; none: unproven
+        std::uint64_t user = 0;         ///< user and device limit from its ticket; 0: no ticket
         std::uint64_t max_samples_per_second = 0;
-        std::optional<PeerKey> peer;
+        std::optional<PeerKey> peer;  ///< sender after the handshake; none: pending
         std::uint64_t last_sequence = 0;
         TimePoint opened_at;
         TimePoint last_heard{};
@@ -199,13 +213,13 @@ class Links {
     std::uint64_t sequence_ = 0;
     std::uint64_t generation_ = 0;
     std::uint64_t queued_bytes_ = 0;
-    TimePoint tick_at_ = kNever;  ///< nothing can be due before
+    TimePoint tick_at_ = kNever;  ///< nothing is due earlier
     bool is_small_ = true;
-    bool is_led_ = false;            ///< by a coordinator that is linked
+    bool is_led_ = false;            ///< this peer knows a live coordinator
     std::vector<PeerKey> voters_{};  ///< ascending
     std::map<PeerKey, Endpoint> lost_voters_;
-    std::size_t dials_ = 0;         ///< not answered yet
-    LogLimit<TimePoint> refusals_;  ///< of frames
+    std::size_t dials_ = 0;         ///< dials that have neither opened a link nor failed
+    LogLimit<TimePoint> refusals_;  ///< refused frames, failed dials and closed links, by reason
     std::unordered_map<LinkId, Link> links_;
     std::map<PeerKey, Known> known_;
     std::map<Endpoint, Attempt> attempts_;

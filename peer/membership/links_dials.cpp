@@ -1,7 +1,7 @@
-// What this peer dials, and how often. An address is tried again after one, two, four … seconds,
-// up to 32; the address of a lost voter every two seconds, for as long as it takes. Attempts are
-// kept by address, since nothing else is known before the handshake; the one that has failed most
-// often is forgotten first.
+// Dials and their backoff. An address is dialled again after 1, 2, 4 … 32 seconds; the address of a
+// lost voter every two seconds, without limit. Attempts are kept by address, since nothing else is
+// known before the handshake; when there are too many, the one that has failed most often is
+// forgotten.
 #include <algorithm>
 #include <string>
 
@@ -12,16 +12,16 @@ namespace dedloc::membership {
 namespace {
 
 constexpr Duration kFirstRetry = std::chrono::seconds{1};
-constexpr unsigned kMaxBackoffDoublings = 5;  // 32 s between tries at most
-constexpr unsigned kMaxVoterDoublings = 1;    // 2 s: every peer waits for a voter
+constexpr unsigned kMaxBackoffDoublings = 5;  // at most 32 s between dials
+constexpr unsigned kMaxVoterDoublings = 1;    // 2 s: every peer needs the voters
 constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
-/// Unanswered at once: as many as a plan has reducers.
+/// Limit of unanswered dials: the number of reducers that a plan can have.
 constexpr std::size_t kMaxDials = wire::kMaxReducers;
 
 }  // namespace
 
 void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
-    // Without a voter any of them may be the one that leads to it.
+    // Without a linked voter all addresses are dialled: one of them may be a voter's.
     const bool has_voter = std::any_of(voters_.begin(), voters_.end(), [&](const PeerKey& voter) {
         return voter == key_.public_key() || find(voter) != nullptr;
     });
@@ -46,7 +46,7 @@ void Links::dial(TimePoint now, const Endpoint& endpoint, Actions& actions) {
     actions.push_back(action::Dial{endpoint});
 }
 
-/// Addresses where no peer answers make room, whoever has announced them.
+/// Forgets the address that has failed most often, unless it is being dialled.
 void Links::forget_worst_attempt() {
     auto worst = attempts_.end();
     for (auto it = attempts_.begin(); it != attempts_.end(); ++it) {
@@ -99,7 +99,7 @@ void Links::redial_voters(TimePoint now, Actions& actions) {
     for (const auto& [peer, endpoint] : lost_voters_) {
         reach(now, endpoint, actions);
         Attempt& attempt = attempts_[endpoint];
-        // Not dialled now: another peer is linked there, or too many dials are unanswered.
+        // reach() has not dialled: another peer is linked there, or too many dials are pending.
         if (!attempt.is_dialling && now >= attempt.not_before) {
             attempt.not_before = now + kFirstRetry;
         }

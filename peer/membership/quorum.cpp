@@ -1,5 +1,6 @@
-// Certificates are checked from cheap to dear: order and membership of the voters first, then one
-// Ed25519 signature a vote.
+// Certificates are checked from cheap to expensive: order and membership of the voters first, then
+// one Ed25519 signature for each vote. Every input may come from the network; records are bounded
+// before anything is summed.
 #include "peer/membership/quorum.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace dedloc::membership {
 namespace {
 
-/// Without repetition.
+/// Strictly ascending: no key occurs twice.
 bool is_ascending(std::span<const PeerKey> keys) {
     return std::ranges::adjacent_find(keys, std::greater_equal{}) == keys.end();
 }

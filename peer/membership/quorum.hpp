@@ -1,5 +1,5 @@
-// What a majority of a generation's voters has signed: the proof of a record, and of a state. Any
-// two majorities have a voter in common, so no two records of one round can both be decided.
+// Quorums and certificates: which votes of a generation's voters prove a record, or a state. Any
+// two majorities share a voter, so no two records of one round can both be decided. Stateless.
 #pragma once
 
 #include <span>
@@ -21,16 +21,16 @@ bool is_majority(std::span<const PeerKey> voters, std::span<const PeerKey> some)
 /// a sum overflows.
 bool extends(const Head& head, const CommitRecord& record);
 
-/// Whether `certificate` proves that `record` is decided as the record after `head`: it extends the
-/// head, and a majority of the head's voters have signed it in the certificate's term.
+/// Whether `certificate` proves that `record` is decided as the record after `head`: the record
+/// extends the head, and a majority of the head's voters have signed it in the certificate's term.
 ///
 /// Untrusted  both may be anything
 /// Cost       one signature check a vote (0.06 ms), after everything cheaper has passed
 bool is_certified(const RunId& run, const Head& head, const CommitRecord& record,
                   const Certificate& certificate);
 
-/// Whether a majority of `voters` have signed this record in the certificate's term. No two records
-/// of a generation and step are decided, so this proves a record from before the head as well.
+/// Whether a majority of `voters` have signed this record in the certificate's term. At most one
+/// record of a generation and step is decided, so this proves records before the head as well.
 ///
 /// Untrusted  both may be anything
 /// Cost       one signature check a vote
@@ -39,15 +39,15 @@ bool is_certified(const RunId& run, std::span<const PeerKey> voters, const Commi
 
 /// Whether a majority of `voters` have signed that they hold this state.
 ///
-/// Untrusted  the certificate may be anything; its generation is for the caller to compare
+/// Untrusted  the certificate may be anything; the caller compares its generation
 /// Cost       one signature check a vote
 bool is_certified(const RunId& run, std::span<const PeerKey> voters,
                   const StateCertificate& certificate);
 
-/// Where the history stands once `record`, which extends `head`, is decided.
+/// The head after the decision of `record`, which must extend `head`.
 Head head_after(const Head& head, const CommitRecord& record);
 
-/// Where the history stands once a generation begins.
+/// The head at the beginning of a generation.
 Head head_after(const RunId& run, const GenerationRecord& record);
 
 /// Whether the project has signed this for this run.

@@ -1,5 +1,7 @@
 // Everything that a vote depends on is in `state_`, which the host makes durable (action::Voted)
-// before any frame that follows from it is sent. The head is not part of it: the ledger has that.
+// before it sends any frame that follows from it; so every promise and vote must set has_changed_.
+// The head is not part of it: the ledger keeps that, and is written before the votes that follow
+// from it. recall() compares the two after a restart.
 #include "peer/membership/voter.hpp"
 
 #include <algorithm>
@@ -21,9 +23,9 @@ Voter::Voter(const PeerConfig& config, const KeyPair& key)
     state_.step = head_.step;
 }
 
-/// The ledger is written before the vote that follows from it, so it may be ahead of the votes.
-/// Votes that are ahead of the ledger are about records that this peer has lost: then it cannot
-/// tell any more what it must not contradict.
+/// The ledger is written before the votes that follow from it, so it may be ahead of them. If the
+/// votes are ahead, this peer has lost records and cannot know what it must not contradict: it may
+/// not vote in this generation.
 void Voter::recall(const VoterState& remembered) {
     const bool is_appointed = is_voter(key_.public_key());
     if (remembered.generation < head_.generation) {
@@ -34,7 +36,7 @@ void Voter::recall(const VoterState& remembered) {
         remembered.generation == head_.generation && remembered.step <= head_.step;
     state_ = remembered;
     state_.may_vote = remembered.may_vote && is_appointed && is_known;
-    has_changed_ = remembered.may_vote && !state_.may_vote;  // for good, whatever it fetches
+    has_changed_ = remembered.may_vote && !state_.may_vote;  // durable: fetching does not undo it
     if (remembered.step == head_.step && is_known) return;
     state_.accepted.reset();
     state_.accepted_in = {};
@@ -69,7 +71,7 @@ std::optional<Signature> Voter::accept(const Term& term, const CommitRecord& rec
         state_.accepted = record;
         has_changed_ = true;
     } else if (*state_.accepted != record) {
-        return {};  // two proposals in one term: the first one counts
+        return {};  // a second proposal in one term is refused
     }
     return key_.sign(vote_bytes(config_.run, term, digest_of(record)));
 }
@@ -124,14 +126,14 @@ void Voter::move_to(const Head& head) {
     state_.state.reset();
 }
 
-/// Nothing to remember: the ledger has the decision, and votes that are behind it are settled.
+/// Not a durable change: the ledger keeps the decision, and votes for earlier steps do not matter.
 void Voter::append(const CommitRecord& record) {
-    DEDLOC_CHECK(extends_head(record), "a decision follows the one before", record.step.value());
+    DEDLOC_CHECK(extends_head(record), "a decision follows the head", record.step.value());
     move_to(head_after(head_, record));
 }
 
 void Voter::adopt(const StateCertificate& state) {
-    DEDLOC_CHECK(state.generation == head_.generation, "a head of this generation",
+    DEDLOC_CHECK(state.generation == head_.generation, "a state is of the head's generation",
                  state.generation);
     move_to({.generation = state.generation,
              .step = state.step,
@@ -147,7 +149,7 @@ bool Voter::begin(const SignedGeneration& generation) {
     generation_ = generation;
     move_to(head_after(config_.run, record));
     has_changed_ = true;
-    state_.promised = {};  // terms are of one generation
+    state_.promised = {};  // terms start again in each generation
     state_.may_vote = config_.voter.has_value() && is_voter(key_.public_key());
     return true;
 }
@@ -166,7 +168,7 @@ std::optional<VoterState> Voter::take_change() {
 void Voter::check_invariants() const {
     DEDLOC_CHECK(!state_.may_vote || is_voter(key_.public_key()), "only appointed voters vote");
     DEDLOC_CHECK(state_.step == head_.step && state_.generation == head_.generation,
-                 "a vote is about the next round", state_.step.value());
+                 "votes are about the head's round", state_.step.value());
     DEDLOC_CHECK(!state_.accepted || extends_head(*state_.accepted), "a vote follows the head");
     DEDLOC_CHECK(std::ranges::is_sorted(head_.voters), "voters are in order");
 }

@@ -1,14 +1,14 @@
-// Where this peer's history stands, and, at a voter, what it has promised and voted for: the
-// acceptor of Multi-Paxos (Lamport, "Paxos Made Simple", 2001), one instance a step. The voters are
-// those that the project has appointed for the generation.
+// This peer's head and, at a voter, its promises and votes: the acceptor of Multi-Paxos (Lamport,
+// "Paxos Made Simple", 2001), with one instance for each step. The project appoints the voters of
+// each generation.
 //
-// Why there is one history    Only records that a majority of the voters have accepted in one term
-//     are decided; two majorities share a voter; a voter accepts nothing in a term below the one it
-//     has promised; a candidate leads only with the promises of a majority, none of which is ahead
-//     of it, and proposes first what they have accepted. So at most one record of a step is
-//     decided.
-// Forgetting    A voter votes only in a generation that began after its memory did
-//     (PeerConfig::voter): one that has lost its votes waits until the project appoints it again.
+// Safety    A record is decided once a majority of the voters have accepted it in one term. Two
+//     majorities share a voter. A voter accepts nothing in a term below the one it has promised. A
+//     candidate leads only with the promises of a majority, none of which is ahead of it, and first
+//     proposes what they have accepted. So at most one record of a step is decided.
+// Amnesia    A voter votes only in a generation that began after its durable memory did
+//     (PeerConfig::voter): a voter that has lost its votes waits until the project appoints it
+//     again.
 #pragma once
 
 #include <cstdint>
@@ -20,55 +20,63 @@
 
 namespace dedloc::membership {
 
+/// Head of every peer, and acceptor at a voter.
 class Voter {
   public:
+    /// Recovers head and votes from `config`, which must outlive it.
     Voter(const PeerConfig& config, const KeyPair& key);
 
+    /// Step, last record and voters of the history here.
     const Head& head() const { return head_; }
+    /// True if `peer` is a voter of the head's generation.
     bool is_voter(const PeerKey& peer) const;
     /// This peer is appointed and remembers its votes.
     bool may_vote() const { return state_.may_vote; }
+    /// The highest term promised in this generation.
     const Term& promised() const { return state_.promised; }
+    /// The newest generation that the project has signed; none: generation 0.
     const std::optional<SignedGeneration>& generation() const { return generation_; }
 
-    /// Promises `term`, or says what stands against it.
+    /// Promises `term`, or refuses and names the higher term that was promised.
     wire::Promise promise(const Term& term);
-    /// Votes for the record, which the caller has compared with its own state: the signature of the
-    /// vote, or nothing.
+    /// Votes for the record, which the caller has compared with its own state. Returns the vote's
+    /// signature; nothing if a promise, an earlier vote or the head forbids the vote.
     std::optional<Signature> accept(const Term& term, const CommitRecord& record);
-    /// The vote for the state that the head leads to, to be remembered before it is sent. Nothing
-    /// if this peer may not vote, or has voted for another state.
+    /// Votes for the state that follows from the head. The host must make the vote durable before
+    /// it is sent. Nothing if this peer may not vote, or has voted for another state.
     std::optional<Vote> vote_for_state(const Digest& state);
-    /// The state that the head leads to, if this peer has voted for it, also in an earlier life.
+    /// The state at the head that this peer has voted for, also before a restart; none: no vote.
     const std::optional<Digest>& voted_state() const { return state_.state; }
-    /// This peer has voted for something that it does not know of, so its memory is not its last
-    /// one: no more votes in this generation.
+    /// This peer has met a vote of its own that it does not remember: its durable memory is not the
+    /// newest one. No more votes in this generation.
     void stop_voting();
-    /// No vote on a record for a while: a generation is being signed that goes on from the state
-    /// before it. Not durable.
+    /// Suspends votes on records while the project signs a generation that continues from the
+    /// present state. Not durable.
     void pause(bool is_paused) { is_paused_ = is_paused; }
 
-    /// Whether it follows the head: same generation, step and record before it.
+    /// Whether the record follows the head: same generation, step and previous record.
     bool extends_head(const CommitRecord& record) const;
-    /// Whether the record is decided in this generation: after the head, or before it.
+    /// Whether the certificate proves that the record is decided in this generation, as the next
+    /// one after the head or before it.
     bool is_decided(const CommitRecord& record, const Certificate& certificate) const;
     /// Whether a majority of the voters of the head's generation have signed this state, or the
-    /// project has, as the first one of the generation.
+    /// project has signed it as the generation's first state.
     bool is_proven(const StateCertificate& state) const;
 
-    /// The round of the head is decided. Requires extends_head(record).
+    /// The head's round is decided: moves the head by one record. Requires extends_head(record).
     void append(const CommitRecord& record);
-    /// The history stands there, with the records between unknown. Requires a certificate that
-    /// is_proven().
+    /// Moves the head to this state; the records between stay unknown. Requires a certificate of
+    /// this generation that is_proven().
     void adopt(const StateCertificate& state);
-    /// False when it is not the project's, or not newer than ours.
+    /// Begins a new generation. False if the project has not signed it, or if it is not newer.
     [[nodiscard]] bool begin(const SignedGeneration& generation);
 
-    /// The state that this generation begins with.
+    /// The step of the state that this generation begins with.
     StepIndex first_step() const;
 
-    /// What must be remembered, when it has changed since the last call.
+    /// The votes that the host must make durable, if they have changed since the last call.
     std::optional<VoterState> take_change();
+    /// Fails a DEDLOC_CHECK if the state contradicts itself.
     void check_invariants() const;
 
   private:
