@@ -1,5 +1,7 @@
-// A decoder reads what it can check against the chain and hands the rest to membership::extends, so
-// that what comes out of it is an entry that an encoder would have taken.
+// The decoder fills the omitted fields from its own head, roster and member list, then checks the
+// entry as the encoder would (membership::extends, are_votes_of, can_begin_after), so it returns
+// only entries that can be encoded. Every number is checked against its limit before it is used.
+// append() moves encoder and decoder on in the same way; a field that both predict belongs there.
 #include "peer/ledger/codec.hpp"
 
 #include <algorithm>
@@ -39,7 +41,7 @@ std::optional<std::uint64_t> read_number(ByteReader& bytes) {
     return std::nullopt;
 }
 
-/// A number that has to be at most `most`.
+/// Reads a number; nothing if it is larger than `most`.
 std::optional<std::size_t> read_count(ByteReader& bytes, std::size_t most) {
     const auto count = read_number(bytes);
     if (!count || *count > most) return std::nullopt;
@@ -60,7 +62,7 @@ std::optional<std::uint64_t> read_after(std::uint64_t from, ByteReader& bytes) {
     return from + ((*zigzag >> 1) ^ (~(*zigzag & 1) + 1));
 }
 
-/// Ascending places below `end`, as the gaps between them.
+/// Ascending places, written as the gaps between them.
 void write_places(const std::vector<std::size_t>& places, ByteWriter& out) {
     write_number(places.size(), out);
     std::size_t next = 0;
@@ -92,7 +94,7 @@ bool is_ascending(std::span<const PeerKey> keys) {
     return std::ranges::adjacent_find(keys, std::greater_equal{}) == keys.end();
 }
 
-/// Ascending voters of the generation.
+/// True if the votes are by voters of the generation, strictly ascending.
 bool are_votes_of(std::span<const PeerKey> voters, const std::vector<Vote>& votes) {
     return std::ranges::adjacent_find(votes, std::greater_equal{}, &Vote::voter) == votes.end() &&
            std::ranges::all_of(votes, [&](const Vote& vote) {
@@ -145,7 +147,7 @@ std::optional<PeerKey> Codec::read_key(ByteReader& bytes) {
     if (!place) return std::nullopt;
     if (*place < roster_.size()) return roster_[*place].key;
     const auto key = bytes.read<PeerKey>();
-    // A key that is in the roster has one name only.
+    // A key that the roster contains must be named by its place: one encoding for each entry.
     if (!key || place_of(*key) != *place) return std::nullopt;
     return key;
 }
@@ -243,7 +245,7 @@ std::optional<Entry> Codec::decode(ByteReader& bytes) {
     }
 }
 
-/// The member list of a commit that says it has changed.
+/// Reads the new member list of a commit whose flags say that it has changed.
 std::optional<std::vector<PeerKey>> Codec::read_members(ByteReader& bytes) {
     const auto gone = read_places(bytes, members_.size());
     if (!gone) return std::nullopt;

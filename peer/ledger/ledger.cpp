@@ -1,3 +1,7 @@
+// The encoded entries are the only store: every walk over records decodes them anew with a second
+// Codec, while codec_ stands at their end. Totals are kept beside them and counted anew when a
+// generation makes records void. Proofs are checked before anything changes: certificates with
+// membership::is_certified() against the head before the record, generations with is_signed().
 #include "peer/ledger/ledger.hpp"
 
 #include <algorithm>
@@ -28,9 +32,9 @@ const char* describe(LedgerError error) {
         case LedgerError::kForeign:
             return "it is not the ledger of this run";
         case LedgerError::kMalformed:
-            return "an entry cannot come after those before it";
+            return "an entry does not follow from the entries before it";
         case LedgerError::kNotCertified:
-            return "a record is not signed by a majority of its voters";
+            return "a record is not signed by a majority of its generation's voters";
         case LedgerError::kNotSigned:
             return "a generation is not signed by the project";
     }
@@ -96,7 +100,7 @@ void Ledger::check_invariants() const {
         }
     });
     DEDLOC_CHECK(sum == samples_, "samples are not conserved", sum.value(), samples_.value());
-    DEDLOC_CHECK(counted == totals_, "a peer's samples are not those of its lines");
+    DEDLOC_CHECK(counted == totals_, "a peer's samples differ from the sum of its lines");
 }
 
 Buffer Ledger::encode() const {
@@ -123,7 +127,7 @@ Result<Ledger, LedgerError> Ledger::decode(std::span<const std::byte> bytes, con
     return ledger;
 }
 
-/// Takes in the next entry of a file, whose bytes the caller keeps.
+/// Verifies and counts the next entry of a file; the caller keeps its bytes.
 std::optional<LedgerError> Ledger::read(ByteReader& bytes) {
     const Head before = head();
     const auto entry = codec_.decode(bytes);
@@ -148,7 +152,7 @@ void Ledger::add(std::span<const std::byte> entry) {
     entries_.insert(entries_.end(), entry.begin(), entry.end());
 }
 
-/// After some records have become void.
+/// Counts the totals anew, after some records have become void.
 void Ledger::recount() {
     totals_.clear();
     samples_ = Samples{};

@@ -1,8 +1,9 @@
-// All decisions of a run, from its genesis: the record of who contributed what. Whoever knows the
-// run, the project's key and the backbone's can check a ledger from anybody:
+// All decisions of a run from its genesis: the proof of how many samples each peer contributed. A
+// reader that knows the run, the project's key and the backbone's key can verify a ledger from any
+// source:
 //
-//   every record chains to the one before by digest, and carries the signatures of a majority of
-//   its generation's voters, whom the project has signed (generation 0: the backbone alone).
+//   every record chains to the one before by digest and carries the signatures of a majority of
+//   its generation's voters; the project has signed their list (generation 0: the backbone alone).
 #pragma once
 
 #include <cstdint>
@@ -21,48 +22,54 @@
 
 namespace dedloc::ledger {
 
-/// Whose ledger it is: what its proofs are checked against.
+/// The run and the keys that a ledger's proofs are checked against.
 struct Trust {
-    RunId run;
+    RunId run;         ///< the run that the ledger is of
     PeerKey project;   ///< signs generations
     PeerKey backbone;  ///< the only voter of generation 0
     bool operator==(const Trust&) const = default;
 };
 
+/// Why a file is refused.
 enum class LedgerError : std::uint8_t {
     kForeign,       ///< no ledger, or that of another run, project or backbone
-    kMalformed,     ///< some entry cannot come after those before it
-    kNotCertified,  ///< a record whose votes are too few or false
-    kNotSigned,     ///< a generation that the project has not signed
+    kMalformed,     ///< an entry cannot come after the entries before it
+    kNotCertified,  ///< a record's votes are too few or not valid
+    kNotSigned,     ///< the project has not signed a generation
 };
+/// The error as a clause for a log line.
 const char* describe(LedgerError error);
 
+/// The ledger in memory. A record is valid unless a later generation has made it void.
 class Ledger {
   public:
+    /// An empty ledger of that run.
     explicit Ledger(const Trust& trust);
 
-    /// Takes a decision in. False, and nothing changes, when the certificate does not prove that
-    /// the record comes next.        Cost  one signature check a vote
+    /// Appends a decision. False, and nothing changes, if the certificate does not prove that the
+    /// record comes next.        Cost  one signature check a vote
     [[nodiscard]] bool append(const Decision& decision);
-    /// All records from its step on are void. False, and nothing changes, unless it is a higher
-    /// generation, signed by the project.       Cost  reads the whole ledger
+    /// Begins a generation: all records from its step on become void. False, and nothing changes,
+    /// unless it is a higher generation, signed by the project.       Cost  reads the whole ledger
     [[nodiscard]] bool begin(const SignedGeneration& generation);
 
+    /// The head after the last entry.
     const Head& head() const { return codec_.head(); }
-    /// Of all valid records, so Σ over peers of samples_of.
+    /// Samples of all valid records; the sum of samples_of() over all peers.
     Samples samples() const { return samples_; }
+    /// Samples of one peer in all valid records.
     Samples samples_of(const PeerKey& peer) const;
-    /// One peer's own lines of the valid records, those without samples left out; ascending.
+    /// One peer's lines in the valid records, ascending by step, without lines of 0 samples.
     /// Cost  reads the whole ledger
     std::vector<formats::ReceiptLine> receipt_lines(const PeerKey& peer) const;
-    /// The valid records in order.      Cost  reads the whole ledger
+    /// Visits the valid records in order.      Cost  reads the whole ledger
     void for_each(const std::function<void(const CommitRecord&)>& visit) const;
-    /// DEDLOC_CHECKs that samples are conserved: totals = Σ lines of the records that are kept.
+    /// DEDLOC_CHECKs that samples are conserved: the totals equal Σ lines of the valid records.
     void check_invariants() const;
 
-    /// The whole as a file.
+    /// The whole ledger as a file.
     Buffer encode() const;
-    /// Any bytes; every proof is checked.
+    /// Reads a file. Any bytes are safe; every proof is checked.
     static Result<Ledger, LedgerError> decode(std::span<const std::byte> bytes, const Trust& trust);
 
   private:
@@ -73,7 +80,7 @@ class Ledger {
     bool is_void(const CommitRecord& record) const;
 
     Trust trust_;
-    Codec codec_;  ///< at the end of entries_
+    Codec codec_;  ///< state after the last of entries_
     Buffer entries_;
     std::vector<GenerationRecord> generations_;
     std::map<PeerKey, Samples> totals_;

@@ -1,3 +1,6 @@
+// Every candidate is one plan_shares() of the request without some trainers. Search keeps the best
+// candidate seen. The three drop orders cover the three causes of a long round; single changes
+// afterwards repair the choices that no order hits.
 #include "peer/planning/advice.hpp"
 
 #include <algorithm>
@@ -20,11 +23,11 @@ double speed_of(const TrainingRequest& request) {
     return speed;
 }
 
-/// Trainers in an order in which to try without them.
+/// Order in which trainers are dropped.
 enum class DropOrder : std::uint8_t {
-    kByBandwidth,           ///< where one's own traffic sets T*
-    kByBandwidthPerSample,  ///< where links that compute much are short of bandwidth
-    kBySamples,             ///< where all traffic together sets T*
+    kByBandwidth,           ///< best where a slow member's own traffic sets T*
+    kByBandwidthPerSample,  ///< best where fast trainers have slow links
+    kBySamples,             ///< best where the total traffic sets T*
 };
 
 std::vector<std::uint32_t> trainers_by(DropOrder order, const TrainingRequest& request) {
@@ -45,13 +48,13 @@ std::vector<std::uint32_t> trainers_by(DropOrder order, const TrainingRequest& r
     return trainers;
 }
 
-/// Keeps the best of the choices that were tried.
+/// Tries choices and keeps the best one.
 class Search {
   public:
     Search(const TrainingRequest& request, const Pace& all)
         : request_(request), best_is_dropped_(request.round.members.size()), best_pace_(all) {}
 
-    /// Without the first k, for every k.
+    /// Drops the first k trainers, for every k.
     void try_without_first(const std::vector<std::uint32_t>& trainers) {
         std::vector<bool> is_dropped(best_is_dropped_.size());
         for (const std::uint32_t trainer : trainers) {
@@ -59,7 +62,7 @@ class Search {
             try_without(is_dropped);
         }
     }
-    /// Each as the only one.
+    /// Keeps one trainer only, for each of them.
     void try_alone(const std::vector<std::uint32_t>& trainers) {
         std::vector<bool> is_dropped(best_is_dropped_.size());
         for (const std::uint32_t trainer : trainers) is_dropped[trainer] = true;
@@ -69,7 +72,8 @@ class Search {
             is_dropped[trainer] = true;
         }
     }
-    /// The best choice with one trainer fewer or more. Whether that found a better one.
+    /// Drops or takes back each single trainer from the best choice so far. True if that found a
+    /// better one.
     bool try_changing_one(const std::vector<std::uint32_t>& trainers) {
         bool is_better = false;
         for (const std::uint32_t trainer : trainers) {
@@ -112,8 +116,8 @@ class Search {
 
 std::optional<Pace> pace_of(const TrainingRequest& request) {
     DEDLOC_CHECK(request.samples_per_second.size() == request.round.members.size(),
-                 "one speed a member", request.samples_per_second.size());
-    DEDLOC_CHECK(request.target_batch > 0, "a batch of nothing");
+                 "there is one speed for each member", request.samples_per_second.size());
+    DEDLOC_CHECK(request.target_batch > 0, "a target batch has samples");
     const double speed = speed_of(request);
     if (!(speed > 0)) return std::nullopt;
     const auto plan = plan_shares(request.round);
@@ -149,7 +153,7 @@ Duration optimum_with_aggregator(const PlanRequest& request, const LinkSpeed& li
 }
 
 std::optional<std::uint64_t> batch_for(const TrainingRequest& request, double share) {
-    DEDLOC_CHECK(share >= 0 && share < 1, "a share of all time", share);
+    DEDLOC_CHECK(share >= 0 && share < 1, "a share of time is below 1", share);
     const auto pace = pace_of(request);
     if (!pace) return std::nullopt;
     const double samples = speed_of(request) * pace->round_seconds * share / (1 - share);

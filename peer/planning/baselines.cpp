@@ -1,3 +1,5 @@
+// Baselines choose ranges by a fixed rule and take their costs from forecast(), so the same model
+// measures them and the planner's plans.
 #include "peer/planning/baselines.hpp"
 
 #include <optional>
@@ -43,7 +45,7 @@ Result<SharePlan, PlanFailure> equal_shares(const PlanRequest& request) {
 SharePlan parameter_server(const PlanRequest& request, PeerIndex server) {
     DEDLOC_CHECK(
         server.value() < request.members.size() && request.members[server.value()].is_reachable,
-        "a server that nobody can dial", server.value());
+        "a parameter server can be dialled", server.value());
     return plan_of(request, {{server, 0, size_of(request).chunks}});
 }
 

@@ -1,3 +1,7 @@
+// README.md's two inequalities for each member become two LinkLimits. Their division is done once,
+// as a fixed-point rate with as many bits as a 128-bit product leaves, because bounds_at() runs for
+// every time that is tried. Rounding always goes against the member (`most` down, `least` up), and
+// bounds only widen with time: the binary search relies on that.
 #include "peer/planning/capacity.hpp"
 
 #include <bit>
@@ -17,7 +21,7 @@ Wide divided_up(Wide value, Wide by) {
     return (value + by - 1) / by;
 }
 
-/// share · units / kWhole.
+/// share · units / kWhole, rounded down; units_covering() rounds up.
 std::uint64_t units_within(std::uint64_t share, std::uint64_t units) {
     return static_cast<std::uint64_t>((static_cast<Wide>(share) * units) >> LinkLimit::kWholeBits);
 }
@@ -45,14 +49,14 @@ Ticks time_for(std::uint64_t bytes, std::uint64_t speed) {
 
 LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t speed)
     : fixed_(fixed), slope_(slope), speed_(std::min(speed, kFastest)) {
-    DEDLOC_CHECK(speed > 0, "a link without bandwidth has no limit");
+    DEDLOC_CHECK(speed > 0, "a link has bandwidth");
     const std::uint64_t at_all =
         static_cast<std::uint64_t>(static_cast<std::int64_t>(fixed) + slope);
     empty_from_ = time_for(fixed, speed_);
     all_from_ = time_for(at_all, speed_);
     some_from_ = std::min(empty_from_, all_from_);
     if (slope <= 0) return;
-    // rate = kWhole · speed / (slope · kTicksPerSecond), with all the bits that a product leaves.
+    // rate = kWhole · speed / (slope · kTicksPerSecond), with all the bits that products allow.
     const int scale = 127 - bits_of(speed_);
     const Wide divisor = static_cast<Wide>(slope) * kTicksPerSecond;
     const Wide rate = (static_cast<Wide>(speed_) << scale) / divisor;
@@ -158,7 +162,7 @@ std::vector<std::uint64_t> share_out(const Selection& selection, std::uint64_t u
         least += bound.least;
         total_slack += bound.most - bound.least;
     }
-    DEDLOC_CHECK(least <= units && total_slack >= units - least, "shares that cannot be given");
+    DEDLOC_CHECK(least <= units && total_slack >= units - least, "the units can be shared out");
     std::vector<std::uint64_t> shares;
     std::vector<Remainder> remainders;
     std::uint64_t left = units - least;

@@ -1,4 +1,6 @@
-// What a plan costs: bytes of whole chunks over the links of the members.
+// forecast(): adds up the bytes that each member sends and receives under the given ranges, with
+// the true size of the last chunk, and divides by its bandwidths. A member limits the round if one
+// chunk more would make it longer; set_limits() counts that chunk at full size.
 #include <algorithm>
 
 #include "peer/base/check.hpp"
@@ -8,7 +10,7 @@
 namespace dedloc::planning {
 namespace {
 
-/// Chunks, and their bytes, that one member averages.
+/// Chunks that one member averages, and their bytes.
 struct Own {
     std::uint32_t chunks = 0;
     std::uint64_t contribution_bytes = 0;
@@ -20,9 +22,10 @@ std::vector<Own> own_of(const PlanRequest& request, std::span<const ChunkRange> 
     std::vector<Own> own(request.members.size());
     std::uint32_t next = 0;
     for (const ChunkRange& range : ranges) {
-        DEDLOC_CHECK(range.first_chunk == next && range.last_chunk > next, "ranges with a gap",
+        DEDLOC_CHECK(range.first_chunk == next && range.last_chunk > next, "ranges have no gaps",
                      range.first_chunk, range.last_chunk, next);
-        DEDLOC_CHECK(range.member.value() < own.size(), "a range of nobody", range.member.value());
+        DEDLOC_CHECK(range.member.value() < own.size(), "a range belongs to a member",
+                     range.member.value());
         Own& of = own[range.member.value()];
         const std::uint64_t last = elements_of_chunk(request, range.last_chunk - 1);
         const std::uint64_t before = range.last_chunk - range.first_chunk - 1;
@@ -34,18 +37,18 @@ std::vector<Own> own_of(const PlanRequest& request, std::span<const ChunkRange> 
         of.average_bytes += bytes(request.average);
         next = range.last_chunk;
     }
-    DEDLOC_CHECK(next == chunks, "ranges that do not cover the vector", next, chunks);
+    DEDLOC_CHECK(next == chunks, "ranges cover the vector", next, chunks);
     return own;
 }
 
-/// The time that `more` bytes need; traffic that shrinks needs none.
+/// The time of `more` − `less` additional bytes; 0 if the traffic shrinks.
 Ticks time_of_more(std::uint64_t more, std::uint64_t less, std::uint64_t speed) {
     return more > less ? time_for(more - less, speed) : 0;
 }
 
 void set_limits(const PlanRequest& request, std::uint32_t chunks, const Traffic& traffic,
                 Forecast& result) {
-    // A chunk more, and what the last one lacks of a whole one: equal members are called alike.
+    // One chunk more, and the last chunk at full size, so that equal members get the same limit.
     const std::uint64_t last = elements_of_chunk(request, chunks - 1);
     const auto step_of = [&](const Codec& codec) {
         return 2 * codec.bytes_of(request.chunk_elements) - codec.bytes_of(last);

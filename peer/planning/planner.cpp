@@ -1,3 +1,7 @@
+// Three searches over time (capacity.hpp). The first one counts shares in 2⁻⁴⁸ and finds T*. The
+// second one, if there is a latency, finds the fewest reducers that need at most a latency more.
+// The third one counts shares in whole chunks, from T* on, and its selection is shared out. The
+// same integers on every machine: no floating point here.
 #include "peer/planning/planner.hpp"
 
 #include <algorithm>
@@ -9,13 +13,13 @@ namespace dedloc::planning {
 namespace {
 
 void check_request(const PlanRequest& request) {
-    DEDLOC_CHECK(request.members.size() <= wire::kMaxMembers, "more members than a round has",
+    DEDLOC_CHECK(request.members.size() <= wire::kMaxMembers, "a round's members are limited",
                  request.members.size());
     DEDLOC_CHECK(request.max_reducers > 0, "a round needs a reducer");
-    DEDLOC_CHECK(request.latency.count() >= 0, "a latency below zero");
+    DEDLOC_CHECK(request.latency.count() >= 0, "a latency is not negative");
 }
 
-/// The selection at the first time that has one, and that time.
+/// The earliest time at which a selection exists, and that selection.
 struct Solution {
     Ticks time = 0;
     Selection selection;
@@ -34,11 +38,11 @@ Solution solve(const Capacities& capacities, Ticks earliest, std::uint64_t units
         return selection_at(capacities, at, units, reducers).has_value();
     });
     auto selection = selection_at(capacities, time, units, reducers);
-    DEDLOC_CHECK(selection.has_value(), "a reachable member can average everything at last", time);
+    DEDLOC_CHECK(selection.has_value(), "a reachable member can average everything in time", time);
     return {time, *std::move(selection)};
 }
 
-/// How long a member's part alone keeps its link: contributions in, averages out.
+/// Time that a reducer's part takes on its link: contributions in, averages out.
 Ticks time_of_part(const PlanRequest& request, const VectorSize& size, const LinkSpeed& link,
                    std::uint32_t member, std::uint64_t share) {
     const Member& who = request.members[member];
@@ -55,7 +59,7 @@ Ticks time_of_part(const PlanRequest& request, const VectorSize& size, const Lin
                  link.download));
 }
 
-/// The fewest reducers that share everything out at `time`, at which `reducers` can.
+/// The fewest reducers that can average everything within `time`, given that `reducers` can.
 std::uint32_t fewest_reducers(const Capacities& capacities, Ticks time, std::uint32_t reducers) {
     std::uint32_t too_few = 0;
     std::uint32_t enough = reducers;
@@ -68,8 +72,8 @@ std::uint32_t fewest_reducers(const Capacities& capacities, Ticks time, std::uin
     return enough;
 }
 
-/// Without those whose part would take less than a latency, as long as the others need at most a
-/// latency more than the best plan.
+/// The number of reducers without those whose part would take less than a latency, as long as the
+/// others need at most a latency more than the best plan.
 std::uint32_t worthwhile_reducers(const PlanRequest& request, const VectorSize& size,
                                   const Capacities& capacities, const Solution& best) {
     if (request.latency.count() == 0) return request.max_reducers;

@@ -1,4 +1,7 @@
-// Gives the chunks of lost reducers to the others.
+// reassign(): the planner's search over time with two changes. A remaining reducer's lower bound is
+// the chunks that it has already, even beyond its capacity, so no chunk moves without need; and
+// lost members count as not reachable. handed_out() then walks over the old ranges and cuts the
+// lost ones into pieces for the takers, in member order.
 #include <algorithm>
 
 #include "peer/base/check.hpp"
@@ -8,7 +11,7 @@
 namespace dedloc::planning {
 namespace {
 
-/// Adds a range, to the one before if the same member has it.
+/// Appends a range; joins it to the last one if the member is the same.
 void append(std::vector<ChunkRange>& ranges, const ChunkRange& range) {
     if (!ranges.empty() && ranges.back().member == range.member &&
         ranges.back().last_chunk == range.first_chunk) {
@@ -24,13 +27,13 @@ std::vector<std::uint64_t> kept_chunks(std::span<const ChunkRange> ranges,
     std::vector<std::uint64_t> kept(is_lost.size());
     for (const ChunkRange& range : ranges) {
         const std::uint32_t member = range.member.value();
-        DEDLOC_CHECK(member < kept.size(), "a range of nobody", member);
+        DEDLOC_CHECK(member < kept.size(), "a range belongs to a member", member);
         if (!is_lost[member]) kept[member] += range.last_chunk - range.first_chunk;
     }
     return kept;
 }
 
-/// Who takes how many chunks in the end: what it keeps, and its part of what was lost.
+/// Bounds of all reducers at this time: at least the chunks that each keeps.
 std::optional<Selection> selection_at(const Capacities& capacities, Ticks time,
                                       std::span<const std::uint64_t> kept, std::uint32_t chunks,
                                       std::uint32_t reducers) {
@@ -42,7 +45,7 @@ std::optional<Selection> selection_at(const Capacities& capacities, Ticks time,
     return select_reducers(*bounds, chunks, reducers);
 }
 
-/// Walks over `ranges` and hands the chunks of lost members out, `extra` to each other one.
+/// `ranges` with the chunks of lost members given to the others, `extra[k]` chunks to member k.
 std::vector<ChunkRange> handed_out(std::span<const ChunkRange> ranges,
                                    const std::vector<bool>& is_lost,
                                    std::vector<std::uint64_t> extra) {
@@ -73,7 +76,7 @@ Result<std::vector<ChunkRange>, PlanFailure> reassign(const PlanRequest& request
     std::vector<bool> is_lost(request.members.size());
     PlanRequest living = request;
     for (const PeerIndex member : lost) {
-        DEDLOC_CHECK(member.value() < is_lost.size(), "a stranger is lost", member.value());
+        DEDLOC_CHECK(member.value() < is_lost.size(), "a lost peer is a member", member.value());
         is_lost[member.value()] = true;
         living.members[member.value()].is_reachable = false;
     }
@@ -88,7 +91,7 @@ Result<std::vector<ChunkRange>, PlanFailure> reassign(const PlanRequest& request
         return selection_at(capacities, at, kept, chunks, reducers).has_value();
     });
     const auto selection = selection_at(capacities, time, kept, chunks, reducers);
-    DEDLOC_CHECK(selection.has_value(), "a reachable member can average everything at last", time);
+    DEDLOC_CHECK(selection.has_value(), "a reachable member can average everything in time", time);
     const std::vector<std::uint64_t> shares = share_out(*selection, chunks);
     std::vector<std::uint64_t> extra(kept.size());
     for (std::size_t k = 0; k < shares.size(); ++k) {

@@ -1,3 +1,6 @@
+// Integer arithmetic only, so that every machine fills in the same bandwidths and cuts the same
+// chunks. chunk_elements_for() first tries the cut for long vectors; if its chunks are too small it
+// takes the cut for short ones, else it enlarges them for fast links.
 #include "peer/planning/request.hpp"
 
 #include <algorithm>
@@ -18,7 +21,7 @@ constexpr std::uint64_t kChunksOnFastLinks = 32;
 constexpr std::uint64_t kChunksOfShort = 8;
 constexpr std::uint64_t kOrdinaryLink = 12'500'000;  // 100 Mbit/s
 
-/// Of the members that know it; 0 if none does.
+/// Mean over the members with a known speed; 0 if there is none.
 std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::*speed) {
     Wide sum = 0;
     std::uint64_t known = 0;
@@ -29,7 +32,7 @@ std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::
     return known == 0 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(sum / known));
 }
 
-/// What the slowest link carries in a millisecond, rounded down to a power of two.
+/// Elements that the slowest link carries in a millisecond, rounded down to a power of two.
 std::uint64_t elements_a_millisecond(const PlanRequest& request) {
     std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
     for (const LinkSpeed& link : known_links(request)) {
@@ -49,7 +52,8 @@ Codec on_the_wire(dedloc::Codec codec) {
 
 std::uint32_t chunk_elements_for(const PlanRequest& request) {
     DEDLOC_CHECK(request.elements > 0 && !request.members.empty() && request.max_reducers > 0,
-                 "a chunk of nothing", request.elements, request.members.size());
+                 "a request has elements, members and reducers", request.elements,
+                 request.members.size());
     const auto reachable = std::ranges::count_if(request.members, &Member::is_reachable);
     const auto reducers =
         std::clamp<std::uint64_t>(static_cast<std::uint64_t>(reachable), 1, request.max_reducers);
@@ -68,17 +72,17 @@ std::uint32_t chunk_elements_for(const PlanRequest& request) {
 
 VectorSize size_of(const PlanRequest& request) {
     DEDLOC_CHECK(request.elements > 0 && request.elements <= wire::kMaxElements,
-                 "a vector that no round averages", request.elements);
-    DEDLOC_CHECK(request.chunk_elements > 0, "chunks without elements");
+                 "the length of the vector is within its limits", request.elements);
+    DEDLOC_CHECK(request.chunk_elements > 0, "chunks have elements");
     for (const Codec& codec : {request.contribution, request.average}) {
-        DEDLOC_CHECK(codec.block_elements > 0 && codec.bytes_per_block > 0, "a codec of nothing");
+        DEDLOC_CHECK(codec.block_elements > 0 && codec.bytes_per_block > 0, "a codec has blocks");
         DEDLOC_CHECK(codec.bytes_of(request.chunk_elements) <= wire::kMaxFrameBytes,
-                     "a chunk that fits no frame", codec.bytes_of(request.chunk_elements));
+                     "a chunk fits a frame", codec.bytes_of(request.chunk_elements));
     }
     const std::uint64_t whole = request.elements / request.chunk_elements;
     const std::uint64_t rest = request.elements % request.chunk_elements;
     const std::uint64_t chunks = whole + (rest > 0 ? 1 : 0);
-    DEDLOC_CHECK(chunks <= wire::kMaxChunks, "more chunks than a vector may have", chunks);
+    DEDLOC_CHECK(chunks <= wire::kMaxChunks, "the number of chunks is within its limit", chunks);
     const auto bytes = [&](const Codec& codec) {
         return whole * codec.bytes_of(request.chunk_elements) + codec.bytes_of(rest);
     };
@@ -89,7 +93,7 @@ VectorSize size_of(const PlanRequest& request) {
 
 std::uint64_t elements_of_chunk(const PlanRequest& request, std::uint32_t chunk) {
     const std::uint64_t begin = std::uint64_t{chunk} * request.chunk_elements;
-    DEDLOC_CHECK(begin < request.elements, "a chunk behind the vector", chunk);
+    DEDLOC_CHECK(begin < request.elements, "the chunk is inside the vector", chunk);
     return std::min<std::uint64_t>(request.chunk_elements, request.elements - begin);
 }
 

@@ -1,3 +1,6 @@
+// A round's busy time is cut into windows of at least one second and 1 MiB. The first window is
+// kept apart; the highest rate of the later ones is the round's peak, and the first one stands in
+// for it in a short round.
 #include "peer/progress/link_rate.hpp"
 
 #include <algorithm>
@@ -5,11 +8,11 @@
 namespace dedloc::progress {
 namespace {
 
-/// Long and large enough that one frame more or less, or one that a socket's buffer swallows, makes
-/// no difference.
+/// Smallest window: long and large enough that one frame, or one filled socket buffer, does not
+/// matter.
 constexpr Duration kWindow = std::chrono::seconds{1};
 constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
-/// What takes less may have gone into a buffer rather than over the link.
+/// Shortest time that counts: data that was sent faster may be in a buffer and not on the link.
 constexpr Duration kMinTime = std::chrono::milliseconds{50};
 
 }  // namespace
@@ -36,7 +39,7 @@ void LinkRate::pause(TimePoint now) {
 
 void LinkRate::end(TimePoint now) {
     pause(now);
-    // A round may be over before its first window is: all of it is one then.
+    // The round ended before its first window: all of it is one window.
     if (first_ == 0 && bytes_ >= kWindowBytes) close_window();
     if (peak_ == 0) peak_ = first_;
     if (peak_ > rate_) {

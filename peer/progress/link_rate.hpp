@@ -1,10 +1,10 @@
-// What one direction of a peer's connection carries, learned from the bulk data of real rounds.
-// Only time in which something was waiting to be carried counts: an idle link says nothing. The
-// peak of a round is the closest to what the link can do, because in between it may have waited for
-// the other end; old peaks fade, so a link that has become slower is noticed within a few rounds.
-// The first second of a round counts only if there is no more: buffers fill then.
+// Bandwidth estimate of one direction of this peer's connection, measured with the bulk data of
+// real rounds. Only time in which data was queued counts: an idle link says nothing. The peak of a
+// round is closest to the link's capacity, since at other times the link may have waited for the
+// other end. Old peaks decay, so a link that has become slower is noticed within a few rounds. The
+// first second of a round counts only if there is no other, because buffers fill then.
 //
-// One object each for upload and download.
+// One object for upload and one for download.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@
 
 namespace dedloc::progress {
 
+/// Bandwidth estimate of one direction.
 class LinkRate {
   public:
-    /// A first guess from elsewhere; 0: not known.
+    /// Starts with an estimate from elsewhere; 0: unknown.
     explicit LinkRate(std::uint64_t prior_bytes_per_second = 0) : rate_(prior_bytes_per_second) {}
 
-    /// Bulk data waits to be carried from now on. Idempotent.
+    /// Bulk data is queued from now on. Idempotent.
     void begin(TimePoint now);
-    /// So much of it has been carried since the last call. Ignored while nothing waits.
+    /// `bytes` of bulk data were transferred since the last call. Ignored while nothing is queued.
     void carried(TimePoint now, Bytes bytes);
-    /// Nothing waits any more. Idempotent; several spells may make one round.
+    /// The queue is empty. Idempotent; a round may have several busy periods.
     void pause(TimePoint now);
-    /// The round is over: its peak goes into the estimate. A round that carried too little to
-    /// measure (1 MiB) changes nothing. Half-way up to a higher peak, down by a quarter at most.
+    /// The round is over: its peak updates the estimate, half-way up to a higher peak, down by at
+    /// most a quarter to a lower one. A round that carried less than 1 MiB changes nothing.
     void end(TimePoint now);
 
-    /// 0: not known.
+    /// The estimate; 0: unknown.
     std::uint64_t bytes_per_second() const { return rate_; }
 
   private:
@@ -36,11 +37,11 @@ class LinkRate {
 
     std::uint64_t rate_;
     bool is_busy_ = false;
-    TimePoint since_;    ///< of the last event while busy
-    Duration window_{};  ///< busy time in the window at hand
-    std::uint64_t bytes_ = 0;
-    std::uint64_t first_ = 0;  ///< of this round's first window
-    std::uint64_t peak_ = 0;   ///< of its others
+    TimePoint since_;          ///< when the last event came while busy
+    Duration window_{};        ///< busy time in the present window
+    std::uint64_t bytes_ = 0;  ///< bytes in the present window
+    std::uint64_t first_ = 0;  ///< rate of this round's first window; 0: not complete yet
+    std::uint64_t peak_ = 0;   ///< highest rate of its later windows
 };
 
 }  // namespace dedloc::progress

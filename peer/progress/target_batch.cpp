@@ -1,3 +1,7 @@
+// The estimate is Σ trust × (count + progress in the current micro-batch + rate × (time since the
+// report + lead)). gathered() adjusts `lead_` by a quarter of the last round's error, within one
+// heartbeat; joined() adjusts trust. reached_at() walks over the times at which rates expire, since
+// the estimate is linear between them.
 #include "peer/progress/target_batch.hpp"
 
 #include <algorithm>
@@ -15,11 +19,11 @@ double as_number(Samples samples) {
     return static_cast<double>(samples.value());
 }
 
-/// No machine computes so many samples a second; more is a lie that must not overflow sums.
+/// Upper bound of a plausible rate, samples a second; false claims must not overflow sums.
 constexpr double kFastest = 1e9;
-/// Trust that each round gives back to a peer that joins with all that it has reported.
+/// Trust that a peer regains with each round in which it joins with all that it has reported.
 constexpr double kTrustRegained = 0.25;
-/// Peers that are not trusted whole; of more, the least distrusted are forgotten.
+/// Limit of peers with trust below 1; beyond it the ones with the highest trust are forgotten.
 constexpr std::size_t kMaxDistrusted = 4'096;
 
 }  // namespace
@@ -53,7 +57,7 @@ void TargetBatch::begin(StepIndex step) {
 }
 
 void TargetBatch::gathered(Samples joined) {
-    constexpr double kShare = 0.25;  // of an error, in one step: a single round says little
+    constexpr double kShare = 0.25;  // part of a round's error that counts: single rounds vary
     double rate = 0;
     double surplus = 0;
     for (const auto& [peer, report] : reports_) {
@@ -94,8 +98,8 @@ Samples TargetBatch::trusted(const PeerKey& peer, const Report& report) const {
     return Samples{static_cast<std::uint64_t>(trust * as_number(report.samples))};
 }
 
-/// How much a peer had at its last report, the micro-batch at hand included: it is as far in it as
-/// the time allows since its count rose, which was somewhere between two reports.
+/// A peer's samples at its last report, with its progress in the current micro-batch: as far as its
+/// rate allows since its count rose, which was somewhere between two reports.
 double TargetBatch::at_report(const Report& report) const {
     const double rate = report.samples_per_second;
     const auto whole = static_cast<double>(report.micro_batch);

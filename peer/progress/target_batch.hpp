@@ -1,12 +1,12 @@
-// When will the swarm have its target batch? Peers report what they have finished, about once a
-// heartbeat; in between they go on computing. The coordinator calls the round when reports and
-// extrapolation together reach the target: then everybody finishes the micro-batch at hand, so the
-// round gets the target and, on average, half a micro-batch a peer more.
+// Estimates when the swarm has computed its target batch. Peers report finished samples about once
+// a heartbeat and go on computing in between. The coordinator calls the round when reports plus
+// extrapolation reach the target. Every peer then finishes its current micro-batch, so the round
+// gets the target and, on average, half a micro-batch more for each peer.
 //
-// A report counts finished micro-batches only. How far a peer is in the one at hand follows from
-// when its count last rose; how large its micro-batches are, from the common divisor of its counts.
-// What is computed while reports and calls are under way, and what peers get wrong about their own
-// rates, is learned from what the rounds really brought.
+// A report counts finished micro-batches only. A peer's progress in its current micro-batch follows
+// from the time when its count last rose; the size of its micro-batches is the greatest common
+// divisor of its counts. The samples that peers compute while reports and calls are on their way,
+// and errors in their own rates, are learned from the samples that they join with.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,41 @@
 
 namespace dedloc::progress {
 
+/// Parameters of the estimate.
 struct TargetBatchRules {
-    Samples target;
-    Duration heartbeat = std::chrono::seconds{1};  ///< between two reports of one peer
+    Samples target;                                ///< samples of a round
+    Duration heartbeat = std::chrono::seconds{1};  ///< time between two reports of one peer
 };
 
+/// Progress of the swarm towards its target batch, by the reports of its peers.
 class TargetBatch {
   public:
     explicit TargetBatch(const TargetBatchRules& rules) : rules_(rules) {}
 
-    /// What `peer` has finished on state `step`. Counted once `step` is the one begun; the newest
-    /// report of a peer replaces the one before. A rate that is no number, or negative, is taken as
-    /// 0.
+    /// `peer` has finished `samples` on state `step`, at that rate. Counts once begin(step) was
+    /// called; replaces the peer's last report. A rate that is negative or NaN counts as 0.
     void report(const PeerKey& peer, TimePoint now, StepIndex step, Samples samples,
                 double samples_per_second);
+    /// Drops the peer's report; its trust stays.
     void forget(const PeerKey& peer);
-    /// From now on only reports on `step` count, those that have come already included.
+    /// Counts only reports on `step` from now on, including those that have arrived already.
     void begin(StepIndex step);
 
-    /// What the peers have joined the round of this step with, which was called when the target was
-    /// reached: the next one is called earlier or later for it.
+    /// All peers together have joined this step's round with `joined` samples: the next round is
+    /// called earlier or later accordingly.
     void gathered(Samples joined);
-    /// What one of them has joined with. Reports of a peer that joins with less than it has
-    /// reported count for as much less, until it has joined with as much several times.
+    /// One peer has joined with `samples`. If that is less than it reported, its reports are scaled
+    /// down by the same ratio (its trust), until it has several times joined with all it reported.
     void joined(const PeerKey& peer, Samples samples);
 
-    /// Reported, and computed since. A peer's rate counts for at most half a heartbeat after its
-    /// next report was due: who has stopped reporting has perhaps stopped.     Cost  O(peers)
+    /// Samples reported and extrapolated since. A peer's rate counts for at most half a heartbeat
+    /// after its next report was due: a peer that does not report may not compute.
+    /// Cost  O(peers)
     Samples estimate(TimePoint now) const;
-    /// Only what has been reported; estimate() is never less.
+    /// Samples reported, without extrapolation; estimate() is never less.
     Samples reported() const;
-    /// The first moment from `now` on at which estimate() is at least the target, if no more
-    /// is reported; kNever if it will not be.      Cost  O(peers × log peers)
+    /// The first time from `now` on at which estimate() reaches the target if no more reports
+    /// arrive; kNever if it will not.      Cost  O(peers × log peers)
     TimePoint reached_at(TimePoint now) const;
 
   private:
@@ -57,10 +60,10 @@ class TargetBatch {
         StepIndex step;
         Samples samples;
         double samples_per_second = 0;
-        TimePoint at;                   ///< of the newest report
-        TimePoint risen_at;             ///< of the first report with this count
-        TimePoint not_yet_at;           ///< of the last report with a lower count
-        std::uint64_t micro_batch = 0;  ///< largest size that divides all counts; 0: not known
+        TimePoint at;                   ///< when the newest report came
+        TimePoint risen_at;             ///< when the first report with this count came
+        TimePoint not_yet_at;           ///< when the last report with a lower count came
+        std::uint64_t micro_batch = 0;  ///< greatest common divisor of all counts; 0: unknown
     };
     double at_report(const Report& report) const;
     double extrapolated(const Report& report, TimePoint now) const;
@@ -72,9 +75,9 @@ class TargetBatch {
 
     const TargetBatchRules rules_;
     StepIndex step_;
-    double lead_ = 0;  ///< so many seconds are the peers ahead of what they have told
+    double lead_ = 0;  ///< seconds of computing by which peers are ahead of their extrapolation
     std::map<PeerKey, Report> reports_;
-    std::map<PeerKey, double> trust_;  ///< in reports, where it is below 1; outlives them
+    std::map<PeerKey, double> trust_;  ///< factors for reports, only those below 1
 };
 
 }  // namespace dedloc::progress

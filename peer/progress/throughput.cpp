@@ -1,3 +1,5 @@
+// Samples, busy time and the number of intervals all decay by memory ÷ (memory + interval) at each
+// add(), so reports at short and at long intervals have nearly the same weight for their time.
 #include "peer/progress/throughput.hpp"
 
 #include <algorithm>
@@ -5,7 +7,7 @@
 namespace dedloc::progress {
 
 Throughput::Throughput(Duration memory) : memory_(std::chrono::duration<double>(memory).count()) {
-    DEDLOC_CHECK(memory_ > 0, "an average needs a memory");
+    DEDLOC_CHECK(memory_ > 0, "the memory of an average is positive");
 }
 
 void Throughput::resume(TimePoint now) {
@@ -19,7 +21,7 @@ void Throughput::add(TimePoint now, Samples done) {
     double took = std::chrono::duration<double>(now - since_).count();
     since_ = now;
     if (busy_ > 0) took = std::min(took, kMaxTime * busy_ / intervals_);
-    // 1 / (1 + x) in the place of exp(-x): two machines need not agree, but libm is not asked.
+    // 1 / (1 + x) instead of exp(-x): close enough, and independent of the machine's libm.
     const double keep = memory_ / (memory_ + took);
     samples_ = samples_ * keep + static_cast<double>(done.value());
     busy_ = busy_ * keep + took;

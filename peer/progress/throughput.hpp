@@ -1,27 +1,28 @@
-// Samples a second of one peer, smoothed: samples of the recent past over the time they took, old
-// ones weighing less. Reports may come at any intervals.
+// Smoothed samples per second of one peer: recent samples divided by the time that they took, with
+// exponentially decaying weights. Reports may come at any intervals.
 #pragma once
 
 #include "peer/base/units.hpp"
 
 namespace dedloc::progress {
 
+/// Moving average of one peer's speed.
 class Throughput {
   public:
-    /// What is `memory` old weighs about a third.     Requires  memory > 0 (aborts)
+    /// `memory`: age at which samples weigh about a third.     Requires  memory > 0 (aborts)
     explicit Throughput(Duration memory = std::chrono::seconds{10});
 
-    /// Computing begins (again): the time since the last add() does not count.
+    /// Computing begins, or begins again: the time since the last add() does not count.
     void resume(TimePoint now);
-    /// `done` samples are finished, begun at the last resume() or add(). An interval counts for at
-    /// most four average ones: a machine that was asleep is not slow.
+    /// `done` samples are finished that were begun at the last resume() or add(). An interval
+    /// counts as at most four average ones: a machine that was suspended is not slow.
     void add(TimePoint now, Samples done);
 
-    /// 0 until the first add() that took time.
+    /// The average; 0 until the first add() that took time.
     double samples_per_second() const { return busy_ > 0 ? samples_ / busy_ : 0; }
 
   private:
-    const double memory_;  ///< seconds, as all below
+    const double memory_;  ///< seconds
     TimePoint since_;
     bool is_running_ = false;
     double samples_ = 0;
