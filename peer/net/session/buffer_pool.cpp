@@ -1,3 +1,6 @@
+// The most recently used buffer is handed out first, since it is most likely in cache. A buffer
+// keeps its size when it returns, and take() only shrinks it: bytes that were zeroed once are not
+// zeroed again. The deleter of the shared pointer returns the buffer and keeps the pool alive.
 #include "peer/net/session/buffer_pool.hpp"
 
 #include <algorithm>
@@ -6,7 +9,7 @@
 namespace dedloc::net {
 namespace {
 
-/// Smaller buffers are not worth a lock.
+/// Smaller buffers are allocated: they do not justify the lock.
 constexpr std::size_t kMinBytes = std::size_t{16} << 10;
 
 }  // namespace
@@ -28,7 +31,7 @@ std::shared_ptr<Buffer> BufferPool::take(std::size_t length) {
     }
     if (!buffer) buffer = std::make_unique<Buffer>();
     if (buffer->capacity() < length) {
-        buffer->clear();  // or its bytes would be copied
+        buffer->clear();  // else reserve() would copy its bytes
         buffer->reserve(length);
     }
     buffer->resize(std::min(buffer->size(), length));

@@ -1,5 +1,5 @@
-// Room for large frames that arrive, used again and again: fresh memory is zeroed before anything
-// is read into it, and that costs as much as reading.
+// Reuses receive buffers of large frames: fresh memory is zeroed before it is read into, and that
+// costs as much time as the reading.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace dedloc::net {
 
-/// A handle: copies share what is kept. Thread: any. Buffers may outlive it.
+/// A handle: copies share one pool. Buffers may outlive it. Thread: any.
 class BufferPool final {
   public:
-    /// Keeps no more than so many bytes that nobody uses.
+    /// Keeps at most `kept_bytes` bytes of unused buffers.
     explicit BufferPool(std::size_t kept_bytes) : state_(std::make_shared<State>(kept_bytes)) {}
 
-    /// With room for `length` bytes; it has some size up to that, and whatever bytes its last user
-    /// has left. It comes back when its last owner lets go of it. Errors: std::bad_alloc.
+    /// Returns a buffer with a capacity of at least `length` bytes. Its size is between 0 and
+    /// `length`, and it may hold bytes of an earlier frame. It returns to the pool when its last
+    /// owner releases it. Errors: std::bad_alloc.
     std::shared_ptr<Buffer> take(std::size_t length);
 
   private:
@@ -27,8 +28,8 @@ class BufferPool final {
         void give_back(std::unique_ptr<Buffer> buffer);
 
         const std::size_t kept_bytes;
-        std::mutex mutex;                            ///< guards what follows
-        std::vector<std::unique_ptr<Buffer>> spare;  ///< the last is the one used last
+        std::mutex mutex;                            ///< guards the members below
+        std::vector<std::unique_ptr<Buffer>> spare;  ///< most recently used last
         std::size_t spare_bytes = 0;
     };
     std::shared_ptr<State> state_;

@@ -1,5 +1,6 @@
-// Frames to bytes and back, for one link: plain, or sealed with the keys of its handshake. No
-// socket: a link writes what next() gives and reads into the places that next() names.
+// Encodes and decodes the frames of one link, plain or sealed with the keys of its handshake.
+// Codecs have no socket: a link writes the bytes that the encoder's next() returns and reads into
+// the buffers that the decoder's next() returns.
 #pragma once
 
 #include <array>
@@ -16,73 +17,75 @@
 
 namespace dedloc::net {
 
+/// A frame that waits to be encoded.
 struct OutgoingFrame {
-    FrameHeader header;
-    Frame body;  ///< none where !has_body(header.kind)
+    FrameHeader header;  ///< header.length is the size of `body`
+    Frame body;          ///< empty if !has_body(header.kind)
+    /// Size of header and body in bytes.
     std::size_t size() const { return sizeof(FrameHeader) + body.size(); }
 };
 
-/// One writer at a time.
+/// Thread: one at a time.
 class FrameEncoder {
   public:
-    /// Most pieces that next() gives.
+    /// next() returns at most this many pieces.
     static constexpr std::size_t kMaxPieces = 32;
     using Pieces = std::span<const std::span<const std::byte>>;
 
     virtual ~FrameEncoder() = default;
 
-    /// Another frame may be added. Frames that are added are bounded: memory is held by whoever
-    /// queues the others.
+    /// True if add() may be called. An encoder holds few frames; the link queues the others.
     virtual bool has_space() const = 0;
-    /// Requires has_space() (DEDLOC_CHECK).
+    /// Appends a frame. Requires has_space() (DEDLOC_CHECK).
     virtual void add(OutgoingFrame frame) = 0;
-    /// Nothing is left to be written.
+    /// True if every added frame has been written.
     virtual bool is_empty() const = 0;
-    /// What is to be written next, valid until written(). Not empty unless is_empty().
+    /// The bytes to write next, valid until written(). Not empty unless is_empty().
     virtual Pieces next() = 0;
 
+    /// The frames that a call of written() has completed.
     struct Written {
-        std::size_t frames = 0;
-        std::size_t data_frames = 0;
-        std::size_t bytes = 0;  ///< sizes of these frames
+        std::size_t frames = 0;       ///< all completed frames
+        std::size_t data_frames = 0;  ///< those of kind kData
+        std::size_t bytes = 0;        ///< their OutgoingFrame::size() together
     };
-    /// So many bytes of next() have been written: which frames are done with that.
+    /// The first `count` bytes of next() have been written.
     virtual Written written(std::size_t count) = 0;
 };
 
-/// One reader at a time. Nothing is delivered, and no memory taken for it, that has not been
-/// checked as far as the codec checks.
+/// Thread: one at a time. The sealed decoder delivers only authenticated frames and allocates
+/// memory only for authenticated lengths; the plain one checks the header alone.
 class FrameDecoder {
   public:
     using Places = std::array<std::span<std::byte>, 2>;
-    /// A whole frame; its body is null where !has_body(header.kind).
+    /// Receives a whole frame; `body` is null if !has_body(header.kind).
     using Deliver = std::function<void(const FrameHeader& header, SharedBytes body)>;
 
     virtual ~FrameDecoder() = default;
 
-    /// Where the next bytes go, the first place first; the second may be empty.
+    /// The buffers for the next bytes, to be filled in order; the second may be empty.
     virtual Places next() = 0;
-    /// So many bytes have been read to next(): delivers the frames that are complete with them, a
-    /// goodbye as the last. False: they are not what an encoder writes, and the link must end.
-    /// Nothing is read after either. Errors: std::bad_alloc.
+    /// `count` bytes have been read into next(): delivers the frames that are now complete. False:
+    /// the bytes are invalid and the link must end. Read nothing after that, or after a goodbye.
+    /// Errors: std::bad_alloc.
     virtual bool read(std::size_t count, const Deliver& deliver) = 0;
-    /// Part of a frame of the protocol has been read.
+    /// A data frame has been read in part.
     virtual bool is_in_frame() const = 0;
 };
 
+/// Both directions of a link.
 struct FrameCodec {
-    std::unique_ptr<FrameEncoder> encoder;
-    std::unique_ptr<FrameDecoder> decoder;
+    std::unique_ptr<FrameEncoder> encoder;  ///< for sent frames
+    std::unique_ptr<FrameDecoder> decoder;  ///< for received frames
 };
 
-/// Anybody on the way can read and change what goes over the link. Bodies that are read come from
-/// `pool`.
+/// Frames without encryption or authentication. Received bodies are allocated from `pool`.
 FrameCodec make_plain_codec(std::size_t frame_limit, BufferPool pool = BufferPool{0});
 
-/// libsodium's secretstream (XChaCha20-Poly1305): 24 random bytes, then each frame as a sealed
-/// header (33 bytes) and sealed pieces of at most kPieceBytes (17 bytes more each). Whatever is
-/// changed, repeated, left out or put in another order ends the link. Requires two different keys,
-/// used for no other link. Cost: see README.md.
+/// Frames sealed by libsodium's secretstream (XChaCha20-Poly1305): 24 random bytes, then each frame
+/// as a sealed header (33 bytes) and sealed pieces of at most kPieceBytes (17 bytes more each). A
+/// piece that is modified, repeated, dropped or reordered ends the link. Requires two different
+/// keys that no other link uses. Cost: see ../README.md.
 FrameCodec make_sealed_codec(std::span<const std::byte, 32> send_key,
                              std::span<const std::byte, 32> receive_key, std::size_t frame_limit,
                              BufferPool pool = BufferPool{0});

@@ -1,3 +1,9 @@
+// Each message, plain or sealed, is hashed into a running transcript. The X25519 shared secret is
+// hashed together with the transcript of both Hellos into a root key; the keys for the sealed
+// messages follow from it by libsodium's KDF, one per direction. Each sealed message has the
+// transcript as additional data, so it decrypts only after the same conversation. When both proofs
+// are in the transcript, the keys of the link's frames are derived from it in the same way.
+// Anything that changes a message or its order changes the keys: raise LinkVersions then.
 #include "peer/net/session/handshake.hpp"
 
 #include <sodium.h>
@@ -15,10 +21,10 @@ namespace {
 
 constexpr std::uint32_t kHelloMagic = 0x534c4444;  // "DDLS"
 
-/// First byte of what a sealed message holds.
+/// First byte of a sealed message's plaintext.
 enum class Kind : std::uint8_t { kRefusal = 0, kProof = 1, kVerdict = 2 };
 
-// The keys that follow from a root, by number.
+// Subkey numbers and contexts for libsodium's KDF.
 constexpr std::uint64_t kDiallerKey = 1;
 constexpr std::uint64_t kListenerKey = 2;
 constexpr char kHandshakeKeys[crypto_kdf_CONTEXTBYTES + 1] = "DDLshake";
@@ -37,7 +43,7 @@ auto* raw(Byte* bytes) {
     return reinterpret_cast<Raw*>(bytes);
 }
 
-/// A new key for one purpose from `root`.
+/// Derives the key `number` of this context from `root`.
 SecretKey subkey(const SecretKey& root, std::uint64_t number, const char* context) {
     SecretKey key;
     crypto_kdf_derive_from_key(raw(key.bytes.data()), key.bytes.size(), number, context,
@@ -45,7 +51,7 @@ SecretKey subkey(const SecretKey& root, std::uint64_t number, const char* contex
     return key;
 }
 
-/// BLAKE2b of `text` under `key`: nobody has it who lacks the key or has read another text.
+/// Keyed BLAKE2b: two ends get the same hash only if they share the key and the text.
 SecretKey keyed_hash(const SecretKey& key, std::span<const std::byte> text) {
     SecretKey hash;
     crypto_generichash_blake2b(raw(hash.bytes.data()), hash.bytes.size(), raw(text.data()),
@@ -53,7 +59,7 @@ SecretKey keyed_hash(const SecretKey& key, std::span<const std::byte> text) {
     return hash;
 }
 
-/// What a proof signs: it says who, in which role, and in which handshake.
+/// The bytes that a proof signs: the signer's role, the transcript and the ticket.
 Buffer what_is_signed(Side side, const Digest& transcript, std::span<const std::byte> ticket) {
     ByteWriter out;
     out.append(bytes_of("DeDLOC@home link proof 1\n"));
@@ -65,7 +71,7 @@ Buffer what_is_signed(Side side, const Digest& transcript, std::span<const std::
 
 using Nonce = std::array<unsigned char, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES>;
 
-/// Keys are of one handshake and direction, so a number is nonce enough.
+/// A message counter is a safe nonce, since a key serves one direction of one handshake.
 Nonce nonce_of(std::uint64_t number) {
     Nonce nonce{};
     std::memcpy(nonce.data(), &number, sizeof number);
@@ -82,8 +88,7 @@ SecretKey::~SecretKey() {
     sodium_memzero(bytes.data(), bytes.size());
 }
 
-/// In an order in which each reason is the first that is true: what a ticket says counts once the
-/// project's signature is on it.
+/// The project's signature is checked first: the ticket's fields count only if it is valid.
 LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const SessionOptions& session,
                   formats::UtcSeconds now, const formats::Revocations& revoked) {
     if (!ticket) return LinkRefusal::kNoTicket;
@@ -101,7 +106,7 @@ Handshake::Handshake(const SessionOptions& options, Side side, std::optional<Pee
                      LinkVersions versions)
     : options_(options), side_(side), expected_(expected), versions_(versions) {
     DEDLOC_CHECK(sodium_init() >= 0, "libsodium could not find a source of randomness");
-    DEDLOC_CHECK(versions.oldest <= versions.newest, "a range of versions is not empty");
+    DEDLOC_CHECK(versions.oldest <= versions.newest, "the range of versions is empty");
     if (!is_dialler()) state_ = State::kAwaitsHello;
     transcript_ = blake2b(bytes_of("DeDLOC@home link 1\n"));
 }
@@ -110,7 +115,7 @@ Handshake::~Handshake() = default;
 
 Buffer Handshake::begin() {
     if (!is_dialler()) return {};
-    DEDLOC_CHECK(state_ == State::kFresh, "a handshake begins once");
+    DEDLOC_CHECK(state_ == State::kFresh, "the handshake has already begun");
     state_ = State::kAwaitsHello;
     return hello();
 }
@@ -132,7 +137,7 @@ std::size_t Handshake::wants() const {
 
 Buffer Handshake::take(std::span<const std::byte> message, formats::UtcSeconds now,
                        const formats::Revocations& revoked) {
-    DEDLOC_CHECK(wants() > 0 && message.size() == wants(), "a handshake takes whole messages",
+    DEDLOC_CHECK(wants() > 0 && message.size() == wants(), "a handshake message is not complete",
                  message.size(), wants());
     if (state_ == State::kAwaitsHello) return take_hello(message);
     if (state_ == State::kAwaitsProof) return take_proof(message, now, revoked);
@@ -140,12 +145,12 @@ Buffer Handshake::take(std::span<const std::byte> message, formats::UtcSeconds n
 }
 
 std::string Handshake::sentence() const {
-    DEDLOC_CHECK(is_refused(), "who is not refused has no reason");
+    DEDLOC_CHECK(is_refused(), "the handshake is not refused, so there is no reason");
     return is_told_ ? describe_told(refusal_) : describe(refusal_);
 }
 
 const Proven& Handshake::proven() const {
-    DEDLOC_CHECK(is_proven(), "a handshake that is not over proves nothing");
+    DEDLOC_CHECK(is_proven(), "the handshake has not proven the other end");
     return proven_;
 }
 
@@ -165,7 +170,7 @@ Buffer Handshake::hello() {
     return message;
 }
 
-/// The listener answers any Hello with its own, so that the dialler too sees why they do not fit.
+/// The listener answers any Hello with its own, so that the dialler sees the mismatch too.
 Buffer Handshake::take_hello(std::span<const std::byte> message) {
     ByteReader in(message);
     const auto magic = in.read<std::uint32_t>();
@@ -186,7 +191,7 @@ Buffer Handshake::take_hello(std::span<const std::byte> message) {
     } else if (*encrypts != (options_.encrypts ? 1U : 0U)) {
         refused(LinkRefusal::kOtherEncryption, false);
     } else if (std::ranges::equal(*ephemeral, own_ephemeral_)) {
-        refused(LinkRefusal::kChanged, false);  // our own, sent back: it proves nothing
+        refused(LinkRefusal::kChanged, false);  // our own Hello, reflected
     } else if (!derive_keys(ephemeral->first<32>())) {
         refused(LinkRefusal::kChanged, false);
     }
@@ -198,7 +203,7 @@ Buffer Handshake::take_hello(std::span<const std::byte> message) {
     return is_dialler() ? prove() : answer;
 }
 
-/// False for an ephemeral key that gives everybody the same secret.
+/// False if the other end's ephemeral key is a low-order point: its shared secret is public.
 bool Handshake::derive_keys(std::span<const std::byte, 32> other_ephemeral) {
     SecretKey shared;
     const int status = crypto_scalarmult(raw(shared.bytes.data()), raw(ephemeral_.bytes.data()),
@@ -265,7 +270,7 @@ LinkRefusal Handshake::judge_proof(std::span<const std::byte> proof,
     const PeerKey& key = ticket->ticket.peer;
     const Buffer claim = what_is_signed(other(side_), signed_transcript, ticket_bytes);
     if (!verify(key, claim, signature)) return LinkRefusal::kBadSignature;
-    // The dialler says so, which then knows for certain that it need not dial again.
+    // Only the dialler checks this: it then knows that it must not dial this address again.
     if (is_dialler() && is_own(key)) return LinkRefusal::kMyself;
     if (expected_ && key != *expected_) return LinkRefusal::kOtherPeer;
     proven_.peer = ticket->ticket;
@@ -287,7 +292,7 @@ Buffer Handshake::take_verdict(std::span<const std::byte> message) {
     return {};
 }
 
-/// Of everything up to both proofs: keys that only these two have, in this conversation.
+/// Derives the keys of the link's frames from the root key and the transcript with both proofs.
 void Handshake::derive_link_keys() {
     const SecretKey root = keyed_hash(root_, transcript_.bytes);
     proven_.send = subkey(root, is_dialler() ? kDiallerKey : kListenerKey, kLinkKeys);
@@ -312,7 +317,7 @@ void Handshake::refused(LinkRefusal refusal, bool is_told) {
 // --- sealed messages ---------------------------------------------------------
 
 Buffer Handshake::seal(std::span<const std::byte> plain) {
-    DEDLOC_CHECK(plain.size() == kPlainBytes, "sealed messages have one size", plain.size());
+    DEDLOC_CHECK(plain.size() == kPlainBytes, "a sealed message has the wrong size", plain.size());
     Buffer message(kSealedBytes);
     const Nonce nonce = nonce_of(sent_++);
     crypto_aead_xchacha20poly1305_ietf_encrypt(raw(message.data()), nullptr, raw(plain.data()),
@@ -323,7 +328,7 @@ Buffer Handshake::seal(std::span<const std::byte> plain) {
     return message;
 }
 
-/// Nothing unless the other end has sealed it as its next message, knowing all that was said.
+/// The plaintext; nothing if this is not the other end's next message after this transcript.
 std::optional<Buffer> Handshake::open(std::span<const std::byte> message) {
     Buffer plain(kPlainBytes);
     const Nonce nonce = nonce_of(received_++);

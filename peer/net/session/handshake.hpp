@@ -1,6 +1,6 @@
-// How two strangers become a link: both prove the key and the ticket that they hold, and agree on
-// keys that nobody else has. A pure state machine: bytes in, bytes out; the time is an argument,
-// only libsodium's randomness comes from elsewhere.
+// The handshake of a link: both ends prove their key and ticket to each other and agree on secret
+// session keys. It is a pure state machine: bytes in, bytes out. The time is an argument; only the
+// random numbers come from libsodium.
 //
 //     dialler                                            listener
 //        Hello {versions, encrypts, ephemeral key}  ───►
@@ -9,13 +9,13 @@
 //                                            ◄───  [Proof]     follow from both
 //        [Verdict]  ───►                                       ephemeral keys and Hellos
 //
-// The dialler proves itself first: who connects without a ticket learns nothing but that a peer
-// listens. A signature covers the signer's side, its ticket and everything said before, so it is of
-// no use in another handshake; a Hello that is changed on its way gives the two ends different
-// keys, so nothing that follows can be read. Whoever refuses sends [Refusal {code}] in place of its
-// next message; before there are keys it just hangs up, and both Hellos say why. The pattern is
-// SIGMA's (Krawczyk, "SIGMA: the 'SIGn-and-MAc' approach", CRYPTO 2003), the dialler revealed
-// first.
+// The dialler proves itself first, so a client without a ticket learns only that a peer listens. A
+// signature covers the signer's side, its ticket and the whole transcript, so it cannot be replayed
+// in another handshake. A Hello that is modified in transit gives the two ends different keys, so
+// no later message decrypts. An end that refuses sends [Refusal {code}] instead of its next
+// message. Before there are keys it only closes the connection: both Hellos show the reason. The
+// pattern is SIGMA (Krawczyk, "SIGMA: the 'SIGn-and-MAc' approach", CRYPTO 2003) in the variant
+// where the dialler reveals its identity first.
 #pragma once
 
 #include <array>
@@ -32,83 +32,86 @@
 
 namespace dedloc::net {
 
-/// What a peer proves with, and what it demands of others.
+/// The credentials of a peer and what it requires of the other end.
 struct SessionOptions {
-    PeerKey project;  ///< signs all tickets
-    RunId run;
-    KeyPair key;
-    std::optional<formats::SignedTicket> ticket;  ///< of `key`; without one everybody refuses us
-    bool encrypts = true;                         ///< false: a run's choice for a trusted network
-    formats::Revocations revocations{};           ///< known at the start
+    PeerKey project;                              ///< signs all tickets of the run
+    RunId run;                                    ///< both tickets must be for this run
+    KeyPair key;                                  ///< this peer's key
+    std::optional<formats::SignedTicket> ticket;  ///< for `key`; nothing: every peer refuses us
+    bool encrypts = true;                ///< false: frames are plain, for a trusted network
+    formats::Revocations revocations{};  ///< revocations known at the start
 };
 
-/// Of what is said in a handshake and on the link after it: a new kind of frame is a new version.
-/// Frames of version 1 had no receipts and no tickets, and their pings did not say when the next
-/// one comes. Tickets of version 2 did not say what the seat's device can train.
+/// Range of supported versions of the handshake and of the frames after it; a new kind of frame is
+/// a new version. Version 1 had no receipt and ticket frames, and its pings did not announce the
+/// next ping. Tickets of version 2 did not say how fast the seat's device trains.
 struct LinkVersions {
-    std::uint16_t oldest = 3;
-    std::uint16_t newest = 3;
+    std::uint16_t oldest = 3;  ///< at least 1
+    std::uint16_t newest = 3;  ///< the highest version in both ranges is used
 };
 
-/// Whether a ticket is good in this run, now; kNone if so. It may be anybody's: the key is not
-/// proven by it.
+/// kNone if the ticket is valid in this run now, else the reason. This does not prove that the
+/// other end holds the ticket's key.
 LinkRefusal judge(const std::optional<formats::SignedTicket>& ticket, const SessionOptions& session,
                   formats::UtcSeconds now, const formats::Revocations& revoked);
 
+/// Role in a handshake; part of the signed bytes.
 enum class Side : std::uint8_t { kDialler = 0, kListener = 1 };
 
-/// A key that is wiped when it is not needed any more.
+/// A key whose memory is wiped by the destructor.
 struct SecretKey {
     SecretKey() = default;
     SecretKey(const SecretKey&) = default;
     SecretKey& operator=(const SecretKey&) = default;
     ~SecretKey();
-    std::array<std::byte, 32> bytes{};
+    std::array<std::byte, 32> bytes{};  ///< all zero until derived
 };
 
-/// What a handshake has come to.
+/// The result of a completed handshake.
 struct Proven {
-    formats::Ticket peer;         ///< of the other end, which holds its key
-    formats::UtcSeconds expires;  ///< the ticket that this end has shown
-    std::uint16_t version = 0;    ///< the highest that both speak
-    bool encrypts = true;
-    SecretKey send;  ///< for what this end sends from now on
-    SecretKey receive;
+    formats::Ticket peer;         ///< the other end's ticket; it has proven that ticket's key
+    formats::UtcSeconds expires;  ///< when the ticket that this end has shown expires
+    std::uint16_t version = 0;    ///< the highest version that both ends speak
+    bool encrypts = true;         ///< frames after the handshake are sealed
+    SecretKey send;               ///< seals the frames that this end sends
+    SecretKey receive;            ///< opens the frames that this end receives
 };
 
+/// One end of one handshake. Give every message to take() and send what it returns.
 class Handshake {
   public:
-    /// magic, oldest, newest, encrypts, ephemeral key
+    /// Size of a Hello: magic, oldest, newest, encrypts, ephemeral key
     static constexpr std::size_t kHelloBytes = 4 + 2 + 2 + 4 + 32;
-    /// kind and code, ticket, signature, authenticator
+    /// Size of a sealed message: kind and code, ticket, signature, authenticator
     static constexpr std::size_t kSealedBytes = 2 + wire::kTicketBytes + wire::kSignatureBytes + 16;
 
-    /// With `expected`, nobody else is linked with. `options` must outlive it.
+    /// `expected`: refuse an end that proves another key. `options` must outlive the handshake.
     Handshake(const SessionOptions& options, Side side, std::optional<PeerKey> expected = {},
               LinkVersions versions = {});
     ~Handshake();
     Handshake(const Handshake&) = delete;
     Handshake& operator=(const Handshake&) = delete;
 
-    /// What the dialler sends first; nothing for the listener. Once.
+    /// The dialler's Hello; empty for the listener. Call it once.
     Buffer begin();
-    /// How many bytes the next message has; 0: nothing more is read.
+    /// Size of the next message in bytes; 0: no further message is read.
     std::size_t wants() const;
-    /// Takes the next message and gives the answer to be sent, also when it refuses. Requires
-    /// message.size() == wants() > 0 (DEDLOC_CHECK). Cost: at most 0.2 ms (link_bench).
+    /// Takes the next message and returns the answer to send (maybe empty), also on refusal.
+    /// Requires message.size() == wants() > 0 (DEDLOC_CHECK). Cost: at most 0.2 ms (link_bench).
     Buffer take(std::span<const std::byte> message, formats::UtcSeconds now,
                 const formats::Revocations& revoked);
 
-    /// Both ends have proven themselves; what take() gave last is still to be sent.
+    /// Both ends have proven their keys; the last answer of take() must still be sent.
     bool is_proven() const { return state_ == State::kProven; }
+    /// One end has refused; the last answer of take() must still be sent.
     bool is_refused() const { return state_ == State::kRefused; }
-    /// Why; kNone unless is_refused().
+    /// The reason; kNone unless is_refused().
     LinkRefusal refusal() const { return refusal_; }
     /// True when the other end has refused us, false when we have refused it.
     bool is_told() const { return is_told_; }
-    /// One sentence without a full stop. Requires is_refused() (DEDLOC_CHECK).
+    /// The reason as a sentence without a full stop. Requires is_refused() (DEDLOC_CHECK).
     std::string sentence() const;
-    /// Requires is_proven() (DEDLOC_CHECK).
+    /// The result. Requires is_proven() (DEDLOC_CHECK).
     const Proven& proven() const;
 
   private:
@@ -149,11 +152,11 @@ class Handshake {
     bool is_told_ = false;
     SecretKey ephemeral_;
     std::array<std::byte, 32> own_ephemeral_{};
-    Digest transcript_;  ///< over every message so far
-    SecretKey root_;     ///< what both ephemeral keys and both Hellos come to
-    SecretKey send_;     ///< for the handshake's own messages
+    Digest transcript_;  ///< hash chain over every message so far
+    SecretKey root_;     ///< derived from the shared secret and both Hellos
+    SecretKey send_;     ///< seals this end's handshake messages
     SecretKey receive_;
-    std::uint64_t sent_ = 0;  ///< sealed messages
+    std::uint64_t sent_ = 0;  ///< sealed messages; the next nonce
     std::uint64_t received_ = 0;
     Proven proven_;
 };

@@ -1,4 +1,4 @@
-// The 16 bytes in front of every frame on a link.
+// The 16-byte header in front of every frame on a link.
 #pragma once
 
 #include <bit>
@@ -9,46 +9,47 @@
 
 namespace dedloc::net {
 
-/// No peer can make another one allocate more than this for one frame, whatever limit a transport
-/// is given.
+/// Upper bound of LinkLimits::frame_bytes, and so of the memory that a peer allocates for a frame.
 inline constexpr std::size_t kMaxFrameLimit = std::size_t{64} << 20;
-/// A frame is sealed, and room is made for it, in pieces of this size: a forged length costs
-/// address space, not memory, and what is written is still in cache when it is used. The frame of a
-/// chunk (wire::kChunkElements) fits.
+/// Frames are sealed, and receive buffers grow, in pieces of this size: a forged length costs
+/// address space but no memory, and a piece is still in cache when it is processed. The frame of a
+/// chunk (wire::kChunkElements) fits into one piece.
 inline constexpr std::size_t kPieceBytes = std::size_t{264} << 10;
 
+/// The kinds of frames on a link; the number is on the wire.
 enum class FrameKind : std::uint32_t {
-    kData = 0,     ///< a frame of the protocol, `length` bytes follow
-    kPing = 1,     ///< "still here, and again in so long", length 0
-    kGoodbye = 2,  ///< the last thing sent on this link, length 0
-    kReceipt = 3,  ///< "so many more of your large frames are here", length 0
-    kTicket = 4,   ///< "this is my ticket now", wire::kTicketBytes follow
+    kData = 0,     ///< a frame of the protocol; `length` bytes follow
+    kPing = 1,     ///< keep-alive that announces the next ping, length 0
+    kGoodbye = 2,  ///< the last frame on this link, length 0
+    kReceipt = 3,  ///< confirms large frames that have arrived, length 0
+    kTicket = 4,   ///< a new ticket of the sender; wire::kTicketBytes follow
 };
 
-/// Others are a header and nothing else.
+/// True if a body follows the header.
 constexpr bool has_body(FrameKind kind) {
     return kind == FrameKind::kData || kind == FrameKind::kTicket;
 }
 
-/// A frame of the protocol whose receiver says that it has it.
+/// True for a data frame that its receiver confirms with a receipt.
 constexpr bool is_large(std::size_t body_bytes) {
     return body_bytes >= std::size_t{4} << 10;
 }
 
-/// Little-endian on the wire.
+/// The header as it is on the wire, little-endian.
 struct FrameHeader {
-    std::uint32_t magic = 0;
-    FrameKind kind = FrameKind::kData;
-    std::uint32_t length = 0;
-    /// Of a goodbye: a LinkRefusal; of a ping: milliseconds until the next, at most; of a receipt:
-    /// how many; else 0.
+    std::uint32_t magic = 0;            ///< kFrameMagic
+    FrameKind kind = FrameKind::kData;  ///< what the frame is
+    std::uint32_t length = 0;           ///< bytes of the body
+    /// Depends on the kind. Goodbye: a LinkRefusal; ping: milliseconds until the next ping, at
+    /// most; receipt: number of confirmed frames; else 0.
     std::uint32_t detail = 0;
 };
 static_assert(sizeof(FrameHeader) == 16 && std::endian::native == std::endian::little);
 
+/// First field of every header.
 inline constexpr std::uint32_t kFrameMagic = 0x314c4444;  // "DDL1"
 
-/// False for anything that a link of this version does not send: it then ends.
+/// False for a header that no link of this version sends: the link must then end.
 constexpr bool is_valid(const FrameHeader& header, std::size_t frame_limit) {
     if (header.magic != kFrameMagic) return false;
     switch (header.kind) {

@@ -1,3 +1,5 @@
+// One table holds two sentences for each code, indexed by the code's number: one about the other
+// end, one about this end. A new code needs a row at its position, before the row of kUnknown.
 #include "peer/net/session/link_refusal.hpp"
 
 #include <array>
@@ -7,8 +9,8 @@ namespace dedloc::net {
 namespace {
 
 struct Sentences {
-    const char* ours;  ///< of them, when we refuse
-    const char* told;  ///< of us, when they refuse
+    const char* ours;  ///< about the other end, when this end refuses
+    const char* told;  ///< about this end, when the other end refuses
 };
 
 constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> kSentences{{
@@ -16,8 +18,8 @@ constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> 
     {"what it sent is no link of a peer", "what we sent is no link of a peer"},
     {"it speaks other versions of links", "we speak other versions of links"},
     {"one end encrypts and the other does not", "one end encrypts and the other does not"},
-    {"what it sent was changed on its way, or is from another time",
-     "what we sent was changed on its way, or is from another time"},
+    {"its message was modified in transit or replayed",
+     "our message was modified in transit or replayed"},
     {"it has no ticket", "we have no ticket"},
     {"its ticket is not signed by this run's project",
      "our ticket is not signed by its run's project"},
@@ -30,11 +32,12 @@ constexpr std::array<Sentences, static_cast<std::size_t>(kLastLinkRefusal) + 1> 
      "we did not prove that we hold our ticket's key"},
     {"it is this peer itself", "it is this peer itself"},
     {"it is not the peer that was dialled", "we are not the peer that it dialled"},
-    {"it hung up before it had proven who it is", "we hung up before we had proven who we are"},
-    {"it did not prove in time who it is", "we did not prove in time who we are"},
-    {"too many strangers connect at once", "too many strangers connect to it at once"},
+    {"it hung up before it had proven its key", "we hung up before we had proven our key"},
+    {"it did not prove its key in time", "we did not prove our key in time"},
+    {"too many connections have not proven their keys yet",
+     "too many connections to it have not proven their keys yet"},
     {"it gave a reason that this version does not know",
-     "for a reason that this version does not know"},
+     "it gave a reason that this version does not know"},
 }};
 
 const Sentences& sentences_of(LinkRefusal refusal) {

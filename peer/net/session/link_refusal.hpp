@@ -1,4 +1,4 @@
-// Why two peers do not link: one code, which both ends turn into one sentence.
+// Reasons why a link is not opened or is ended: a code on the wire, and its sentence for the log.
 #pragma once
 
 #include <cstdint>
@@ -6,37 +6,38 @@
 
 namespace dedloc::net {
 
-/// On the wire as its number: none is ever given to anything else.
+/// The number is the code on the wire: a number is never given another meaning.
 enum class LinkRefusal : std::uint8_t {
-    kNone = 0,
-    kNotALink = 1,         ///< not what a peer's link begins with
-    kOtherVersion = 2,     ///< no version of links that both speak
+    kNone = 0,             ///< not refused
+    kNotALink = 1,         ///< the bytes are not this protocol
+    kOtherVersion = 2,     ///< the two ends have no version in common
     kOtherEncryption = 3,  ///< one end encrypts and the other does not
     kChanged = 4,          ///< not sealed with this handshake's keys
-    kNoTicket = 5,
-    kOtherProject = 6,  ///< the ticket is not signed by the run's project
-    kOtherRun = 7,
-    kNotYetValid = 8,
-    kExpired = 9,
-    kRevoked = 10,
-    kBadSignature = 11,  ///< does not hold the key that the ticket is for
-    kMyself = 12,
-    kOtherPeer = 13,  ///< not the peer that was dialled
-    kHungUp = 14,
-    kTooSlow = 15,
-    kCrowded = 16,  ///< too many strangers at once
-    kUnknown = 17,  ///< a code of a later version
+    kNoTicket = 5,         ///< no ticket, or one that cannot be decoded
+    kOtherProject = 6,     ///< the ticket is not signed by the run's project
+    kOtherRun = 7,         ///< the ticket is for another run
+    kNotYetValid = 8,      ///< the ticket begins in the future
+    kExpired = 9,          ///< the ticket has expired
+    kRevoked = 10,         ///< the project has revoked the ticket
+    kBadSignature = 11,    ///< it does not hold the key that the ticket is for
+    kMyself = 12,          ///< the other end is this peer
+    kOtherPeer = 13,       ///< another peer than the expected one
+    kHungUp = 14,          ///< the connection ended during the handshake
+    kTooSlow = 15,         ///< the handshake exceeded its deadline
+    kCrowded = 16,         ///< evicted: too many pending links at once
+    kUnknown = 17,         ///< a code of a later version
 };
+/// The highest known code.
 inline constexpr LinkRefusal kLastLinkRefusal = LinkRefusal::kUnknown;
 
-/// A code that a stranger has sent.
+/// Decodes an untrusted code; kUnknown for 0 and for codes that are not known.
 LinkRefusal refusal_of(std::uint8_t code);
 
-/// What we say of a peer that we refuse: "its ticket has expired".
+/// Describes a peer that we refuse: "its ticket has expired".
 const char* describe(LinkRefusal refusal);
-/// What we say of ourselves when it is our fault: "our ticket has expired".
+/// Describes our own fault: "our ticket has expired".
 const char* describe_own(LinkRefusal refusal);
-/// What we say when a peer refuses us: "it refused us: our ticket has expired".
+/// Describes a refusal by the other end: "it refused us: our ticket has expired".
 std::string describe_told(LinkRefusal refusal);
 
 }  // namespace dedloc::net

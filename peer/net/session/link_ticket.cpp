@@ -1,3 +1,5 @@
+// Cheap checks come first: format, key, expiry, then the number in this minute. Only a ticket that
+// passes them all has its signature verified, so a peer that floods us costs little CPU time.
 #include "peer/net/session/link_ticket.hpp"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// How long a link may stay open: until the last ticket that its other end has shown expires. A peer
-// gets a new ticket long before that and shows it, so links do not end in the middle of a round.
+// The latest ticket of a link's other end: the link may stay open until it expires. A peer gets a
+// new ticket long before that and shows it, so links do not end in the middle of a round.
 #pragma once
 
 #include <chrono>
@@ -12,23 +12,24 @@
 
 namespace dedloc::net {
 
+/// Judges the tickets that the other end shows on an open link.
 class LinkTicket {
   public:
-    /// Honest peers show one each 5 minutes at most, and verifying one is 0.1 ms of a processor: so
-    /// many are looked at in a minute, and others ignored as if they had not been sent.
+    /// Tickets verified per minute; more are ignored. An honest peer shows at most one in 5
+    /// minutes, and verifying one costs 0.1 ms of CPU time.
     static constexpr unsigned kMaxAMinute = 6;
 
-    /// What the handshake has proven.
+    /// `proven` is the ticket that the handshake has proven.
     explicit LinkTicket(const formats::Ticket& proven) : last_(proven) {}
 
-    /// The other end shows another one. kNone: it is the last one now, or ignored: one that does
-    /// not expire later says nothing new (it may be shown twice, or come from another time), and
-    /// ends nothing. Else why the link must end, by the handshake's own rules: the key is the one
-    /// that is proven, the rest as judge() says. Untrusted input. Cost: a signature, of later
-    /// tickets only.
+    /// Takes a ticket that the other end shows. kNone: it replaces the last one, or it is ignored,
+    /// since it does not expire later (peers may show a ticket twice) or exceeds kMaxAMinute. Any
+    /// other value is the reason to end the link: the ticket must have the proven key and satisfy
+    /// judge(). The input is untrusted. Cost: one signature check if the ticket expires later.
     LinkRefusal renew(std::span<const std::byte> shown, const SessionOptions& session,
                       formats::UtcSeconds now, const formats::Revocations& revoked);
 
+    /// The ticket that counts now.
     const formats::Ticket& last() const { return last_; }
 
   private:

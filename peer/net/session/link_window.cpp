@@ -1,3 +1,7 @@
+// Frames are reported strictly in send order, so count_written() stops at the first large frame
+// that is neither confirmed nor within the path's estimated capacity. A receipt may arrive before
+// take() is called for its frame: the counters of large frames keep the two in step. The path's
+// capacity is recomputed at each receipt, from the last frame that it confirms.
 #include "peer/net/session/link_window.hpp"
 
 #include <algorithm>
@@ -18,11 +22,12 @@ void LinkWindow::queue(Time now, std::size_t bytes) {
 }
 
 void LinkWindow::take(Time now, std::size_t frames) {
-    DEDLOC_CHECK(taken_ + frames <= unwritten_.size(), "only queued frames are taken", frames);
+    DEDLOC_CHECK(taken_ + frames <= unwritten_.size(), "more frames were taken than queued",
+                 frames);
     for (; frames > 0; --frames) {
         if (!is_large(unwritten_[taken_++])) continue;
         const std::uint64_t number = large_taken_++;
-        if (number < large_confirmed_) continue;  // its receipt was quicker
+        if (number < large_confirmed_) continue;  // its receipt has come already
         Flight& flight = flights_[number - large_confirmed_];
         flight.is_taken = true;
         flight.taken_at = now;

@@ -1,20 +1,19 @@
-// When a frame counts as written: what a link's driver, which keeps a window of frames that are not
-// written, is told.
+// Decides when a frame counts as written. The link's driver keeps a window of unwritten frames and
+// is told when one is written.
 //
-// A small frame is written when the stream has taken it. A large one is when its receiver has
-// confirmed it, for a socket's buffer swallows megabytes: what is in it is neither sent nor can
-// anything overtake it. But a path that is long and fast holds megabytes too, and to fill it they
-// must have been sent: so many bytes as the path itself holds are told before they are confirmed.
-// What waits in front of the path is then the driver's window and what the path carries in
-// kOtherWork, however long it is.
+// A small frame is written when the socket has taken it. A large one is written when its receiver
+// has confirmed it: a socket buffer takes megabytes, and frames in it are neither sent nor can an
+// urgent frame overtake them. But a long, fast path also holds megabytes, which must have been
+// sent to fill it. So as many bytes as the path holds are reported as written before they are
+// confirmed. The queue in front of the path is then the driver's window plus what the path carries
+// in kOtherWork, however long the path is.
 //
-//     what the path holds = delivered a second × (round trip without queues + kOtherWork)
+//     path capacity = delivery rate × (round trip without queues + kOtherWork)
 //
-// Rate and round trip are measured, as BBR does (Cardwell et al., "BBR: congestion-based
-// congestion control", 2016): the first from what was confirmed while a frame was on its way, which
-// follows a link that has to share its path within one round trip; the second is the shortest that
-// was ever seen, in the handshake or from a large frame to its receipt. After a pause it begins
-// anew with nothing.
+// Rate and round trip are measured as in BBR (Cardwell et al., "BBR: congestion-based congestion
+// control", 2016). The rate is what was confirmed while a frame was in flight, so it adapts within
+// one round trip when the path is shared. The round trip is the shortest one seen, in the
+// handshake or from a large frame to its receipt. After a pause the estimate restarts at zero.
 #pragma once
 
 #include <chrono>
@@ -24,31 +23,31 @@
 
 namespace dedloc::net {
 
-/// The data frames of one link, in the order in which they were sent. No clock, no lock.
+/// Tracks the data frames of one link in send order. It has no clock and no lock.
 class LinkWindow {
   public:
     using Time = std::chrono::steady_clock::time_point;
     using Duration = std::chrono::steady_clock::duration;
 
-    /// Longer round trips count as this: a receiver that delays its receipts gets no more of the
-    /// sender's queue than this time's worth of what it takes.
+    /// Upper bound of the estimated round trip: a receiver that delays its receipts has at most
+    /// this time's worth of its own rate in flight.
     static constexpr std::chrono::milliseconds kMaxRoundTrip{300};
 
-    /// For so long a driver may be busy with other things, and its link have enough to send: a
-    /// chunk's sums, or a turn of the processor that somebody else has.
+    /// The driver may do other work for this long without its link running out of data: the sum of
+    /// a chunk, or the time slice of another process.
     static constexpr std::chrono::milliseconds kOtherWork{5};
 
-    /// At most so many bytes, and one frame, are told before they are confirmed. `round_trip`: of a
-    /// few bytes, as far as it is known.
+    /// At most `max_early` bytes plus one frame are reported before they are confirmed.
+    /// `round_trip` is the round trip of a small message, if it is known.
     explicit LinkWindow(std::size_t max_early, Duration round_trip = kMaxRoundTrip);
 
-    /// A frame waits for the stream.
+    /// A frame of `bytes` bytes waits for the socket.
     void queue(Time now, std::size_t bytes);
-    /// The stream has taken so many more, which have been queued.
+    /// The socket has taken the next `frames` queued frames.
     void take(Time now, std::size_t frames);
-    /// The receiver has so many more of the large ones. False: they were never sent.
+    /// The receiver has confirmed `frames` more large frames. False: so many were never sent.
     [[nodiscard]] bool confirm(Time now, std::size_t frames);
-    /// How many more are written; each is counted once.
+    /// Number of frames that have become written since the last call.
     std::size_t count_written();
 
   private:
@@ -57,22 +56,22 @@ class LinkWindow {
         std::size_t bytes = 0;
         bool is_taken = false;
         Time taken_at{};
-        std::uint64_t confirmed_before = 0;  ///< bytes, when it was taken
+        std::uint64_t confirmed_before = 0;  ///< confirmed_bytes_ when the socket took it
     };
 
     const std::size_t max_early_;
-    Duration round_trip_;  ///< the shortest
-    std::deque<std::size_t> unwritten_;
-    std::size_t taken_ = 0;  ///< of these, at the front
+    Duration round_trip_;                ///< the shortest one seen
+    std::deque<std::size_t> unwritten_;  ///< sizes of frames not yet reported
+    std::size_t taken_ = 0;              ///< frames at the front of unwritten_ that were taken
     std::deque<Flight> flights_;
-    // Large frames so far.
+    // Numbers of large frames so far.
     std::uint64_t large_taken_ = 0;
     std::uint64_t large_written_ = 0;
     std::uint64_t large_confirmed_ = 0;
     std::uint64_t confirmed_bytes_ = 0;
     Time confirmed_at_{};
-    std::size_t early_ = 0;       ///< bytes that are written and not confirmed
-    std::size_t path_holds_ = 0;  ///< bytes
+    std::size_t early_ = 0;       ///< bytes reported as written and not confirmed
+    std::size_t path_holds_ = 0;  ///< estimated capacity of the path, in bytes
 };
 
 }  // namespace dedloc::net

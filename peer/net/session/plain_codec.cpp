@@ -1,3 +1,7 @@
+// The encoder keeps a few frames and returns their headers and bodies as one gathered write,
+// without a copy. The decoder reads a body and the header after it with one call where the body
+// fits into its buffer. That buffer grows by kPieceBytes at a time, as the bytes arrive, so that a
+// forged length does not cost memory.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -8,17 +12,17 @@
 namespace dedloc::net {
 namespace {
 
-/// A header and what a body consists of.
+/// A header and the pieces of one body.
 constexpr std::size_t kPiecesOfOne = 1 + Frame::kMaxPieces;
 
-/// Several frames go in one gathered write.
+/// Writes several frames with one gathered write.
 class PlainEncoder final : public FrameEncoder {
   public:
     bool has_space() const override { return frames_.size() < kMaxPieces / kPiecesOfOne; }
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
-        DEDLOC_CHECK(has_space(), "an encoder is given no more frames than it has room for");
+        DEDLOC_CHECK(has_space(), "the encoder's buffer is full");
         frames_.push_back(std::move(frame));
     }
 
@@ -62,8 +66,7 @@ class PlainDecoder final : public FrameDecoder {
     PlainDecoder(std::size_t frame_limit, BufferPool pool)
         : limit_(frame_limit), pool_(std::move(pool)) {}
 
-    /// The rest of the body, or as much of it as there is room for, and the header that follows
-    /// it.
+    /// The rest of the body as far as the buffer reaches, and the header after it.
     Places next() override {
         const auto header = std::as_writable_bytes(std::span{&header_, 1}).subspan(header_got_);
         if (!body_) return {header, {}};
@@ -99,9 +102,9 @@ class PlainDecoder final : public FrameDecoder {
   private:
     const std::size_t limit_;
     BufferPool pool_;
-    FrameHeader header_{};  ///< as far as it has been read
+    FrameHeader header_{};  ///< the next header; its first header_got_ bytes have been read
     std::size_t header_got_ = 0;
-    FrameHeader frame_{};  ///< whose body is read
+    FrameHeader frame_{};  ///< header of the frame whose body is being read
     std::shared_ptr<Buffer> body_;
     std::size_t body_got_ = 0;
     std::size_t body_length_ = 0;

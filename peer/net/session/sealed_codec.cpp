@@ -1,3 +1,8 @@
+// The encoder seals frames into one buffer of at most one write, just before they are written, so
+// that queued bodies stay shared by all links. The first write begins with the stream's random
+// header. The decoder reads a whole sealed piece before it opens it, and the sealed header of the
+// next frame together with a frame's last piece. Piece boundaries follow from the frame's length
+// alone, so encoder and decoder must cut in the same way. A goodbye carries the stream's final tag.
 #include <sodium.h>
 
 #include <algorithm>
@@ -16,12 +21,11 @@ constexpr std::size_t kStart = crypto_secretstream_xchacha20poly1305_HEADERBYTES
 constexpr std::size_t kMore = crypto_secretstream_xchacha20poly1305_ABYTES;
 constexpr std::size_t kSealedHeader = sizeof(FrameHeader) + kMore;
 constexpr std::size_t kSealedPiece = kPieceBytes + kMore;
-/// One write: the last piece of a frame and small frames behind it, or as many small frames.
+/// Bytes of one write: the last piece of a frame and small frames behind it, or small frames only.
 constexpr std::size_t kWriteBytes = kSealedHeader + kSealedPiece;
-/// Frames that wait in the encoder; each one's body is held until it has been sealed.
+/// Most frames in the encoder; a frame's body is held until it has been sealed.
 constexpr std::size_t kMaxFrames = 64;
-/// Buffers over this size are given back when there is nothing to do: a thousand idle links cost
-/// little.
+/// An idle codec frees buffers larger than this, so that a thousand idle links need little memory.
 constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
 
 template <class Byte>
@@ -35,7 +39,7 @@ unsigned char tag_of(FrameKind kind) {
                                        : crypto_secretstream_xchacha20poly1305_TAG_MESSAGE;
 }
 
-/// Seals as much as one write holds, and no more: what waits stays shared by all links.
+/// Seals only as much as one write holds: the bodies of waiting frames stay shared by all links.
 class SealedEncoder final : public FrameEncoder {
   public:
     explicit SealedEncoder(std::span<const std::byte, 32> key) {
@@ -48,11 +52,11 @@ class SealedEncoder final : public FrameEncoder {
     SealedEncoder& operator=(const SealedEncoder&) = delete;
 
     bool has_space() const override { return frames_.size() < kMaxFrames; }
-    /// The start of the stream goes with the first frame.
+    /// True although the stream's header may be unsent: it is written with the first frame.
     bool is_empty() const override { return frames_.empty(); }
 
     void add(OutgoingFrame frame) override {
-        DEDLOC_CHECK(has_space(), "an encoder is given no more frames than it has room for");
+        DEDLOC_CHECK(has_space(), "the encoder's buffer is full");
         frames_.emplace_back(std::move(frame));
     }
 
@@ -92,7 +96,7 @@ class SealedEncoder final : public FrameEncoder {
         Frame body;
     };
 
-    /// A write that is only partly done is finished first, so that nothing moves.
+    /// False while a write is incomplete: the buffer must not move then.
     bool has_space_for_next() const {
         if (written_ > 0) return false;
         if (!is_in_body_) return buffer_.size() + kSealedHeader <= kWriteBytes;
@@ -107,7 +111,7 @@ class SealedEncoder final : public FrameEncoder {
         Waiting& frame = frames_[sealed_];
         if (!is_in_body_) {
             seal(std::as_bytes(std::span{&frame.header, 1}), tag_of(frame.header.kind));
-            // In one place, for pieces are cut by its length alone.
+            // The body must be contiguous, since pieces are cut by length alone.
             body_ = std::exchange(frame.body, {}).whole();
             is_in_body_ = body_ && !body_->empty();
             body_sealed_ = 0;
@@ -133,11 +137,11 @@ class SealedEncoder final : public FrameEncoder {
 
     Stream stream_;
     std::deque<Waiting> frames_;
-    std::size_t sealed_ = 0;        ///< frames at the front that are all in the buffer
-    bool is_in_body_ = false;       ///< the next one's header is sealed, its body is not
-    SharedBytes body_;              ///< of that one
-    std::size_t body_sealed_ = 0;   ///< bytes of it that are
-    std::deque<std::size_t> ends_;  ///< of the frames in the buffer
+    std::size_t sealed_ = 0;        ///< frames at the front that are in the buffer completely
+    bool is_in_body_ = false;       ///< the header of the next frame is sealed, its body is not
+    SharedBytes body_;              ///< the body that is being sealed
+    std::size_t body_sealed_ = 0;   ///< bytes of body_ that are sealed
+    std::deque<std::size_t> ends_;  ///< where each sealed frame ends in the buffer
     Buffer buffer_;
     std::size_t written_ = 0;
     std::span<const std::byte> piece_;
@@ -156,7 +160,7 @@ class SealedDecoder final : public FrameDecoder {
     SealedDecoder(const SealedDecoder&) = delete;
     SealedDecoder& operator=(const SealedDecoder&) = delete;
 
-    /// The rest of the piece, and of the header that follows the last one of a frame.
+    /// The rest of the piece and, after the last piece of a frame, the next header.
     Places next() override {
         const auto piece = std::span{piece_}.subspan(piece_got_);
         const auto header = std::span{header_}.subspan(header_got_);
@@ -186,7 +190,7 @@ class SealedDecoder final : public FrameDecoder {
                                                           nullptr, 0) == 0;
     }
 
-    /// The stream's start, or a piece of a body.
+    /// Processes a complete piece: the stream's header, or a piece of a body.
     bool end_piece(const Deliver& deliver) {
         if (!has_started_) {
             has_started_ = true;
@@ -208,7 +212,7 @@ class SealedDecoder final : public FrameDecoder {
         return true;
     }
 
-    /// The next piece of so many bytes that are still to come; 0: none.
+    /// Prepares for the next piece of a body with `rest` bytes to come; 0: no piece follows.
     void await_piece(std::size_t rest) {
         piece_got_ = 0;
         piece_.resize(rest == 0 ? 0 : std::min(rest, kPieceBytes) + kMore);
@@ -233,13 +237,13 @@ class SealedDecoder final : public FrameDecoder {
     std::array<std::byte, 32> key_{};
     Stream stream_{};
     bool has_started_ = false;
-    FrameHeader frame_{};  ///< the last one, authenticated
+    FrameHeader frame_{};  ///< the last header, authenticated
     std::array<std::byte, kSealedHeader> header_{};
     std::size_t header_got_ = 0;
-    Buffer piece_;  ///< sealed
+    Buffer piece_;  ///< the sealed piece, as far as it has been read
     std::size_t piece_got_ = 0;
     std::shared_ptr<Buffer> body_;
-    std::size_t body_got_ = 0;  ///< bytes of it that have been authenticated
+    std::size_t body_got_ = 0;  ///< bytes of body_ that have been authenticated
     std::size_t body_length_ = 0;
 };
 
