@@ -1,4 +1,4 @@
-// The seam of discovery: who else is in this run?
+// Interface for finding the other peers of a run.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,15 @@
 
 namespace dedloc::net {
 
+/// Announces this peer and finds others, between join() and leave().
 class Directory {
   public:
     virtual ~Directory() = default;
 
-    /// From now on: announce that we listen on `port` (0: announce nothing), look for others again
-    /// and again, and report each answer as event::EndpointsFound.
+    /// Starts to announce that we listen on `port` (0: announces nothing) and to search for other
+    /// peers repeatedly; results are posted as event::EndpointsFound.
     virtual void join(std::uint16_t port) = 0;
-    /// Stop announcing and looking. Others may see our old announcement for 45 minutes.
+    /// Stops announcing and searching. Others may find our last announcement for 45 minutes.
     virtual void leave() = 0;
 };
 

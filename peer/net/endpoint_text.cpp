@@ -1,3 +1,5 @@
+// Addresses are parsed with inet_pton, which never asks a resolver; only resolve_endpoint() does.
+// The port follows the last colon, so a host with a colon must be in brackets.
 #include "peer/net/endpoint_text.hpp"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Endpoints as people and configuration files write them.
+// Parses and classifies endpoints as users and configuration files write them.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,26 @@
 
 namespace dedloc::net {
 
-/// A literal IPv4 or IPv6 address, without brackets.
+/// True for a literal IPv4 or IPv6 address without brackets.
 bool is_numeric_host(const std::string& host);
-/// Numeric, and not the address that means every interface.
+/// True for a numeric host other than the wildcard addresses 0.0.0.0 and ::.
 bool is_dialable_host(const std::string& host);
-/// 127.0.0.0/8 or ::1.
+/// True for 127.0.0.0/8 and ::1.
 bool is_loopback_host(const std::string& host);
-/// Loopback, link-local or private (RFC 1918, fc00::/7): an address of this machine or house, not
-/// of the internet.
+/// True for loopback, link-local and private addresses (RFC 1918, fc00::/7), which the internet
+/// does not route.
 bool is_private_host(const std::string& host);
 
-/// Splits "HOST:PORT", HOST being a name, an IPv4 address or an IPv6 one in brackets (which the
-/// result lacks).
+/// Splits "HOST:PORT". HOST is a name, an IPv4 address, or an IPv6 address in brackets, which are
+/// removed. Nothing if the text has another form.
 std::optional<Endpoint> split_host_and_port(std::string_view text);
 
-/// "192.0.2.1:80" or "[2001:db8::1]:80". Nothing if the host is not numeric or the port not in [0,
-/// 65535].
+/// Parses "192.0.2.1:80" or "[2001:db8::1]:80". Nothing if the host is not numeric or the port is
+/// not in [0, 65535].
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
-/// The (first) numeric address behind "HOST:PORT", HOST being a name or an address. Waits for the
-/// resolver. Errors: InputError (not HOST:PORT with a port of 1 or more, unknown name).
+/// Resolves "HOST:PORT" to the first numeric address of HOST, a name or an address. Blocks until
+/// the resolver answers. Errors: InputError (not HOST:PORT with a port of 1 or more, unknown name).
 Endpoint resolve_endpoint(const std::string& text);
 
 }  // namespace dedloc::net

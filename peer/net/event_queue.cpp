@@ -1,3 +1,6 @@
+// One mutex guards two deques, one for event::FrameWritten and one for all other events. The taker
+// is notified only by the first event of an empty queue, and posters only when a full queue gets
+// space, so a busy queue causes few wake-ups. The taking thread is remembered at its first take().
 #include "peer/net/event_queue.hpp"
 
 #include <utility>

@@ -1,5 +1,5 @@
-// What waits for the network thread. Links, directory, trainer and host put events in; the reactor
-// takes them out.
+// Queue of events for the network thread. Links, directory, trainer and host post events; the
+// reactor takes them.
 #pragma once
 
 #include <chrono>
@@ -14,25 +14,26 @@
 
 namespace dedloc::net {
 
-/// Bounded: who posts waits while it is full. Outlives everything that posts to it.
+/// Bounded: post() waits while the queue is full. It must outlive everything that posts to it.
 class EventQueue final {
   public:
+    /// `capacity` is a number of events.
     explicit EventQueue(std::size_t capacity = 4096) : capacity_(capacity) {}
     EventQueue(const EventQueue&) = delete;
     EventQueue& operator=(const EventQueue&) = delete;
 
-    /// For those who post. Usable while this queue lives.
+    /// A function that calls post(). It must not outlive this queue.
     EventSink sink() {
         return [this](Event event) { post(std::move(event)); };
     }
 
-    /// Thread: any. Waits while the queue is full, except on the thread that takes, which would
-    /// wait for itself. After close the event is dropped.
+    /// Appends an event. Waits while the queue is full, except on the thread that takes, which
+    /// would wait for itself. Drops the event after close(). Thread: any.
     void post(Event event);
-    /// The oldest event, event::FrameWritten before all others; nothing at `until` or when closed.
-    /// Thread: one, always the same.
+    /// Removes the oldest event; an event::FrameWritten comes before all others. Nothing at `until`
+    /// or after close(). Thread: always the same one.
     std::optional<Event> take(std::chrono::steady_clock::time_point until);
-    /// Lets everybody who waits go on and drops what is queued and what comes.
+    /// Wakes all waiting threads and drops all queued and later events. Thread: any.
     void close();
 
   private:
@@ -42,7 +43,7 @@ class EventQueue final {
     std::mutex mutex_;
     std::condition_variable has_event_;
     std::condition_variable has_space_;
-    std::deque<Event> written_;  ///< a link has room: it must not wait for what others have sent
+    std::deque<Event> written_;  ///< event::FrameWritten only: links with a free window go first
     std::deque<Event> others_;
     std::thread::id taker_;
     bool is_closed_ = false;

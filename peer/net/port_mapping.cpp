@@ -1,3 +1,5 @@
+// Repeats DhtDirectory::map_port() with a short timeout, so that `is_unwanted` is polled between
+// the calls. Only the first of them sends requests to the routers.
 #include "peer/net/port_mapping.hpp"
 
 #include <chrono>
@@ -21,12 +23,11 @@ void map_port(TcpTransport& transport, DhtDirectory& directory,
     while (Clock::now() < end && !is_unwanted()) {
         const auto mapped = directory.map_port(port, kTick);
         if (!mapped) continue;
-        log_info("the router lets others dial port {}, and passes it on to ours, {}", *mapped,
-                 port);
+        log_info("the router forwards its port {} to our port {}", *mapped, port);
         transport.set_listening_port(*mapped);
         return;
     }
-    log_info("no router here opens port {}: unless it is open already, others cannot dial", port);
+    log_info("no router forwards port {}: peers cannot dial us unless it is open already", port);
 }
 
 }  // namespace dedloc::net

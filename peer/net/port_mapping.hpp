@@ -1,4 +1,4 @@
-// A peer behind a router that others can dial all the same: the router is asked to let them.
+// Asks the local router (UPnP, NAT-PMP) to forward a TCP port, so that peers can dial this one.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace dedloc::net {
 
-/// Asks the router, for a few seconds; if it agrees, transport.listening_port() is its port from
-/// now on, which is what others are to be told. So it comes before the ticket is asked for and the
-/// Reactor is made. A line of the log says how it went. Needs the consent of whose router it is.
-/// Gives up when `is_unwanted`, which is asked five times a second.
+/// Asks the router for at most 5 s. If it agrees, transport.listening_port() returns the router's
+/// port from then on, which is the one to tell other peers. So call this before asking for a ticket
+/// and before creating the Reactor. Logs the result. Requires the consent of the router's owner.
+/// Stops when `is_unwanted`, polled five times a second, returns true.
 ///
 /// Thread   the transport's owner; blocks
 void map_port(TcpTransport& transport, DhtDirectory& directory,

@@ -1,3 +1,9 @@
+// The loop takes one event at a time, updates the reactor's own state with it (open links,
+// directory), passes it to the peer and executes the returned actions in order. While no event
+// waits and no deadline has passed, the peer may do work ahead in small pieces. Deadlines use
+// CLOCK_BOOTTIME, waiting uses steady_clock: each wait is at most a second long, because a sleep of
+// the machine is visible to the first clock only. stop() posts event::LeaveRequested; the loop ends
+// when all links are closed or kTimeToLeave has passed.
 #include "peer/net/reactor.hpp"
 
 #include <time.h>
@@ -18,16 +24,16 @@ namespace dedloc::net {
 
 namespace {
 
-/// From event::LeaveRequested to the end of the thread, with what may be finished
+/// Longest time from event::LeaveRequested to the end of the thread. It includes finishing sends
 /// (RoundRules::leave_limit) and the polite closing of links.
 constexpr std::chrono::seconds kTimeToLeave{2};
-/// A wait does not go on counting while the machine sleeps, deadlines do (see now()): after a sleep
-/// this passes at most until they are looked at again.
+/// Longest wait. A wait stands still while the machine sleeps, deadlines do not (see now()): after
+/// a sleep they are checked within this time.
 constexpr std::chrono::seconds kMaxWait{1};
 
-/// The protocol's time. CLOCK_BOOTTIME goes on while the machine sleeps, where steady_clock stands
-/// still: when a laptop that was closed overnight wakes up, all its timeouts have passed. Like
-/// steady_clock it is never set back.
+/// The protocol's time. CLOCK_BOOTTIME also counts while the machine sleeps, unlike steady_clock:
+/// when a laptop wakes up in the morning, all its timeouts have passed. Like steady_clock it never
+/// goes back.
 TimePoint now() {
     timespec time{};
     DEDLOC_CHECK(clock_gettime(CLOCK_BOOTTIME, &time) == 0, "this system has no CLOCK_BOOTTIME");
@@ -92,13 +98,13 @@ class Reactor::Impl {
     std::atomic<bool> is_stopping_ = false;
     std::thread thread_;
 
-    // The network thread's own.
+    // Used by the network thread only.
     Peer peer_;
     Actions actions_;
     std::set<LinkId> open_links_;
-    bool has_left_ = false;  ///< the peer has, and has not been asked to return
+    bool has_left_ = false;  ///< the peer has left and was not asked to return
     bool closes_links_ = false;
-    TimePoint leaves_until_ = kNever;  ///< set when the thread is to end
+    TimePoint leaves_until_ = kNever;  ///< the thread ends at this time; kNever: it goes on
 };
 
 void Reactor::Impl::start() {
@@ -127,7 +133,7 @@ void Reactor::Impl::drive() {
     while (true) {
         const TimePoint begin = now();
         if (is_over(begin)) return;
-        // A deadline may be long ago: as long as there is time.
+        // The deadline may have passed already or be far away.
         const TimePoint deadline =
             std::clamp(std::min(peer_.next_deadline(), leaves_until_), begin, begin + kMaxWait);
         auto event = queue_.take({});
@@ -142,7 +148,7 @@ void Reactor::Impl::drive() {
     }
 }
 
-/// What an event means to the reactor itself, before the peer hears of it.
+/// Updates the reactor's own state; called before the peer gets the event.
 void Reactor::Impl::take_in(const Event& event) {
     if (const auto* received = std::get_if<event::FrameReceived>(&event)) {
         transport_.taken(received->link);

@@ -1,8 +1,7 @@
-// The network thread: the only owner of a Peer and the only place where the protocol meets a clock.
-// It waits for events until the peer's next deadline, and does what the peer asks of transport,
-// directory, trainer and host.
+// The network thread: it owns the Peer and reads the clock for it. It waits for events until the
+// peer's next deadline and executes the peer's actions with transport, directory, trainer and host.
 //
-// Wiring (in main; each is destroyed before those above it):
+// Wiring in main (objects are destroyed in the reverse order):
 //
 //     kernels::ThreadWorkers workers(threads);
 //     net::EventQueue queue;
@@ -26,61 +25,71 @@
 
 namespace dedloc::net {
 
-/// Whom the peer works for: ledger, receipt, progress, log. Called on the network thread, which
-/// waits meanwhile: a call returns soon (a write to a local file or database at most). An exception
-/// ends the reactor: see failed().
+/// The program that runs the peer: ledger, receipt, progress, log. peer/events.hpp describes each
+/// action. Calls block the network thread, so a call may at most write to a local file or database.
+/// An exception ends the reactor: see failed().
 class Host {
   public:
     virtual ~Host() = default;
 
-    /// Comes before the frames that depend on the vote: a host that has given the peer a memory
-    /// (PeerConfig::voter) has it on the disk when this returns.
+    /// The voter's memory has changed (only with PeerConfig::voter). It must be durable when this
+    /// returns, since frames that depend on the vote are sent next.
     virtual void voted(const action::Voted& vote) = 0;
-    /// Comes before the trainer is told to apply: what must not be lost is written before it
+    /// A round has ended. Called before the trainer applies it: write durable data before this
     /// returns.
     virtual void committed(const action::Committed& commit) = 0;
+    /// A new generation of voters has begun.
     virtual void generation_begun(const action::GenerationBegun& begun) = 0;
-    /// Only if PeerConfig::may_begin_generations: to be answered by event::GenerationSigned.
+    /// Sign a generation and answer with event::GenerationSigned. Only if
+    /// PeerConfig::may_begin_generations.
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
-    /// Only of a backbone: to be answered by event::HistoryRead.
+    /// Read the ledger and answer with event::HistoryRead. Backbone only.
     virtual void read_history(const action::ReadHistory& wanted) = 0;
+    /// Members have reported the state after a commit. Backbone only.
     virtual void settled(const action::Settled& settled) = 0;
+    /// A summary of the swarm, about once a second and after each commit. Backbone only.
     virtual void swarm_seen(const action::SwarmSeen& swarm) = 0;
+    /// The run is complete.
     virtual void finished(const action::Finished& finished) = 0;
+    /// The swarm refuses this peer for good.
     virtual void refused(const action::Refused& refused) = 0;
+    /// The peer has left after event::LeaveRequested.
     virtual void left(const action::Left& left) = 0;
+    /// A line for the log.
     virtual void note(const action::Note& note) = 0;
-    /// The network thread has ended because something threw this; nothing more will come. The
-    /// process should end.
+    /// The network thread has ended because of an exception with this message. No further calls
+    /// follow; the process should end.
     virtual void failed(const std::string& sentence) = 0;
 };
 
-/// What a reactor drives; all outlive it.
+/// The objects that a reactor drives; all must outlive it.
 struct ReactorParts {
-    EventQueue& queue;
-    Transport& transport;
-    Directory& directory;
-    Trainer& trainer;
-    Host& host;
-    const kernels::Workers& workers;  ///< for what the peer computes on whole vectors
+    EventQueue& queue;                ///< the sink of all other parts
+    Transport& transport;             ///< links to other peers
+    Directory& directory;             ///< finds other peers
+    Trainer& trainer;                 ///< computes contributions and applies averages
+    Host& host;                       ///< gets the results
+    const kernels::Workers& workers;  ///< threads for the peer's computations on whole vectors
 };
 
+/// Runs one peer on its own thread.
 class Reactor final {
   public:
-    /// Sets config.listening_port to the transport's. Nothing runs yet.
+    /// Sets config.listening_port to the transport's. Starts no thread.
     Reactor(PeerConfig config, const KeyPair& key, const ReactorParts& parts);
-    /// Stops.
+    /// Calls stop().
     ~Reactor();
     Reactor(const Reactor&) = delete;
     Reactor& operator=(const Reactor&) = delete;
 
-    /// Joins the directory and starts the network thread, with asynchronous signals blocked. Once.
+    /// Starts the network thread, which joins the directory; asynchronous signals are blocked in
+    /// it. Call it once.
     void start();
-    /// Thread: any. To leave the swarm for a while and come back: event::LeaveRequested,
-    /// event::ReturnRequested; they leave and join the directory too.
+    /// Posts an event to the queue. event::LeaveRequested leaves the swarm and the directory for a
+    /// while, event::ReturnRequested joins them again. Thread: any.
     void post(Event event);
-    /// Leaves the swarm, closes the links, ends the thread and closes the queue, all within two
-    /// seconds. Not from the host. Idempotent.
+    /// Leaves the swarm, closes the links, ends the thread and closes the queue within two seconds.
+    /// Idempotent. The host must not call it.
     void stop();
 
   private:

@@ -1,3 +1,8 @@
+// One thread alternates between act(), which sends the requests that are due, and read_alerts(),
+// which processes libtorrent's answers; join(), leave(), publish() and new alerts wake it. The
+// request intervals depend on whether any peer was found and for how long (Rhythm). Replies to one
+// lookup come one by one; their union is reported whenever it grows. Voters of the signed head
+// always come first in a report, because announcements are not authenticated.
 #include "peer/net/dht/dht_directory.hpp"
 
 #include <algorithm>
@@ -30,28 +35,30 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How often something is done: until somebody is found, for two minutes and longer; then in the
-/// two minutes after that, and later.
+/// Intervals of one request: until a peer is found, in the first two minutes (alone) and after them
+/// (long_alone); then in the two minutes after the first peer was found (young) and later
+/// (settled).
 struct Rhythm {
     Clock::duration alone, long_alone, young, settled;
 };
 constexpr auto kYouth = 2min;
-/// Young tables know few nodes: only the union of several looks is complete. Later looks keep the
-/// seed's table filled, and find a peer that has come back at another address.
+/// Lookup of peers. A young routing table has few nodes, so only the union of several lookups is
+/// complete. Later lookups keep the seed's table filled and find a peer with a new address.
 constexpr Rhythm kLook{500ms, 2s, 5s, 10s};
-/// The swarm's head, which names the voters, is looked for whatever else was found, and again and
-/// again: a backbone that comes back is found within seconds. "Alone" is without any head yet.
+/// Lookup of the swarm's head, which names the voters. It never stops, so that a backbone that
+/// comes back is found within seconds. Here "alone" means that no head was found yet.
 constexpr Rhythm kLookForHead{500ms, 5s, 5s, 5s};
-/// Alone: the seed may just have come back. Young: so that it is stored on more nodes than the
-/// seed. Stored ones live 45 minutes, but a restarted seed has lost them.
+/// Announcement. Alone: the seed may just have come back. Young: it should be stored on more nodes
+/// than the seed. A stored announcement lives 45 minutes, but a restarted seed has lost it.
 constexpr Rhythm kAnnounce{3s, 5s, 15s, 2min};
-/// A node that got no answer at its start asks no seed again by itself, nor does one that knows
-/// three other nodes, although the seed has come back: it may have lost its state, and then only
-/// the seed knows what is announced anew. A ping each time.
+/// Ping of each seed. A libtorrent node that knows three other nodes, or whose first request was
+/// not answered, never contacts a seed again. A seed that has restarted without its state would
+/// then be alone with the announcements that came after it.
 constexpr Rhythm kAskSeed{2s, 3s, 3s, 3s};
-/// The swarm's head, which whoever stores it forgets after two hours.
+/// Publication of the swarm's head, which the storing nodes forget after two hours.
 constexpr Rhythm kPublish{2s, 5s, 5s, 20s};
-constexpr std::size_t kMaxEndpoints = 512;  // of one answer
+/// Most endpoints of one lookup.
+constexpr std::size_t kMaxEndpoints = 512;
 
 Clock::duration pick(const Rhythm& rhythm, bool is_alone, bool is_young) {
     if (is_alone) return is_young ? rhythm.alone : rhythm.long_alone;
@@ -68,7 +75,7 @@ std::array<char, 32> key_of(const PeerKey& peer) {
     return key;
 }
 
-/// The bytes that BEP 44 has signed for an item of this value.
+/// The bytes that BEP 44 requires to be signed for a mutable item of this value.
 std::string what_is_signed(const std::string& salt, std::int64_t sequence, const lt::entry& value) {
     std::string text = "4:salt" + std::to_string(salt.size()) + ":" + salt + "3:seqi" +
                        std::to_string(sequence) + "e1:v";
@@ -89,7 +96,7 @@ class DhtDirectory::Impl {
     void leave();
 
   private:
-    /// What is published, and for whom it is signed.
+    /// A head to publish and the key that signs it.
     struct Word {
         wire::SwarmHead head;
         KeyPair project;
@@ -128,21 +135,22 @@ class DhtDirectory::Impl {
     const std::vector<Endpoint> seeds_;
     const EventSink sink_;
 
-    mutable std::mutex mutex_;  ///< guards what follows, up to the search
+    mutable std::mutex mutex_;  ///< guards the members up to head_
     std::condition_variable woken_;
     bool is_stopping_ = false;
     bool has_alerts_ = false;
-    std::optional<std::uint16_t> wanted_;  ///< port to announce; nothing: has left
+    std::optional<std::uint16_t> wanted_;  ///< port to announce (0: none); nothing: not joined
     bool is_wish_new_ = false;
-    std::map<lt::port_mapping_t, std::uint16_t> mapped_;  ///< TCP ports of routers
+    std::map<lt::port_mapping_t, std::uint16_t> mapped_;  ///< the routers' TCP ports
     std::condition_variable port_mapped_;
     std::optional<Word> word_;
     bool is_word_new_ = false;
-    std::optional<wire::SwarmHead> head_;  ///< the newest that was found
+    std::optional<wire::SwarmHead> head_;  ///< the newest one found
 
-    std::optional<std::vector<lt::port_mapping_t>> asked_;  ///< of routers; map_port's own
+    std::optional<std::vector<lt::port_mapping_t>> asked_;  ///< used by map_port() only
 
-    std::optional<Search> search_;  ///< the thread's own, as all that follows
+    // Used by the thread only.
+    std::optional<Search> search_;  ///< nothing: not joined
     bool is_bootstrapped_ = false;
     std::set<std::string> own_addresses_;
     DhtSession dht_;
@@ -199,7 +207,7 @@ DhtDirectory::Impl::~Impl() {
     dht_.session.set_alert_notify({});
 }
 
-/// A mapping has the same number at each router, and none of them is one of libtorrent's own.
+/// The returned mapping numbers are valid for all routers and differ from libtorrent's own ones.
 void DhtDirectory::Impl::ask_routers(std::uint16_t port) {
     lt::settings_pack mappers;
     mappers.set_bool(lt::settings_pack::enable_upnp, true);
@@ -246,7 +254,7 @@ std::optional<wire::SwarmHead> DhtDirectory::Impl::head() const {
     return head_;
 }
 
-/// Signed when libtorrent has found where to store it, on its thread.
+/// libtorrent calls `sign` on its thread once it has found the nodes that will store the item.
 void DhtDirectory::Impl::put(const Word& word) {
     const auto sign = [word](lt::entry& value, std::array<char, 64>& signature,
                              std::int64_t& sequence, const std::string& salt) {
@@ -259,8 +267,8 @@ void DhtDirectory::Impl::put(const Word& word) {
     dht_.session.dht_put_item(key_of(word.project.public_key()), sign, wire::salt_of(run_));
 }
 
-/// libtorrent has verified that the key's owner has signed it. False: it is no head of this run, or
-/// older than one that we know.
+/// Takes a head whose signature libtorrent has verified. False: it is not a head of this run, or it
+/// is older than the known one.
 bool DhtDirectory::Impl::take_head(const lt::dht_mutable_item_alert& alert) {
     if (!project_ || alert.key != key_of(*project_)) return false;
     if (alert.item.type() != lt::entry::string_t) return false;
@@ -272,8 +280,8 @@ bool DhtDirectory::Impl::take_head(const lt::dht_mutable_item_alert& alert) {
     return true;
 }
 
-/// Gives the sink the voters that the project names, and after them all who announced themselves:
-/// anybody can announce any address, so these must neither displace nor delay the voters.
+/// Gives the sink the voters of the signed head, then the announced peers. Announcements are not
+/// authenticated, so they must neither displace nor delay the voters.
 void DhtDirectory::Impl::report() {
     std::vector<Endpoint> found;
     if (const auto head = this->head()) {
@@ -337,7 +345,7 @@ DhtDirectory::Impl::Search DhtDirectory::Impl::begin_search(std::uint16_t port) 
     return search;
 }
 
-/// Does what is due and returns when something will be.
+/// Sends the requests that are due; returns the time of the next one.
 Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
     if (!search_) return now + 1h;
     const bool is_alone = !search_->found_at;
@@ -350,7 +358,7 @@ Clock::time_point DhtDirectory::Impl::act(Clock::time_point now) {
     if (project_ && now >= search_->next_head) {
         dht_.session.dht_get_item(key_of(*project_), wire::salt_of(run_));
         search_->next_head = now + pick(kLookForHead, !head(), now < search_->since + kYouth);
-        report();  // the head that is known, even while the DHT does not answer
+        report();  // reports the known voters even while the DHT does not answer
     }
     if (search_->port != 0 && now >= search_->next_announce) {
         dht_.session.dht_announce(hash_, search_->port);
@@ -379,7 +387,7 @@ void DhtDirectory::Impl::read_alerts() {
     bool is_head_found = false;
     for (const lt::alert* alert : alerts) {
         if (lt::alert_cast<lt::dht_bootstrap_alert>(alert)) {
-            is_bootstrapped_ = true;  // or 15 seconds have passed without an answer from any seed
+            is_bootstrapped_ = true;  // also posted after 15 s without an answer from any seed
             if (search_) search_->next_announce = Clock::now();
         }
         if (const auto* external = lt::alert_cast<lt::external_ip_alert>(alert)) {

@@ -1,6 +1,6 @@
-// Directory over the project's own DHT (see dht_seed.hpp): a peer announces its TCP port under the
-// run's info-hash and asks who else did. An announcement outlives its peer by up to 45 minutes:
-// what is found is worth a dial, no more.
+// Directory on the project's own DHT (see dht_seed.hpp): a peer announces its TCP port under the
+// run's info-hash and looks up the other announcements. An announcement outlives its peer by up to
+// 45 minutes, so a found endpoint may be dead.
 #pragma once
 
 #include <chrono>
@@ -18,41 +18,44 @@
 
 namespace dedloc::net {
 
+/// Parameters of a directory.
 struct DhtDirectoryOptions {
-    RunId run;
-    std::vector<std::string> seeds;  ///< "host:port" each, as in the run file
-    /// UDP, numeric host. Without a host: loopback if all seeds are, else every interface.
+    RunId run;                       ///< the info-hash is derived from it
+    std::vector<std::string> seeds;  ///< "host:port" each, as in the run file; not empty
+    /// UDP, numeric host. Empty host: loopback if all seeds are on loopback, else every interface.
     Endpoint listen;
-    /// Whose word on the swarm's head is looked for; nothing: nobody's.
+    /// The key that signs the swarm's head; nothing: the head is not looked up.
     std::optional<PeerKey> project{};
 };
 
-/// What a backbone may publish of a state that its members hold, with the addresses of voters, its
-/// own first: as many as others can dial, at most kMaxHeadEndpoints.
+/// The head that a backbone publishes for a settled state. It contains the voters' addresses that
+/// can be dialled, in the given order, at most kMaxHeadEndpoints; the backbone's own should be
+/// first.
 wire::SwarmHead head_of(const RunId& run, const action::Settled& settled,
                         std::span<const Endpoint> voters);
 
+/// A DHT node with a thread of its own.
 class DhtDirectory final : public Directory {
   public:
-    /// Starts the node, which begins to know others; announces and asks nothing before join. `sink`
-    /// gets event::EndpointsFound on a thread of this directory, without our own endpoint as far as
-    /// it can be recognised. Errors: InputError (no seed, listen host not numeric), IoError (port
-    /// in use).
+    /// Starts the node, which learns about other nodes; nothing is announced or looked up before
+    /// join(). `sink` gets event::EndpointsFound on this directory's thread, without our own
+    /// endpoint as far as it can be recognised. Errors: InputError (no seed, listen host not
+    /// numeric), IoError (port in use).
     DhtDirectory(const DhtDirectoryOptions& options, EventSink sink);
     ~DhtDirectory() override;
 
-    /// Asks the routers here, by UPnP and NAT-PMP, to pass a TCP port of theirs on to `port` as
-    /// long as this object lives (if it is not destroyed, a router forgets after an hour). That
-    /// port of the router's, maybe another number; nothing if none agrees within `patience` (most
-    /// say nothing at all; a few seconds are enough). Called again it asks nobody anew and waits
-    /// on. A router may lie: only a dial from outside shows that it works. Requires the same port
-    /// in each call. Thread: any, one at a time; waits.
+    /// Asks the local routers by UPnP and NAT-PMP to forward a TCP port to `port` while this object
+    /// lives (after a crash, a router forgets the mapping within an hour). Returns the router's
+    /// port, which may be another number; nothing if no router agrees within `timeout` (most do
+    /// not answer at all; a few seconds are enough). A later call sends no new request and only
+    /// waits. The mapping may still not work: only a dial from outside proves it. Requires the same
+    /// port in each call. Thread: any, one at a time; blocks.
     std::optional<std::uint16_t> map_port(std::uint16_t port, std::chrono::milliseconds timeout);
 
-    /// Puts the swarm's head into the DHT, and again every so often until there is a newer one: for
+    /// Stores the swarm's head in the DHT, repeatedly while joined, until a newer one is given. For
     /// a backbone that holds the project's key. Thread: any.
     void publish(const wire::SwarmHead& head, const KeyPair& project);
-    /// The newest that the project has published, as far as it has been found. Thread: any.
+    /// The newest head of the project that was found; nothing if none was. Thread: any.
     std::optional<wire::SwarmHead> head() const;
 
     /// Thread: any.

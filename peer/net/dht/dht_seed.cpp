@@ -1,3 +1,5 @@
+// A seed is a plain DHT session. Its state file is libtorrent's own encoding of the routing table;
+// with `address` the seed also knows its public address as a bootstrap node.
 #include "peer/net/dht/dht_seed.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +20,7 @@ namespace lt = libtorrent;
 
 namespace {
 
-/// A state file has a few kilobytes.
+/// Limit of a state file, which normally has a few kilobytes.
 constexpr std::size_t kMaxStateBytes = std::size_t{1} << 20;
 
 lt::dht::dht_state read_state(const std::filesystem::path& file) {

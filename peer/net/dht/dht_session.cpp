@@ -1,3 +1,7 @@
+// The session is opened with the DHT off. When its socket listens, the bootstrap nodes are set and
+// the DHT is switched on: a node that starts earlier would drop its saved state. With port 0 the
+// opening is repeated if the chosen UDP port's TCP number is taken. On private networks
+// libtorrent's protections that assume one node per address are switched off.
 #include "peer/net/dht/dht_session.hpp"
 
 #include <fmt/format.h>
@@ -23,12 +27,12 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds kListenDeadline{10};
-/// libtorrent opens TCP and UDP on one number; when any number will do, a clash is no reason to
-/// give up.
+/// libtorrent opens TCP and UDP sockets with the same port number. If any port will do, a clash of
+/// one of them only means another try.
 constexpr int kTriesForAnyPort = 10;
 
-/// True if all seeds are addresses of this machine or house: then many nodes may share an address,
-/// which libtorrent's rules against floods of forged nodes forbid on the internet.
+/// True if all seeds have private addresses. Then many nodes may share an address, which
+/// libtorrent's protection against forged nodes forbids on the internet.
 bool are_all_private(const std::vector<Endpoint>& seeds) {
     return std::ranges::all_of(seeds, [](const Endpoint& seed) {
         return seed.host == "localhost" || is_private_host(seed.host);
@@ -38,14 +42,12 @@ bool are_all_private(const std::vector<Endpoint>& seeds) {
 lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     using Pack = lt::settings_pack;
     Pack pack;
-    // "Every interface" does not mean loopback to libtorrent, but peers on the seed's own machine
-    // come that way.
+    // libtorrent does not listen on loopback for 0.0.0.0, but peers on the seed's machine use it.
     const bool adds_loopback = listen.host == "0.0.0.0" && listen.port != 0;
     const Endpoint loopback{"127.0.0.1", listen.port};
     pack.set_str(Pack::listen_interfaces,
                  adds_loopback ? listen.text() + "," + loopback.text() : listen.text());
-    // The node starts later, once the socket is open: started before, it would drop its saved
-    // state.
+    // The node starts later (see above).
     pack.set_bool(Pack::enable_dht, false);
     pack.set_str(Pack::dht_bootstrap_nodes, "");
     for (const int off :
@@ -59,8 +61,8 @@ lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
                         lt::alert_category::error | lt::alert_category::status |
                         lt::alert_category::port_mapping;
     pack.set_int(Pack::alert_mask, static_cast<int>(static_cast<std::uint32_t>(wanted)));
-    // By default, peers behind one address are banned for 5 minutes after 5 queries a second, and a
-    // busy seed drops answers over 8 kB/s. Zero would divide by zero.
+    // The defaults ban all peers behind an address for 5 minutes after 5 queries a second, and
+    // drop a busy seed's answers above 8 kB/s. With a value of 0 libtorrent would divide by zero.
     pack.set_int(Pack::dht_block_ratelimit, 1000);
     pack.set_int(Pack::dht_upload_rate_limit, 1'000'000);
     pack.set_int(Pack::dht_item_lifetime, 2 * 3600);
@@ -74,7 +76,7 @@ lt::settings_pack private_settings(const Endpoint& listen, bool is_private) {
     return pack;
 }
 
-/// Waits for the outcome of listening. The reason of a failure, or nothing when it listens.
+/// Waits until the session listens. Nothing on success, else the reason of the failure.
 std::optional<std::string> await_listening(DhtSession& opened) {
     const auto deadline = Clock::now() + kListenDeadline;
     std::optional<std::string> failure = "no answer from the system";

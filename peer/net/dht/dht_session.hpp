@@ -1,7 +1,7 @@
-// What the seed and the directory have in common: a libtorrent session used as a node of the
-// project's own DHT and as nothing else. It talks to the seeds it is given and to nodes learnt from
-// them; every other way of libtorrent to find somebody (public routers, local discovery, port
-// mapping) is off until it is asked for. Nothing outside dht_*.cpp includes this.
+// A libtorrent session that is only a node of the project's own DHT; seed and directory share this
+// code. It contacts the given seeds and nodes learnt from them. libtorrent's other mechanisms
+// (public routers, local discovery, port mapping) are off unless enabled later. Only dht_*.cpp
+// includes this header.
 #pragma once
 
 #include <libtorrent/session.hpp>
@@ -12,23 +12,26 @@
 
 namespace dedloc::net {
 
+/// Parameters of a session.
 struct DhtSessionOptions {
-    Endpoint listen;  ///< UDP; port 0 for any
-    std::vector<Endpoint>
-        seeds;  ///< may have names for hosts; without any, the address listened on is the seed
-    libtorrent::dht::dht_state saved;
+    Endpoint listen;  ///< UDP, numeric host; port 0 for any
+    /// Bootstrap nodes; hosts may be names. Empty: this node is its own seed.
+    std::vector<Endpoint> seeds;
+    libtorrent::dht::dht_state saved;  ///< nodes known from an earlier session
 };
 
+/// A session that listens.
 struct DhtSession {
-    libtorrent::session session;
-    std::uint16_t port = 0;                  ///< UDP port listened on
-    std::vector<std::string> own_addresses;  ///< that it listens on
+    libtorrent::session session;             ///< the DHT node
+    std::uint16_t port = 0;                  ///< its UDP port
+    std::vector<std::string> own_addresses;  ///< addresses that it listens on
 };
 
-/// Requires a numeric options.listen.host. Errors: IoError (UDP port in use, no such address).
+/// Opens a session and starts its DHT node; waits up to 10 s for the socket. Requires a numeric
+/// options.listen.host. Errors: IoError (UDP port in use, no such address).
 DhtSession open_dht_session(const DhtSessionOptions& options);
 
-/// Of "host:port" each. Errors: InputError (one is not of this form).
+/// Parses "host:port" texts. Errors: InputError (a text has another form).
 std::vector<Endpoint> parse_seeds(const std::vector<std::string>& texts);
 
 }  // namespace dedloc::net

@@ -1,3 +1,7 @@
+// Each attempt is one POST. Statuses 429 and 5xx, and failures without a status, are retried; any
+// other answer is final. A reply counts only if the ticket is for this run and key and the project
+// has signed it and the revocations. The clocks are compared here, since a peer whose clock is
+// wrong would have its ticket refused on every link.
 #include "peer/net/gateway/enrolment.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +21,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kMaxPause{60'000};
 constexpr milliseconds kTick{100};
-/// By how much clocks may differ: what a link allows a ticket, less a question's time.
+/// Largest accepted clock difference: the tolerance of links, less a minute for the request.
 constexpr std::chrono::seconds kClocksDiffer{wire::kClockErrorSeconds - 60};
 
 constexpr long kOk = 200;
 constexpr long kTooMany = 429;
 constexpr long kServerErrors = 500;
 
-/// Whether there may be another answer later.
+/// True if a retry may succeed.
 bool is_passing(const HttpAnswer& answer) {
     return answer.status == 0 || answer.status == kTooMany || answer.status >= kServerErrors;
 }
@@ -36,7 +40,7 @@ std::string sentence_of(const HttpAnswer& answer) {
                             : sentence;
 }
 
-/// A reply that is of use, or EnrolmentRefused.
+/// The valid reply of a final answer. Errors: EnrolmentRefused.
 formats::EnrolmentReply checked(const HttpAnswer& answer, const EnrolmentOptions& options) {
     if (answer.status != kOk) throw EnrolmentRefused(sentence_of(answer));
     try {
@@ -57,17 +61,17 @@ formats::EnrolmentReply checked(const HttpAnswer& answer, const EnrolmentOptions
         return reply;
     } catch (const InputError& error) {
         throw EnrolmentRefused(
-            fmt::format("{} does not speak our language: {}", options.gateway, error.what()));
+            fmt::format("the reply of {} is not valid: {}", options.gateway, error.what()));
     }
 }
 
-/// Between a half and the whole of it, by chance: who was refused together does not ask together.
+/// Random between half of `pause` and all of it, so that peers do not retry at the same time.
 milliseconds part_of(milliseconds pause) {
     const auto half = static_cast<std::uint32_t>(pause.count() / 2);
     return milliseconds{half + randombytes_uniform(half + 1)};
 }
 
-/// False: nobody wants it any more.
+/// Waits for `pause`. False: is_unwanted() has become true.
 bool wait(milliseconds pause, const std::function<bool()>& is_unwanted) {
     const auto end = Clock::now() + pause;
     while (Clock::now() < end) {
@@ -98,7 +102,7 @@ std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,
             throw IoError(fmt::format("the gateway {} cannot be asked for a ticket: {}",
                                       options.gateway, sentence));
         }
-        log_warning("the gateway {} does not help now: {}; asking again in {:.1f} s",
+        log_warning("the gateway {} gives no ticket now: {}; asking again in {:.1f} s",
                     options.gateway, sentence, std::chrono::duration<double>(pause).count());
         if (!wait(pause, is_unwanted)) return std::nullopt;
     }

@@ -1,5 +1,4 @@
-// How a peer gets its ticket: it asks the project's gateway over HTTPS, and again until there is an
-// answer.
+// Requests a peer's ticket from the project's gateway over HTTPS, with retries and backoff.
 #pragma once
 
 #include <chrono>
@@ -12,29 +11,30 @@
 
 namespace dedloc::net {
 
-/// The gateway has answered, and the answer is no. Its sentence; asking again is of no use.
+/// The gateway has refused, or its answer is not usable; what() is the reason. Do not retry.
 class EnrolmentRefused : public Error {
   public:
     using Error::Error;
 };
 
+/// Parameters of enrol().
 struct EnrolmentOptions {
-    std::string gateway;  ///< URL of the gateway, with a slash at its end
-    formats::EnrolmentRequest request;
-    PeerKey project;  ///< whose ticket is wanted; another's is no answer
-    RunId run;
-    std::string proxy{};         ///< URL; empty: what http_proxy, https_proxy and no_proxy say
-    std::string certificates{};  ///< file with those trusted to sign for gateways; empty: the
-                                 ///< system's
-    /// Before asking again, or down to half of it by chance; doubles up to a minute.
+    std::string gateway;                ///< URL of the gateway, with a slash at its end
+    formats::EnrolmentRequest request;  ///< the key that the ticket is for, and more
+    PeerKey project;                    ///< must have signed the ticket
+    RunId run;                          ///< the ticket must be for this run
+    std::string proxy{};                ///< URL; empty: as http_proxy, https_proxy and no_proxy say
+    std::string certificates{};         ///< file with CA certificates; empty: the system's
+    /// Backoff before the first retry; each pause is a random part of it, at least half. It
+    /// doubles with each retry up to a minute.
     std::chrono::milliseconds first_pause{1'000};
-    std::chrono::milliseconds timeout{600'000};  ///< from the first question to giving up
+    std::chrono::milliseconds timeout{600'000};  ///< for all attempts together
 };
 
-/// Asks, and asks again after a pause when there was no answer, a server error or a "too many
-/// requests". Nothing when `is_unwanted`, which is asked about once a second, says so.
+/// Asks for a ticket. Retries when there is no answer, on server errors and on "too many requests".
+/// Nothing when `is_unwanted`, polled about once a second or more often, returns true.
 ///
-/// Errors   EnrolmentRefused; IoError with the last failure when patience is over; InputError: no
+/// Errors   EnrolmentRefused; IoError with the last failure after the timeout; InputError: not an
 ///          http or https URL
 /// Thread   any; blocks
 std::optional<formats::EnrolmentReply> enrol(const EnrolmentOptions& options,

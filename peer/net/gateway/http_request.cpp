@@ -1,3 +1,6 @@
+// A curl easy handle is reset and configured for each request; it keeps its connection. libcurl's
+// progress callback polls `is_unwanted`. The write callback refuses data beyond max_bytes, which
+// makes the request fail. HTTP errors are answers, not failures.
 #include "peer/net/gateway/http_request.hpp"
 
 #include <curl/curl.h>
@@ -11,7 +14,7 @@ namespace dedloc::net {
 namespace {
 
 constexpr long kConnectMilliseconds = 10'000;
-constexpr long kRequestMilliseconds = 30'000;  // a gateway dials us back meanwhile
+constexpr long kRequestMilliseconds = 30'000;  // the gateway dials us back before it answers
 
 struct CurlLibrary {
     CurlLibrary() { curl_global_init(CURL_GLOBAL_DEFAULT); }
@@ -48,7 +51,7 @@ void set(CURL* handle, CURLoption option, Value value) {
 void set_up(CURL* handle, const HttpRequest& request) {
     set(handle, CURLOPT_URL, request.url.c_str());
     set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    // Of HTTP/2 no question here has any use, and its windows slow long bodies down.
+    // HTTP/2 has no advantage for single requests, and its windows slow long bodies down.
     set(handle, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
     set(handle, CURLOPT_USERAGENT, "dedloc");
     set(handle, CURLOPT_NOSIGNAL, 1L);
@@ -61,7 +64,7 @@ void set_up(CURL* handle, const HttpRequest& request) {
     set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
 }
 
-/// Without "Expect", for which a long body would wait.
+/// Disables "Expect: 100-continue", which would delay a long body.
 std::unique_ptr<curl_slist, Free> headers_of(const HttpRequest& request) {
     const std::string type = "Content-Type: " + request.content_type;
     std::unique_ptr<curl_slist, Free> headers{curl_slist_append(nullptr, type.c_str())};

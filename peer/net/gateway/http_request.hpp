@@ -1,5 +1,5 @@
-// Questions over HTTP or HTTPS, by libcurl: what the system's proxies and certificates are, the
-// user's own if they are named, and no more of the answer than was bargained for.
+// HTTP and HTTPS requests with libcurl. Proxy and certificates are the system's unless the request
+// names others. The size of the answer is limited.
 #pragma once
 
 #include <chrono>
@@ -10,37 +10,39 @@
 
 namespace dedloc::net {
 
+/// One request.
 struct HttpRequest {
-    std::string url;
-    std::string body{};  ///< posted; empty: nothing is posted, the URL is read
-    std::string content_type = "application/json";  ///< of the body
-    std::string proxy{};         ///< URL; empty: what http_proxy, https_proxy and no_proxy say
-    std::string certificates{};  ///< file with those trusted to sign; empty: the system's
-    std::size_t max_bytes = 0;   ///< of the answer's body
+    std::string url;                                ///< http or https
+    std::string body{};                             ///< not empty: POST; empty: GET
+    std::string content_type = "application/json";  ///< the type of `body`
+    std::string proxy{};         ///< URL; empty: as http_proxy, https_proxy and no_proxy say
+    std::string certificates{};  ///< file with CA certificates; empty: the system's
+    std::size_t max_bytes = 0;   ///< limit of the answer's body; a longer one is a failure
 };
 
+/// The answer, or the reason why there is none.
 struct HttpAnswer {
-    long status = 0;        ///< 0: there was no answer
-    std::string body{};     ///< whole
-    std::string failure{};  ///< why there was no answer
-    /// From the first byte of the request to the last of the answer, once connected.
+    long status = 0;        ///< HTTP status; 0: there was no answer
+    std::string body{};     ///< the whole body
+    std::string failure{};  ///< libcurl's reason if there was no answer
+    /// Time from sending the request to the end of the answer, without connecting.
     std::chrono::duration<double> took{};
 };
 
-/// Asks one question after the other, over the same connection where the server keeps it.
+/// Sends requests over one connection as long as the server keeps it open.
 /// Thread: one at a time.
 class HttpClient {
   public:
-    /// Errors   IoError: libcurl cannot be used
+    /// Starts libcurl. Errors: IoError (libcurl cannot be used).
     HttpClient();
     ~HttpClient();
     HttpClient(const HttpClient&) = delete;
     HttpClient& operator=(const HttpClient&) = delete;
 
-    /// Asks once, for at most half a minute. Redirections are answers. Given up, with a failure,
-    /// when `is_unwanted`, which is asked about once a second, says so.
+    /// Sends the request once; the timeout is half a minute. Redirections are not followed. Ends
+    /// with a failure when `is_unwanted`, polled about once a second, returns true.
     ///
-    /// Errors   InputError: no http or https URL; IoError: libcurl cannot be used
+    /// Errors   InputError: not an http or https URL; IoError: libcurl cannot be used
     /// Thread   blocks
     HttpAnswer ask(const HttpRequest& request, const std::function<bool()>& is_unwanted);
 
@@ -49,7 +51,7 @@ class HttpClient {
     std::unique_ptr<Handle> handle_;
 };
 
-/// The same, for one question alone. Thread: any; blocks.
+/// Sends one request over a connection of its own. Thread: any; blocks.
 HttpAnswer ask(const HttpRequest& request, const std::function<bool()>& is_unwanted);
 
 }  // namespace dedloc::net

@@ -1,3 +1,6 @@
+// Two maps are kept in step: number to group, and group to its numbers in ascending order. Empty
+// groups are erased at once. The search for the largest group is linear in the number of groups,
+// which the callers' limits bound.
 #include "peer/net/tcp/address_groups.hpp"
 
 #include <arpa/inet.h>
@@ -16,7 +19,7 @@ std::string neighbourhood_of(const std::string& numeric_host) {
 
 void AddressGroups::add(Number number, const std::string& neighbourhood) {
     const bool is_new = members_.emplace(number, neighbourhood).second;
-    DEDLOC_CHECK(is_new, "a connection is counted once", number);
+    DEDLOC_CHECK(is_new, "the connection is already in a group", number);
     groups_[neighbourhood].insert(number);
 }
 

@@ -1,5 +1,4 @@
-// Connections that have proven nothing, grouped by the address that they come from: decides which
-// of them is closed to make room for a new one.
+// Groups connections without a proven key by their source address, to decide which one to evict.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +14,25 @@ namespace dedloc::net {
 /// host may use all addresses of such a network.
 std::string neighbourhood_of(const std::string& numeric_host);
 
+/// A set of connection numbers, grouped by neighbourhood_of() their addresses.
 class AddressGroups final {
   public:
-    /// Of a connection; a higher one is newer.
+    /// Identifies a connection; a higher number is newer.
     using Number = std::uint64_t;
 
-    /// Requires a number that is not in here.
+    /// Adds a connection. Requires a number that is not in the set (DEDLOC_CHECK).
     void add(Number number, const std::string& neighbourhood);
-    /// Does nothing if it is not in here.
+    /// Removes a connection; does nothing if it is not in the set.
     void remove(Number number);
 
+    /// Connections in all groups.
     std::size_t size() const { return members_.size(); }
+    /// Connections in one group; 0 if there is none.
     std::size_t size_of(const std::string& neighbourhood) const;
+    /// The oldest connection of one group; nothing if the group is empty.
     std::optional<Number> oldest_of(const std::string& neighbourhood) const;
-    /// The oldest of the largest group; of equal ones, of that with the oldest member. So a client
-    /// alone on its address stays as long as another address holds two places.
+    /// The oldest connection of the largest group; among equal groups, of the one with the oldest
+    /// member. So the only connection of an address stays while another address has two.
     std::optional<Number> oldest_of_largest() const;
 
   private:

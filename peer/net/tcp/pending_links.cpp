@@ -1,3 +1,7 @@
+// Each connection has a number that grows, so the lowest number of a group is its oldest. Eviction
+// happens before a connection enters a kind, and goes through TcpHandshake::cut(), which calls
+// over() before it returns: hold no reference into pending_links_ across it. Handshakes in progress
+// keep the session options that they began with.
 #include "peer/net/tcp/pending_links.hpp"
 
 #include <utility>
@@ -8,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// An honest peer far away, or on a busy machine, is done by then.
+/// An honest peer completes its handshake within this time, even far away or on a busy machine.
 constexpr std::chrono::seconds kEnoughTime{1};
 
 }  // namespace
@@ -43,7 +47,7 @@ void PendingLinks::begin_handshake(TcpSocket socket, const Endpoint& remote, Sid
     handshake->start();
 }
 
-/// A silent connection becomes a greeted one, and closes another of these if they are too many.
+/// Moves a connection from the silent to the heard ones; may evict one of these.
 void PendingLinks::on_hello(Number number) {
     const Stranger& stranger = pending_links_.at(number);
     if (stranger.side != Side::kListener) return;

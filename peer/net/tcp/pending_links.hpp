@@ -1,12 +1,12 @@
-// Connections whose ends are still proving who they are, with a bound on those that came from
-// outside: the oldest one makes room for a new one.
+// Pending links: connections whose other end has not proven its key yet. Incoming ones are bounded;
+// a new one evicts the oldest.
 //
-// There are two kinds, each with places of its own: silent ones, which have not sent a Hello yet,
-// and greeted ones, which have. An honest peer sends its Hello with the connection and is greeted a
-// moment later, so silent connections, however many there are and however fast they are renewed,
-// never close one that is in the middle of its proofs. Among those of a kind the oldest of the
-// address that holds most of them is closed. When even that one is young, connections come faster
-// than honest ones could prove themselves: then they had better wait in the system's queue.
+// There are two kinds with separate limits: silent ones have not sent a Hello yet, heard ones have.
+// An honest peer sends its Hello with the connection and becomes a heard one at once. So a flood of
+// silent connections never evicts a link whose handshake is in progress. Within a kind, the oldest
+// connection of the address that holds most of them is evicted. If that one is younger than a
+// second, connections arrive faster than honest peers can prove their keys: accepting then pauses,
+// and new connections wait in the system's queue.
 #pragma once
 
 #include <chrono>
@@ -26,13 +26,13 @@
 
 namespace dedloc::net {
 
-/// Thread: the transport's.
+/// Owns the handshakes in progress. Thread: the transport's.
 class PendingLinks final {
   public:
-    /// What has become of one.
+    /// A handshake is over; `handshake` has the result.
     using OnOver = std::function<void(const Endpoint& remote, Side side, TcpHandshake& handshake)>;
 
-    /// What is referred to must outlive the transport's thread.
+    /// Requires options.session. `revoked` must outlive the transport's thread.
     PendingLinks(const TransportOptions& options, const SocketPlaces& places,
                  const formats::Revocations& revoked, OnOver on_over);
     PendingLinks(const PendingLinks&) = delete;
@@ -41,14 +41,14 @@ class PendingLinks final {
     /// Begins a handshake; on_over is called once for it, later.
     void begin_handshake(TcpSocket socket, const Endpoint& remote, Side side,
                          const std::optional<PeerKey>& expected);
-    /// What handshakes that begin from now on prove with.
+    /// Sets the ticket that later handshakes prove.
     void present(const formats::SignedTicket& ticket);
 
-    /// True if one has been closed, since the last call, that had had little time: the next
-    /// connection is to be accepted after a pause.
+    /// True if a connection younger than a second has been evicted since the last call: accept the
+    /// next connection after a pause.
     bool take_crowded() { return std::exchange(is_crowded_, false); }
 
-    /// Handshakes under way that we have dialled.
+    /// Number of handshakes in progress on connections that we have dialled.
     std::size_t dialled() const { return pending_links_.size() - silent_.size() - heard_.size(); }
 
   private:
@@ -68,11 +68,11 @@ class PendingLinks final {
     const SocketPlaces places_;
     const formats::Revocations& revoked_;
     const OnOver on_over_;
-    std::shared_ptr<const SessionOptions> session_;  ///< never changed, but replaced
+    std::shared_ptr<const SessionOptions> session_;  ///< replaced as a whole, never modified
     std::map<Number, Stranger> pending_links_;
     Number last_number_ = 0;
-    AddressGroups silent_;  ///< from outside, without a Hello yet
-    AddressGroups heard_;   ///< from outside, with one
+    AddressGroups silent_;  ///< incoming ones that have not sent a Hello
+    AddressGroups heard_;   ///< incoming ones that have sent a Hello
     bool is_crowded_ = false;
 };
 

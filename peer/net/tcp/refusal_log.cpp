@@ -1,3 +1,5 @@
+// LogLimit counts each reason and decides which occurrences are logged. The lock is there because
+// the log may be shared by threads.
 #include "peer/net/tcp/refusal_log.hpp"
 
 #include "peer/base/log.hpp"

@@ -1,4 +1,4 @@
-// Log lines about strangers whom no link came about with.
+// Rate-limited log lines about connections that did not become links.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,13 @@
 
 namespace dedloc::net {
 
-/// Thread: any.
+/// Logs each reason the first eight times and then once a minute. Thread: any.
 class RefusalLog final {
   public:
-    /// `why` is one of a few sentences: not each time is worth a line.
+    /// A connection with `remote` was refused. `why` must be one of a small set of sentences, since
+    /// the limit counts per sentence.
     void refused(const Endpoint& remote, const std::string& why);
-    /// No incoming connection can be taken, whoever dials; `why` as above.
+    /// Accepting failed for all incoming connections; `why` as above.
     void accept_failed(const std::string& why);
 
   private:

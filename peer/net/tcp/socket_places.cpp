@@ -1,3 +1,5 @@
+// Incoming handshakes have two kinds with a limit each, so one kind gets an eighth of the sockets
+// and both together a quarter.
 #include "peer/net/tcp/socket_places.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// How the sockets that a transport may have are divided: no kind can take the places of another.
+// Divides a transport's sockets among links, dials and incoming handshakes, so that one kind cannot
+// starve another.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +8,19 @@
 
 namespace dedloc::net {
 
+/// Maximum numbers of sockets of each kind.
 struct SocketPlaces {
-    std::size_t links = 0;  ///< over it, incoming connections are closed
-    std::size_t dials = 0;  ///< under way, and dialled links over `links`
-    /// Incoming handshakes, for each of the two kinds of PendingLinks.
+    std::size_t links = 0;  ///< at this number, incoming connections are closed
+    std::size_t dials = 0;  ///< dials in progress, and dialled links beyond `links`
+    /// Incoming handshakes from one address and in total, for each of PendingLinks' two kinds.
     std::size_t from_one_address = 0;
     std::size_t handshakes = 0;
-    /// Links without proofs from one address: half of all links, so that others get the rest.
+    /// Links without proofs from one address: half of all links, so that other addresses get some.
     std::size_t unproven_from_one_address = 0;
 };
 
-/// Half of `sockets` for links, a quarter for dials and a quarter for incoming handshakes, but no
-/// more than the options allow and one at least. From 8 sockets on,
+/// Gives half of `sockets` to links, a quarter to dials and a quarter to incoming handshakes, but
+/// at least one and at most what the options allow. From 8 sockets on,
 /// links + dials + 2 · handshakes ≤ sockets.
 SocketPlaces divide_sockets(const TransportOptions& options, std::size_t sockets);
 

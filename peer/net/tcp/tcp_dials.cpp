@@ -1,3 +1,6 @@
+// A connect operation and a deadline timer share one Dialling object. The deadline only closes the
+// socket, which aborts the connect operation; finish() runs once, in the connect handler. A connect
+// that succeeds just as the deadline closes the socket counts as failed.
 #include "peer/net/tcp/tcp_dials.hpp"
 
 #include <fmt/format.h>
@@ -11,9 +14,9 @@ namespace dedloc::net {
 
 namespace {
 
-/// Why a dial failed, as one of a few sentences. It is aborted by its deadline only.
+/// The reason of a failed dial. Only the deadline aborts a dial.
 std::string sentence_of(const error_code& error) {
-    if (error == asio::error::connection_refused) return "nobody listens there";
+    if (error == asio::error::connection_refused) return "the connection was refused";
     if (!error || error == asio::error::operation_aborted || error == asio::error::timed_out) {
         return "it cannot be reached in time";
     }
@@ -25,7 +28,7 @@ std::string sentence_of(const error_code& error) {
 
 }  // namespace
 
-/// Shared by the deadline's handler and the connection's, whichever comes last.
+/// One dial, owned by the handlers of its deadline and its connect operation.
 struct TcpDials::Dialling {
     Dialling(asio::io_context& context, const Endpoint& to, const std::optional<PeerKey>& peer)
         : remote(to), expected(peer), socket(context), deadline(context) {}
@@ -41,7 +44,7 @@ TcpDials::TcpDials(asio::io_context& context, std::chrono::milliseconds deadline
 void TcpDials::dial(const Endpoint& remote, const std::optional<PeerKey>& expected,
                     bool has_place) {
     if (!is_numeric_host(remote.host) || remote.port == 0) {
-        return owner_.on_failed(remote, "it has no address that can be dialled");
+        return owner_.on_failed(remote, "its address cannot be dialled");
     }
     if (!has_place) return owner_.on_failed(remote, "too many dials and links at once");
     const tcp::endpoint there(asio::ip::make_address(remote.host), remote.port);

@@ -1,4 +1,4 @@
-// Connections that are being dialled: each has a deadline, and their number has a bound.
+// TCP connections that are being dialled, each with a deadline. The transport limits their number.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,26 @@
 
 namespace dedloc::net {
 
-/// Thread: the transport's.
+/// Starts dials and reports their results. Thread: the transport's.
 class TcpDials final {
   public:
+    /// Callbacks to the owner: one of them is called once for each dial.
     struct Owner {
+        /// The connected socket, its address, and the key that dial() was given.
         std::function<void(TcpSocket, const Endpoint&, const std::optional<PeerKey>&)> on_connected;
-        /// `why` is one of a few sentences without a full stop.
+        /// `why` is one of a small set of sentences without a full stop.
         std::function<void(const Endpoint&, const std::string& why)> on_failed;
     };
 
-    /// `context` must outlive the last call of the owner's.
+    /// `context` must outlive the last callback.
     TcpDials(asio::io_context& context, std::chrono::milliseconds deadline, Owner owner);
     TcpDials(const TcpDials&) = delete;
     TcpDials& operator=(const TcpDials&) = delete;
 
-    /// Ends with exactly one call of the owner's, which may come before this returns. With
-    /// `has_place` false it fails at once.
+    /// Dials `remote`. Exactly one callback follows, maybe before this returns. `has_place` false:
+    /// the dial fails at once. `expected` is only passed on to on_connected.
     void dial(const Endpoint& remote, const std::optional<PeerKey>& expected, bool has_place);
-    /// Of them under way.
+    /// Number of dials in progress.
     std::size_t count() const { return count_; }
 
   private:

@@ -1,3 +1,7 @@
+// Alternates between writing the handshake's answer and reading its next message, until neither is
+// left. A refusal is written before the handshake counts as over. Every handler checks is_over_
+// first, because Asio also calls handlers of a closed socket. If the connection fails after a
+// refusal, the refusal stays the reported reason.
 #include "peer/net/tcp/tcp_handshake.hpp"
 #include "peer/platform/clock.hpp"
 
@@ -41,7 +45,7 @@ std::string TcpHandshake::sentence() const {
     return handshake_.sentence();
 }
 
-/// Writes what is to be written, else reads what is to be read; else it is over.
+/// Writes the pending answer, else reads the next message, else ends the handshake.
 void TcpHandshake::proceed() {
     if (!out_.empty()) {
         asked_at_ = Clock::now();
@@ -68,7 +72,7 @@ bool TcpHandshake::goes_on(const error_code& error) {
     return !is_over_;
 }
 
-/// For this reason, unless there already is one.
+/// Ends the handshake; its own refusal takes precedence over `why`.
 void TcpHandshake::failed(LinkRefusal why) {
     cut(handshake_.is_refused() ? LinkRefusal::kNone : why);
 }

@@ -1,5 +1,5 @@
-// A connection whose two ends have not proven yet who they are: plays the handshake over a socket,
-// against a deadline, and then hands the socket on or says why not.
+// Runs the handshake of one pending link over its socket, with a deadline. It ends with the proven
+// socket or with the reason of the failure.
 #pragma once
 
 #include <array>
@@ -15,49 +15,53 @@
 
 namespace dedloc::net {
 
-/// Tickets are compared with the machine's clock, whatever the protocol's time is.
-
-/// Thread: the transport's. Shared, since asio also calls what it was told before a cut.
+/// Held by shared pointers, since Asio calls pending handlers even after cut(). Thread: the
+/// transport's.
 class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
   public:
+    /// Parameters of one handshake.
     struct Terms {
-        std::shared_ptr<const SessionOptions> session;
-        Side side = Side::kListener;
-        std::optional<PeerKey> expected;
-        std::chrono::milliseconds deadline;  ///< from start() on, for everything together
+        std::shared_ptr<const SessionOptions> session;  ///< credentials of this end
+        Side side = Side::kListener;                    ///< the role of this end
+        std::optional<PeerKey> expected;                ///< refuse an end that proves another key
+        std::chrono::milliseconds deadline;             ///< for the whole handshake, from start()
     };
 
-    /// What the handshake tells its owner.
+    /// Callbacks to the owner.
     struct Owner {
-        /// The other end's Hello has come and is good. Must not end this handshake.
+        /// The other end's Hello is valid. The callback must not end this handshake.
         std::function<void()> on_hello;
-        /// Called once after start, but not by it. The connection is closed by then unless both
-        /// ends are proven.
+        /// The handshake is over. Called exactly once after start(), never from within it. The
+        /// connection is closed by then unless is_proven().
         std::function<void(TcpHandshake&)> on_over;
     };
 
-    /// What is referred to must outlive the transport's thread; `revoked` is read when a ticket is
-    /// judged.
+    /// `revoked` is read when a ticket is judged; it must outlive the transport's thread.
     TcpHandshake(TcpSocket socket, const Terms& terms, const formats::Revocations& revoked,
                  Owner owner);
     TcpHandshake(const TcpHandshake&) = delete;
     TcpHandshake& operator=(const TcpHandshake&) = delete;
 
+    /// Starts the deadline and the handshake. Call it once.
     void start();
-    /// Ends it now for this reason, if it is not over.
+    /// Ends the handshake now with this reason; does nothing if it is over.
     void cut(LinkRefusal why);
 
-    // For Owner::on_over.
+    // The result, for Owner::on_over.
+
+    /// Both ends have proven their keys.
     bool is_proven() const { return handshake_.is_proven() && why_ == LinkRefusal::kNone; }
-    /// The shortest time from the first byte of a message to the last of its answer; the highest
-    /// value if there was none.
+    /// The shortest time from writing a message to the end of the answer; the highest value if
+    /// there was no answer.
     std::chrono::nanoseconds round_trip() const { return round_trip_; }
-    /// Requires is_proven().
+    /// The other end and the session keys. Requires is_proven().
     const Proven& proven() const { return handshake_.proven(); }
+    /// Moves the connected socket out.
     TcpSocket take_socket() { return std::move(socket_); }
-    /// Why not, in one sentence without a full stop; one of a few. Requires !is_proven().
+    /// The reason of the failure without a full stop, one of a small set of sentences. Requires
+    /// !is_proven().
     std::string sentence() const;
-    /// The other end has proven to be this peer itself.
+    /// True if the other end has proven this peer's own key.
     bool is_self() const {
         return handshake_.refusal() == LinkRefusal::kMyself && !handshake_.is_told();
     }
@@ -79,13 +83,13 @@ class TcpHandshake final : public std::enable_shared_from_this<TcpHandshake> {
     TcpSocket socket_;
     Timer deadline_;
 
-    std::optional<Clock::time_point> asked_at_;  ///< with what was last written
+    std::optional<Clock::time_point> asked_at_;  ///< when the last message was written
     std::chrono::nanoseconds round_trip_ = std::chrono::nanoseconds::max();
     Buffer out_;
     std::array<std::byte, Handshake::kSealedBytes> in_{};
     bool has_hello_ = false;
     bool is_over_ = false;
-    LinkRefusal why_ = LinkRefusal::kNone;  ///< other than the handshake's own reason
+    LinkRefusal why_ = LinkRefusal::kNone;  ///< a reason outside the handshake, such as a timeout
 };
 
 }  // namespace dedloc::net

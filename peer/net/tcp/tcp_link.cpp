@@ -1,3 +1,8 @@
+// Reading and writing try the socket directly and wait for Asio only when it would block; after
+// kTurnBytes other links get their turn. Frames queued in one turn are written after it, together.
+// Callbacks of the owner and the sink may cut the link, so is_over_ is checked after each of them.
+// One timer serves pings, the silence timeout and the farewell: call tick_again() whenever one of
+// these times becomes earlier. cut() is the only end of a link and happens once.
 #include "peer/net/tcp/tcp_link.hpp"
 
 #include <algorithm>
@@ -12,13 +17,13 @@ namespace dedloc::net {
 
 namespace {
 
-/// What a queued frame counts for besides its bytes, so that empty frames are bounded too.
+/// Added to the size of each queued frame, so that the number of empty frames is bounded too.
 constexpr std::size_t kQueueOverhead = 64;
 
-/// After so many bytes that are read, or written, at once it is the other links' turn.
+/// After reading or writing this many bytes, other links get their turn.
 constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
 
-/// So many ping intervals after the last frame pings get rarer.
+/// Pings become rarer this many ping intervals after the last frame.
 constexpr int kLively = 3;
 
 }  // namespace
@@ -104,7 +109,7 @@ bool TcpLink::holds_back() const {
     return untaken_.size() >= limits_.untaken_frames || untaken_bytes_ >= limits_.untaken_bytes;
 }
 
-/// Reading stops here, or goes on if it had stopped.
+/// True: stops reading. False: resumes it if it had stopped.
 void TcpLink::hold_back(bool now) {
     if (now == std::exchange(is_held_back_, now)) return;
     owner_.on_held_back(now);
@@ -121,7 +126,7 @@ void TcpLink::enqueue(FrameKind kind, Frame body, std::uint32_t detail) {
     if (!std::exchange(is_writing_, true)) write_soon();
 }
 
-/// After what is being done now, which may queue more.
+/// Posted, so that frames queued by the current handler are written together.
 void TcpLink::write_soon() {
     asio::post(socket_.get_executor(), [self = shared_from_this()] { self->write(); });
 }
@@ -156,7 +161,7 @@ void TcpLink::write_when_possible() {
                        [self = shared_from_this()](const error_code&) { self->write(); });
 }
 
-/// What has left with the last write.
+/// Accounts for the frames that the last write has completed.
 void TcpLink::count_written(std::size_t bytes) {
     const FrameEncoder::Written written = encoder_->written(bytes);
     queue_bytes_ -= written.bytes + written.frames * kQueueOverhead;
@@ -179,9 +184,9 @@ std::array<asio::mutable_buffer, 2> TcpLink::places() {
             asio::mutable_buffer(places[1].data(), places[1].size())};
 }
 
-/// When there is something, which may be now.
+/// Reads as soon as data is there, and restarts the silence timeout.
 void TcpLink::read_more() {
-    // Who carries frames with us pings as often as we do, whatever it said before them.
+    // A link that carries frames makes both ends ping often: the earlier announcement is void.
     const auto next = pause_ == limits_.ping_interval ? pause_ : promised_;
     silent_at_ = Clock::now() + next + (limits_.silence_timeout - limits_.ping_interval);
     socket_.async_read_some(
@@ -201,7 +206,7 @@ void TcpLink::received(error_code error, std::size_t bytes) {
     }
 }
 
-/// False: the link ends.
+/// False: the link must end.
 bool TcpLink::decode(std::size_t bytes) {
     try {
         return decoder_->read(bytes, deliver_) && !is_read_to_end_;
@@ -253,8 +258,8 @@ void TcpLink::take_frame(SharedBytes frame) {
     sink_(event::FrameReceived{id_, std::move(frame)});
 }
 
-/// A large frame has come. One receipt is sent for all of a turn, or, to who reads nothing, for
-/// all so far.
+/// Confirms a large frame. Consecutive receipts in the queue are merged into one, also when the
+/// other end reads nothing.
 void TcpLink::confirm() {
     if (!queue_.empty() && queue_.back().header.kind == FrameKind::kReceipt) {
         ++queue_.back().header.detail;
@@ -265,21 +270,21 @@ void TcpLink::confirm() {
 
 // --- time --------------------------------------------------------------------
 
-/// A frame comes or goes: both ends ping often now, and expect each other to.
+/// A data frame was sent or received: both ends now ping often and expect frequent pings.
 void TcpLink::liven() {
     const auto now = Clock::now();
     lively_until_ = now + kLively * limits_.ping_interval;
     if (pause_ == limits_.ping_interval) return;
     pause_ = limits_.ping_interval;
     silent_at_ = std::min(silent_at_, now + limits_.silence_timeout);
-    tick_again();  // it may have been going to wait for long
+    tick_again();  // the timer may be set to a later time
 }
 
 void TcpLink::ping() {
     const bool is_lively = Clock::now() < lively_until_;
     pause_ =
         is_lively ? limits_.ping_interval : std::min(2 * pause_, limits_.longest_ping_interval);
-    // What is queued says as much.
+    // A queued frame shows as well that this end is alive.
     if (queue_.empty()) {
         enqueue(FrameKind::kPing, {}, static_cast<std::uint32_t>(pause_.count()));
     } else {

@@ -1,14 +1,13 @@
-// One TCP connection to another peer, as frames. Everything happens on the transport's thread: what
-// is readable is read and what is queued is written, as long as the socket goes on and a turn's
-// budget lasts; then asio is asked to say when it goes on.
+// One TCP connection that carries frames to and from another peer. Everything runs on the
+// transport's thread: the link reads and writes without blocking until the socket would block or
+// the turn's byte budget is used, then it waits for Asio.
 //
-// On the wire: what a FrameCodec makes of frames, plain or sealed. A ping when there was nothing
-// else to send for an interval, and it says when the next one comes: on a link that carries nothing
-// else they get rarer, and frequent again with the first frame, at both ends. Silence for longer
-// than a limit means that the peer is dead (TCP alone would not notice a silent cut for hours).
-// A goodbye ends a link politely: whoever reads it has read all before it and hangs up. Frames are
-// sealed and opened when they are written and read: what waits is shared by all links that it is
-// for.
+// A FrameCodec encodes the frames, plain or sealed. A ping is sent after an interval without other
+// frames and announces the next ping. On a link that carries only pings they become rarer; the
+// first frame makes both ends ping often again. If nothing arrives within a timeout the peer is
+// dead (TCP alone would not notice a cut cable for hours). A goodbye ends a link politely: its
+// receiver has read everything before it and hangs up. Frames are sealed when they are written, so
+// that a waiting frame is shared by all links that send it.
 #pragma once
 
 #include <array>
@@ -30,50 +29,50 @@
 
 namespace dedloc::net {
 
-/// Thread: the transport's. Shared, since asio also calls what it was told before a cut.
+/// Held by shared pointers, since Asio calls pending handlers even after cut(). Thread: the
+/// transport's.
 class TcpLink final : public std::enable_shared_from_this<TcpLink> {
   public:
-    /// What the link tells its transport.
+    /// Callbacks to the transport.
     struct Owner {
-        /// Judges a ticket that the other end shows: kNone, or why the link ends.
+        /// Judges a ticket that the other end shows: kNone, or the reason to end the link.
         std::function<LinkRefusal(LinkId, std::span<const std::byte>)> on_ticket;
-        /// From now on reading waits for taken(), or it does so no more.
+        /// True: reading stops until taken() is called often enough. False: it goes on.
         std::function<void(bool)> on_held_back;
-        /// The first frame has arrived.
+        /// The first data frame has arrived.
         std::function<void(LinkId)> on_first_frame;
-        /// Comes last, after LinkClosed.
+        /// The last callback, after event::LinkClosed.
         std::function<void(LinkId)> on_over;
     };
 
-    /// What the connection was before it became a link.
+    /// The connection and what its handshake has agreed on.
     struct Connection {
-        TcpSocket socket;
-        FrameCodec codec;
-        LinkWindow window;
+        TcpSocket socket;   ///< connected
+        FrameCodec codec;   ///< plain, or with the session keys
+        LinkWindow window;  ///< knows the round trip of the handshake
     };
 
-    /// `sink` must outlive this link. It may wait, and everything waits with it.
+    /// `sink` must outlive this link. It may block, and then blocks the transport's thread.
     TcpLink(LinkId id, Connection connection, const LinkLimits& limits, const EventSink& sink,
             Owner owner);
     TcpLink(const TcpLink&) = delete;
     TcpLink& operator=(const TcpLink&) = delete;
 
-    /// Begins to read and to ping. Once, after LinkOpened has been posted.
+    /// Starts reading and pinging. Call it once, after event::LinkOpened has been posted.
     void start();
-    /// Queues the frame; the link is cut if its queue is over its limit. Nothing after close or
+    /// Queues the frame; cuts the link if the queue exceeds its limit. Does nothing after close or
     /// cut. Requires frame size ≤ limits.frame_bytes.
     void send(Frame frame);
-    /// Shows the other end an encoded ticket, after what is queued. Nothing after close or cut.
+    /// Queues an encoded ticket for the other end. Does nothing after close or cut.
     void show(SharedBytes ticket);
-    /// Says goodbye after what is queued, drops what still arrives, and ends when the peer has hung
-    /// up or after limits.farewell.
+    /// Queues a goodbye, drops frames that still arrive, and ends when the peer has hung up or
+    /// after limits.farewell.
     void close();
-    /// Drops what is queued, tells the other end why, and ends like close.
+    /// Drops the queue, sends a goodbye with the reason, and ends like close().
     void refuse(LinkRefusal why);
-    /// Ends the link now.
+    /// Ends the link now: event::LinkClosed and on_over are done when this returns.
     void cut();
-    /// One delivered frame has left the driver's queue: reads on if that was what reading waited
-    /// for.
+    /// The driver has taken one delivered frame; resumes reading if it waited for that.
     void taken();
 
   private:
@@ -118,25 +117,25 @@ class TcpLink final : public std::enable_shared_from_this<TcpLink> {
 
     bool is_closing_ = false;
     bool is_over_ = false;
-    std::string why_;  ///< the link ends, if there is a reason
+    std::string why_;  ///< reason for event::LinkClosed; empty if there is none
 
-    std::deque<OutgoingFrame> queue_;  ///< what the encoder has no room for yet
-    std::size_t queue_bytes_ = 0;      ///< with what is in the encoder
-    LinkWindow window_;                ///< frames whose FrameWritten is due
-    bool is_writing_ = false;          ///< write() is going to be called
+    std::deque<OutgoingFrame> queue_;  ///< frames that do not fit into the encoder yet
+    std::size_t queue_bytes_ = 0;      ///< size of the frames in queue_ and in the encoder
+    LinkWindow window_;                ///< decides when FrameWritten is posted
+    bool is_writing_ = false;          ///< a call of write() is scheduled
 
     bool has_taken_frame_ = false;
-    std::size_t wanted_ = 0;           ///< bytes that places() has room for
-    bool is_read_to_end_ = false;      ///< by a goodbye, or by what no honest end sends
+    std::size_t wanted_ = 0;           ///< size of the buffers that places() returned
+    bool is_read_to_end_ = false;      ///< after a goodbye or an invalid receipt
     bool is_held_back_ = false;        ///< reading waits for taken()
-    std::deque<std::size_t> untaken_;  ///< sizes of frames delivered but not taken
+    std::deque<std::size_t> untaken_;  ///< sizes of delivered frames that were not taken yet
     std::size_t untaken_bytes_ = 0;
 
-    std::chrono::milliseconds pause_;     ///< until the next ping, from when something was sent
-    std::chrono::milliseconds promised_;  ///< until the other end's next ping, as it has said
-    Clock::time_point sent_at_;           ///< anything, lately
-    Clock::time_point lively_until_;
-    Clock::time_point silent_at_ = Clock::time_point::max();  ///< the peer is dead if nothing comes
+    std::chrono::milliseconds pause_;     ///< the next ping is due this long after sent_at_
+    std::chrono::milliseconds promised_;  ///< until the other end's next ping, as it announced
+    Clock::time_point sent_at_;           ///< when the last frame was queued
+    Clock::time_point lively_until_;      ///< until then pings are frequent
+    Clock::time_point silent_at_ = Clock::time_point::max();  ///< end of the silence timeout
     Clock::time_point close_by_ = Clock::time_point::max();
 };
 

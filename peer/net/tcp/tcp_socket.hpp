@@ -1,5 +1,5 @@
-// Boost.Asio's objects as peer/net uses them: bound to one io_context without type erasure. Nothing
-// outside tcp_*.hpp and tcp_*.cpp includes this.
+// Boost.Asio's types as peer/net/tcp uses them: bound to one io_context's executor without type
+// erasure. Only the headers and sources of this folder include it.
 #pragma once
 
 #include <fcntl.h>
@@ -18,20 +18,20 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
+// Asio's classes with the concrete executor of an io_context.
 using Executor = asio::io_context::executor_type;
 using TcpSocket = asio::basic_stream_socket<tcp, Executor>;
 using TcpAcceptor = asio::basic_socket_acceptor<tcp, Executor>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
-/// A program that this process starts does not get the descriptor, or it would keep the connection
-/// open.
+/// Sets close-on-exec: a child process with the descriptor would keep the connection open.
 inline void keep_from_children(int descriptor) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
-/// It sends small data at once: by Nagle's algorithm a receipt or a vote would wait for a round
-/// trip while something else is on its way. On a connection that is lost already this does nothing.
+/// Sets close-on-exec and disables Nagle's algorithm, which would delay a receipt or a vote by a
+/// round trip while other data is in flight. Does nothing on a connection that is lost already.
 inline void set_up(TcpSocket& socket) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);

@@ -1,3 +1,9 @@
+// One thread runs an io_context and owns links, pending links, dials and timers without locks.
+// Calls of the owner put tasks into an inbox; the first one posts drain(), which runs all of them
+// in order. Calls of taken() do not wake the thread unless a link's reading waits for them.
+// A connection passes accepted() or a dial, then connected(), the handshake, greeted() and adopt();
+// without proofs connected() adopts it at once.
+// Every path that ends a link goes through TcpLink::cut() and over(), which erases it from links_.
 #include "peer/net/tcp/tcp_transport.hpp"
 
 #include <fmt/format.h>
@@ -32,17 +38,17 @@ namespace dedloc::net {
 
 namespace {
 
-/// After a failed accept (no descriptor left, say) this passes before the next one.
+/// Pause after a failed accept, for example without a free descriptor.
 constexpr std::chrono::milliseconds kAcceptPause{100};
-/// Between two connections while strangers are many: 16 of one address so have 16 ms to say Hello,
-/// and 1,000 that wait in the system's queue delay another by a second.
+/// Pause between two accepts while there are too many pending links: 16 of one address then have
+/// 16 ms to send a Hello, and 1,000 in the system's queue delay another connection by one second.
 constexpr std::chrono::milliseconds kCrowdedPause{1};
-/// Room for large frames that is kept for the next ones, enough for a round of 36 MB: what is not
-/// kept is zeroed again in the next round (tests/bench/README.md, net_bench).
+/// Buffers that are kept for large frames, enough for a round of 36 MB: a new buffer would be
+/// zeroed first (tests/bench/README.md, net_bench).
 constexpr std::size_t kPoolBytes = std::size_t{64} << 20;
-/// So often links are looked at whose tickets may have expired.
+/// Interval of the check for expired tickets.
 constexpr std::chrono::seconds kLookEvery{1};
-constexpr const char* kLinksTaken = "every place for links is taken";
+constexpr const char* kLinksTaken = "the limit of links is reached";
 
 Endpoint remote_of(const TcpSocket& socket) {
     error_code error;
@@ -55,8 +61,6 @@ Endpoint remote_of(const TcpSocket& socket) {
 
 }  // namespace
 
-/// What its owner calls only puts a task into the inbox; everything else happens on the thread,
-/// which alone knows links and strangers.
 class TcpTransport::Impl {
   public:
     Impl(const TransportOptions& options, EventSink sink);
@@ -65,8 +69,8 @@ class TcpTransport::Impl {
     // Thread: any.
     using Task = std::function<void()>;
     enum class Wake { kNow, kIfReadingWaits };
-    /// To be done on the thread, in the order of the calls; with kIfReadingWaits it may wait for
-    /// the next one that wakes it.
+    /// Runs `task` on the thread, in the order of the calls. With kIfReadingWaits it may be delayed
+    /// until the next call that wakes the thread.
     void submit(Task task, Wake wake = Wake::kNow);
     std::size_t frame_limit() const { return options_.limits.frame_bytes; }
     std::uint16_t port() const { return port_; }
@@ -81,7 +85,7 @@ class TcpTransport::Impl {
   private:
     struct Entry {
         std::shared_ptr<TcpLink> link;
-        std::optional<LinkTicket> ticket;  ///< of the other end
+        std::optional<LinkTicket> ticket;  ///< the other end's; nothing if links prove nothing
         bool is_dialled = false;
         Endpoint remote;
     };
@@ -112,23 +116,23 @@ class TcpTransport::Impl {
     const BufferPool pool_{kPoolBytes};
     std::atomic<std::uint16_t> port_ = 0;
 
-    std::mutex mutex_;  ///< guards what follows, up to the context
+    std::mutex mutex_;  ///< guards the members up to context_
     std::vector<Task> inbox_;
     bool is_drain_due_ = false;
-    std::size_t waiting_links_ = 0;  ///< whose reading waits for taken()
+    std::size_t waiting_links_ = 0;  ///< links whose reading waits for taken()
 
-    // The thread's own.
-    asio::io_context context_{1};  ///< what follows belongs to it
+    // Used by the thread only.
+    asio::io_context context_{1};  ///< outlives the members below, which use it
     asio::executor_work_guard<Executor> work_{context_.get_executor()};
-    std::vector<Task> tasks_;  ///< that were in the inbox
+    std::vector<Task> tasks_;  ///< taken from the inbox by drain()
     std::unordered_map<LinkId, Entry> links_;
     AddressGroups unproven_;  ///< incoming links that prove nothing, by LinkId
-    AddressGroups silent_;    ///< those of them on which no frame has arrived
+    AddressGroups silent_;    ///< those of unproven_ on which no frame has arrived
     formats::Revocations revoked_;
-    std::optional<formats::SignedTicket> presented_;  ///< our last, once it has been renewed
+    std::optional<formats::SignedTicket> presented_;  ///< last ticket given to present()
     std::uint64_t last_id_ = 0;
     RefusalLog refusals_;
-    std::optional<PendingLinks> pending_links_;  ///< nothing when links prove nothing
+    std::optional<PendingLinks> pending_links_;  ///< nothing if links prove nothing
     TcpDials dials_{context_,
                     options_.dial_deadline,
                     {.on_connected =
@@ -150,9 +154,9 @@ TcpTransport::Impl::Impl(const TransportOptions& options, EventSink sink)
       places_(divide_sockets(options, options.sockets.value_or(
                                           platform::socket_budget(platform::descriptor_limit())))),
       sink_(std::move(sink)) {
-    DEDLOC_CHECK(options_.limits.frame_bytes <= kMaxFrameLimit, "frame limit is too large");
+    DEDLOC_CHECK(options_.limits.frame_bytes <= kMaxFrameLimit, "the frame limit is too large");
     if (places_.links < options_.max_links) {
-        log_info("few descriptors: places for {} links, {} dials, {} and {} handshakes",
+        log_info("few descriptors: at most {} links, {} dials, {} + {} incoming handshakes",
                  places_.links, places_.dials, places_.handshakes, places_.handshakes);
     }
     if (options_.session) {
@@ -181,7 +185,7 @@ void TcpTransport::Impl::run() {
     context_.run();
 }
 
-/// What asio was told to call is not called any more, but destroyed with the context.
+/// Pending handlers are not called after this, but destroyed with the context.
 void TcpTransport::Impl::stop() {
     while (!links_.empty()) find(links_.begin()->first)->cut();
     context_.stop();
@@ -207,7 +211,8 @@ void TcpTransport::Impl::drain() {
     tasks_.clear();
 }
 
-/// A link's reading begins, or ends, to wait: what has been taken meanwhile may be in the inbox.
+/// A link's reading stops, or goes on. When it stops, the inbox may hold a taken() that no wake-up
+/// follows, so the thread is woken.
 void TcpTransport::Impl::held_back(bool now) {
     {
         const std::lock_guard lock(mutex_);
@@ -298,7 +303,7 @@ void TcpTransport::Impl::present(const formats::SignedTicket& ticket) {
     for (const auto& [id, entry] : links_) entry.link->show(shown);
 }
 
-/// A link's other end shows a ticket.
+/// Judges a ticket that a link's other end shows.
 LinkRefusal TcpTransport::Impl::renewed(LinkId id, std::span<const std::byte> ticket) {
     auto& known = links_.at(id).ticket;
     if (!known) return LinkRefusal::kNotALink;  // this link proves nothing
@@ -334,7 +339,7 @@ void TcpTransport::Impl::end_expired() {
     }
 }
 
-/// Makes a link of a connection.
+/// Turns a connection into a link.
 void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side side,
                                const Proven* proven, LinkWindow::Duration round_trip) {
     const bool is_dialled = side == Side::kDialler;
@@ -369,7 +374,7 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
         silent_.add(opened.link.value(), neighbourhood_of(remote.host));
     }
     sink_(opened);
-    // Revoked, or renewed here, while it was proving itself.
+    // A revocation or a new ticket of ours may have come during the handshake.
     if (ticket && revoked_.covers(ticket->last())) link->refuse(LinkRefusal::kRevoked);
     if (ticket && presented_ && presented_->ticket.expires > proven->expires) {
         link->show(std::make_shared<const Buffer>(formats::encode(*presented_)));
@@ -377,8 +382,8 @@ void TcpTransport::Impl::adopt(TcpSocket socket, const Endpoint& remote, Side si
     link->start();
 }
 
-/// Cuts the oldest link that this peer has opened if it has its share of them. One that has
-/// restarted, or lost its way to us, may still have dead ones.
+/// Cuts the oldest link that this peer has opened if it has as many as it may have. A peer that has
+/// restarted or changed its network may still have dead links.
 void TcpTransport::Impl::evict_for(const PeerKey& peer, const Endpoint& remote) {
     std::size_t count = 0;
     auto oldest = links_.end();
@@ -390,11 +395,11 @@ void TcpTransport::Impl::evict_for(const PeerKey& peer, const Endpoint& remote) 
     }
     if (count < options_.max_links_of_one) return;
     find(oldest->first)->cut();
-    refusals_.refused(remote, "it opens more and more links");
+    refusals_.refused(remote, "it has opened too many links");
 }
 
-/// Closes a link that proves nothing and has said nothing, if that is needed for one more from this
-/// address. False: there is none, and no place.
+/// Makes space for an incoming link without proofs from this address, if needed by cutting one on
+/// which no frame has arrived. False: there is no space and no such link.
 bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
     const std::string neighbourhood = neighbourhood_of(remote.host);
     const bool is_share_taken =
@@ -404,7 +409,8 @@ bool TcpTransport::Impl::evict_for_unproven(const Endpoint& remote) {
         is_share_taken ? silent_.oldest_of(neighbourhood) : silent_.oldest_of_largest();
     if (!oldest) return false;
     const LinkId id{*oldest};
-    refusals_.refused(links_.at(id).remote, "it says nothing, and others want its place");
+    refusals_.refused(links_.at(id).remote,
+                      "it has sent nothing, and another connection needs its place");
     find(id)->cut();
     return true;
 }
@@ -446,8 +452,9 @@ void TcpTransport::set_listening_port(std::uint16_t port) {
 }
 
 void TcpTransport::send(LinkId link, Frame frame) {
-    DEDLOC_CHECK(bool{frame}, "a frame to send has no bytes");
-    DEDLOC_CHECK(frame.size() <= impl_->frame_limit(), "a frame is over the limit", frame.size());
+    DEDLOC_CHECK(bool{frame}, "the frame to send is empty");
+    DEDLOC_CHECK(frame.size() <= impl_->frame_limit(), "the frame to send is larger than the limit",
+                 frame.size());
     impl_->submit([impl = impl_.get(), link, frame = std::move(frame)]() mutable {
         if (const auto found = impl->find(link)) found->send(std::move(frame));
     });

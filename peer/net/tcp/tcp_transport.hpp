@@ -1,7 +1,7 @@
-// Transport over TCP: one connection per pair of peers, 16-byte frame headers, shared buffers
+// Transport over TCP. A link is one connection. Frames have 16-byte headers; shared buffers are
 // written without a copy, or sealed for each link when they are written. With
-// TransportOptions::session a link opens once both ends have proven their tickets: before that it
-// is nobody's but PendingLinks'. See tcp_link.hpp for a link's life and README.md for the figures.
+// TransportOptions::session a link opens only after both ends have proven their tickets; until then
+// PendingLinks owns the connection. tcp_link.hpp describes a link, ../README.md the limits.
 #pragma once
 
 #include <memory>
@@ -12,32 +12,35 @@
 
 namespace dedloc::net {
 
+/// Owns the thread "dedloc-net". The functions below only queue a task for it.
 class TcpTransport final : public Transport {
   public:
-    /// Listens if told to. `sink` gets the events of transport.hpp, on the transport's own thread;
-    /// it may wait, which holds back everything that this transport does, but must return once the
-    /// driver is stopping. Errors: InputError (host is not numeric), IoError (port in use, no such
-    /// address).
+    /// Starts the thread, and listens if options.listen is set. `sink` gets the events of
+    /// transport.hpp on the transport's thread. It may block, which delays all links, but must
+    /// return once the driver is stopping. Errors: InputError (host is not numeric), IoError (port
+    /// in use, no such address).
     TcpTransport(const TransportOptions& options, EventSink sink);
-    /// Cuts all links and waits until the sink has returned from its last call. Never from inside
-    /// the sink.
+    /// Cuts all links and waits until the sink has returned from its last call. Never call it from
+    /// inside the sink.
     ~TcpTransport() override;
 
     void dial(const Endpoint& remote) override;
-    /// Links with nobody but `expected`. Without TransportOptions::session this is not checked.
+    /// Dials and refuses a peer with another key than `expected`. Without
+    /// TransportOptions::session the key is not checked.
     void dial(const Endpoint& remote, const PeerKey& expected);
-    /// The ticket that links from now on are proven with, in place of the session's own, and that
-    /// those which are open are renewed with: each ends when the last ticket that it has been shown
-    /// expires. Does nothing without TransportOptions::session. Thread: any.
+    /// Replaces the session's ticket: new handshakes prove it, and open links show it to their
+    /// other ends. A link ends when the last ticket that was shown on it expires. Does nothing
+    /// without TransportOptions::session. Thread: any.
     void present(const formats::SignedTicket& ticket);
-    /// Refuses these, and nobody else, from now on, and ends their links: both ends hear why by
-    /// event::LinkClosed. Does nothing if it knows a newer list, or without
+    /// Replaces the list of revocations and ends the links of revoked peers: both ends get the
+    /// reason with event::LinkClosed. Does nothing if a newer list is known, or without
     /// TransportOptions::session. Thread: any.
     void revoke(const formats::Revocations& revoked);
-    /// It has turned out that others dial us at this port, which a router passes on, or, with 0,
-    /// that nobody can: listening_port() from now on. Thread: any.
+    /// Sets listening_port(): the port of a router that forwards to ours, or 0 if peers cannot dial
+    /// us. Thread: any.
     void set_listening_port(std::uint16_t port);
-    /// Requires a frame of at most options.limits.frame_bytes.
+    /// Requires a frame that is not empty and has at most options.limits.frame_bytes
+    /// (DEDLOC_CHECK).
     void send(LinkId link, Frame frame) override;
     void close(LinkId link) override;
     void taken(LinkId link) override;
