@@ -1,4 +1,7 @@
-// What the rules of a run must be for the protocol to make progress.
+// fault_of() checks each field of the rules against limits.hpp first, then the timeouts. It reports
+// the first fault only, as a sentence that begins with the field's name. A rule is refused if the
+// protocol could not make progress with it, for example a window that is smaller than the largest
+// bulk frame: such a frame would travel only on an idle link.
 #include "peer/config.hpp"
 
 #include <algorithm>
@@ -10,26 +13,28 @@
 namespace dedloc {
 namespace {
 
-/// A chunk or a leaf, whichever is longer.
+/// Payload of the largest bulk frame: a chunk or a leaf, whichever is longer.
 constexpr std::uint64_t kMaxBulk =
     std::max<std::uint64_t>(wire::kLeafBytes, wire::kChunkElements * sizeof(float));
-/// So many averages are as long as a few states.
+/// Bound on memory: 64 averages take as much as 21 states.
 constexpr std::uint32_t kMaxKeptAverages = 64;
 
 std::optional<std::string> fault_of_durations(const RoundRules& rules) {
     const auto none = Duration{0};
     if (rules.heartbeat <= none) return "heartbeat has to be longer than 0";
     if (rules.failure_timeout < 2 * rules.heartbeat) {
-        return "silence has to be at least two heartbeats, or who has merely lost one is gone";
+        return "failure_timeout has to be at least two heartbeats, or one late heartbeat looks "
+               "like "
+               "a failure";
     }
     if (rules.election_pause <= none) return "election_pause has to be longer than 0";
     if (rules.join_timeout <= none) return "join_timeout has to be longer than 0";
     if (rules.stall_timeout <= none) return "stall_timeout has to be longer than 0";
     if (rules.round_timeout <= none) return "round_timeout has to be longer than 0";
     if (!std::isfinite(rules.round_timeout_factor) || rules.round_timeout_factor < 1) {
-        return "round_timeout_factor has to be a number from 1 on";
+        return "round_timeout_factor has to be at least 1";
     }
-    if (rules.leave_limit < none) return "leave_limit must not be below 0";
+    if (rules.leave_limit < none) return "leave_limit has to be at least 0";
     return {};
 }
 

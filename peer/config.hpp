@@ -1,5 +1,5 @@
-// What a peer is given when it is made: the rules of its run, its part in it, and what a voter
-// remembers.
+// What a peer is given when it is constructed: the rules of its run, its own role and addresses,
+// and what its host has kept from an earlier process.
 #pragma once
 
 #include <chrono>
@@ -14,70 +14,84 @@
 
 namespace dedloc {
 
-/// What all peers of a run agree on. From the run file.
+/// The limits and timeouts that all peers of a run share. The first four come from the run file;
+/// the others keep these defaults outside tests.
 struct RoundRules {
-    std::uint64_t elements = 0;  ///< N, of the parameter vector
-    Samples target_batch;
-    StepIndex last_step;  ///< the run is over when this state is reached
-    Codec codec = Codec::kFp32;
+    std::uint64_t elements = 0;  ///< N, the length of the parameter vector
+    Samples target_batch;        ///< a round is called once peers have this many samples together
+    StepIndex last_step;         ///< the run is over when this state is reached
+    Codec codec = Codec::kFp32;  ///< how contributions and averages travel
 
+    /// Time between two heartbeats to a peer that watches for failures.
     Duration heartbeat = std::chrono::seconds{1};
-    /// Nothing heard for this long: gone.
+    /// A watched peer that sends nothing for this long counts as failed. At least two heartbeats.
     Duration failure_timeout = std::chrono::seconds{5};
-    /// Between two candidacies of one peer.
+    /// A candidate waits this long, plus a random time of up to the same length, before it stands
+    /// again. Each connected voter of higher priority gets one such pause to take over first.
     Duration election_pause = std::chrono::seconds{1};
-    /// From Call to the last Join: the longest micro-batch that is waited for.
+    /// Longest time from Call to the last Join: a member that has not finished its micro-batch by
+    /// then is left out of the round.
     Duration join_timeout = std::chrono::seconds{60};
-    /// Bulk that was promised, and nothing of it for this long: the coordinator is told.
+    /// A member that expects chunks complains to the coordinator (Stalled) after this long without
+    /// one, plus a multiple of the pause that the plan puts between chunks.
     Duration stall_timeout = std::chrono::seconds{5};
-    /// From Plan to the last Ready, or this many times the planner's time if that is longer.
+    /// Longest time from Plan to the last Ready, or `round_timeout_factor` times the duration that
+    /// the planner expects, whichever is longer.
     Duration round_timeout = std::chrono::seconds{60};
     double round_timeout_factor = 8;
-    /// The most that a trainer computes whose ticket names no figure: claims beyond it are refused.
+    /// Training speed above which a trainer's claims are refused, if its ticket names no limit.
     std::uint64_t max_samples_per_second = 100'000;
-    /// What may be finished after event::LeaveRequested.
+    /// Longest time that a leaving peer takes to finish its sends (event::LeaveRequested).
     Duration leave_limit = std::chrono::milliseconds{900};
-    /// Bulk queued at one link: enough to keep it busy, little enough to stay responsive. At least
-    /// the largest frame of bulk.
+    /// Bytes of bulk frames that may be queued at one link: enough to keep the link busy, few
+    /// enough to stay responsive. At least the largest bulk frame.
     std::uint64_t window_bytes = 768 * 1024;
-    /// Averages kept for those who are a few rounds behind, in vectors.
+    /// How many decided averages a peer keeps for peers that are a few rounds behind; each has N
+    /// floats.
     std::uint32_t kept_averages = 2;
 
-    /// Parameters and both moments.
+    /// Bytes of a whole state: parameters and both moments.
     std::uint64_t state_bytes() const { return 3 * sizeof(float) * elements; }
 };
 
-/// What is wrong with the rules, as a sentence that names the field; nothing if they are sound.
+/// What is wrong with the rules: a sentence that begins with the name of the field. Empty if the
+/// rules are sound.
 std::optional<std::string> fault_of(const RoundRules& rules);
 
+/// Everything that a Peer is constructed with, apart from its key.
 struct PeerConfig {
-    RunId run;
-    PeerKey project{};  ///< signs generations
-    PeerKey backbone;   ///< the only voter of generation 0
-    Role role = Role::kTrainer;
-    bool receives = true;                         ///< false: reduces only, holds no state
-    std::string result_name;                      ///< BOINC's name of the job; empty outside BOINC
-    std::uint16_t listening_port = 0;             ///< 0: cannot be dialled
-    std::uint64_t upload_bytes_per_second = 0;    ///< a first guess; 0: not known
-    std::uint64_t download_bytes_per_second = 0;  ///< a first guess; 0: not known
-    bool measures_bandwidth = true;               ///< false: both are more than a guess
-    RoundRules rules;
-    std::uint64_t random_seed =
-        0;  ///< for nonces and the choice of donors; unpredictable outside tests
-    /// The optimizer's numbers for the update of state `step`; the coordinator's count.
+    RunId run;                         ///< digest of the run file
+    PeerKey project{};                 ///< the project's public key, which signs generations
+    PeerKey backbone;                  ///< the only voter of generation 0
+    Role role = Role::kTrainer;        ///< what this peer does in the swarm
+    bool receives = true;              ///< false: it only reduces and holds no state
+    std::string result_name;           ///< BOINC's name of the job; empty outside BOINC
+    std::uint16_t listening_port = 0;  ///< 0: this peer cannot be dialled
+    std::uint64_t upload_bytes_per_second = 0;    ///< initial estimate; 0: not known
+    std::uint64_t download_bytes_per_second = 0;  ///< initial estimate; 0: not known
+    /// True: transfers of each round correct both estimates. False: they are declared and final.
+    bool measures_bandwidth = true;
+    RoundRules rules;  ///< must be without a fault (fault_of)
+    /// Seed of all random choices: nonces, donors, contribution ids, election retries.
+    /// Unpredictable outside tests.
+    std::uint64_t random_seed = 0;
+    /// The optimizer's scalars for the update of state `step`. Must be set: any voter may have to
+    /// coordinate, and the coordinator's scalars go into the record.
     std::function<UpdateScalars(StepIndex)> scalars_of;
 
     /// Backbone only: its host holds the project's key and answers action::GenerationWanted.
     bool may_begin_generations = false;
-    // What a backbone's host has kept; nothing: the run has not begun.
-    std::optional<SignedGeneration> generation{};  ///< the last one begun, if any
-    std::optional<Decision> last_decision{};  ///< the last action::Committed of that generation
-    /// The last action::Voted, or first_memory(). Nothing: this peer never votes.
+
+    // What a backbone's host has kept from earlier processes. Empty: the run has not begun.
+    std::optional<SignedGeneration> generation{};  ///< the last one begun; empty: generation 0
+    std::optional<Decision> last_decision{};       ///< the last action::Committed of `generation`
+    /// The last action::Voted, or first_memory(). Empty: this peer never votes.
     std::optional<VoterState> voter{};
 };
 
-/// The memory of a voter that has never voted: the run's own backbone at the run's beginning, or a
-/// key that is made to be appointed in a later generation than `generation`.
+/// The memory of a key that has never voted. `is_first_voter` is true for the run's own backbone at
+/// the beginning of the run: it may vote at once. Any other key votes only after its appointment in
+/// a generation above `generation`.
 VoterState first_memory(std::uint64_t generation, bool is_first_voter);
 
 }  // namespace dedloc

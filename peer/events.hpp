@@ -1,6 +1,7 @@
-// What a Peer is told and what it asks for. The protocol core is a pure state machine between these
-// two lists: it is told the time, what the network and the trainer did, and answers with actions
-// for whoever drives it (the reactor on a real network, the world of tests/sim in virtual time).
+// What a Peer is told (events) and what it asks for (actions). The protocol core is a pure state
+// machine between these two lists. A driver feeds it events with the current time and carries out
+// its actions in order: the reactor (peer/net/reactor.hpp) on a real network, the simulated world
+// (peer/simulation/world.hpp) in virtual time.
 #pragma once
 
 #include <cstdint>
@@ -17,119 +18,140 @@
 
 namespace dedloc {
 
-/// One peer's summed gradient on one state.
+/// One peer's gradient on one state, summed over its samples.
 struct Contribution {
-    Samples samples;
-    double loss_sum = 0;  ///< sum over the samples of their losses, in nats
-    bool is_finite =
-        true;  ///< false: some element is NaN or infinite; such a contribution is never averaged
-    SharedFloats
-        sum;  ///< sum over samples of per-sample gradients, N elements; null when samples is 0
+    Samples samples;      ///< how many samples the sum covers; 0: nothing was computed
+    double loss_sum = 0;  ///< sum of the losses of all samples, in nats
+    /// False: some element is NaN or infinite. Such a contribution is never averaged.
+    bool is_finite = true;
+    SharedFloats sum;  ///< sum of the per-sample gradients, N elements; null when samples is 0
 };
 
-/// How one peer looks from a backbone, for pages and the seat table.
+/// What a backbone knows about one connected peer, for status pages and the seat table. Apart from
+/// key and host address, all values are the peer's own claims (Hello, last heartbeat).
 struct SeatView {
-    PeerKey peer;
-    Role role = Role::kTrainer;
-    std::string result_name;
-    Endpoint endpoint;
-    bool has_state = false;
-    StepIndex step;
-    Digest digest;
-    Samples samples;
-    double samples_per_second = 0;
+    PeerKey peer;                   ///< the peer's public key
+    Role role = Role::kTrainer;     ///< what it does in the swarm
+    std::string result_name;        ///< BOINC's name of its job; empty outside BOINC
+    Endpoint endpoint;              ///< where it listens; port 0: it cannot be dialled
+    bool has_state = false;         ///< it holds the state of its head
+    StepIndex step;                 ///< its head: the step of its next round
+    Digest digest;                  ///< its state; meaningful only if has_state
+    Samples samples;                ///< accumulated on that state so far
+    double samples_per_second = 0;  ///< its training speed
 };
 
+/// What a Peer is told. Each event is handled completely before the next one.
 namespace event {
 
+// --- from the driver ---------------------------------------------------------
+
+/// Time has passed and nothing else has happened. Due at Peer::next_deadline() at the latest; an
+/// earlier tick is harmless.
 struct Tick {};
-/// The directory's latest answer; may repeat what is known and may name peers that are long gone.
+
+// --- from the directory and the transport ------------------------------------
+
+/// The directory (the DHT or a fixed list) has answered with addresses of possible peers.
 struct EndpointsFound {
-    std::vector<Endpoint> endpoints;
+    std::vector<Endpoint> endpoints;  ///< may repeat known addresses and may be out of date
 };
+/// A connection to another process is ready for frames, in either direction.
 struct LinkOpened {
-    LinkId link;
-    Endpoint remote;  ///< the address of the other end; its port is only the listening one when
-                      ///< `dialled`
-    bool dialled = false;
-    /// Whose key the other end has proven to hold, with a ticket of the run; nothing where links
-    /// prove nothing.
+    LinkId link;           ///< chosen by the transport, never used again
+    Endpoint remote;       ///< the other end; its port is a listening port only if `dialled`
+    bool dialled = false;  ///< this peer opened the connection
+    /// The key that the other end has proven to hold, with a ticket of this run. Empty: the
+    /// transport proves nothing, and every frame must be signed.
     std::optional<PeerKey> proven{};
-    std::uint64_t user = 0;                    ///< of its ticket's seat; 0: none
-    std::uint64_t max_samples_per_second = 0;  ///< of its ticket; 0: the run's
+    std::uint64_t user = 0;  ///< the user in its ticket's seat; 0: a project peer, or no ticket
+    std::uint64_t max_samples_per_second =
+        0;  ///< the limit in its ticket; 0: the run's limit holds
 };
-/// Comes exactly once for each LinkOpened, also after action::Close.
+/// The connection has ended. Comes exactly once for each LinkOpened, also after action::Close.
 struct LinkClosed {
     LinkId link;
-    std::string why{};  ///< one of a few sentences without a full stop, or nothing
+    std::string why{};  ///< the reason, a short fixed text without a full stop; may be empty
 };
+/// A connection that action::Dial asked for could not be made.
 struct DialFailed {
-    Endpoint remote;
-    std::string why{};     ///< one of a few sentences without a full stop, or nothing
-    bool is_self = false;  ///< it is this peer that listens there, which has been proven
+    Endpoint remote;       ///< as in action::Dial
+    std::string why{};     ///< the reason, a short fixed text without a full stop; may be empty
+    bool is_self = false;  ///< the handshake has proven that this peer itself listens there
 };
-/// A frame given to Send has left this machine, a large one has arrived, in the order of the Sends.
+/// A frame of action::Send has left this machine. For a large frame this means that it has arrived,
+/// except for what the path itself holds. One event per Send of a link, in order.
 struct FrameWritten {
     LinkId link;
 };
+/// A whole frame has arrived. Frames of one link come in the order in which they were sent.
 struct FrameReceived {
     LinkId link;
-    SharedBytes frame;
+    SharedBytes frame;  ///< untrusted bytes, not decoded yet
 };
 
-// From the trainer (see peer/trainer.hpp).
+// --- from the trainer (peer/trainer.hpp) -------------------------------------
+
+/// A micro-batch is done.
 struct Progressed {
-    StepIndex step;
-    Samples samples;  ///< accumulated on this state so far
-    double samples_per_second = 0;
+    StepIndex step;                 ///< the state that the trainer works on
+    Samples samples;                ///< accumulated on this state so far
+    double samples_per_second = 0;  ///< its current speed
 };
+/// The answer to action::Freeze: the trainer has stopped and hands over its sum.
 struct ContributionFrozen {
-    StepIndex step;
-    Contribution contribution;
+    StepIndex step;             ///< as in action::Freeze
+    Contribution contribution;  ///< 0 samples if nothing was computed on that state
 };
-/// The trainer now holds state `step`: after apply, load, or at the start if it begins with one.
+/// The trainer now holds a state: after action::Apply, after action::Load, or at the start if it
+/// begins with one.
 struct StateReached {
-    StepIndex step;
-    Digest digest;
+    StepIndex step;  ///< updates that the state has seen
+    Digest digest;   ///< of the state just reached
 };
-/// The bytes given to Trainer::load did not have the promised digest; the old state is kept.
+/// The bytes of action::Load do not have the promised digest. The trainer keeps its old state.
 struct StateRefused {
-    StepIndex step;
+    StepIndex step;  ///< as in action::Load
 };
+/// The answer to action::TakeSnapshot: a copy of the whole state.
 struct SnapshotTaken {
-    StepIndex step;
-    Digest digest;
+    StepIndex step;              ///< updates that the state has seen
+    Digest digest;               ///< root of the digest tree over `bytes`
     SharedBytes bytes;           ///< parameters ‖ m ‖ v, 12 N bytes
-    std::vector<Digest> leaves;  ///< of the digest tree over `bytes` (ModelState::leaf_digests)
+    std::vector<Digest> leaves;  ///< leaves of that tree (ModelState::leaf_digests)
 };
 
-/// The project has appointed voters. From the host of a backbone; other peers hear it from it.
+// --- from the host of the peer -----------------------------------------------
+
+/// The project has signed a generation: the answer to action::GenerationWanted. Only the host of a
+/// backbone sends this; other peers hear of the generation from the backbone.
 struct GenerationSigned {
     SignedGeneration generation;
 };
-/// Backbone only: these are to vote, ascending. action::GenerationWanted follows as soon as those
-/// that are new hold the swarm's state; repeated until there is such a generation.
+/// Backbone only: the project wants these voters. action::GenerationWanted follows as soon as every
+/// new voter holds the swarm's state, and is repeated until such a generation has begun.
 struct VotersWanted {
-    std::vector<PeerKey> voters;
-    /// Of the generation: higher than the present one, it is wanted also if the voters stay the
-    /// same, because one of them has lost its memory and is appointed again.
+    std::vector<PeerKey> voters;  ///< the complete list, ascending by key
+    /// Lowest acceptable generation number. If it is higher than the present one, a new generation
+    /// is wanted even with the same voters: one of them has lost its memory and is appointed again.
     std::uint64_t min_generation = 0;
 };
-/// The answer to action::ReadHistory: consecutive entries from the place asked for, nothing if that
-/// is not in the ledger.
+/// The answer to action::ReadHistory.
 struct HistoryRead {
-    PeerKey to;
+    PeerKey to;  ///< as in action::ReadHistory
+    /// Consecutive ledger entries from the requested place on; empty if the ledger lacks it.
     std::vector<std::variant<Decision, SignedGeneration>> entries;
 };
 
-/// The volunteer's machine wants us out of the swarm (suspend, quit): action::Left follows within
-/// RoundRules::leave_limit …
+/// The volunteer's machine wants this peer out of the swarm (suspend, quit). action::Left follows
+/// within RoundRules::leave_limit.
 struct LeaveRequested {};
-/// … and may have us back.
+/// The volunteer's machine is available again: the peer rejoins the swarm.
 struct ReturnRequested {};
 
 }  // namespace event
 
+/// Everything that a Peer can be told.
 using Event =
     std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
                  event::DialFailed, event::FrameWritten, event::FrameReceived, event::Progressed,
@@ -137,111 +159,129 @@ using Event =
                  event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
                  event::HistoryRead, event::LeaveRequested, event::ReturnRequested>;
 
+/// What a Peer asks of its driver. Actions are carried out in the order of the list.
 namespace action {
 
+// --- for the transport -------------------------------------------------------
+
+/// Connect to this address: event::LinkOpened or event::DialFailed follows.
 struct Dial {
     Endpoint remote;
 };
+/// Queue a frame on a link: event::FrameWritten follows unless the link closes first.
 struct Send {
     LinkId link;
-    Frame frame;
+    Frame frame;  ///< complete and, where the link needs it, signed
 };
-/// Frames already given to Send are still delivered if the other end reads them.
+/// Close a link: event::LinkClosed follows. Frames that are queued already are still delivered if
+/// the other end reads them.
 struct Close {
     LinkId link;
 };
 
-// For the trainer: each is the call of the same name in peer/trainer.hpp.
+// --- for the trainer: each is the call of the same name in peer/trainer.hpp --
+
+/// Compute micro-batches on this state: event::Progressed follows after each.
 struct Work {
     StepIndex step;
 };
+/// Finish the current micro-batch and stop: event::ContributionFrozen follows.
 struct Freeze {
     StepIndex step;
 };
+/// Update state `step` to `step + 1`: event::StateReached follows.
 struct Apply {
-    StepIndex step;
-    SharedFloats average;
-    UpdateScalars scalars;
+    StepIndex step;         ///< the state that the update starts from
+    SharedFloats average;   ///< the round's averaged gradient, N elements
+    UpdateScalars scalars;  ///< the optimizer's scalars for this update, from the record
 };
+/// Copy the state (Trainer::snapshot): event::SnapshotTaken follows.
 struct TakeSnapshot {};
+/// Replace the state: event::StateReached or event::StateRefused follows.
 struct Load {
-    StepIndex step;
-    Digest digest;
-    SharedBytes bytes;
+    StepIndex step;     ///< updates that the new state has seen
+    Digest digest;      ///< what the bytes must hash to
+    SharedBytes bytes;  ///< parameters ‖ m ‖ v, 12 N bytes
 };
+/// Stop computing after the current micro-batch and drop the sum. No event follows.
 struct Pause {};
 
-// For the host of the peer: ledger, receipt, progress, pages.
-/// This voter's memory has changed; only from a peer that was given one (PeerConfig::voter). Comes
-/// before the frames that depend on it: the host has it on the disk before it goes on.
+// --- for the host of the peer: ledger, receipt, progress, pages --------------
+
+/// This voter's memory has changed. Only from a peer that was given one (PeerConfig::voter). Comes
+/// before the frames that depend on it: the host makes it durable before it continues.
 struct Voted {
-    VoterState state;
+    VoterState state;  ///< replaces the former memory completely
 };
-/// A round has ended. Comes before the Apply of the same step, so that what must not be lost is
-/// written first.
+/// A round is decided. Comes before the Apply of the same step: the host writes it first, so that a
+/// crash cannot lose it.
 struct Committed {
     CommitRecord record;
-    Certificate certificate;
+    Certificate certificate;  ///< proves that the voters have decided `record`
 };
-/// The project has appointed voters: all records from this step on are void.
+/// A new generation of voters has begun: from its step on, records of earlier generations are void.
 struct GenerationBegun {
     SignedGeneration generation;
 };
-/// Only with PeerConfig::may_begin_generations: voters are to be appointed, or no peer that is
-/// here holds the state that was decided last. The host signs it and answers with
-/// event::GenerationSigned.
+/// Only with PeerConfig::may_begin_generations: a new generation is needed, because the project
+/// wants other voters (event::VotersWanted), or because no connected peer holds the state that was
+/// decided last. The host signs the record and answers with event::GenerationSigned.
 struct GenerationWanted {
     GenerationRecord record;
 };
-/// Backbone only: another backbone has missed what was decided from this place on. The host answers
-/// with event::HistoryRead, from its ledger.
+/// Backbone only: another backbone has missed the decisions from this place on. The host reads them
+/// from its ledger and answers with event::HistoryRead.
 struct ReadHistory {
-    PeerKey to;
-    std::uint64_t generation = 0;
-    StepIndex step;
-    std::size_t max_entries = 0;
+    PeerKey to;                    ///< the backbone that asks
+    std::uint64_t generation = 0;  ///< its generation
+    StepIndex step;                ///< its head: the first step that it lacks
+    std::size_t max_entries = 0;   ///< at most this many entries are wanted
 };
-/// Backbone only: how many of the commit's members have reported the state that follows it.
+/// Backbone only: how many members of the last round have reached the same state as this backbone.
+/// Comes once per state that the backbone reaches in time: when all connected members have reported
+/// theirs, after RoundRules::join_timeout, or when the next round is decided.
 struct Settled {
     std::uint64_t generation = 0;
-    StepIndex step;  ///< of the state reached, so commit.step + 1
-    Digest digest;   ///< the backbone's own
-    std::uint32_t reported =
-        0;  ///< members that reported a digest of this state (the backbone included)
-    std::uint32_t equal = 0;  ///< of these, how many reported exactly `digest`
+    StepIndex step;              ///< the state reached: the record's step + 1
+    Digest digest;               ///< this backbone's own state
+    std::uint32_t reported = 0;  ///< members that reported this step, and the backbone itself
+    std::uint32_t equal = 0;     ///< those among them that reported exactly `digest`
 };
-/// Backbone only, about once a second and after each commit.
+/// Backbone only: what the swarm looks like now. Comes about once per RoundRules::heartbeat and
+/// after each commit.
 struct SwarmSeen {
-    StepIndex step;
-    Samples samples;  ///< reported on the current state
-    PeerKey coordinator;
-    std::vector<SeatView> seats;
+    StepIndex step;               ///< this backbone's head
+    Samples samples;              ///< all peers' samples on the head's state so far
+    PeerKey coordinator;          ///< of the term that this backbone follows; zeros: none
+    std::vector<SeatView> seats;  ///< every connected peer, this one excluded
 };
-/// The voters have signed the run's last state, or nobody has for a minute: nothing more to
-/// compute. Comes once; again only if a new generation goes on from an earlier step.
+/// The run is over: the voters have signed its last state, or have not done so for twelve failure
+/// timeouts. Comes once, and again only if a new generation restarts from an earlier step.
 struct Finished {
-    StepIndex step;
-    Digest digest;
+    StepIndex step;  ///< of the state that this peer holds
+    Digest digest;   ///< of that state
 };
-/// The swarm will not have us, and asking again is no use.
+/// A voter has refused this peer for good: reconnecting does not help.
 struct Refused {
-    std::string reason;
+    std::string reason;  ///< the voter's reason: untrusted text, for the log and the volunteer
 };
-/// Out of the swarm after event::LeaveRequested: nothing is sent until event::ReturnRequested.
+/// This peer has left after event::LeaveRequested: it sends nothing until event::ReturnRequested.
 struct Left {};
 /// One line for the log.
 struct Note {
-    std::string line;
+    std::string line;  ///< what has happened and why
 };
 
 }  // namespace action
 
+/// Everything that a Peer can ask for.
 using Action =
     std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
                  action::ReadHistory, action::Settled, action::SwarmSeen, action::Finished,
                  action::Refused, action::Left, action::Note>;
+/// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 
 }  // namespace dedloc

@@ -1,4 +1,5 @@
-// What the parts of a peer want done: messages to peers (itself included) and actions for its host.
+// What the parts of a peer ask for while the peer handles one event: messages to peers (itself
+// included) and actions for its driver. The core encodes and posts the messages after the event.
 #pragma once
 
 #include <utility>
@@ -9,24 +10,29 @@
 
 namespace dedloc {
 
+/// One message and its receivers.
 struct OutgoingMessage {
-    std::vector<PeerKey> to;  ///< all get the same message
-    StepIndex step;
+    std::vector<PeerKey> to;  ///< every receiver gets the same message
+    StepIndex step;           ///< the step in the envelope
     wire::Body body;
 };
 
+/// Collects messages and actions, in the order in which they were asked for.
 struct Outbox {
     std::vector<OutgoingMessage> messages;
     Actions actions;
 
+    /// Sends a message to one peer.
     void send(const PeerKey& to, StepIndex step, wire::Body body) {
         messages.push_back({{to}, step, std::move(body)});
     }
-    /// Encoded once, however many they are.
+    /// Sends the same message to many peers: it is encoded once per kind of link.
     void send_to_all(std::vector<PeerKey> to, StepIndex step, wire::Body body) {
         messages.push_back({std::move(to), step, std::move(body)});
     }
+    /// Asks the driver for an action.
     void act(Action action) { actions.push_back(std::move(action)); }
+    /// Asks for one line in the log.
     void note(std::string line) { actions.push_back(action::Note{std::move(line)}); }
 };
 

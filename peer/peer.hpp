@@ -1,16 +1,17 @@
-// One peer of a swarm: the table of contents of the protocol. A pure state machine: told the time
-// and what happened, it answers with actions. No clock, thread, socket or GPU; the same events give
-// the same actions.
+// One peer of a swarm, and the table of contents of the protocol. A Peer is a pure state machine:
+// it is told the time and what happened, and answers with actions. It has no clock, thread, socket
+// or GPU; the same events give the same actions.
 //
-//   membership/links      who is there: handshake, heartbeats, silence
-//   membership/voter      where the history stands; what a voter has promised and voted for
+//   core/                 routes events and messages to the parts below
+//   membership/links      which peers are connected: handshake, heartbeats, failure detection
+//   membership/voter      the head of the history; what a voter has promised and accepted
 //   membership/election   which voter coordinates
-//   progress/             when will the target batch be reached; how fast are the links
-//   planning/             who averages how much
-//   round/coordinator     when a round begins, who is in it, amendments, the decision
+//   progress/             when the target batch will be reached; how fast the links are
+//   planning/             which member averages how much
+//   round/coordinator     calls a round, plans it, amends the plan, proposes the record
 //   round/member          one peer's part in a round: freeze, scatter, reduce, gather, apply
-//   state/                how a newcomer gets the state, how one who is behind catches up
-//   ledger/               all decisions, and that samples are conserved
+//   state/                how a peer that is new or behind gets the state
+//   ledger/               all decisions in provable form; conservation of samples
 //
 // README.md has the vocabulary, the message table, the argument why no swarm splits, and the
 // departures from the paper.
@@ -26,32 +27,32 @@
 
 namespace dedloc {
 
+/// One member of one run. Not thread-safe: one driver makes all calls.
 class Peer final {
   public:
-    /// `workers` digest averages that others ask for; they change no bit of anything, and outlive
-    /// the peer.
-    /// Requires rules without a fault and scalars_of (DEDLOC_CHECK).
+    /// `workers` compute digests of averages that other peers ask for: they affect speed only, and
+    /// must outlive the peer. Requires rules without a fault and config.scalars_of (DEDLOC_CHECK).
     Peer(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
     ~Peer();
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
 
-    /// Takes one event, appends what is to be done, in order. `now` never goes backwards
-    /// (DEDLOC_CHECK). A peer that holds a state at the start is told so by event::StateReached.
+    /// Handles one event and appends the resulting actions, in order. `now` never goes backwards
+    /// (DEDLOC_CHECK). If the trainer holds a state at the start, event::StateReached says so.
     void handle(TimePoint now, const Event& event, Actions& actions);
 
-    /// Does some of what an event that is to come will ask for, for who has nothing else to do:
-    /// what others wait for goes first. No action follows from it. False: no more can be done so
-    /// far. Cost: below a millisecond.
+    /// Computes a small part of the average's digest ahead of the event that needs it. For a driver
+    /// that is otherwise idle; produces no actions. False: nothing more can be done yet.
+    /// Cost: below a millisecond.
     bool work_ahead();
-    /// When handle() wants an event::Tick at the latest.
+    /// When handle() needs its next event::Tick at the latest; kNever: no deadline.
     TimePoint next_deadline() const;
 
-    /// What rounding has taken from this peer's contributions and its next one makes up for (fp16);
-    /// null: nothing. For onlookers.
+    /// The rounding error that the next contribution will compensate (fp16); null: none. For tests
+    /// and diagnostics only.
     SharedFloats residual() const;
 
-    /// DEDLOC_CHECKs what must hold between any two events. Cost: O(peers).
+    /// Checks what must hold between any two events (DEDLOC_CHECK). Cost: O(peers).
     void check_invariants() const;
 
   private:

@@ -1,3 +1,5 @@
+// Copies what every peer of a run must have in common from the run file. All limits and timeouts
+// that a run file does not name keep the defaults of RoundRules, so that all peers have the same.
 #include "peer/run_config.hpp"
 
 #include "peer/base/random.hpp"

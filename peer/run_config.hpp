@@ -1,4 +1,4 @@
-// What a run file says to every peer of its run.
+// From a run file to the configuration of a peer.
 #pragma once
 
 #include "peer/config.hpp"
@@ -6,8 +6,8 @@
 
 namespace dedloc {
 
-/// A trainer of the run: its keys, rules and schedule, and an unpredictable random_seed. The rest
-/// is the caller's.
+/// Configuration of a trainer of this run: the run's keys, rules and learning-rate schedule, and an
+/// unpredictable random_seed. The caller fills in the rest: ports, bandwidths, a voter's memory.
 PeerConfig peer_config(const formats::RunFile& run);
 
 }  // namespace dedloc

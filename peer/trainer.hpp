@@ -1,7 +1,7 @@
-// The seam behind which gradients are made: libtorch in the training app, no gradients at all in
-// the backbone, a quadratic with a known optimum in tests. Every call returns at once; the answer
-// comes later as an event to the sink that the trainer was given. Calls come from one thread;
-// events may come from another, in the order of the calls.
+// The interface behind which gradients are computed: by libtorch in the training app, not at all in
+// the backbone, from a quadratic with a known optimum in tests. Every call returns at once. Answers
+// come later as events to the sink that the trainer was constructed with. Calls come from one
+// thread; events may come from another one, in the order of the calls.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,28 @@ namespace dedloc {
 /// Takes events from any thread. Must not call back into the caller.
 using EventSink = std::function<void(Event)>;
 
+/// Owns one model state and computes contributions on it. `step` counts the updates that a state
+/// has seen.
 class Trainer {
   public:
     virtual ~Trainer() = default;
 
-    /// Compute micro-batches on state `step`, starting a new sum, and report event::Progressed
-    /// after each, until freeze, pause, apply or load. Repeating it for a step at work changes
-    /// nothing. A trainer whose state is not `step` ignores it.
+    /// Starts a new sum on state `step` and computes micro-batches, with event::Progressed after
+    /// each, until freeze, pause, apply or load. A repeated call for the same step changes nothing.
+    /// A trainer whose state is not `step` ignores the call.
     virtual void work(StepIndex step) = 0;
-    /// Finish the micro-batch at hand and stop: event::ContributionFrozen, also when nothing was
-    /// computed (samples 0) or when the state is another one (samples 0).
+    /// Finishes the current micro-batch and stops: event::ContributionFrozen. The contribution has
+    /// 0 samples if nothing was computed or if the state is not `step`.
     virtual void freeze(StepIndex step) = 0;
-    /// Turn state `step` into `step + 1` with this average: event::StateReached. Requires that it
-    /// holds `step`.
+    /// Turns state `step` into `step + 1` with this average: event::StateReached. Requires that the
+    /// trainer holds `step`.
     virtual void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) = 0;
-    /// event::SnapshotTaken with a copy of the whole state.
+    /// Copies the whole state: event::SnapshotTaken.
     virtual void snapshot() = 0;
-    /// Replace the state: event::StateReached, or event::StateRefused when the digest is another
-    /// one.
+    /// Replaces the state: event::StateReached, or event::StateRefused if the bytes do not have
+    /// this digest.
     virtual void load(StepIndex step, const Digest& digest, SharedBytes bytes) = 0;
-    /// Stop computing after the micro-batch at hand and forget the sum. Answers nothing.
+    /// Stops computing after the current micro-batch and drops the sum. No event follows.
     virtual void pause() = 0;
 };
 

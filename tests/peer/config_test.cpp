@@ -1,4 +1,4 @@
-// The rules of a run as a whole: what is wrong with them is said in one sentence.
+// The rules of a run: a fault is reported in one sentence that begins with the field's name.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -26,11 +26,12 @@ std::string fault_after(Change change) {
 
 }  // namespace
 
-TEST_CASE("the rules that a run begins with are sound", "[averaging]") {
+TEST_CASE("the default rules are sound", "[averaging]") {
     CHECK_FALSE(fault_of(sound_rules()));
 }
 
-TEST_CASE("rules that would stop a swarm are refused with the field that is wrong", "[averaging]") {
+TEST_CASE("rules that would stop a swarm are refused with the name of the wrong field",
+          "[averaging]") {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     CHECK(fault_after([](auto& r) { r.elements = 0; }).starts_with("elements "));
     CHECK(fault_after([](auto& r) { r.elements = ~0ull; }).starts_with("elements "));
@@ -44,7 +45,7 @@ TEST_CASE("rules that would stop a swarm are refused with the field that is wron
     CHECK(fault_after([](auto& r) { r.max_samples_per_second = 1; }).empty());
     CHECK(fault_after([](auto& r) { r.last_step = StepIndex{~0ull}; }).starts_with("last_step "));
     CHECK(fault_after([](auto& r) { r.heartbeat = 0s; }).starts_with("heartbeat "));
-    CHECK(fault_after([](auto& r) { r.failure_timeout = 1500ms; }).starts_with("silence "));
+    CHECK(fault_after([](auto& r) { r.failure_timeout = 1500ms; }).starts_with("failure_timeout "));
     CHECK(fault_after([](auto& r) { r.election_pause = 0s; }).starts_with("election_pause "));
     CHECK(fault_after([](auto& r) { r.join_timeout = -1s; }).starts_with("join_timeout "));
     CHECK(fault_after([](auto& r) { r.stall_timeout = 0s; }).starts_with("stall_timeout "));
@@ -59,8 +60,8 @@ TEST_CASE("rules that would stop a swarm are refused with the field that is wron
     CHECK(fault_after([](auto& r) { r.kept_averages = 1'000; }).starts_with("kept_averages "));
 }
 
-TEST_CASE("a window holds the largest frame of a round and of a state", "[averaging]") {
-    // With a smaller one a link carries one leaf each time that it runs empty.
+TEST_CASE("a window holds the largest chunk and the largest leaf", "[averaging]") {
+    // With a smaller window a link would carry one leaf only when it is empty.
     CHECK(fault_after([](auto& r) { r.window_bytes = 262'143; }) ==
           "window_bytes has to be at least 262144, the largest chunk or leaf");
     CHECK(fault_after([](auto& r) { r.window_bytes = 262'144; }).empty());
