@@ -65,8 +65,8 @@ struct LinkOpened {
     /// transport proves nothing, and every frame must be signed.
     std::optional<PeerKey> proven{};
     std::uint64_t user = 0;  ///< the user in its ticket's seat; 0: a project peer, or no ticket
-    std::uint64_t max_samples_per_second =
-        0;  ///< the limit in its ticket; 0: the run's limit holds
+    /// The limit in its ticket; 0: the run's limit holds.
+    std::uint64_t max_samples_per_second = 0;
 };
 /// The connection has ended. Comes exactly once for each LinkOpened, also after action::Close.
 struct LinkClosed {
@@ -79,8 +79,9 @@ struct DialFailed {
     std::string why{};     ///< the reason, a short fixed text without a full stop; may be empty
     bool is_self = false;  ///< the handshake has proven that this peer itself listens there
 };
-/// A frame of action::Send has left this machine. For a large frame this means that it has arrived,
-/// except for what the path itself holds. One event per Send of a link, in order.
+/// A frame of action::Send has left this machine. A large frame counts only once all of it has
+/// arrived at the other end, except for what the path itself holds. One event per Send of a link,
+/// in order.
 struct FrameWritten {
     LinkId link;
 };

@@ -1,3 +1,6 @@
+// Hex conversion by libsodium, whose decoder accepts both cases and, with no characters to ignore,
+// nothing else. It also stops early at a bad digit, so from_hex() checks that it has consumed the
+// whole text and has filled the whole output.
 #include "peer/base/bytes.hpp"
 
 #include <sodium.h>

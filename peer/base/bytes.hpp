@@ -1,4 +1,5 @@
-// Bounded byte helpers: nothing here reads or writes past an end, whatever the input says.
+// Byte buffers, and reading and writing with bounds checks: no input makes these helpers read or
+// write past an end.
 #pragma once
 
 #include <bit>
@@ -15,39 +16,44 @@
 
 namespace dedloc {
 
+// ByteReader and ByteWriter copy values as they are in memory.
 static_assert(std::endian::native == std::endian::little,
-              "values are written as they lie in memory");
+              "the wire is little-endian and values are copied unchanged");
 
+/// Bytes with one owner.
 using Buffer = std::vector<std::byte>;
-/// Bytes that several owners may hold and none may change: one encoded message sent to many links.
+/// Immutable bytes with several owners, for example one encoded message that many links send.
 using SharedBytes = std::shared_ptr<const Buffer>;
+/// A vector of the model's size.
 using FloatVector = std::vector<float>;
-/// One full gradient or average, handed between threads without a copy. Shared because donors and
-/// the trainer hold it.
+/// An immutable gradient or average, handed between threads without a copy. Trainer, reduction and
+/// donors share it.
 using SharedFloats = std::shared_ptr<const FloatVector>;
 
-/// Two lower-case digits a byte.
+/// Two lower-case digits per byte.
 std::string to_hex(std::span<const std::byte> bytes);
-/// Exactly out.size() bytes from 2 × out.size() hex digits of either case; false if anything else
-/// is given.
+/// Fills `out` from exactly 2 × out.size() hex digits of either case. False for any other text;
+/// `out` is then unspecified.
 [[nodiscard]] bool from_hex(std::string_view text, std::span<std::byte> out);
 
-/// Reads little-endian values one after the other; after the first short read everything reads as
-/// absent.
+/// Reads little-endian values one after the other. After the first read past the end every read
+/// returns nothing.
 class ByteReader {
   public:
     explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
+    /// The next sizeof(T) bytes as a value; nothing if fewer remain.
     template <class T>
     std::optional<T> read() {
         static_assert(std::is_trivially_copyable_v<T>);
-        static_assert(!std::is_same_v<T, bool>, "a bool has bytes that are neither true nor false");
+        static_assert(!std::is_same_v<T, bool>, "some byte values are no valid bool");
         const auto bytes = take(sizeof(T));
         if (!bytes) return std::nullopt;
         T value;
         std::memcpy(&value, bytes->data(), sizeof(T));
         return value;
     }
+    /// The next `count` bytes, which stay in the input; nothing if fewer remain.
     std::optional<std::span<const std::byte>> take(std::size_t count) {
         if (failed_ || count > rest_.size()) {
             rest_ = {};
@@ -58,6 +64,7 @@ class ByteReader {
         rest_ = rest_.subspan(count);
         return head;
     }
+    /// Bytes not read yet; 0 after a failed read.
     std::size_t remaining() const { return rest_.size(); }
 
   private:
@@ -65,26 +72,30 @@ class ByteReader {
     bool failed_ = false;
 };
 
-/// Appends values as ByteReader reads them.
+/// Appends values in the format that ByteReader reads.
 class ByteWriter {
   public:
+    /// Appends the bytes of a value.
     template <class T>
     void write(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
         append(std::as_bytes(std::span{&value, 1}));
     }
+    /// Appends bytes.
     void append(std::span<const std::byte> bytes) {
         if (bytes.empty()) return;
         const std::size_t size = bytes_.size();
         bytes_.resize(size + bytes.size());
         std::memcpy(bytes_.data() + size, bytes.data(), bytes.size());
     }
+    /// All bytes written. Ends the writer.
     Buffer finish() && { return std::move(bytes_); }
 
   private:
     Buffer bytes_;
 };
 
+/// The characters of a text as bytes, without a terminator.
 inline std::span<const std::byte> bytes_of(std::string_view text) {
     return std::as_bytes(std::span{text});
 }

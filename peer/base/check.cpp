@@ -1,3 +1,5 @@
+// Prints with stdio only and flushes before abort(): the logger may be what is broken, and BOINC
+// keeps an app's stderr.
 #include "peer/base/check.hpp"
 
 #include <cstdio>

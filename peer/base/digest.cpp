@@ -1,3 +1,6 @@
+// BLAKE2b and Ed25519 by libsodium. Every function that can be the first call of a process runs
+// sodium_init() once, thread-safely, by a static local. A KeyPair keeps libsodium's 64-byte secret
+// key, whose first 32 bytes are the seed; copies of the seed on the stack are wiped.
 #include "peer/base/digest.hpp"
 
 #include <sodium.h>
@@ -16,10 +19,10 @@ const unsigned char* raw(const std::byte* p) {
     return reinterpret_cast<const unsigned char*>(p);
 }
 
-/// Also chooses the fastest implementation that this processor has.
+/// Initializes libsodium, which also chooses its fastest implementation for this processor.
 void need_sodium() {
     static const bool ready = sodium_init() >= 0;
-    DEDLOC_CHECK(ready, "libsodium could not find a source of randomness");
+    DEDLOC_CHECK(ready, "libsodium has a source of randomness");
 }
 
 }  // namespace

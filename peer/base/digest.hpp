@@ -1,4 +1,4 @@
-// 32-byte identities and Ed25519 signatures (libsodium).
+// 32-byte digests and keys, and Ed25519 signatures (libsodium).
 #pragma once
 
 #include <array>
@@ -12,43 +12,49 @@
 
 namespace dedloc {
 
-/// 32 opaque bytes, told apart by what they name.
+/// 32 opaque bytes. The tag makes digests, keys and run ids different types.
 template <class Tag>
 struct Bytes32 {
-    std::array<std::byte, 32> bytes{};
+    std::array<std::byte, 32> bytes{};  ///< all zeros: no value
     auto operator<=>(const Bytes32&) const = default;
+    /// All 64 lower-case hex digits.
     std::string hex() const { return to_hex(bytes); }
-    /// The first 8 hex digits, for people.
+    /// The first 8 hex digits, for logs.
     std::string brief() const { return hex().substr(0, 8); }
+    /// Reads 64 hex digits of either case into `out`. False for any other text.
     [[nodiscard]] static bool parse(std::string_view text, Bytes32& out) {
         return from_hex(text, out.bytes);
     }
 };
 
-using Digest = Bytes32<struct DigestTag>;  ///< BLAKE2b-256 of something
+// Three different types with the same contents.
+using Digest = Bytes32<struct DigestTag>;  ///< BLAKE2b-256 of some bytes
 using PeerKey =
     Bytes32<struct PeerKeyTag>;          ///< Ed25519 public key of a peer, a backbone or a project
 using RunId = Bytes32<struct RunIdTag>;  ///< digest of the canonical run file
 
-/// BLAKE2b-256, without a key. Thread: any.
+/// Unkeyed BLAKE2b-256. Thread: any.
 Digest blake2b(std::span<const std::byte> bytes);
 
+/// A detached Ed25519 signature.
 using Signature = std::array<std::byte, 64>;
 
-/// An Ed25519 key pair. Kept in memory that is wiped at the end.
+/// An Ed25519 key pair. The destructor wipes the secret.
 class KeyPair {
   public:
-    /// A new one, from the system's randomness.
+    /// A new random key pair.
     static KeyPair generate();
-    /// From the 32 secret bytes that `seed()` returned earlier.
+    /// The key pair whose seed() returned these 32 secret bytes.
     static KeyPair from_seed(std::span<const std::byte, 32> seed);
     KeyPair(const KeyPair&) = default;
     KeyPair& operator=(const KeyPair&) = default;
     ~KeyPair();
 
+    /// What others know this key pair by.
     const PeerKey& public_key() const { return public_; }
-    /// The secret: who has it has the key pair. The caller wipes it.
+    /// The secret that the key pair can be restored from. The caller wipes it.
     std::array<std::byte, 32> seed() const;
+    /// Signs these bytes; equal bytes give equal signatures. Thread: any.
     Signature sign(std::span<const std::byte> bytes) const;
 
   private:
@@ -57,7 +63,7 @@ class KeyPair {
     std::array<std::byte, 64> secret_{};
 };
 
-/// True only for what the owner of `key` signed, over exactly these bytes; any input may be given.
+/// True if the owner of `key` has signed exactly these bytes. All arguments may be untrusted.
 /// Thread: any.
 [[nodiscard]] bool verify(const PeerKey& key, std::span<const std::byte> bytes,
                           const Signature& signature);

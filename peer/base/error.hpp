@@ -1,6 +1,6 @@
-// Errors of the environment (disk, network card, GPU, database): thrown by the wrapper that met
-// them, caught in main, at a thread's entry, or in a C callback. The message says what was wanted
-// and what failed, in one sentence.
+// Errors of the environment (disk, network card, GPU, database). The wrapper of the system call
+// throws them; main, a thread's entry function or a C callback catches them. The message is one
+// sentence that says what was attempted and why it failed.
 #pragma once
 
 #include <stdexcept>
@@ -8,6 +8,7 @@
 
 namespace dedloc {
 
+/// Base of all errors of this project.
 class Error : public std::runtime_error {
   public:
     explicit Error(const std::string& sentence) : std::runtime_error(sentence) {}
@@ -19,7 +20,7 @@ class IoError : public Error {
     using Error::Error;
 };
 
-/// What a user gave us (argument, file, configuration) cannot be used as it is.
+/// An argument, a file or a configuration from outside cannot be used as it is.
 class InputError : public Error {
   public:
     using Error::Error;

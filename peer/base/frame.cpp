@@ -1,3 +1,5 @@
+// Only whole() copies bytes, and only if the frame has bulk: all other uses write the three pieces
+// to the link from where they are.
 #include "peer/base/frame.hpp"
 
 namespace dedloc {

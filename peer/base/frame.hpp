@@ -1,5 +1,5 @@
-// An encoded message on its way out. Most of a large one may lie elsewhere, in the gradient or the
-// average that it carries a piece of: it is written to the link from there, not copied.
+// An encoded outbound message. The bulk of a large one (a piece of a gradient or an average) is not
+// copied into it: the frame refers to the vector and is written to the link from there.
 #pragma once
 
 #include <array>
@@ -14,31 +14,35 @@
 
 namespace dedloc {
 
-/// Immutable, and cheap to copy: many links may be given the same one.
+/// Immutable and cheap to copy: many links may send the same frame.
 class Frame {
   public:
+    /// A frame is written as three pieces: bytes before the bulk, the bulk, bytes after it.
     static constexpr std::size_t kMaxPieces = 3;
     using Pieces = std::array<std::span<const std::byte>, kMaxPieces>;
 
-    Frame() = default;  ///< no frame, which is different from an empty one
+    Frame() = default;  ///< no frame: different from an empty one
     Frame(SharedBytes bytes) : around_(std::move(bytes)), bulk_at_(around_ ? around_->size() : 0) {}
-    /// `bulk` comes after the first `bulk_at` bytes of `around`; its numbers must stay as they are.
-    /// Requires bulk_at ≤ size of `around`.
+    /// The bytes of `around` with `bulk` inserted after the first `bulk_at` of them. Nothing may
+    /// change the numbers of `bulk` any more. Requires bulk_at ≤ size of `around` (DEDLOC_CHECK).
     Frame(SharedBytes around, std::size_t bulk_at, SharedSlice<std::byte> bulk)
         : around_(std::move(around)), bulk_at_(bulk_at), bulk_(std::move(bulk)) {
         DEDLOC_CHECK(bulk_at_ <= around_->size(), "the bulk lies within its frame", bulk_at_);
     }
 
+    /// False: no frame.
     explicit operator bool() const { return around_ != nullptr; }
+    /// Bytes of all pieces together.
     std::size_t size() const { return around_ ? around_->size() + bulk_.size() : 0; }
+    /// Whether a part of the frame is shared with a vector.
     bool has_bulk() const { return !bulk_.empty(); }
-    /// All bytes in their order; pieces may be empty.
+    /// All bytes in order; a piece may be empty.
     Pieces pieces() const {
         if (!around_) return {};
         const std::span<const std::byte> around{*around_};
         return {around.first(bulk_at_), bulk_.values(), around.subspan(bulk_at_)};
     }
-    /// All bytes in one place; null for no frame. Cost: a copy, if there is bulk.
+    /// All bytes in one buffer; null for no frame. Cost: a copy if the frame has bulk.
     SharedBytes whole() const;
 
   private:

@@ -1,3 +1,6 @@
+// One spdlog logger for the process, replaced once by start_log(). Lines of level info and above
+// are flushed at once, so that a crash does not lose them. The line is passed to spdlog as an
+// argument, not as a format: it may contain braces.
 #include "peer/base/log.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>

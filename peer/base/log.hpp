@@ -1,4 +1,4 @@
-// Log lines: one per event, to stderr (BOINC keeps an app's stderr). Through spdlog.
+// Log lines, one per event, to stderr (BOINC keeps an app's stderr) through spdlog.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,14 +8,17 @@
 
 namespace dedloc {
 
+/// How important a line is, ascending.
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// `program` starts every line; called once by main.
+/// Sets the program name that every line begins with and the lowest level that is printed. `main`
+/// calls it once.
 void start_log(const std::string& program, LogLevel lowest = LogLevel::kInfo);
-/// Control characters, which a stranger may have put into `line`, become '?': one event, one line.
-/// Thread: any.
+/// Prints one line. Control characters, which may come from another peer's text, become '?', so one
+/// event stays one line. Thread: any.
 void log_line(LogLevel level, const std::string& line);
 
+// log_line() with a format string of fmt, one function per level.
 template <class... Args>
 void log_debug(fmt::format_string<Args...> format, Args&&... args) {
     log_line(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));

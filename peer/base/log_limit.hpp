@@ -1,5 +1,4 @@
-// Log lines about others: they can make something happen as often as they like, and not make us log
-// as often.
+// Limits log lines about events that other peers can cause as often as they like.
 #pragma once
 
 #include <chrono>
@@ -10,12 +9,13 @@
 
 namespace dedloc {
 
-/// Counts by reason, one of a few sentences. The first eight of each get a line, then one a minute
-/// at most. `Time` is a time point of any clock.
+/// Counts events by reason, which must be one of a few fixed sentences. The first eight events of a
+/// reason are logged, later ones at most once a minute. `Time` is a time point of any clock.
 template <class Time>
 class LogLimit {
   public:
-    /// How many there were for this reason, if this one gets a line.
+    /// Counts one event. Returns the number of events with this reason so far if this event is to
+    /// be logged, else nothing.
     std::optional<std::uint64_t> count(const std::string& why, Time now) {
         Reason& reason = reasons_[why];
         if (++reason.count > kFullLines && now < reason.next_line) return {};

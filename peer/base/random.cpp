@@ -1,3 +1,8 @@
+// Philox4x32-10 as a counter mode: a block is a function of (seed as key, block number and stream
+// as counter), and next() hands out its two 64-bit halves. split() derives seed and stream of the
+// child from one more block under the inverted key, with the label in place of the block number.
+// Every operation is integer or exact, so the numbers are the same on every machine. Do not change
+// the order of words: runs, tests and initial parameters depend on it.
 #include "peer/base/random.hpp"
 
 #include <sodium.h>
@@ -45,7 +50,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 }
 
 Random Random::split(std::uint64_t label) const {
-    // The child's seed is a block that the parent's own stream cannot reach: its key is inverted.
+    // The parent's own stream never contains this block, because its key is inverted.
     const auto name = halves(label);
     const auto from = halves(stream_);
     const auto block = philox4x32({name[0], name[1], from[0], from[1]}, halves(~seed_));
@@ -64,8 +69,8 @@ std::uint64_t Random::next() {
 }
 
 std::uint64_t Random::below(std::uint64_t bound) {
-    DEDLOC_CHECK(bound >= 1, "an empty range has no random element");
-    // Values under 2^64 mod bound would make the small results likelier: they are drawn again.
+    DEDLOC_CHECK(bound >= 1, "the range is not empty");
+    // Values below 2^64 mod bound would make small results more likely: they are drawn again.
     const std::uint64_t threshold = (0 - bound) % bound;
     for (;;) {
         const std::uint64_t x = next();

@@ -1,4 +1,5 @@
-// Strong units: a step is not a sample count, and time is passed in, never read.
+// Strong units, so that a step is never taken for a sample count, and the clock of the protocol,
+// which is always passed in and never read.
 #pragma once
 
 #include <chrono>
@@ -13,57 +14,65 @@
 
 namespace dedloc {
 
-/// An integer that only mixes with its own kind. Explicit to make, `.value()` to leave.
+/// An integer that combines only with its own kind. Conversion is explicit in both directions: the
+/// constructor and value().
 template <class Tag, class Rep = std::uint64_t>
 class Strong {
   public:
-    using rep = Rep;
+    using rep = Rep;  ///< the underlying integer
     constexpr Strong() = default;
     constexpr explicit Strong(Rep value) : value_(value) {}
+    /// The plain integer.
     constexpr Rep value() const { return value_; }
     constexpr auto operator<=>(const Strong&) const = default;
 
     constexpr Strong& operator+=(Strong other) { return value_ += other.value_, *this; }
-    /// Requires other ≤ *this where Rep has no sign: there is no step before the first.
+    /// Requires other ≤ *this if Rep is unsigned (DEDLOC_CHECK): no step precedes the first one.
     constexpr Strong& operator-=(Strong other) {
         if constexpr (std::is_unsigned_v<Rep>) {
-            DEDLOC_CHECK(other.value_ <= value_, "a difference under zero", value_, other.value_);
+            DEDLOC_CHECK(other.value_ <= value_, "a difference is not negative", value_,
+                         other.value_);
         }
         return value_ -= other.value_, *this;
     }
     constexpr friend Strong operator+(Strong a, Strong b) { return a += b; }
     constexpr friend Strong operator-(Strong a, Strong b) { return a -= b; }
+    /// This value + 1.
     constexpr Strong next() const { return Strong{static_cast<Rep>(value_ + 1)}; }
 
   private:
     Rep value_{};
 };
 
-using Bytes = Strong<struct BytesTag>;
-using Samples = Strong<struct SamplesTag>;
-using StepIndex = Strong<struct StepTag>;
+using Bytes = Strong<struct BytesTag>;      ///< a number of bytes
+using Samples = Strong<struct SamplesTag>;  ///< a number of training samples
+using StepIndex = Strong<struct StepTag>;   ///< number of updates that a state has seen
 using PeerIndex = Strong<struct PeerIndexTag, std::uint32_t>;  ///< position in a plan's member list
-using LinkId = Strong<struct LinkTag>;
+using LinkId = Strong<struct LinkTag>;  ///< one connection of a transport, never used again
 
+/// A time span of the protocol.
 using Duration = std::chrono::nanoseconds;
 
-/// The one clock of the protocol core: whoever drives it says what time it is. Never goes
-/// backwards.
+/// The clock of the protocol core. It cannot be read: the driver passes the time with every event.
+/// It never goes backwards.
 struct ProtocolClock {
+    // What std::chrono requires of a clock, without now().
     using duration = Duration;
     using rep = duration::rep;
     using period = duration::period;
     using time_point = std::chrono::time_point<ProtocolClock>;
     static constexpr bool is_steady = true;
 };
+/// A moment of the protocol's clock.
 using TimePoint = ProtocolClock::time_point;
+/// As a deadline: there is none.
 inline constexpr TimePoint kNever = TimePoint::max();
 
-/// Bytes per second. Bandwidth × duration = Bytes is the only operator across units.
+/// A transfer speed. Bandwidth × Duration = Bytes is the only operator across units.
 struct Bandwidth {
-    double bytes_per_second = 0;
+    double bytes_per_second = 0;  ///< 0: not known, or no transfer
     auto operator<=>(const Bandwidth&) const = default;
-    /// Rounded down; nothing for a negative or undefined product, the most there is beyond 2⁶⁴.
+    /// Rounded down. 0 if the product is negative or NaN; the largest value if it is 2⁶⁴ or more.
     friend Bytes operator*(Bandwidth bandwidth, Duration time) {
         const double bytes =
             bandwidth.bytes_per_second * std::chrono::duration<double>(time).count();

@@ -59,13 +59,13 @@ TEST_CASE("a unit mixes only with its own kind", "[base]") {
     CHECK(std::unordered_set<LinkId>{LinkId{1}, LinkId{1}, LinkId{2}}.size() == 2);
 }
 
-TEST_CASE("a bug ends the program and says where and with which values", "[base]") {
+TEST_CASE("a failed check aborts with its place and its values", "[base]") {
     const std::string said = tests::abort_message([] {
         Samples few{3};
         few -= Samples{4};
     });
     CHECK(said.find("units.hpp:") != std::string::npos);
-    CHECK(said.find("a difference under zero [3] [4]") != std::string::npos);
+    CHECK(said.find("a difference is not negative [3] [4]") != std::string::npos);
     CHECK(tests::abort_message([] { DEDLOC_CHECK(1 + 1 == 2, "arithmetic"); }).empty());
     const Result<int, int> bad{Failure{3}};
     CHECK(tests::abort_message([&] { static_cast<void>(bad.value()); }) != "");
@@ -99,7 +99,7 @@ TEST_CASE("a result is a value or a reason", "[base]") {
     CHECK(same.reason() == 3);
 }
 
-TEST_CASE("what is taken out of a temporary result outlives it", "[base]") {
+TEST_CASE("the value of a temporary result outlives the result", "[base]") {
     const auto make = [] { return Result<std::unique_ptr<int>, int>{std::make_unique<int>(5)}; };
     const auto& taken = make().value();
     CHECK(*taken == 5);
@@ -107,8 +107,8 @@ TEST_CASE("what is taken out of a temporary result outlives it", "[base]") {
     CHECK(*also_taken == 5);
 }
 
-TEST_CASE("philox gives the published blocks", "[base]") {
-    // The known answers of Random123 (Salmon et al.), philox4x32 with 10 rounds.
+TEST_CASE("Philox reproduces the published test vectors", "[base]") {
+    // Known answers of Random123 (Salmon et al.), philox4x32 with 10 rounds.
     using Block = std::array<std::uint32_t, 4>;
     CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) ==
           Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -118,7 +118,7 @@ TEST_CASE("philox gives the published blocks", "[base]") {
           Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("equal seeds give equal numbers and a copy keeps its place", "[base]") {
+TEST_CASE("equal seeds give equal numbers and a copy continues from the same position", "[base]") {
     CHECK(draw(Random{7}, 100) == draw(Random{7}, 100));
     CHECK(draw(Random{7}, 100) != draw(Random{8}, 100));
     CHECK(draw(Random{7}, 100) != draw(Random{7, 1}, 100));
@@ -126,12 +126,12 @@ TEST_CASE("equal seeds give equal numbers and a copy keeps its place", "[base]")
     random.next();
     const Random copy = random;
     CHECK(draw(random, 9) == draw(copy, 9));
-    // The stream is the blocks of the counter, low words first.
+    // The stream consists of the blocks 0, 1, 2 …, low words first.
     const auto block = philox4x32({0, 0, 0, 0}, {7, 0});
     CHECK(Random{7}.next() == (std::uint64_t{block[1]} << 32 | block[0]));
 }
 
-TEST_CASE("generators that were split share no number", "[base]") {
+TEST_CASE("split generators share no number", "[base]") {
     const Random parent{42};
     std::set<std::uint64_t> seen;
     std::size_t drawn = 0;
@@ -145,7 +145,7 @@ TEST_CASE("generators that were split share no number", "[base]") {
     CHECK(seen.size() == drawn);
 }
 
-TEST_CASE("splitting depends on the name alone, not on what was drawn", "[base]") {
+TEST_CASE("split depends on the label and not on the position", "[base]") {
     Random parent{42};
     const auto before = draw(parent.split(5), 10);
     parent.next();
@@ -153,8 +153,9 @@ TEST_CASE("splitting depends on the name alone, not on what was drawn", "[base]"
     CHECK(draw(parent.split(6), 10) != before);
 }
 
-TEST_CASE("split neighbours are not correlated", "[base]") {
-    // Of 64 bits of two independent numbers 32 agree, with a standard deviation of 4 / √1000 here.
+TEST_CASE("generators with neighbouring labels are not correlated", "[base]") {
+    // Two independent numbers agree in 32 of 64 bits on average. The standard deviation of the mean
+    // of 1000 pairs is 4 / √1000.
     const Random parent{1};
     double agreeing = 0;
     for (std::uint64_t label = 0; label < 1000; ++label) {
@@ -165,10 +166,10 @@ TEST_CASE("split neighbours are not correlated", "[base]") {
     CHECK(std::abs(agreeing / 1000 - 32) < 5 * 4 / std::sqrt(1000.0));
 }
 
-TEST_CASE("below is uniform, also where the bound does not divide 2^64", "[base]") {
+TEST_CASE("below is uniform also if the bound does not divide 2^64", "[base]") {
     Random random{3};
     CHECK(random.below(1) == 0);
-    // 3 · 2⁶²: taking a remainder would make the lowest quarter come half of the time, not a third.
+    // A bound of 3 · 2⁶²: a plain remainder would give the lowest third half of the time.
     const std::uint64_t bound = std::uint64_t{3} << 62;
     std::size_t low = 0;
     constexpr std::size_t kDraws = 30'000;
@@ -187,7 +188,7 @@ TEST_CASE("below is uniform, also where the bound does not divide 2^64", "[base]
     }
 }
 
-TEST_CASE("uniform and near-normal numbers have their moments", "[base]") {
+TEST_CASE("uniform and near-normal numbers have the expected moments", "[base]") {
     Random random{9};
     constexpr std::size_t kDraws = 100'000;
     double mean = 0, normal_mean = 0, normal_square = 0;
@@ -228,7 +229,7 @@ TEST_CASE("a byte reader reads what a writer wrote and nothing past the end", "[
     CHECK_FALSE(reader.read<std::uint8_t>());
 }
 
-TEST_CASE("after a short read everything reads as absent", "[base]") {
+TEST_CASE("after a read past the end every read returns nothing", "[base]") {
     const Buffer bytes(3);
     ByteReader reader{bytes};
     CHECK_FALSE(reader.read<std::uint32_t>());
@@ -239,7 +240,7 @@ TEST_CASE("after a short read everything reads as absent", "[base]") {
     CHECK_FALSE(greedy.take(std::numeric_limits<std::size_t>::max()));
 }
 
-TEST_CASE("hex is exact in both directions", "[base]") {
+TEST_CASE("hex conversion accepts exactly the right number of digits", "[base]") {
     std::array<std::byte, 256> all;
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::byte{static_cast<std::uint8_t>(i)};
     const std::string text = to_hex(all);
@@ -259,7 +260,7 @@ TEST_CASE("hex is exact in both directions", "[base]") {
     CHECK(from_hex("", {}));
 }
 
-TEST_CASE("blake2b gives the known digests", "[base]") {
+TEST_CASE("BLAKE2b gives the known digests", "[base]") {
     // Computed by another implementation of RFC 7693: Python's hashlib.blake2b(...,
     // digest_size=32).
     CHECK(blake2b({}).hex() == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
@@ -276,7 +277,7 @@ TEST_CASE("blake2b gives the known digests", "[base]") {
     CHECK_FALSE(Digest::parse("39a7", parsed));
 }
 
-TEST_CASE("signatures are those of RFC 8032", "[base]") {
+TEST_CASE("signatures match the test vectors of RFC 8032", "[base]") {
     // Section 7.1, test 2.
     const auto seed =
         from_text<32>("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb");
@@ -292,7 +293,7 @@ TEST_CASE("signatures are those of RFC 8032", "[base]") {
     CHECK(verify(keys.public_key(), message, signature));
 }
 
-TEST_CASE("a signature holds for one key and one text", "[base]") {
+TEST_CASE("a signature is valid for one key and one text only", "[base]") {
     const KeyPair keys = KeyPair::generate();
     const KeyPair others = KeyPair::generate();
     REQUIRE(keys.public_key() != others.public_key());

@@ -1,4 +1,4 @@
-// What others make happen often does not fill the log.
+// Events that other peers cause often do not fill the log.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 namespace dedloc {
 namespace {
 
-TEST_CASE("the first of each reason get a line, then one a minute with their number", "[base]") {
+TEST_CASE("the first events of a reason are logged, then one a minute with its number", "[base]") {
     using Time = std::chrono::steady_clock::time_point;
     LogLimit<Time> limit;
     const Time start{1h};
