@@ -1,8 +1,11 @@
+// mallopt() settings of glibc. Blocks above the mmap threshold would be unmapped when they are
+// freed, and the top of the heap would be trimmed; both are turned off, and all threads use one
+// heap.
 #include "peer/platform/allocation.hpp"
 
 #include <limits>
 
-// Any of the C library's headers says which library it is; before one, none does.
+// __GLIBC__ is defined by the C library's headers: one of them must be included before this line.
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -11,7 +14,8 @@ namespace dedloc::platform {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-    // One heap, for other threads' cannot hold a whole vector; nothing is mapped beside it.
+    // One arena, because the arenas of other threads are too small for a whole vector; no block is
+    // mapped outside it.
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_MAX, 0);
     mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());

@@ -1,11 +1,11 @@
-// How this process keeps memory.
+// Keeps freed memory in this process.
 #pragma once
 
 namespace dedloc::platform {
 
-/// What is freed stays with the process, also large blocks: a peer frees each round what it wants
-/// again in the next one, and pages that went back to the system would be taken, zeroed and mapped
-/// anew each time. To be called by `main`, before there are threads. Does nothing where the C
+/// From now on freed memory, also of large blocks, stays with the process instead of going back to
+/// the system. A peer allocates the same vectors in every round: otherwise the system would map and
+/// zero their pages again each time. Call it in `main` before any thread starts. No effect if the C
 /// library has no such setting.
 void keep_freed_memory();
 

@@ -1,3 +1,5 @@
+// Only the soft limit is changed. If the system refuses, the old limit stays, and callers get the
+// limit that is in effect.
 #include "peer/platform/descriptors.hpp"
 
 #include <sys/resource.h>
@@ -11,14 +13,16 @@ namespace dedloc::platform {
 
 namespace {
 
-/// Enough for every bound in transport_options.hpp; a limit of a billion makes some libraries
-/// allocate or close that many.
+/// Enough for every limit in transport_options.hpp. With a limit of a billion some libraries would
+/// allocate or close that many descriptors.
 constexpr rlim_t kMaxDescriptors = 65'536;
+/// Descriptors that sockets must leave to everything else.
 constexpr std::size_t kReserve = 256;
 
 rlimit current_limits() {
     rlimit limits{};
-    DEDLOC_CHECK(getrlimit(RLIMIT_NOFILE, &limits) == 0, "this system has no RLIMIT_NOFILE");
+    DEDLOC_CHECK(getrlimit(RLIMIT_NOFILE, &limits) == 0,
+                 "the system reports its limit on open files");
     return limits;
 }
 
@@ -29,7 +33,7 @@ std::size_t raise_descriptor_limit() {
     const rlim_t wanted = std::min(limits.rlim_max, kMaxDescriptors);
     if (limits.rlim_cur < wanted) {
         limits.rlim_cur = wanted;
-        setrlimit(RLIMIT_NOFILE, &limits);  // refused: the old limit stays and is what we return
+        setrlimit(RLIMIT_NOFILE, &limits);  // if refused, the old limit stays and is returned
     }
     return descriptor_limit();
 }

@@ -1,3 +1,6 @@
+// An append is a write followed by fdatasync(); after an error the file is truncated to its former
+// length, so that a reader never finds half a record. A crash between write and sync can still
+// leave one: readers must expect a torn record at the end.
 #include "peer/platform/durable_file.hpp"
 
 #include <fcntl.h>
@@ -52,7 +55,7 @@ void DurableFile::append(std::span<const std::byte> bytes) {
     const auto former = size();
     if (write_all(descriptor_, bytes) && ::fdatasync(descriptor_) == 0) return;
     const int code = errno;
-    // Best effort: a torn tail that cannot be cut now is cut at the next start.
+    // Best effort: if the torn tail cannot be removed now, the next start removes it.
     [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(former));
     fail("write", path_, code);
 }
@@ -74,13 +77,13 @@ std::size_t DurableFile::read_at(std::uint64_t offset, std::span<std::byte> out)
 
 void DurableFile::truncate(std::uint64_t size) {
     if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0 || ::fsync(descriptor_) != 0) {
-        fail("cut the end of", path_, errno);
+        fail("truncate", path_, errno);
     }
 }
 
 std::uint64_t DurableFile::size() const {
     struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) fail("look at", path_, errno);
+    if (::fstat(descriptor_, &status) != 0) fail("get the size of", path_, errno);
     return static_cast<std::uint64_t>(status.st_size);
 }
 

@@ -1,5 +1,5 @@
-// A file that grows at its end and must survive a crash at any moment: every call either leaves
-// what it promises on the disk or throws IoError, which says in one sentence what failed and why.
+// An append-only file that survives a crash at any moment. When a call returns, its effect is on
+// the disk; otherwise it throws IoError with one sentence that says what failed and why.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,32 @@
 
 namespace dedloc::platform {
 
-/// An open file descriptor. A resource: closed with the object.
+/// Owns an open file descriptor and closes it.
 class DurableFile {
   public:
+    /// How the file is opened.
     enum class Mode {
-        kRead,    ///< must exist
-        kAppend,  ///< created when absent, and its name made durable in the folder
+        kRead,    ///< for reading only; the file must exist
+        kAppend,  ///< for appending; created if absent, and its folder entry is synced
     };
 
-    /// Errors: IoError.
+    /// Opens the file. Errors: IoError.
     DurableFile(std::filesystem::path path, Mode mode);
     DurableFile(const DurableFile&) = delete;
     DurableFile& operator=(const DurableFile&) = delete;
     ~DurableFile();
 
-    /// Writes all of `bytes` at the end and waits until the disk has them. On failure the file is
-    /// cut back to its former length. Errors: IoError.
+    /// Writes all of `bytes` at the end and waits until they are on the disk. On failure the file
+    /// is truncated to its former length. Errors: IoError.
     void append(std::span<const std::byte> bytes);
-    /// Reads up to out.size() bytes from `offset`; fewer only at the end of the file.
+    /// Reads out.size() bytes from `offset` on, or fewer at the end of the file. Returns how many.
     /// Errors: IoError.
     std::size_t read_at(std::uint64_t offset, std::span<std::byte> out) const;
-    /// Cuts the file to `size` bytes, durably. Errors: IoError.
+    /// Truncates the file to `size` bytes, durably. Errors: IoError.
     void truncate(std::uint64_t size);
-    /// Bytes in the file now. Errors: IoError.
+    /// Present size of the file in bytes. Errors: IoError.
     std::uint64_t size() const;
+    /// The path that the file was opened with.
     const std::filesystem::path& path() const { return path_; }
 
   private:

@@ -1,5 +1,6 @@
-// POSIX calls in the order that survives power loss on common filesystems: data before the name,
-// the name before the folder.
+// POSIX calls in the order that survives power loss on common filesystems: write and sync the data
+// of a temporary file, rename it, sync the folder. Calls interrupted by a signal are repeated.
+// Errno is saved before close() or unlink(), which may change it.
 #include "peer/platform/files.hpp"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0)
     return descriptor;
 }
 
-/// 0, or the errno of the first call that failed. After 0 the disk has all of it.
+/// Returns 0 once all pieces are on the disk, or the errno of the first call that failed.
 int write_synced(const std::filesystem::path& path,
                  std::span<const std::span<const std::byte>> pieces, mode_t mode) {
     const int descriptor = open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
@@ -60,7 +61,7 @@ Buffer read_file(const std::filesystem::path& path, std::size_t limit) {
     if (descriptor < 0) fail("read", path, errno);
     Buffer bytes;
     int code = 0;
-    // Files under /proc have no size, and a file may grow while it is read: read until the end.
+    // Read until the end, because files under /proc report no size and a file may grow meanwhile.
     while (bytes.size() <= limit) {
         constexpr std::size_t kPieceBytes = 65'536;
         struct stat status {};
@@ -131,7 +132,7 @@ void sync_folder_of(const std::filesystem::path& path) {
     if (descriptor < 0) fail("open the folder", folder, errno);
     const int code = ::fsync(descriptor) == 0 ? 0 : errno;
     ::close(descriptor);
-    // EINVAL: this filesystem (some network and FUSE ones) cannot sync a folder.
+    // EINVAL: this filesystem cannot sync a folder, as some network and FUSE filesystems.
     if (code != 0 && code != EINVAL) fail("sync the folder", folder, code);
 }
 

@@ -1,3 +1,5 @@
+// flock() on the folder itself, so there is no lock file that a crash could leave behind. Closing
+// the descriptor releases the lock.
 #include "peer/platform/folder_lock.hpp"
 
 #include <fcntl.h>

@@ -1,14 +1,17 @@
-// A folder that one process at a time works in: a voter that ran twice would vote twice.
+// Ensures that only one process at a time uses a folder: two processes of one voter could cast
+// contradictory votes.
 #pragma once
 
 #include <filesystem>
 
 namespace dedloc::platform {
 
-/// Not copyable. The lock goes with the object, also when the process is killed.
+/// Holds an exclusive lock on a folder for its lifetime. The system releases the lock if the
+/// process is killed.
 class FolderLock {
   public:
-    /// Errors: IoError when another process holds the lock, or the folder cannot be opened.
+    /// Takes the lock without waiting. Errors: IoError if another process holds it or if the folder
+    /// cannot be opened.
     explicit FolderLock(const std::filesystem::path& folder);
     FolderLock(const FolderLock&) = delete;
     FolderLock& operator=(const FolderLock&) = delete;

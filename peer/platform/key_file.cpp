@@ -1,3 +1,5 @@
+// A key file is written by replace_file(), so a crash never leaves half a key. Copies of the seed
+// as text are not wiped from memory.
 #include "peer/platform/key_file.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +13,7 @@
 namespace dedloc::platform {
 namespace {
 
-/// A key and its newline have 65 bytes; what is larger is something else.
+/// A key and its newline have 65 bytes; a much larger file is no key file.
 constexpr std::size_t kMaxKeyFileBytes = 256;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Ed25519 keys on disk: the secret seed as 64 hex digits and a newline, readable by the owner only.
+// Ed25519 keys on disk: the secret seed as 64 hex digits and a newline. Only the owner can read the
+// file.
 #pragma once
 
 #include <filesystem>
@@ -7,11 +8,11 @@
 
 namespace dedloc::platform {
 
-/// Errors: IoError.
+/// Writes or replaces a key file, durably. Errors: IoError.
 void write_key(const std::filesystem::path& path, const KeyPair& key);
-/// Errors: IoError (cannot be read), InputError (holds no key).
+/// Reads a key file. Errors: IoError (cannot be read), InputError (holds no key).
 KeyPair read_key(const std::filesystem::path& path);
-/// The key in `path`; generated and written there when there is no such file.
+/// Reads the key in `path`, or generates one and writes it there if the file does not exist.
 /// Errors: IoError, InputError (holds no key).
 KeyPair read_or_create_key(const std::filesystem::path& path);
 

@@ -1,3 +1,6 @@
+// IPv4 only. Sockets are bound with SO_REUSEADDR, as servers do, so that connections in TIME_WAIT
+// do not make a port look used. require_free_port() also calls listen(), because bind() alone can
+// succeed on a port that another process uses.
 #include "peer/platform/ports.hpp"
 
 #include <arpa/inet.h>
@@ -37,9 +40,9 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
     return address;
 }
 
-/// 0, or the errno of the failed bind.
+/// Returns 0, or the errno of the failed bind.
 int bind_to(const TcpSocket& socket, const sockaddr_in& address) {
-    const int yes = 1;  // as nginx does: old connections in TIME_WAIT are no obstacle
+    const int yes = 1;  // as nginx does, so that connections in TIME_WAIT do not matter
     setsockopt(socket.id(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     return bind(socket.id(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0
                ? 0

@@ -1,4 +1,4 @@
-// TCP ports of this machine.
+// TCP ports of this machine. `host` is a numeric IPv4 address in all functions.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,13 @@
 
 namespace dedloc::platform {
 
-/// A port on `host` that nobody listens on now. Errors: InputError when `host` is no address of
-/// this machine.
+/// A port on `host` that is not in use now. Errors: InputError if `host` is not an address of this
+/// machine.
 std::uint16_t free_port(const std::string& host);
-/// Errors: InputError in one sentence when somebody listens on the port, or this user may not.
+/// Checks that this process could listen on the port. Errors: InputError in one sentence if the
+/// port is in use or this user may not listen on it.
 void require_free_port(const std::string& host, std::uint16_t port);
-/// Whether somebody accepts connections there.
+/// Whether a process accepts connections on that port.
 bool is_accepting(const std::string& host, std::uint16_t port);
 
 }  // namespace dedloc::platform

@@ -1,3 +1,7 @@
+// fork() and exec() with a close-on-exec pipe: the child writes errno to it if exec fails, and the
+// parent reads end of file if exec succeeds. Between fork and exec the child may make
+// async-signal-safe calls only, because other threads may have held locks at the time of the fork.
+// The child inherits every descriptor that is not close-on-exec: open all of them with O_CLOEXEC.
 #include "peer/platform/process.hpp"
 
 #include <fcntl.h>
@@ -20,18 +24,18 @@ int exit_status_of(int wait_status) {
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-/// Descriptors that become stdout and stderr; −1: inherited.
+/// Descriptors that become stdout and stderr of the child; −1: it inherits ours.
 struct Streams {
     int output = -1;
     int errors = -1;
 };
 
-/// In the child, between fork and exec: only async-signal-safe calls. Never returns.
+/// The child between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(char* const* arguments, const Streams& streams, int death_signal,
                          pid_t parent, int error_pipe) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, death_signal);
-    if (getppid() != parent) _exit(127);  // the parent died before prctl could notice
+    if (getppid() != parent) _exit(127);  // the parent died before prctl took effect
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -1,5 +1,5 @@
-// Child processes: started in one place, so that each dies with us and inherits nothing it should
-// not have.
+// Child processes. All are started here, so that each one ends with its parent and inherits no open
+// files and no blocked signals.
 #pragma once
 
 #include <sys/types.h>
@@ -14,37 +14,41 @@
 
 namespace dedloc::platform {
 
+/// A program (a path, or a name that is looked up in PATH) and its arguments.
 using Command = std::vector<std::string>;
 
+/// How a child is started.
 struct SpawnOptions {
-    /// stdout and stderr are appended to this file; empty: they are inherited.
+    /// File that stdout and stderr are appended to; empty: the child inherits ours.
     std::filesystem::path output;
-    mode_t output_mode = kPublicFile;  ///< of that file, if it is created
-    int standard_output = -1;          ///< a descriptor for stdout instead; −1: none
-    int death_signal = SIGTERM;  ///< sent to the child when this process dies, however it dies
+    mode_t output_mode = kPublicFile;  ///< permissions of that file if it is created
+    int standard_output = -1;          ///< descriptor that replaces stdout; −1: none
+    int death_signal = SIGTERM;        ///< what the child gets when its parent thread ends
 };
 
-/// Starts `command` (first word: a path, or a name looked up in PATH) in a process group of its
-/// own, with no open files but 0, 1, 2 and with no blocked signals. Errors   IoError when the
-/// program cannot be started. Thread  the one that lives as long as the process.
+/// Starts `command` in its own process group, with no open files except stdin (/dev/null), stdout
+/// and stderr, and with no blocked signals.
+///
+/// Errors    IoError if the program cannot be started
+/// Thread    one that lives as long as this process: the child gets death_signal when it ends
 pid_t spawn(const Command& command, const SpawnOptions& options);
 
+/// The result of run_to_end().
 struct Finished {
-    int status = 0;      ///< exit status; 128 + signal if one ended it
-    std::string output;  ///< stdout and stderr
+    int status = 0;      ///< exit status; 128 + signal if a signal ended it
+    std::string output;  ///< stdout and stderr together
 };
-/// Runs `command` to its end and collects what it printed. Errors: IoError when it cannot be
-/// started.
+/// Runs `command` to its end and collects its output. Errors: IoError if it cannot be started.
 Finished run_to_end(const Command& command);
 
-/// Exit status of a child that has ended (128 + signal if a signal ended it); nothing while it
-/// runs.
+/// Exit status of a child that has ended (128 + signal if a signal ended it); nothing while it is
+/// running. 0 if it is not a child of this process or if its status has been fetched already.
 std::optional<int> poll_child(pid_t child);
 
-/// Waits until the child has ended, and returns its exit status (128 + signal if one ended it).
+/// Waits for a child to end. Returns its exit status (128 + signal if a signal ended it).
 int wait_for_child(pid_t child);
 
-/// The last line of a file that is not blank; empty if there is none.
+/// The last line of a file that is not blank; empty if there is none or no file.
 std::string last_line(const std::filesystem::path& file);
 
 }  // namespace dedloc::platform

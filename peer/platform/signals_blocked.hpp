@@ -1,6 +1,6 @@
-// Threads inherit their creator's signal mask. BOINC's API runs a 10 Hz SIGALRM timer that belongs
-// to the main thread, and SIGTERM belongs to whoever waits for it there: no thread of the network
-// may receive either.
+// Keeps signals away from network and library threads. A thread inherits the signal mask of the
+// thread that creates it. BOINC's API runs a 10 Hz SIGALRM timer in the main thread, and SIGTERM is
+// handled there as well: no other thread may receive either signal.
 #pragma once
 
 #include <pthread.h>
@@ -10,9 +10,9 @@
 
 namespace dedloc::platform {
 
-/// Blocks every asynchronous signal for the calling thread while it lives, so that threads created
-/// meanwhile (ours, libtorrent's) start with them blocked. Faults (SIGSEGV and its kin) stay
-/// as they are.
+/// Blocks all asynchronous signals in the calling thread for its lifetime, so that threads created
+/// meanwhile (ours and libtorrent's) start with them blocked. Fault signals such as SIGSEGV are not
+/// blocked.
 class SignalsBlocked {
   public:
     SignalsBlocked() {

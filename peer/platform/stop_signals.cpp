@@ -1,3 +1,6 @@
+// The signals stay blocked and are fetched with sigtimedwait() and sigwaitinfo(), so there is no
+// handler and no race. The first signal is remembered; the destructor discards pending ones before
+// it restores the mask, because they would end the process at that moment.
 #include "peer/platform/stop_signals.hpp"
 
 #include <pthread.h>
@@ -14,7 +17,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-    // A second signal that is pending now must not end the process while it shuts down.
+    // A second signal may be pending: it must not end the process while it shuts down.
     const timespec now{};
     while (sigtimedwait(&signals_, nullptr, &now) > 0) continue;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);

@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP as a condition to poll or wait for instead of asynchronous handlers.
+// SIGINT, SIGTERM and SIGHUP as a condition to poll or to wait for, without signal handlers.
 #pragma once
 
 #include <chrono>
@@ -6,8 +6,8 @@
 
 namespace dedloc::platform {
 
-/// Blocks the three signals while it lives, in every thread that is started meanwhile.
-/// Thread: main, before other threads start.
+/// Blocks the three signals for its lifetime, in the calling thread and in all threads started
+/// meanwhile. Thread: main, before other threads start.
 class StopSignals final {
   public:
     StopSignals();
@@ -17,11 +17,11 @@ class StopSignals final {
 
     /// Whether a signal has arrived since construction.
     bool arrived() const { return wait(std::chrono::milliseconds{0}); }
-    /// Waits for a signal, at most so long. True once one has arrived.
+    /// Waits for a signal until the timeout. True if one has arrived, now or earlier.
     bool wait(std::chrono::nanoseconds timeout) const;
-    /// Waits for a signal without limit and returns its number.
+    /// Waits for a signal without a timeout. Returns the number of the first one.
     int wait() const;
-    /// Ctrl-C was pressed.
+    /// The first signal was SIGINT (Ctrl-C). Meaningful after a wait.
     bool is_interrupted() const { return arrived_ == SIGINT; }
 
   private:
@@ -30,7 +30,7 @@ class StopSignals final {
     mutable int arrived_ = 0;  ///< the first signal; 0: none yet
 };
 
-/// Writing to a closed pipe or socket fails with EPIPE instead of ending the process.
+/// From now on a write to a closed pipe or socket fails with EPIPE instead of ending the process.
 void ignore_broken_pipes();
 
 }  // namespace dedloc::platform

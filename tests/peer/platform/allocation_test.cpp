@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kBytes = 36'000'000;
 constexpr std::size_t kPage = 4'096;
 
-/// Pages that this thread got from the system while it wrote to a block of so many bytes.
+/// Page faults of this thread while it writes to a block of kBytes.
 long pages_taken() {
     const auto count = [] {
         rusage usage{};
@@ -28,8 +28,8 @@ long pages_taken() {
 
 }  // namespace
 
-// In a program of its own: the setting is one of the process.
-TEST_CASE("a block is not asked of the system again, whatever thread wants it", "[net]") {
+// This test is a program of its own, because the setting belongs to the process.
+TEST_CASE("a freed block is reused by any thread without new page faults", "[net]") {
     dedloc::platform::keep_freed_memory();
     long first = 0;
     long others = 0;

@@ -1,4 +1,4 @@
-// A process that has as good as no descriptors left.
+// Makes descriptors scarce in this process.
 #pragma once
 
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ class SoftLimit {
     rlimit former_{};
 };
 
-/// Takes all descriptors that this process may have, but for those in use and `spare`.
+/// Uses up all descriptors of this process except `spare`.
 class DescriptorShortage {
   public:
     explicit DescriptorShortage(std::size_t spare) : limit_(256) {

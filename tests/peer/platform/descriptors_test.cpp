@@ -9,7 +9,7 @@
 namespace dedloc::platform {
 namespace {
 
-TEST_CASE("the soft limit on descriptors is raised to the hard one, and not lowered", "[net]") {
+TEST_CASE("the soft limit on descriptors is raised to the hard limit and never lowered", "[net]") {
     const SoftLimit low(256);
     CHECK(descriptor_limit() == 256);
     const std::size_t raised = raise_descriptor_limit();
@@ -18,7 +18,7 @@ TEST_CASE("the soft limit on descriptors is raised to the hard one, and not lowe
     CHECK(raise_descriptor_limit() == raised);
 }
 
-TEST_CASE("sockets leave a part of the descriptors to files, logs and libraries", "[net]") {
+TEST_CASE("sockets leave some descriptors to files, logs and libraries", "[net]") {
     CHECK(socket_budget(65'536) == 65'280);
     CHECK(socket_budget(1'024) == 768);
     CHECK(socket_budget(64) == 48);

@@ -31,7 +31,7 @@ std::vector<std::string> take_file_calls() {
 
 }  // namespace dedloc
 
-// The definitions of the program come before those of the C library.
+// Definitions in the program take precedence over those of the C library.
 extern "C" int fsync(int descriptor) {
     dedloc::record_sync(descriptor);
     static const auto next = reinterpret_cast<int (*)(int)>(dlsym(RTLD_NEXT, "fsync"));

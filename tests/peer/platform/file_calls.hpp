@@ -1,4 +1,4 @@
-// Records the calls that make a file durable, in order, by standing in front of the C library.
+// Records the calls that make a file durable, in order, by overriding functions of the C library.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace dedloc {
 
-/// "sync PATH" and "rename FROM TO" of this process since the last call, oldest first. Include in
-/// one source of a test program together with file_calls.cpp.
+/// "sync PATH" and "rename FROM TO" calls of this process since the last take_file_calls(), oldest
+/// first. The test program must be linked with file_calls.cpp.
 std::vector<std::string> take_file_calls();
 
 }  // namespace dedloc

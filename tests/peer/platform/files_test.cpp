@@ -29,7 +29,7 @@ mode_t mode_of(const fs::path& path) {
     return status.st_mode & 0777;
 }
 
-/// Files of this process cannot grow beyond `bytes`: writes fail as on a full disk.
+/// Limits the size of files that this process writes: larger writes fail as on a full disk.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) {
@@ -50,7 +50,7 @@ class FileSizeLimit {
     void (*former_handler_)(int) = SIG_DFL;
 };
 
-TEST_CASE("a file is replaced by sync of the data, rename, sync of the folder", "[platform]") {
+TEST_CASE("replacing a file syncs the data, renames it and syncs the folder", "[platform]") {
     const TemporaryDirectory folder;
     const std::string path = folder.path() / "vote";
     take_file_calls();
@@ -60,7 +60,7 @@ TEST_CASE("a file is replaced by sync of the data, rename, sync of the folder", 
     CHECK(read_text(path) == "new");
 }
 
-TEST_CASE("a finished file is moved by rename and sync of the folder", "[platform]") {
+TEST_CASE("moving a finished file renames it and syncs the folder", "[platform]") {
     const TemporaryDirectory folder;
     const std::string from = folder.path() / "upload.unfinished";
     const std::string to = folder.path() / "upload";
@@ -74,8 +74,7 @@ TEST_CASE("a finished file is moved by rename and sync of the folder", "[platfor
     CHECK_THROWS_AS(move_file(from, to), IoError);
 }
 
-TEST_CASE("a file that grows is synced at every append, and its folder when it is made",
-          "[platform]") {
+TEST_CASE("every append syncs the file, and its creation syncs the folder", "[platform]") {
     const TemporaryDirectory folder;
     const std::string path = folder.path() / "ledger";
     take_file_calls();
@@ -85,7 +84,7 @@ TEST_CASE("a file that grows is synced at every append, and its folder when it i
     CHECK(take_file_calls() == Calls{"sync " + path});
 }
 
-TEST_CASE("a full disk leaves the former file and no temporary one", "[platform]") {
+TEST_CASE("a full disk leaves the old file and no temporary file", "[platform]") {
     const TemporaryDirectory folder;
     const fs::path path = folder.path() / "file";
     replace_file(path, std::string_view{"old"});
@@ -98,7 +97,7 @@ TEST_CASE("a full disk leaves the former file and no temporary one", "[platform]
     CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("an append that fails leaves the former length", "[platform]") {
+TEST_CASE("a failed append restores the former length", "[platform]") {
     const TemporaryDirectory folder;
     DurableFile file(folder.path() / "ledger", DurableFile::Mode::kAppend);
     file.append(bytes_of("12345"));
@@ -111,14 +110,15 @@ TEST_CASE("an append that fails leaves the former length", "[platform]") {
     CHECK(read_text(folder.path() / "ledger") == "123456");
 }
 
-TEST_CASE("a file in pieces is their concatenation", "[platform]") {
+TEST_CASE("a file written in pieces is their concatenation", "[platform]") {
     const TemporaryDirectory folder;
     const std::array pieces{bytes_of("head "), bytes_of(""), bytes_of("body")};
     replace_file(folder.path() / "file", std::span<const std::span<const std::byte>>{pieces});
     CHECK(read_text(folder.path() / "file") == "head body");
 }
 
-TEST_CASE("a file that is missing, a folder, or too large is one sentence", "[platform]") {
+TEST_CASE("a missing file, a folder and a file that is too large are reported in one sentence",
+          "[platform]") {
     const TemporaryDirectory folder;
     const fs::path path = folder.path() / "file";
     CHECK_THROWS_WITH(read_file(path, 10),
@@ -128,10 +128,10 @@ TEST_CASE("a file that is missing, a folder, or too large is one sentence", "[pl
     CHECK(read_file(path, 10).size() == 10);
     CHECK_THROWS_WITH(read_file(path, 9), path.string() + " has more than 9 bytes");
     CHECK_THROWS_AS(replace_file(folder.path() / "absent/file", std::string_view{"x"}), IoError);
-    CHECK_FALSE(read_text("/proc/self/status").empty());  // has no size
+    CHECK_FALSE(read_text("/proc/self/status").empty());  // a file that reports no size
 }
 
-TEST_CASE("a key stays the same over restarts and only its owner can read it", "[platform]") {
+TEST_CASE("a key stays the same across restarts and only its owner can read it", "[platform]") {
     const TemporaryDirectory folder;
     const fs::path path = folder.path() / "peer.key";
     const KeyPair key = read_or_create_key(path);
@@ -144,7 +144,7 @@ TEST_CASE("a key stays the same over restarts and only its owner can read it", "
     CHECK_THROWS_AS(read_key(path), IoError);
 }
 
-TEST_CASE("a folder has one owner at a time", "[platform]") {
+TEST_CASE("only one process at a time can lock a folder", "[platform]") {
     const TemporaryDirectory folder;
     {
         const FolderLock lock(folder.path());

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a command is run to its end with its output and exit status", "[platform]") {
+TEST_CASE("run_to_end returns the output and the exit status", "[platform]") {
     const auto good = run_to_end({"sh", "-c", "echo out; echo err >&2; exit 3"});
     CHECK(good.status == 3);
     CHECK(good.output == "out\nerr\n");
@@ -26,7 +26,7 @@ TEST_CASE("a command is run to its end with its output and exit status", "[platf
                       "cannot start /nowhere/program: No such file or directory");
 }
 
-TEST_CASE("a child writes to its log, in a process group of its own, with no signal blocked",
+TEST_CASE("a child writes to its log, has its own process group and no blocked signals",
           "[platform]") {
     const TemporaryDirectory folder;
     const StopSignals blocked_here;
@@ -42,7 +42,7 @@ TEST_CASE("a child writes to its log, in a process group of its own, with no sig
     CHECK(wait_for_child(sleeper) == 128 + SIGKILL);
 }
 
-TEST_CASE("a stop signal is something to wait for", "[platform]") {
+TEST_CASE("stop signals can be polled and waited for", "[platform]") {
     {
         const StopSignals signals;
         CHECK_FALSE(signals.arrived());
@@ -51,13 +51,13 @@ TEST_CASE("a stop signal is something to wait for", "[platform]") {
         CHECK(signals.wait(1min));
         CHECK(signals.wait() == SIGINT);
         CHECK(signals.is_interrupted());
-        kill(getpid(), SIGTERM);  // pending when the object goes: must not end this process
+        kill(getpid(), SIGTERM);  // still pending in the destructor: must not end this process
     }
     const StopSignals again;
     CHECK_FALSE(again.arrived());
 }
 
-TEST_CASE("a port is free until somebody listens on it", "[platform]") {
+TEST_CASE("a free port can be listened on and accepts no connections", "[platform]") {
     const std::uint16_t port = free_port("127.0.0.1");
     CHECK(port != 0);
     CHECK_NOTHROW(require_free_port("127.0.0.1", port));
