@@ -1,6 +1,6 @@
-// An append is a write followed by fdatasync(); after an error the file is truncated to its former
-// length, so that a reader never finds half a record. A crash between write and sync can still
-// leave one: readers must expect a torn record at the end.
+// An append is a write followed by fdatasync(). After an error the file is truncated to its former
+// length, so that a failed append leaves no partial record. A crash between write and sync can
+// still leave one: readers must expect a torn record at the end.
 #include "peer/platform/durable_file.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+// A parser for exactly what inet_pton(3) accepts, as the test compares, because this folder may not
+// include socket headers. IPv4: four octets without leading zeros. IPv6: eight groups of 16 bits in
+// hexadecimal; one "::" may stand for one or more groups, and an IPv4 address at the end counts as
+// two groups.
 #include "peer/wire/address.hpp"
 
 #include <algorithm>
@@ -6,7 +10,7 @@
 namespace dedloc::wire {
 namespace {
 
-constexpr std::size_t kGroups = 8;  // of 16 bits in an IPv6 address
+constexpr std::size_t kGroups = 8;  // groups of 16 bits in an IPv6 address
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -15,7 +19,7 @@ bool is_hex_digit(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// 0 … 255 without leading zeros.
+/// 0 to 255 without leading zeros.
 bool is_octet(std::string_view text) {
     if (text.empty() || text.size() > 3 || !std::all_of(text.begin(), text.end(), is_digit)) {
         return false;
@@ -33,8 +37,8 @@ bool is_ipv4(std::string_view text) {
     return is_octet(text);
 }
 
-/// Groups in "a:b:c", an IPv4 address at the end counting for two; more than kGroups for anything
-/// else. Nothing at all is no group.
+/// Number of groups in a text such as "a:b:c", in which an IPv4 address at the end counts as two.
+/// 0 for an empty text; more than kGroups if the text is malformed.
 std::size_t groups_in(std::string_view text) {
     if (text.empty()) return 0;
     for (std::size_t groups = 1;; ++groups) {

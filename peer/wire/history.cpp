@@ -1,3 +1,5 @@
+// A record is one FlatBuffers table of messages.fbs with a file identifier of its kind. Both
+// directions check the same bounds as for messages: encode() aborts, decode returns nothing.
 #include "peer/wire/history.hpp"
 
 #include "peer/base/check.hpp"
@@ -8,7 +10,7 @@ namespace {
 
 template <class Value>
 Buffer encoded(const Value& value) {
-    DEDLOC_CHECK(is_within_bounds(value), "a record keeps its bounds");
+    DEDLOC_CHECK(is_within_bounds(value), "every field of the record is within its bounds");
     return pack(value);
 }
 

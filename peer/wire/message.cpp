@@ -1,3 +1,7 @@
+// A frame is form ‖ signature, if signed ‖ FlatBuffers payload. encode() packs the payload behind
+// space for form and signature, then signs it; the elements of an unsigned chunk stay outside the
+// packed bytes. decode() checks size and form, the verifier, whether a signature is needed, the
+// signature, and the bounds, in this order: no field may be read before the verifier has passed.
 #include "peer/wire/message.hpp"
 
 #include <algorithm>
@@ -18,7 +22,7 @@ constexpr std::size_t bytes_before_message(FrameForm form) {
     return kFormBytes + (form == FrameForm::kSigned ? kSignatureBytes : 0);
 }
 
-/// Nothing unless there is room for a message behind it.
+/// The form of a frame; nothing if it is unknown or if no message follows it.
 std::optional<FrameForm> form_of(std::span<const std::byte> frame) {
     if (frame.size() <= kFormBytes) return std::nullopt;
     const auto form = static_cast<FrameForm>(frame.front());
@@ -29,7 +33,7 @@ std::optional<FrameForm> form_of(std::span<const std::byte> frame) {
     return form;
 }
 
-/// Requires a frame that is signed.
+/// Requires a signed frame.
 Signature signature_of(std::span<const std::byte> frame) {
     Signature signature;
     std::ranges::copy(frame.subspan(kFormBytes, kSignatureBytes), signature.begin());
@@ -129,8 +133,9 @@ SharedBytes frame_of(const Message& message, const KeyPair* key) {
 }
 
 Frame encode(const Message& message, const KeyPair& key, LinkKind link) {
-    DEDLOC_CHECK(key.public_key() == message.sender, "a message is signed by its sender");
-    DEDLOC_CHECK(is_within_bounds(message), "a message keeps its bounds", message.body.index());
+    DEDLOC_CHECK(key.public_key() == message.sender, "the sender of the message signs it");
+    DEDLOC_CHECK(is_within_bounds(message), "every field of the message is within its bounds",
+                 message.body.index());
     const bool is_signed = link == LinkKind::kUnproven || may_be_relayed(message.body);
     Frame frame;
     if (is_signed) {
@@ -140,13 +145,13 @@ Frame encode(const Message& message, const KeyPair& key, LinkKind link) {
         frame = {std::make_shared<const Buffer>(std::move(packed.around)), packed.bulk_at,
                  std::move(packed.bulk)};
     }
-    DEDLOC_CHECK(frame.size() <= kMaxFrameBytes, "a message fits a frame", frame.size());
+    DEDLOC_CHECK(frame.size() <= kMaxFrameBytes, "the message fits a frame", frame.size());
     return frame;
 }
 
 namespace {
 
-/// `owner` of the frame may be held by what it says; null: everything is copied.
+/// The elements of a chunk may share `owner`, which holds the frame; null: they are copied.
 Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link,
                                     const SharedBytes& owner) {
     if (frame.size() > kMaxFrameBytes) return Failure{DecodeError::kTooLarge};

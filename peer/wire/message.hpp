@@ -1,9 +1,11 @@
-// The messages of the swarm as values, and the signed envelope they travel in.
+// The messages of the swarm as values, and the envelope in which they travel. The comment of each
+// message says who sends it to whom.
 //
-// Frame      64-byte Ed25519 signature ‖ FlatBuffers Message (messages.fbs). The signature covers
-//            the bytes as sent: run, generation, step, sequence, sender and body.
-// Untrusted  decode() takes any bytes: FlatBuffers' verifier first, then every bound of limits.hpp;
-//            it never throws, never reads past the end, and says why it refused.
+// Frame      8-byte form ‖ 64-byte Ed25519 signature, if signed ‖ FlatBuffers Message
+//            (messages.fbs). The signature covers all bytes after it, as sent: run, generation,
+//            step, sequence, sender and body.
+// Untrusted  decode() takes any bytes: FlatBuffers' verifier first, then every bound of limits.hpp.
+//            It never throws, never reads past the end, and reports why it refuses a frame.
 #pragma once
 
 #include <array>
@@ -28,337 +30,358 @@ namespace dedloc::wire {
 
 // --- links -------------------------------------------------------------------
 
-/// First message of both ends: prove that you are there now.
+/// The first message in both directions: prove that you hold your key now.
 struct Challenge {
-    Digest nonce;
+    Digest nonce;  ///< random
     bool operator==(const Challenge&) const = default;
 };
-/// The answer: who I am, signed over the other end's nonce. The highest version that both ends
-/// speak is spoken; without one the link is refused.
+/// The answer to Challenge, with the nonce of the other end. Both ends then speak the highest
+/// protocol version that both know; if there is none, the link is refused.
 struct Hello {
-    std::uint16_t oldest_protocol = 0;
-    std::uint16_t newest_protocol = 0;
-    std::uint64_t session = 0;  ///< chosen at random by each process
+    std::uint16_t oldest_protocol = 0;  ///< oldest version that the sender speaks
+    std::uint16_t newest_protocol = 0;  ///< newest version that the sender speaks
+    std::uint64_t session = 0;          ///< random per process: another one means a restart
     Role role = Role::kTrainer;
-    bool receives = true;              ///< wants averages; a pure aggregator does not
+    bool receives = true;              ///< false: it reduces only and wants no averages
     std::uint16_t listening_port = 0;  ///< 0: cannot be dialled
-    std::string result_name;           ///< claimed, for pages; credit follows the receipt
-    Digest nonce;
+    std::string result_name;           ///< a claim for status pages; credit depends on the receipt
+    Digest nonce;                      ///< Challenge::nonce of the other end
     bool operator==(const Hello&) const = default;
 };
+/// To every peer: the sender leaves the swarm. The receiver drops the link.
 struct Leave {
     bool operator==(const Leave&) const = default;
 };
+/// Before a link is closed: the sender refuses the other end.
 struct Refusal {
-    std::string reason;
+    std::string reason;  ///< one sentence for the log
     bool operator==(const Refusal&) const = default;
 };
 
-// --- who is where ------------------------------------------------------------
+// --- heads -------------------------------------------------------------------
 
-/// Once a second, and whenever something here changes. The envelope's generation and step are the
-/// sender's head.
+/// To connected peers, once per RoundRules::heartbeat and when a field changes. The envelope's
+/// generation and step are the sender's head.
 struct Heartbeat {
-    bool has_state = false;  ///< holds the state of the head; false while an update is applied
-    Digest state;
-    Digest record;  ///< digest of the head's record
-    Samples samples;
-    double samples_per_second = 0;
+    bool has_state = false;  ///< it holds the state of its head; false while it applies an update
+    Digest state;            ///< that state
+    Digest record;           ///< digest of the head's record
+    Samples samples;         ///< accumulated on that state so far
+    double samples_per_second = 0;                ///< training speed
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
-    bool is_frozen = false;                       ///< called, and waiting for the end of the round
-    bool may_vote = false;                        ///< an appointed voter that remembers its votes
-    Term term;                                    ///< that the sender follows, or leads
-    std::uint32_t attempt = 0;                    ///< of the last plan seen in this round; 0: none
+    bool is_frozen = false;     ///< it has frozen its contribution and waits for the round to end
+    bool may_vote = false;      ///< it is an appointed voter that remembers its votes
+    Term term;                  ///< the term that the sender follows or leads
+    std::uint32_t attempt = 0;  ///< Plan::attempt of the newest plan in this round; 0: none
     bool operator==(const Heartbeat&) const = default;
 };
-/// The project has appointed voters, who go on from the state that it names.
+/// From any peer to one that may not know this generation: the project has appointed voters.
 struct Generation {
     SignedGeneration generation;
     bool operator==(const Generation&) const = default;
 };
 
-// --- who coordinates ---------------------------------------------------------
+// --- elections --------------------------------------------------------------
 
-/// Candidate to voters: vote for me in this term. The envelope's step is the candidate's head.
+/// Candidate to voters: promise to accept no record in a lower term. The envelope's step is the
+/// candidate's head.
 struct Elect {
-    Term term;
+    Term term;  ///< the term that the candidate wants to lead
     bool operator==(const Elect&) const = default;
 };
-/// The answer to Elect. The envelope's step is the voter's head.
+/// Voter to candidate: the answer to Elect. Also sent, not granted, to a coordinator whose term is
+/// too low. The envelope's step is the voter's head.
 struct Promise {
-    Term term;  ///< the one asked for
-    bool granted = false;
-    Term promised;                           ///< the highest this voter has promised
-    Term accepted_in{};                      ///< of `accepted`
-    std::optional<CommitRecord> accepted{};  ///< what it has voted for in the round of its head
+    Term term;                               ///< the term that is answered
+    bool granted = false;                    ///< the voter has promised `term`
+    Term promised;                           ///< the highest term that this voter has promised
+    Term accepted_in{};                      ///< the term in which it has accepted `accepted`
+    std::optional<CommitRecord> accepted{};  ///< the record it has accepted for its head's round
     bool operator==(const Promise&) const = default;
 };
 
-// --- a round -----------------------------------------------------------------
+// --- rounds ------------------------------------------------------------------
 
-/// Finish your micro-batch and freeze.
+/// Coordinator to members: finish your micro-batch and freeze your contribution.
 struct Call {
-    Term term;
+    Term term;  ///< the coordinator's
     bool operator==(const Call&) const = default;
 };
+/// Member to coordinator: the answer to Call, which describes the frozen contribution.
 struct Join {
-    Term term;
-    std::uint32_t contribution_id =
-        0;  ///< of what it has frozen; another one for each, also after a restart
-    Samples samples;
-    double loss_sum = 0;  ///< finite, also when the gradient is not
-    bool is_finite = true;
-    bool receives = true;
-    Digest state;  ///< that the contribution was computed on
-    std::uint64_t upload_bytes_per_second = 0;
-    std::uint64_t download_bytes_per_second = 0;
-    std::uint8_t exponent = 0;  ///< of its halves; 0 with other codecs
+    Term term;  ///< as in Call
+    /// Names the frozen contribution. Each one gets another id, also after a restart.
+    std::uint32_t contribution_id = 0;
+    Samples samples;                            ///< 0: it contributes nothing
+    double loss_sum = 0;                        ///< in nats; finite even if the gradient is not
+    bool is_finite = true;                      ///< false: the gradient overflowed, so samples is 0
+    bool receives = true;                       ///< Hello::receives
+    Digest state;                               ///< the state that the contribution was computed on
+    std::uint64_t upload_bytes_per_second = 0;  ///< 0: not known
+    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
+    std::uint8_t exponent = 0;                    ///< Halves::exponent of its chunks; 0 with fp32
     bool operator==(const Join&) const = default;
 };
+/// One member of a plan, with values from its Join.
 struct PlanMember {
     PeerKey peer;
-    Samples samples;
-    double loss_sum = 0;
-    std::uint32_t contribution_id = 0;
-    bool receives = true;
-    std::uint8_t exponent = 0;  ///< Join::exponent: reducers refuse pieces with another one
+    Samples samples;                    ///< 0: it contributes nothing
+    double loss_sum = 0;                ///< in nats
+    std::uint32_t contribution_id = 0;  ///< Join::contribution_id
+    bool receives = true;               ///< false: it gets no chunks of the average
+    std::uint8_t exponent = 0;          ///< reducers refuse chunks with another exponent
     bool operator==(const PlanMember&) const = default;
 };
-/// Chunks [first_chunk, last_chunk) are averaged by members[member].
+/// The chunks [first_chunk, last_chunk) are averaged by Plan::members[member].
 struct ChunkRange {
-    PeerIndex member;
-    std::uint32_t first_chunk = 0;
-    std::uint32_t last_chunk = 0;
+    PeerIndex member;               ///< the reducer
+    std::uint32_t first_chunk = 0;  ///< the first chunk
+    std::uint32_t last_chunk = 0;   ///< one past the last chunk
     bool operator==(const ChunkRange&) const = default;
 };
-/// Where members that reduce can be dialled.
+/// Where a reducer can be dialled.
 struct ReducerEndpoint {
-    PeerIndex member;
-    Endpoint endpoint;
+    PeerIndex member;   ///< the reducer
+    Endpoint endpoint;  ///< its address; the port is not 0
     bool operator==(const ReducerEndpoint&) const = default;
 };
-/// Who averages what. Chunk c is elements [c × chunk_elements, …) of the vector. A higher attempt
-/// of the same term amends the plan before.
+/// Coordinator to members and voters: the members of the round and the chunks that each one
+/// averages. Chunk c has the elements from c × chunk_elements on. A plan with a higher attempt
+/// replaces the earlier plan of the same term.
 struct Plan {
-    Term term;
-    std::uint32_t attempt = 0;
-    std::uint64_t elements = 0;
-    std::uint32_t chunk_elements = 0;
-    UpdateScalars scalars;
-    std::vector<PlanMember> members;  ///< ascending by key
-    std::vector<ChunkRange> ranges;   ///< ascending, without gaps, of all chunks
-    std::vector<ReducerEndpoint> reducers;
-    std::vector<std::uint32_t> relays;  ///< members that pass on what is said to all; ascending
-    /// The planner's time for scatter and gather, as far as links are known: how long silence may
-    /// be meant follows from it. On the wire in milliseconds.
+    Term term;                              ///< the coordinator's
+    std::uint32_t attempt = 0;              ///< from 1 on, ascending over all rounds of a term
+    std::uint64_t elements = 0;             ///< N, the length of the vector
+    std::uint32_t chunk_elements = 0;       ///< elements of every chunk except the last one
+    UpdateScalars scalars;                  ///< CommitRecord::scalars
+    std::vector<PlanMember> members;        ///< ascending by key
+    std::vector<ChunkRange> ranges;         ///< all chunks, ascending and without gaps
+    std::vector<ReducerEndpoint> reducers;  ///< those that can be dialled
+    std::vector<std::uint32_t> relays;      ///< members that relay Plan and Commit; ascending
+    /// The planner's estimate of scatter and gather for the links that are known. Members and
+    /// coordinator derive their timeouts from it. On the wire in milliseconds.
     std::chrono::milliseconds expected{0};
     bool operator==(const Plan&) const = default;
 };
-/// Names the sum that a plan asks for: its contributors with their freezes and samples, in order.
-/// Plans that only move chunks between reducers have the same mix.
+/// Names the sum that a plan describes: a digest of its contributors with their contribution ids
+/// and samples, in order. Plans that differ only in the assignment of chunks have the same sum id.
 std::uint64_t sum_id_of(const Plan& plan);
-/// This peer's place among the members; their number if it is none of them. Cost: O(log members).
+/// Index of this peer in plan.members; members.size() if it is not a member. Cost: O(log members).
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer);
-/// How many chunks this member reduces. Cost: O(ranges).
+/// Number of chunks that this member reduces. Cost: O(ranges).
 std::uint32_t chunks_of(const Plan& plan, std::uint32_t member);
 
-/// Coordinator: this round is off; forget the frozen contribution and work on.
+/// Coordinator to members: this round does not take place; drop the frozen contribution and
+/// continue to work.
 struct Cancel {
-    Term term;
+    Term term;  ///< the coordinator's
     bool operator==(const Cancel&) const = default;
 };
-enum class Phase : std::uint8_t { kScatter, kGather };
-/// Numbers rounded to binary16: each is float(bits) × 2^(exponent − 127), exactly, whatever the
-/// bits are, for exponents from kMinHalfExponent to kMaxHalfExponent.
+/// Whether a chunk belongs to a contribution or to the average.
+enum class Phase : std::uint8_t {
+    kScatter,  ///< contributor to reducer
+    kGather    ///< reducer to receivers
+};
+/// Numbers rounded to binary16. Each number is float(bits) × 2^(exponent − 127); with an exponent
+/// within its limits this product is exact for all bits.
 struct Halves {
-    SharedSlice<std::uint16_t> bits;
-    std::uint8_t exponent = 0;
+    SharedSlice<std::uint16_t> bits;  ///< one binary16 number per element
+    std::uint8_t exponent = 0;        ///< kMinHalfExponent to kMaxHalfExponent
     bool operator==(const Halves&) const = default;
 };
-/// By the codec of the run.
+/// The elements of a chunk in the run's codec; the alternatives are in the order of Codec.
 using Elements = std::variant<SharedSlice<float>, Halves>;
 static_assert(std::variant_size_v<Elements> == kCodecNames.size());
+/// Number of elements.
 std::size_t count_of(const Elements& elements);
+/// The codec that they are in.
 inline Codec codec_of(const Elements& elements) {
     return static_cast<Codec>(elements.index());
 }
-/// A piece of a contribution, or of the average. Named by what it holds, not by the attempt that it
-/// was sent in, so whatever arrived stays useful when a plan is amended.
+/// A chunk of a contribution or of the average. It is named by its contents and not by the attempt
+/// in which it was sent, so chunks that have arrived stay valid when a plan is amended.
 struct Chunk {
     Phase phase = Phase::kScatter;
-    std::uint64_t sum_id = 0;  ///< gather: of which contributions (sum_id_of); scatter: freeze
-    std::uint32_t chunk = 0;
-    std::uint32_t chunk_elements = 0;
-    Elements elements;  ///< at most chunk_elements; any numbers, NaN too: decode does not look
+    std::uint64_t sum_id = 0;          ///< scatter: the contribution id; gather: sum_id_of(plan)
+    std::uint32_t chunk = 0;           ///< index of the chunk in the vector
+    std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements
+    Elements elements;  ///< 1 to chunk_elements; may be NaN or infinite: decode() does not check
     bool operator==(const Chunk&) const = default;
 };
-/// Reducer to coordinator: every chunk of mine is averaged, so every contribution has arrived.
+/// Reducer to coordinator: all chunks of mine are averaged, so I have every contribution to them.
 struct Reduced {
-    Term term;
-    std::uint32_t attempt = 0;
+    Term term;                  ///< Plan::term
+    std::uint32_t attempt = 0;  ///< Plan::attempt
     bool operator==(const Reduced&) const = default;
 };
-/// Member to coordinator: these hold me up. Indices into the plan, ascending.
+/// Member to coordinator: these members keep me from finishing. All lists are ascending indices
+/// into Plan::members. A chunk cannot be averaged if it is not finite or has a wrong exponent.
 struct Stalled {
-    Term term;
-    std::uint32_t attempt = 0;
-    std::vector<std::uint32_t> senders;  ///< that have sent no piece of a contribution for too long
-    std::vector<std::uint32_t> reducers;   ///< that have sent no piece of the average for too long
-    std::vector<std::uint32_t> refused{};  ///< whose pieces are not finite, or not as joined
+    Term term;                             ///< Plan::term
+    std::uint32_t attempt = 0;             ///< Plan::attempt
+    std::vector<std::uint32_t> senders;    ///< contributors whose chunks have timed out
+    std::vector<std::uint32_t> reducers;   ///< reducers whose averaged chunks have timed out
+    std::vector<std::uint32_t> refused{};  ///< senders of chunks that cannot be averaged
     bool operator==(const Stalled&) const = default;
 };
-/// Member to coordinator: I hold the whole average (or want none, and have reduced my part).
+/// Member to coordinator: I hold the whole average, or I do not receive and have reduced my part.
 struct Ready {
-    Term term;
-    std::uint32_t attempt = 0;
-    Digest average;  ///< all zero from a member that does not receive
+    Term term;                  ///< Plan::term
+    std::uint32_t attempt = 0;  ///< Plan::attempt
+    Digest average;             ///< root of the average; zeros if the member does not receive
     bool operator==(const Ready&) const = default;
 };
-/// Coordinator to voters: vote for this record. Without `record` a voter makes it from its plan
-/// `attempt`; a record that was accepted in an earlier term, or whose plan the voter may lack, is
-/// there.
+/// Coordinator to voters: accept this record. Without `record` the voter builds it from the plan of
+/// this term and attempt. `record` is present if it was accepted in an earlier term or if the voter
+/// may not have the plan.
 struct Propose {
-    Term term;
-    std::uint32_t attempt = 0;
-    Digest digest;  ///< digest_of the record
-    Digest average;
-    Digest previous_state;
-    std::optional<CommitRecord> record{};
-    bool operator==(const Propose&) const = default;
-};
-struct Accept {
-    Term term;
-    Digest digest;
-    Signature signature{};  ///< of vote_bytes
-    bool operator==(const Accept&) const = default;
-};
-/// Decided: the certificate proves `digest`. Without `record` the receiver makes the record from
-/// its plan of the certificate's term and `attempt`, and takes it only if its digest is `digest`.
-struct Commit {
-    Digest digest;  ///< digest_of the record
-    Certificate certificate;
-    std::uint32_t attempt = 0;             ///< of the plan that the record follows from
+    Term term;                             ///< the coordinator's
+    std::uint32_t attempt = 0;             ///< Plan::attempt
+    Digest digest;                         ///< digest_of(the record)
     Digest average;                        ///< CommitRecord::average
     Digest previous_state;                 ///< CommitRecord::previous_state
-    std::optional<CommitRecord> record{};  ///< whole, for a receiver that may lack the plan
+    std::optional<CommitRecord> record{};  ///< the whole record, see above
+    bool operator==(const Propose&) const = default;
+};
+/// Voter to coordinator: my vote for the proposed record.
+struct Accept {
+    Term term;              ///< Propose::term
+    Digest digest;          ///< Propose::digest
+    Signature signature{};  ///< over vote_bytes()
+    bool operator==(const Accept&) const = default;
+};
+/// Coordinator to members and voters, or any peer to one that has missed it: a record is decided,
+/// and the certificate proves it. Without `record` the receiver builds the record from the plan of
+/// the certificate's term and `attempt`, and accepts it only if its digest is `digest`.
+struct Commit {
+    Digest digest;                         ///< digest_of(the record)
+    Certificate certificate;               ///< votes for `digest`
+    std::uint32_t attempt = 0;             ///< attempt of the plan that the record follows from
+    Digest average;                        ///< CommitRecord::average
+    Digest previous_state;                 ///< CommitRecord::previous_state
+    std::optional<CommitRecord> record{};  ///< present if the receiver may not have the plan
     bool operator==(const Commit&) const = default;
 };
-/// I hold this state at the envelope's generation and step; with the votes of a majority, a
-/// StateCertificate.
+/// Voter to voters: I hold this state at the envelope's generation and step. With the votes of a
+/// majority, from any peer to any peer: the StateCertificate of that state.
 struct StateVotes {
-    Digest record;
-    Digest state;
-    std::vector<Vote> votes;  ///< ascending by key
+    Digest record;            ///< StateCertificate::record
+    Digest state;             ///< StateCertificate::state
+    std::vector<Vote> votes;  ///< ascending by key, over state_vote_bytes()
     bool operator==(const StateVotes&) const = default;
 };
-/// Voter to voter: send me the commits, with their certificates, from the envelope's generation and
-/// step on.
+/// Keeper to a peer that is ahead: send me the ledger from the envelope's generation and step on.
 struct CommitQuery {
     bool operator==(const CommitQuery&) const = default;
 };
 
-// --- state -------------------------------------------------------------------
+// --- states ------------------------------------------------------------------
 
-/// What can you give to a peer at this step (the envelope's) of this generation?
+/// To possible donors: what can you offer a peer at the envelope's generation and step?
 struct StateQuery {
-    bool has_state = false;  ///< false: a whole state is wanted
+    bool has_state = false;  ///< it holds that state and wants rounds; false: it wants a state
     bool operator==(const StateQuery&) const = default;
 };
-/// A whole state of the envelope's generation and step, with its proof: together with the root of
-/// the leaves, a StateCertificate. The first state of a generation needs no votes: the project has
-/// signed it.
+/// Donor to a peer that is behind: I have the whole state of the envelope's generation and step.
+/// The votes and the root of the leaves form its StateCertificate. The first state of a generation
+/// needs no votes, because the project has signed it.
 struct StateOffer {
-    std::uint64_t bytes = 0;
-    std::vector<Digest> leaves;
-    Digest record;
-    std::vector<Vote> votes;  ///< ascending by key
+    std::uint64_t bytes = 0;     ///< size of the state
+    std::vector<Digest> leaves;  ///< leaves of its digest tree, kLeafBytes each but the last
+    Digest record;               ///< StateCertificate::record
+    std::vector<Vote> votes;     ///< StateCertificate::votes
     bool operator==(const StateOffer&) const = default;
 };
-/// A decided round that the sender still holds: apply it to the state of the envelope's step.
+/// Donor to a peer that is behind: I have the average of this decided round, which updates the
+/// state of the envelope's step.
 struct RoundOffer {
     CommitRecord record;
-    Certificate certificate;
-    std::vector<Digest> leaves;  ///< of the average
+    Certificate certificate;     ///< proves `record`
+    std::vector<Digest> leaves;  ///< leaves of the average's digest tree
     bool operator==(const RoundOffer&) const = default;
 };
-/// Send me this leaf of the state or average with this root.
+/// To a donor: send me one leaf of an offered state or average.
 struct LeafRequest {
-    Digest root;
-    std::uint32_t leaf = 0;
+    Digest root;             ///< root of its digest tree
+    std::uint32_t leaf = 0;  ///< index of the leaf
     bool operator==(const LeafRequest&) const = default;
 };
-/// Empty data: not held any more.
+/// From a donor: the answer to LeafRequest.
 struct Leaf {
-    Digest root;
-    std::uint32_t leaf = 0;
-    Buffer data;
+    Digest root;             ///< as requested
+    std::uint32_t leaf = 0;  ///< as requested
+    Buffer data;             ///< the leaf's bytes; empty: the donor no longer has them
     bool operator==(const Leaf&) const = default;
 };
 
 // --- many members ------------------------------------------------------------
 
-/// A frame of the coordinator that may be passed on, as signed by it, from a member that the plan
-/// names as a relay.
+/// Relay to its share of the members: a Plan or Commit of the coordinator, as the coordinator has
+/// signed it.
 struct Relay {
-    Buffer frame;
+    Buffer frame;  ///< a complete signed frame
     bool operator==(const Relay&) const = default;
 };
 
+/// Every message. The order is that of the union in messages.fbs.
 using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
                           Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
                           Commit, StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer,
                           LeafRequest, Leaf, Relay>;
 
-/// Whether a frame may arrive out of the sender's order, again, or later than others: such a body
-/// is named by its content, so a replay changes nothing.
+/// Whether this message is bulk (Chunk, LeafRequest, Leaf). Bulk frames may arrive out of order or
+/// twice, because their contents name them: a replay changes nothing.
 bool is_bulk(const Body& body);
 
-/// Of a Plan or Commit: third parties get them too, so they are signed on every link.
+/// Whether other peers may pass this message on (Plan, Commit). It is signed on every link.
 bool may_be_relayed(const Body& body);
 
-/// What a link says of its other end, and so what a frame on it must say for itself.
+/// What a link proves about its other end, which decides which frames must be signed.
 enum class LinkKind : std::uint8_t {
     kUnproven,  ///< nothing: every frame is signed
-    kProven,    ///< who speaks: only what may be relayed is signed
+    kProven,    ///< the sender's key: only messages that may be relayed are signed
 };
 
+/// A body in its envelope.
 struct Message {
-    RunId run;
-    std::uint64_t generation = 0;
-    StepIndex step;
-    std::uint64_t sequence =
-        0;  ///< ascending on each link, except for bulk: a frame that does not ascend is a replay
-    PeerKey sender;
+    RunId run;                     ///< the run that the sender takes part in
+    std::uint64_t generation = 0;  ///< generation of the sender's head
+    StepIndex step;                ///< the step that the body is about
+    /// Ascending on each link. A frame that does not ascend is a replay, except for bulk.
+    std::uint64_t sequence = 0;
+    PeerKey sender;  ///< the peer that has made the message
     Body body;
     bool operator==(const Message&) const = default;
 };
 
+/// Why a frame is refused.
 enum class DecodeError : std::uint8_t {
-    kTooLarge,      ///< over kMaxFrameBytes
-    kMalformed,     ///< of no form, or not a Message by the verifier, or a missing body
-    kUnsigned,      ///< without the signature that a frame of its kind needs on such a link
-    kOutOfBounds,   ///< a field is over its limit or contradicts another
-    kBadSignature,  ///< not signed by the sender it names
+    kTooLarge,      ///< more than kMaxFrameBytes
+    kMalformed,     ///< unknown form, refused by FlatBuffers' verifier, or without a known body
+    kUnsigned,      ///< lacks the signature that this message needs on such a link
+    kOutOfBounds,   ///< a field exceeds its limit or contradicts another field
+    kBadSignature,  ///< not signed by the sender that it names
 };
+/// A few words for the log.
 const char* describe(DecodeError error);
 
-/// For a link of this kind, signed only if it must be. Elements of a chunk that is not signed stay
-/// where they are, and the frame holds them.
-/// Requires key.public_key() == message.sender and every bound of limits.hpp (DEDLOC_CHECK).
-/// Cost: one copy of the rest of the body, and the signature (0.02 ms + 4 ns a byte).
+/// The frame of a message for a link of this kind, signed if it must be. The elements of an
+/// unsigned chunk are not copied: the frame shares them with the message. Requires key.public_key()
+/// == message.sender and every bound of limits.hpp (DEDLOC_CHECK). Cost: one copy of the rest of
+/// the body, and the signature (0.02 ms + 4 ns a byte).
 Frame encode(const Message& message, const KeyPair& key, LinkKind link);
 
-/// Untrusted input, from a link of this kind. A signature that is not needed is checked as well.
-/// Errors: DecodeError. Cost: one copy of the body, and the check of the signature.
+/// The message in a frame from a link of this kind. Untrusted input. A signature is verified even
+/// if it is not needed. Cost: one copy of the body, and the verification of the signature.
 Result<Message, DecodeError> decode(std::span<const std::byte> frame, LinkKind link);
-/// The same; the elements of a chunk stay where they are and hold the frame, if that is not much
-/// larger than they are.
+/// The same without copying the elements of a chunk: they keep the frame alive. They are copied
+/// only if the frame is more than twice as large as they are.
 Result<Message, DecodeError> decode(const SharedBytes& frame, LinkKind link);
 
-/// Which alternative of Body a frame claims to hold, by its form alone: no signature and no bound
-/// is checked, so nothing may be done on the strength of it but counting. Untrusted input; nothing
-/// for what is no Message. Cost: the verifier, whatever the length.
+/// Index in Body of the message that a frame claims to hold; nothing if it is not a Message. Checks
+/// neither signature nor bounds, so the result is good for statistics only. Untrusted input.
+/// Cost: one pass of FlatBuffers' verifier.
 std::optional<std::size_t> body_index(std::span<const std::byte> frame);
 
 }  // namespace dedloc::wire

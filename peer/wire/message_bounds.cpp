@@ -1,5 +1,8 @@
-// What the fields of a message may hold. The encoder demands it of its caller, the decoder of the
-// world.
+// Bounds of every field, and relations between fields of one message: lists ascend strictly, ranges
+// of a plan cover the vector without gaps, sizes match numbers of leaves. encode() aborts on a
+// message outside its bounds, decode() refuses it, so a peer cannot send what others must refuse.
+// What depends on the state of the swarm (is this term current, is the digest the expected one) is
+// checked by the core. One operator of IsGood for each message.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,7 +26,7 @@ bool are_usable(const UpdateScalars& scalars) {
            std::bit_cast<float>(scalars.bias_correction) >= 0;
 }
 
-/// False for NaN too.
+/// False also for NaN.
 bool is_loss_sum(double loss_sum) {
     return std::abs(loss_sum) <= kMaxLossSum;
 }
@@ -36,13 +39,13 @@ bool is_bandwidth(std::uint64_t bytes_per_second) {
 bool is_place(std::uint64_t generation, StepIndex step) {
     return generation <= kMaxGeneration && step.value() <= kMaxStep;
 }
-/// An address; or nothing at all, with port 0.
+/// A numeric address, or an empty host with port 0.
 bool is_endpoint(const Endpoint& endpoint) {
     if (endpoint.host.empty()) return endpoint.port == 0;
     return endpoint.host.size() <= kMaxHostBytes && is_numeric_address(endpoint.host);
 }
 
-/// Strictly, so nothing is there twice.
+/// Strictly, so that no element occurs twice.
 template <class List, class Key>
 bool ascends(const List& list, Key key) {
     const auto out_of_order = [&](const auto& a, const auto& b) {
@@ -55,7 +58,7 @@ bool are_indices(const std::vector<std::uint32_t>& indices) {
            (indices.empty() || indices.back() < kMaxMembers);
 }
 
-/// Members of a plan or lines of a record.
+/// For members of a plan and lines of a record.
 template <class List, class Key>
 bool are_members(const List& members, Key key) {
     if (members.empty() || members.size() > kMaxMembers || !ascends(members, key)) return false;
@@ -85,12 +88,12 @@ bool is_good(const GenerationRecord& record) {
            !record.voters.empty() && record.voters.size() <= kMaxVoters &&
            ascends(record.voters, std::identity{});
 }
-/// Of halves; 0: none.
+/// The exponent of halves, or 0 with another codec.
 bool is_exponent(std::uint8_t exponent) {
     return exponent == 0 || (exponent >= kMinHalfExponent && exponent <= kMaxHalfExponent);
 }
 
-/// Every chunk of the plan's vector is in exactly one range, in order.
+/// Each chunk of the plan's vector is in exactly one range, in ascending order.
 bool cover(const std::vector<ChunkRange>& ranges, std::uint64_t chunks, std::size_t members) {
     if (ranges.size() > kMaxRanges || chunks > kMaxChunks) return false;
     std::uint64_t covered = 0;
@@ -148,7 +151,7 @@ struct IsGood {
                (m.relays.empty() || m.relays.back() < m.members.size());
     }
     bool operator()(const Cancel& m) const { return is_good(m.term); }
-    /// The elements may be anything, NaN too: whoever sums them looks.
+    /// The elements are not checked: the reducer that sums them does that.
     bool operator()(const Chunk& m) const {
         const std::size_t count = count_of(m.elements);
         const auto* halves = std::get_if<Halves>(&m.elements);

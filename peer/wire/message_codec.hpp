@@ -1,5 +1,5 @@
-// The steps of encode() and decode() one by one, for tests, fuzzing and onlookers: they reach what
-// a signature guards.
+// The single steps of encode() and decode(). Tests and fuzzing use them to reach the code behind
+// the signature check; tools use them to watch traffic without checking signatures.
 #pragma once
 
 #include <cstddef>
@@ -13,42 +13,46 @@
 
 namespace dedloc::wire {
 
-// File identifiers: a record is never taken for one of another kind.
+// File identifiers of FlatBuffers: a record of one kind is never read as another kind.
 inline constexpr const char* kVoterStateIdentifier = "DLV2";
 inline constexpr const char* kGenerationIdentifier = "DLG2";
 inline constexpr const char* kDecisionIdentifier = "DLD2";
 
 // --- message_pack.cpp ---
 
-/// What a message is packed to: a chunk's elements stay where they are.
+/// A packed message. The elements of a chunk are not copied into it.
 struct Packed {
-    Buffer around;            ///< all other bytes
-    std::size_t bulk_at = 0;  ///< so many of them come before the elements
-    SharedSlice<std::byte> bulk;
+    Buffer around;                ///< all bytes except the elements
+    std::size_t bulk_at = 0;      ///< how many of them come before the elements
+    SharedSlice<std::byte> bulk;  ///< the elements; empty if the message is not a chunk
 };
-/// `room` zeros, then the payload of a frame. Checks no bound.
+/// `head_bytes` zeros, then the payload of a frame. Checks no bounds.
 Packed pack(const Message& message, std::size_t head_bytes = 0);
+/// The record as one FlatBuffers table with its file identifier. Checks no bounds.
 Buffer pack(const VoterState& state);
 Buffer pack(const SignedGeneration& generation);
 Buffer pack(const Decision& decision);
 
 // --- message_unpack.cpp ---
 
-/// Untrusted input. What the verifier accepts, as values; of lists only as much as fits their
-/// limits. Errors: kMalformed; kOutOfBounds for what cannot be a value at all (lists too long or
-/// that should be of one length, numbers of no enumeration).
-/// A chunk's elements may stay where they are, if there is an `owner` of the payload to hold.
+/// The message in a payload. Untrusted input.
+/// Errors: kMalformed if the verifier refuses it; kOutOfBounds if it has no value in C++ (a list is
+/// too long, parallel lists differ in length, an enumerator is unknown). Other bounds are not
+/// checked.
+/// The elements of a chunk share `owner`, which holds the payload; null: they are copied.
 Result<Message, DecodeError> unpack(std::span<const std::byte> payload,
                                     const SharedBytes& owner = nullptr);
-/// body_index() of a frame's payload.
+/// body_index() for the payload of a frame.
 std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload);
+/// The record in these bytes; nothing if the verifier refuses them or a list is too long. Untrusted
+/// input. Other bounds are not checked.
 std::optional<VoterState> unpack_voter_state(std::span<const std::byte> bytes);
 std::optional<SignedGeneration> unpack_generation(std::span<const std::byte> bytes);
 std::optional<Decision> unpack_decision(std::span<const std::byte> bytes);
 
 // --- message_bounds.cpp ---
 
-/// Whether a value keeps every bound of limits.hpp and does not contradict itself.
+/// Whether every field keeps its bounds of limits.hpp and no field contradicts another.
 bool is_within_bounds(const Message& message);
 bool is_within_bounds(const VoterState& state);
 bool is_within_bounds(const SignedGeneration& generation);
@@ -56,11 +60,11 @@ bool is_within_bounds(const Decision& decision);
 
 // --- message.cpp ---
 
-/// What a signature covers. Empty for what has not the form of a frame.
+/// The part of a frame that a signature covers. Empty if the bytes do not have the form of a frame.
 std::span<const std::byte> payload_of(std::span<const std::byte> frame);
-/// Signed if there is a key. Checks no bound.
+/// The frame of a message, signed if there is a key. Checks no bounds.
 SharedBytes frame_of(const Message& message, const KeyPair* key);
-/// decode() for those who only look: whether it is signed, and by whom, is not asked.
+/// decode() without any check of the signature.
 Result<Message, DecodeError> decode_unverified(std::span<const std::byte> frame);
 
 }  // namespace dedloc::wire

@@ -1,4 +1,8 @@
-// Values to FlatBuffers tables.
+// From values to FlatBuffers tables: one operator of Packer for each message. FlatBuffers builds
+// from the back and does not allow nested tables, so each operator creates lists, strings and inner
+// tables before the table that refers to them. Bulk (elements of a chunk, data of a leaf or relayed
+// frame) gets an uninitialized vector at first; packed() then splits the built bytes around it, so
+// that packing never copies a chunk's elements and copies other bulk once.
 #include <flatbuffers/flatbuffers.h>
 
 #include <array>
@@ -37,13 +41,13 @@ fb::Term packed(const Term& term) {
     return {term.number, packed(term.coordinator)};
 }
 
-/// A plan's member or a commit's line.
+/// For a plan's member and for a record's line.
 template <class Member>
 fb::Line line_of(const Member& member) {
     return {packed(member.peer), member.samples.value(), member.loss_sum};
 }
 
-/// One struct or number of each value.
+/// A list with one struct or number for each value.
 template <class Packed, class Value, class Pack>
 std::vector<Packed> packed_list(const std::vector<Value>& values, Pack pack_one) {
     std::vector<Packed> list;
@@ -56,20 +60,19 @@ std::uint8_t as_byte(bool value) {
     return value ? 1 : 0;
 }
 
-/// The bulk of a body, and where it goes: so far from the end of what is built. Builders are given
-/// room for it and no bytes. Bytes without an owner are the message's, and copied.
+/// The bulk of a body. The builder reserves space for it and never sees its bytes.
 struct Bulk {
-    std::span<const std::byte> bytes;
-    std::size_t from_end = 0;
-    SharedSlice<std::byte> shared;
+    std::span<const std::byte> bytes;  // all bulk bytes
+    std::size_t from_end = 0;          // where they begin, counted from the end of the built bytes
+    SharedSlice<std::byte> shared;     // the same bytes if they can be shared; empty: copy them
 };
 
-/// Makes the body's table; each call leaves everything that the table points to in `out` first.
+/// Builds the table of a body in `out`, after everything that the table refers to.
 struct Packer {
     FlatBufferBuilder& out;
     Bulk& bulk;
 
-    /// Room for a list that comes last in what is built.
+    /// Reserves space for bulk as a list without writing its elements.
     template <class Element>
     Vector<Element> uninitialized(std::span<const std::byte> bytes) const {
         std::uint8_t* unused = nullptr;
@@ -106,7 +109,7 @@ struct Packer {
                                       &previous_state, members, &average, m.scalars.learning_rate,
                                       m.scalars.bias_correction);
     }
-    /// Nothing is packed as an offset of 0: a field that is not there.
+    /// An absent record becomes offset 0, which FlatBuffers reads as an absent field.
     Offset<fb::CommitRecord> record(const std::optional<CommitRecord>& m) const {
         return m ? record(*m) : Offset<fb::CommitRecord>{};
     }
@@ -314,7 +317,7 @@ Buffer bytes_of(const FlatBufferBuilder& out) {
     return packed(out, {}, 0).around;
 }
 
-/// Enough for the bulk at once, so that a builder need not grow and copy.
+/// Initial size of the builder: enough for the bulk, so that the builder need not grow and copy.
 std::size_t size_hint(const Body& body) {
     constexpr std::size_t kRest = 1'024;
     if (const auto* chunk = std::get_if<Chunk>(&body)) {
@@ -333,7 +336,7 @@ Packed pack(const Message& message, std::size_t head_bytes) {
     const auto body = std::visit(Packer{out, bulk}, message.body);
     const auto run = packed(message.run);
     const auto sender = packed(message.sender);
-    // The union's tags follow the order of the variant's alternatives, after NONE.
+    // The union has the variant's alternatives in the same order, after NONE.
     static_assert(static_cast<std::size_t>(fb::Body::MAX) == std::variant_size_v<Body>);
     const auto tag = static_cast<fb::Body>(message.body.index() + 1);
     out.Finish(fb::CreateMessage(out, &run, message.generation, message.step.value(),

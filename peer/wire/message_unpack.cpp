@@ -1,4 +1,7 @@
-// FlatBuffers tables to values. The verifier has seen the bytes before anything here reads them.
+// From FlatBuffers tables to values: one body() of Unpacker for each message. FlatBuffers' verifier
+// passes over the bytes before any field is read. It checks offsets and lengths but neither the
+// alignment of list elements nor our limits, so list() checks both before it copies. A fault sets
+// has_failed_; from then on lists stay empty, and the caller drops the value at the end.
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstdint>
@@ -16,11 +19,12 @@
 namespace dedloc::wire {
 namespace {
 
-/// Deeper and more than any message needs: message, body, record, certificate, reducers.
+/// Limits for the verifier, above what any message needs: message, body, record, certificate, and
+/// one table for each reducer.
 constexpr flatbuffers::uoffset_t kMaxDepth = 8;
 constexpr flatbuffers::uoffset_t kMaxTables = 2 * kMaxReducers + 8;
 
-/// The bytes where FlatBuffers may read them: aligned as a builder leaves them.
+/// The input at an aligned address, as FlatBuffers needs it: copied only if it is not aligned.
 class Aligned {
   public:
     explicit Aligned(std::span<const std::byte> bytes) : bytes_(bytes) {
@@ -29,7 +33,7 @@ class Aligned {
         std::memcpy(copy_.data(), bytes.data(), bytes.size());
         bytes_ = std::as_bytes(std::span{copy_}).first(bytes.size());
     }
-    /// The root, or null if the verifier finds any offset or length that it does not like.
+    /// The root table, or null if the verifier refuses the bytes.
     template <class Table>
     const Table* root(const char* identifier) const {
         const auto* data = reinterpret_cast<const std::uint8_t*>(bytes_.data());
@@ -38,7 +42,7 @@ class Aligned {
         return flatbuffers::GetRoot<Table>(data);
     }
 
-    /// Not where they were.
+    /// Whether the input had to be copied.
     bool is_copy() const { return !copy_.empty(); }
 
   private:
@@ -67,22 +71,23 @@ UpdateScalars scalars_of(std::uint32_t learning_rate, std::uint32_t bias_correct
     return {.learning_rate = learning_rate, .bias_correction = bias_correction};
 }
 
-/// Turns tables into values. A list over its limit makes the whole fail, and is not copied.
+/// Turns tables into values. A list that exceeds its limit is not copied and makes the result
+/// invalid.
 class Unpacker {
   public:
-    /// Chunks may hold the owner of their bytes instead of copying them. Null: they copy.
+    /// Chunks share the owner of the payload instead of copying their elements. Null: they copy.
     explicit Unpacker(const SharedBytes& owner = nullptr) : owner_(owner) {}
 
     bool has_failed() const { return has_failed_; }
 
     void require(bool is_good) { has_failed_ = has_failed_ || !is_good; }
 
-    /// Each element as `unpack_one` makes it; nothing if there are more than `limit`.
+    /// One value of `unpack_one` for each element; empty and failed if there are more than `limit`.
     template <class Value, class Packed, class Unpack>
     std::vector<Value> list(const flatbuffers::Vector<Packed>& packed, std::size_t limit,
                             Unpack unpack_one) {
-        // FlatBuffers' verifier leaves the elements' alignment to the reader; its builder aligns no
-        // empty list.
+        // The verifier does not check the alignment of elements. The builder does not align empty
+        // lists.
         constexpr std::size_t kAlignment = alignof(std::remove_pointer_t<Packed>);
         require(packed.size() <= limit);
         require(packed.size() == 0 ||
@@ -93,14 +98,14 @@ class Unpacker {
         for (const auto& element : packed) values.push_back(unpack_one(element));
         return values;
     }
-    /// Numbers as they are.
+    /// A list of plain numbers.
     template <class Value>
     std::vector<Value> list(const flatbuffers::Vector<Value>& packed, std::size_t limit) {
         require(packed.size() <= limit);
         if (has_failed_) return {};
         return {packed.data(), packed.data() + packed.size()};
     }
-    /// Numbers where they are, unless that kept much else alive with them.
+    /// Numbers shared with the payload, or copied if the payload is more than twice as large.
     template <class Number>
     SharedSlice<Number> slice(const flatbuffers::Vector<Number>& packed, std::size_t limit) {
         const std::size_t bytes = packed.size() * sizeof(Number);
@@ -343,7 +348,7 @@ Body Unpacker::body(const fb::Plan& t) {
     return plan;
 }
 
-/// Calls `use` with the body's table; false if it is none of these.
+/// Calls `use` with the body's table if it is one of `Tables`; false otherwise.
 template <class... Tables, class Use>
 bool with_body_of(const fb::Message& m, Use use) {
     const auto is_this = [&]<class Table>(const Table* body) {
@@ -388,7 +393,7 @@ std::optional<std::size_t> packed_body_index(std::span<const std::byte> payload)
     const Aligned bytes(payload);
     const auto* table = bytes.root<fb::Message>(nullptr);
     if (table == nullptr) return std::nullopt;
-    // The union's first value is NONE.
+    // Value 0 of the union is NONE.
     const auto type = static_cast<std::size_t>(table->body_type());
     if (type == 0 || type > std::variant_size_v<Body>) return std::nullopt;
     return type - 1;

@@ -1,3 +1,7 @@
+// A fixed little-endian layout: format, run, generation, step, state, number of endpoints, then for
+// each endpoint the length of its host, the host and its port. The first byte changes with the
+// layout. Numbers missing at the end of a short input read as values out of bounds, so one check at
+// the end refuses them.
 #include "peer/wire/swarm_head.hpp"
 
 #include <algorithm>
@@ -10,8 +14,9 @@
 namespace dedloc::wire {
 namespace {
 
-/// Of the fields and their order; another layout gets another number.
+/// Version of the layout.
 constexpr std::uint8_t kHeadFormat = 1;
+/// In a sequence number the generation is above so many bits of step.
 constexpr int kStepBits = 40;
 constexpr std::uint64_t kMaxGenerations = std::uint64_t{1} << 22;
 constexpr std::size_t kSaltBytes = 20;
@@ -45,7 +50,8 @@ bool read_endpoint(ByteReader& in, Endpoint& endpoint) {
 }  // namespace
 
 Buffer encode(const SwarmHead& head) {
-    DEDLOC_CHECK(is_within_bounds(head), "a head keeps its bounds", head.backbones.size());
+    DEDLOC_CHECK(is_within_bounds(head), "every field of the head is within its bounds",
+                 head.backbones.size());
     ByteWriter out;
     out.write(kHeadFormat);
     out.append(head.run.bytes);

@@ -1,3 +1,7 @@
+// Digests of records. Each one is BLAKE2b over a preamble of its own, so that a signature of one
+// kind of record is never valid for another kind, followed by the fields in the order of the
+// struct, little-endian. The preamble ends with a version number: change it with the layout. Every
+// certificate and ledger depends on these bytes.
 #include "peer/wire/types.hpp"
 
 #include <algorithm>
@@ -5,7 +9,6 @@
 
 #include "peer/base/bytes.hpp"
 
-// Each digest begins with a text of its own: a signature of one thing is never one of another.
 namespace dedloc {
 namespace {
 

@@ -1,4 +1,5 @@
-// Values that messages, records and events share.
+// Values that messages, ledger records and events share: endpoints, codecs, terms, records,
+// certificates, generations, and what a voter must remember.
 #pragma once
 
 #include <array>
@@ -15,30 +16,38 @@
 
 namespace dedloc {
 
-/// Where a peer listens. `host` is a numeric IPv4 or IPv6 address.
+/// An address that a peer listens on.
 struct Endpoint {
-    std::string host;
-    std::uint16_t port = 0;
+    std::string host;        ///< numeric IPv4 or IPv6 address
+    std::uint16_t port = 0;  ///< 0: the peer cannot be dialled
     auto operator<=>(const Endpoint&) const = default;
+    /// "host:port", with brackets around an IPv6 address.
     std::string text() const {
         const bool is_v6 = host.find(':') != std::string::npos;
         return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
     }
 };
 
-enum class Role : std::uint8_t { kTrainer, kAggregator, kBackbone };
+/// What a peer does in the swarm.
+enum class Role : std::uint8_t {
+    kTrainer,     ///< computes gradients, and takes part in averaging
+    kAggregator,  ///< takes part in averaging only
+    kBackbone     ///< holds the state, keeps the ledger, and votes if it is appointed
+};
 
-/// How the numbers of a run's rounds travel, contributions and averages. In the order of
+/// How the numbers of contributions and averages travel in a run. The order is that of
 /// wire::Elements.
 enum class Codec : std::uint8_t {
-    kFp32,  ///< as they are
-    kFp16,  ///< rounded to binary16 beside a power of two
+    kFp32,  ///< unchanged
+    kFp16,  ///< rounded to binary16, with a common power of two as the scale
 };
-/// As run files and command lines say it.
+/// Names of the codecs in run files and on command lines.
 inline constexpr std::array<const char*, 2> kCodecNames{"fp32", "fp16"};
+/// The name of a codec.
 inline const char* name_of(Codec codec) {
     return kCodecNames[static_cast<std::size_t>(codec)];
 }
+/// The codec with this name; nothing for any other text.
 inline std::optional<Codec> codec_named(std::string_view name) {
     for (std::size_t i = 0; i < kCodecNames.size(); ++i) {
         if (name == kCodecNames[i]) return static_cast<Codec>(i);
@@ -46,121 +55,127 @@ inline std::optional<Codec> codec_named(std::string_view name) {
     return std::nullopt;
 }
 
-/// The numbers of one optimizer step that depend on more than the gradient. The coordinator
-/// computes them once and sends their bits, so that no peer's libm has a say in the result: pow and
-/// exp differ between libms. Each field holds the bits of a binary32 number (std::bit_cast<float>).
+/// The scalars of one optimizer step. The coordinator computes them and sends their bits, so that
+/// all peers use the same values: pow and exp differ between libms. Each field holds the bits of a
+/// binary32 number (std::bit_cast<float>).
 struct UpdateScalars {
-    std::uint32_t learning_rate = 0;
+    std::uint32_t learning_rate = 0;    ///< after warm-up and decay
     std::uint32_t bias_correction = 0;  ///< √(1 − β₂ᵗ) / (1 − β₁ᵗ), LAMB variant A
     bool operator==(const UpdateScalars&) const = default;
 };
 
-/// A term of leadership. Ordered by number, then by key, so two candidates never share one.
+/// A term of leadership. Terms are ordered by number, then by key, so two candidates never have the
+/// same term.
 struct Term {
-    std::uint64_t number = 0;
-    PeerKey coordinator;
+    std::uint64_t number = 0;  ///< 0: no term yet
+    PeerKey coordinator;       ///< the voter that may lead in this term
     auto operator<=>(const Term&) const = default;
 };
 
-/// A line of a commit: what one member brought into the round.
+/// A line of a record: what one member contributed to the round.
 struct CommitLine {
     PeerKey peer;
-    Samples samples;
-    double loss_sum = 0;
+    Samples samples;      ///< 0: the member took part without a contribution
+    double loss_sum = 0;  ///< sum of the losses of its samples, in nats
     bool operator==(const CommitLine&) const = default;
 };
 
-/// The record that ends the round on state `step`: from now on state `step + 1` exists. It does not
-/// depend on the coordinator or the term that proposed it.
+/// The result of the round on state `step`; its commit creates state `step + 1`. The record does
+/// not depend on the coordinator or the term that proposed it.
 struct CommitRecord {
-    std::uint64_t generation = 0;
-    StepIndex step;
-    Digest previous_record;           ///< of the record before, or of the generation it begins
-    Digest previous_state;            ///< of the state that all members started from
-    std::vector<CommitLine> members;  ///< in member order, ascending by key: the order of every sum
+    std::uint64_t generation = 0;  ///< the voters that decide it
+    StepIndex step;                ///< the state that the contributions were computed on
+    /// Digest of the record before it, or of the generation if this is its first record.
+    Digest previous_record;
+    Digest previous_state;            ///< digest of state `step`
+    std::vector<CommitLine> members;  ///< ascending by key, which is the order of every sum
     Digest average;                   ///< tree root of the averaged gradient (kernels/digest.hpp)
-    UpdateScalars scalars;
+    UpdateScalars scalars;            ///< for the update to state `step + 1`
     bool operator==(const CommitRecord&) const = default;
 };
 
-/// The line of a member; null if `peer` is no member. Cost: O(log members).
+/// The line of a member; null if `peer` is not a member. Cost: O(log members).
 const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer);
-/// Over every field, in the order of the struct, little-endian, after a text of its own.
+/// Digest of every field in the order of the struct, little-endian, after a preamble that no other
+/// digest has.
 Digest digest_of(const CommitRecord& record);
 
-/// One voter's countersignature of a record in a term.
+/// One voter's signature of vote_bytes() or of state_vote_bytes().
 struct Vote {
     PeerKey voter;
     Signature signature{};
     bool operator==(const Vote&) const = default;
 };
-/// What a vote signs.
+/// What a voter signs to accept the record with this digest in a term.
 std::array<std::byte, 32> vote_bytes(const RunId& run, const Term& term, const Digest& record);
 
-/// Proof that a record is decided: votes of a majority of the generation's voters, all in one term.
+/// Proof that a record is decided: votes of a majority of the generation's voters in one term.
 struct Certificate {
-    Term term;
-    std::vector<Vote> votes;  ///< ascending by key
+    Term term;                ///< the term of all these votes
+    std::vector<Vote> votes;  ///< ascending by key, over vote_bytes()
     bool operator==(const Certificate&) const = default;
 };
 
-/// A decided round: a line of a ledger.
+/// A decided round, and one entry of a ledger.
 struct Decision {
     CommitRecord record;
-    Certificate certificate;
+    Certificate certificate;  ///< proves `record`
     bool operator==(const Decision&) const = default;
 };
 
-/// The project's appointment of voters, and the state that they go on from. Signed by the project's
-/// key; of two generations the higher one holds. Generation 0 is not written down: it begins with
-/// the first state, and its only voter is the backbone that the run file names.
+/// The project's appointment of voters, and the state from which they continue. A higher generation
+/// replaces a lower one. Generation 0 has no record: it begins with the initial state, and its only
+/// voter is the backbone that the run file names.
 struct GenerationRecord {
-    std::uint64_t generation = 0;
-    StepIndex step;
-    Digest state;
-    std::vector<PeerKey> voters;  ///< ascending, 1 to kMaxVoters
+    std::uint64_t generation = 0;  ///< from 1 on
+    StepIndex step;                ///< the first step that these voters decide
+    Digest state;                  ///< the state at that step
+    std::vector<PeerKey> voters;   ///< ascending, 1 to kMaxVoters
     bool operator==(const GenerationRecord&) const = default;
 };
+/// What the project signs: every field in the order of the struct, after the run and a preamble of
+/// its own.
 Digest digest_of(const RunId& run, const GenerationRecord& record);
+/// A generation that peers accept if the signature is good.
 struct SignedGeneration {
     GenerationRecord record;
-    Signature signature{};  ///< of digest_of(run, record) by the project
+    Signature signature{};  ///< the project's, over digest_of(run, record)
     bool operator==(const SignedGeneration&) const = default;
 };
 
-/// Where a history stands: what has been decided last.
+/// The head of a history: what has been decided last and what comes next.
 struct Head {
     std::uint64_t generation = 0;
-    StepIndex step;               ///< of the next round: updates that the last commit leads to
-    Digest record;                ///< of the last commit, or of the generation
-    std::vector<PeerKey> voters;  ///< that decide the rounds of this generation, ascending
+    StepIndex step;               ///< the next round's: number of updates decided so far
+    Digest record;                ///< digest of the last record, or of the generation before one
+    std::vector<PeerKey> voters;  ///< the generation's voters, ascending
     bool operator==(const Head&) const = default;
 };
-/// Before anything was decided: step 0, the backbone votes.
+/// The head of a history without any decision: step 0, with the backbone as the only voter.
 Head genesis(const RunId& run, const PeerKey& backbone);
 
-/// Proof of a state, and so of a head: a majority of the generation's voters hold this state, which
-/// the record with digest `record` leads to.
+/// Proof of a state, and with it of a head: a majority of the generation's voters have signed that
+/// they hold the state that the record with digest `record` leads to.
 struct StateCertificate {
     std::uint64_t generation = 0;
     StepIndex step;
-    Digest record;  ///< Head::record
-    Digest state;
-    std::vector<Vote> votes;  ///< ascending by key, of state_vote_bytes
+    Digest record;            ///< Head::record
+    Digest state;             ///< the state at `step`
+    std::vector<Vote> votes;  ///< ascending by key, over state_vote_bytes()
     bool operator==(const StateCertificate&) const = default;
 };
-/// What a voter signs when it holds the state that its head leads to. Reads all fields but `votes`.
+/// What a voter signs once it holds the state of its head. Depends on all fields except `votes`.
 std::array<std::byte, 32> state_vote_bytes(const RunId& run, const StateCertificate& state);
 
-/// What a voter must not forget.
+/// What a voter must remember across restarts, so that it never contradicts itself.
 struct VoterState {
-    std::uint64_t generation = 0;
-    StepIndex step;
-    bool may_vote = false;  ///< appointed in this generation, and remembers its votes
-    Term promised;          ///< records of lower terms are not accepted
-    Term accepted_in;       ///< meaningless without `accepted`
-    std::optional<CommitRecord> accepted;
-    std::optional<Digest> state;  ///< the one before this step that it has signed
+    std::uint64_t generation = 0;  ///< generation of its head
+    StepIndex step;                ///< step of its head: the round that `accepted` is for
+    bool may_vote = false;         ///< it is appointed in this generation and remembers its votes
+    Term promised;                 ///< it accepts no record in a lower term
+    Term accepted_in;              ///< the term of `accepted`; meaningless without it
+    std::optional<CommitRecord> accepted;  ///< the record that it has voted for in this round
+    std::optional<Digest> state;           ///< the state at `step` that it has signed
     bool operator==(const VoterState&) const = default;
 };
 
