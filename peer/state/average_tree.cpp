@@ -1,3 +1,7 @@
+// Wraps kernels/digest.hpp for vectors of floats. GrowingTree counts the missing elements of each
+// leaf; a leaf whose count reaches 0 goes onto a stack. Leaves are digested from the top of that
+// stack, eight at a time, while they are likely to be in the processor's caches; the order does not
+// matter, as the root is computed from the leaves in vector order.
 #include "peer/state/average_tree.hpp"
 
 #include <algorithm>
@@ -47,7 +51,7 @@ GrowingTree::GrowingTree(std::uint64_t elements)
 }
 
 void GrowingTree::add(std::uint64_t first, std::uint64_t count) {
-    DEDLOC_CHECK(first + count <= elements_, "a piece of the vector", first, count);
+    DEDLOC_CHECK(first + count <= elements_, "a piece lies within the vector", first, count);
     const std::uint64_t last = first + count;
     for (std::uint64_t leaf = first / kLeafElements; leaf * kLeafElements < last; ++leaf) {
         const std::uint64_t begin = leaf * kLeafElements;
@@ -65,9 +69,9 @@ bool GrowingTree::digest_some(std::span<const float> all) {
     return true;
 }
 
-/// The newest ones, which are in the caches more likely than the others.
+/// Digests the `count` leaves that were completed last, as they are most likely still in the caches.
 void GrowingTree::digest_last(std::span<const float> all, std::size_t count) {
-    DEDLOC_CHECK(all.size() == elements_, "it is about the whole vector", all.size());
+    DEDLOC_CHECK(all.size() == elements_, "the caller passes the whole vector", all.size());
     std::array<std::span<const std::byte>, kernels::kLeavesTogether> leaves;
     std::array<kernels::DigestBytes, kernels::kLeavesTogether> made;
     const auto due = std::span{whole_}.last(count);
@@ -81,7 +85,7 @@ void GrowingTree::digest_last(std::span<const float> all, std::size_t count) {
 }
 
 Digest GrowingTree::root(std::span<const float> all) {
-    DEDLOC_CHECK(not_whole_ == 0, "the vector is whole", elements_);
+    DEDLOC_CHECK(not_whole_ == 0, "every element of the vector has been added", elements_);
     while (!whole_.empty()) digest_last(all, std::min(whole_.size(), kernels::kLeavesTogether));
     return Digest{kernels::root_digest(digests_, elements_ * sizeof(float))};
 }

@@ -1,5 +1,5 @@
-// The digest tree over an averaged gradient: what CommitRecord::average names, and what the leaves
-// of a retained round are checked against.
+// The digest tree over an averaged gradient. CommitRecord::average is its root, and the leaves of a
+// fetched round are checked against it.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,43 @@ namespace dedloc::state {
 /// Root of the tree over the average's bytes (kernels/digest.hpp). Cost: reads 4 N bytes.
 Digest average_digest(std::span<const float> average,
                       const kernels::Workers& workers = kernels::ThisThread{});
-/// The digests of its leaves, in order: leaf i covers elements [65,536 i, 65,536 (i + 1)).
+/// Digests of the tree's leaves, in order: leaf i covers elements [65,536 i, 65,536 (i + 1)).
 std::vector<Digest> average_leaves(std::span<const float> average,
                                    const kernels::Workers& workers = kernels::ThisThread{});
 
-/// Root of a tree from its leaves. Requires as many leaves as total_bytes has (aborts).
+/// Root of a tree from its leaves' digests. Requires as many leaves as an array of `total_bytes`
+/// has (aborts).
 Digest tree_root(std::span<const Digest> leaves, std::uint64_t total_bytes);
 /// Digest of one leaf. Requires 1 to 256 KiB (aborts).
 Digest leaf_digest(std::span<const std::byte> leaf);
 
-/// average_digest() of a vector that becomes whole piece by piece: eight leaves that are whole cost
-/// little more than one, so they are digested together, whenever there is time for it.
+/// Computes average_digest() of a vector that arrives piece by piece. Digesting eight leaves
+/// together costs little more than one (SIMD), so complete leaves are collected until there are
+/// eight and the caller has time.
 class GrowingTree {
   public:
+    /// A tree over an empty vector.
     GrowingTree() = default;
+    /// A tree over a vector of `elements` floats, none of which has arrived.
     explicit GrowingTree(std::uint64_t elements);
 
-    /// Elements [first, first + count) of the vector are there, for the first time.
+    /// Elements [first, first + count) have arrived. Requires that each element is added once.
     void add(std::uint64_t first, std::uint64_t count);
-    /// Digests eight leaves, if so many are whole and wait. False: they do not.
-    /// Requires  `all` is the vector (its missing elements may be anything)
+    /// Digests eight complete leaves. Returns false, and does nothing, if fewer are waiting.
+    /// Requires  `all` is the whole vector; elements that have not arrived may have any value
     bool digest_some(std::span<const float> all);
-    /// Digests the rest. Requires that every element has been added (DEDLOC_CHECK).
+    /// Digests the remaining leaves and returns the root. Requires that every element has been
+    /// added (DEDLOC_CHECK).
     Digest root(std::span<const float> all);
 
   private:
     void digest_last(std::span<const float> all, std::size_t count);
 
     std::uint64_t elements_ = 0;
-    std::vector<std::uint64_t> missing_;  ///< by leaf: elements
-    std::uint64_t not_whole_ = 0;         ///< leaves
-    std::vector<std::uint64_t> whole_;    ///< leaves that wait to be digested
-    std::vector<kernels::DigestBytes> digests_;
+    std::vector<std::uint64_t> missing_;  ///< by leaf: number of elements that have not arrived
+    std::uint64_t not_whole_ = 0;         ///< number of incomplete leaves
+    std::vector<std::uint64_t> whole_;    ///< complete leaves that are not digested yet
+    std::vector<kernels::DigestBytes> digests_;  ///< by leaf
 };
 
 }  // namespace dedloc::state

@@ -1,3 +1,11 @@
+// A fetch is driven by three questions, each answered by one function from the targets (aims_), the
+// decided head (head_) and this peer's state (own_): is_at_aim() ends the fetch, wants_rounds()
+// selects rounds or a whole state, and choose_state() selects the state to download.
+//
+// A round is handed over as soon as it is complete, before the next one is requested; own_.step
+// counts it at once, so it may be ahead of the trainer. A state download may change its target, and
+// rebase() keeps the leaves that are equal in both states. With verified leaves it changes its
+// target only when no donor of it is left and all queried donors have answered or timed out.
 #include "peer/state/catch_up.hpp"
 
 #include <algorithm>
@@ -30,7 +38,7 @@ CatchUp::CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_de
       is_proven_(std::move(is_proven)),
       random_(random) {}
 
-// --- the aim -----------------------------------------------------------------
+// --- targets -----------------------------------------------------------------
 
 void CatchUp::remember(const StateCertificate& target) {
     aims_.insert_or_assign(target.step, target);
@@ -156,14 +164,14 @@ void CatchUp::reached(TimePoint now, StepIndex step, const Digest& state, Outbox
         return proceed(now, out);
     }
     const bool is_damaged = same && same->state != state;
-    // Without a state, own_.step is that of the head.
+    // Without a state, own_.step is the step of the head.
     if (is_damaged || !own_.has_state || step >= own_.step) {
         own_.has_state = knows_own_state_ = true;
         own_.step = step;
         own_.state = state;
     }
     if ((mode_ == Mode::kRounds || fetched_) && is_damaged) {
-        out.note("the own state of step " + text(step) + " is not the certified one");
+        out.note("this peer's state of step " + text(step) + " is not the certified one");
         fetched_.reset();
         return enter(now, Mode::kState, out);
     }
@@ -191,10 +199,10 @@ void CatchUp::offered(TimePoint now, const PeerKey& from, StepIndex step,
     if (mode_ != Mode::kRounds || !asked_.contains(from) || liars_.contains(from)) return;
     const bool is_wanted = step == own_.step && offer.record.step == own_.step &&
                            offer.record.generation == own_.generation;
-    if (!is_wanted) return;  // late: of a round that is already here
+    if (!is_wanted) return;  // a late answer for a round that is complete
     if (round_ ? round_->record != offer.record : !is_usable(offer)) {
         out.note(from.brief() + " offers a round of step " + text(step) +
-                 " that is not the decided one");
+                 " that is not the decided round");
         return answered(now, from, out);
     }
     if (!round_) {
@@ -220,7 +228,7 @@ void CatchUp::finish_round(TimePoint now) {
     forget_fetch();
     if (is_at_aim()) return stop();
     mode_ = wants_rounds() ? Mode::kRounds : Mode::kState;
-    ask_again_ = now;  // as soon as this one is taken
+    ask_again_ = now;  // advance() waits until this round is taken
 }
 
 std::optional<FetchedRound> CatchUp::take_round() {
@@ -291,7 +299,8 @@ void CatchUp::choose_state(TimePoint now, Outbox& out) {
     for (const auto& [peer, offer] : offers_) {
         if (is_aimed(offer) && is_news(offer.step)) ++donors[offer.step];
     }
-    // The own step, for there only what differs is missing; then most donors; then the newest.
+    // Prefer this peer's own step, as only the damaged leaves are missing there; then the state with
+    // the most donors; then the newest.
     const auto rank = [&](const auto& entry) {
         return std::tuple{own_.has_state && entry.first == own_.step, entry.second, entry.first};
     };
@@ -302,7 +311,8 @@ void CatchUp::choose_state(TimePoint now, Outbox& out) {
             !download_ || (download_->verified() == 0 && own_leaves_until_ == kNever);
         const bool is_better = !download_ || best->second > download_->donor_count() ||
                                (own_.has_state && best->first == own_.step);
-        // What is verified is worth waiting for all answers: somebody may still hold that state.
+        // Before verified leaves are abandoned, wait for all answers: another donor may hold that
+        // state.
         const bool is_settled = !has_donors() && (awaited_.empty() || now >= ask_again_);
         if ((is_fresh && is_better) || is_settled) start_state(now, best->first, out);
     }
@@ -315,7 +325,7 @@ void CatchUp::start_state(TimePoint now, StepIndex step, Outbox& out) {
     });
     const StateCertificate* aim = aim_at(step);
     DEDLOC_CHECK(found != offers_.end() && aim && aim->state == found->second.root,
-                 "only what is aimed at is fetched", step.value());
+                 "only a certified target is fetched", step.value());
     const Offer& offer = found->second;
     target_ = *aim;
     Tree tree{.step = offer.step,
@@ -397,22 +407,25 @@ double CatchUp::fraction() const {
 
 void CatchUp::check_invariants() const {
     DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
-    DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_), "one round waits to be taken");
-    DEDLOC_CHECK(mode_ == Mode::kIdle || has_goal_, "what is under way has a goal");
+    DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_),
+                 "nothing is requested while a complete round waits to be taken");
+    DEDLOC_CHECK(mode_ == Mode::kIdle || has_goal_, "a fetch has a goal");
     DEDLOC_CHECK(is_asking() || !download_, "a download belongs to a fetch");
-    DEDLOC_CHECK(!(bytes_ && round_), "one array at a time");
-    DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has its target");
-    DEDLOC_CHECK(own_leaves_until_ == kNever || bytes_, "own leaves are for a state");
-    DEDLOC_CHECK(mode_ != Mode::kRounds || !bytes_, "rounds are fetched without a state");
+    DEDLOC_CHECK(!(bytes_ && round_), "a state and a round are not fetched together");
+    DEDLOC_CHECK(download_.has_value() == (bytes_ || round_), "a download has a buffer to fill");
+    DEDLOC_CHECK(own_leaves_until_ == kNever || bytes_,
+                 "own leaves are only awaited for a state download");
+    DEDLOC_CHECK(mode_ != Mode::kRounds || !bytes_, "no state is fetched together with rounds");
     for (const PeerKey& peer : awaited_) {
-        DEDLOC_CHECK(asked_.contains(peer), "a peer that is awaited was asked", peer.brief());
+        DEDLOC_CHECK(asked_.contains(peer), "an awaited donor has been queried", peer.brief());
     }
     for (const auto& [peer, offer] : offers_) {
-        DEDLOC_CHECK(asked_.contains(peer), "offers come from peers that were asked", peer.brief());
+        DEDLOC_CHECK(asked_.contains(peer), "an offer comes from a queried donor", peer.brief());
     }
     if (!download_) return;
     for (const PeerKey& peer : download_->donors()) {
-        DEDLOC_CHECK(!liars_.contains(peer), "a liar is no donor", peer.brief());
+        DEDLOC_CHECK(!liars_.contains(peer), "a donor that sent a wrong leaf is dropped",
+                     peer.brief());
     }
     download_->check_invariants();
 }

@@ -1,16 +1,18 @@
-// How a newcomer gets the state, how a peer that is behind catches up, and how a damaged state is
-// mended.
+// CatchUp brings a peer's model state to the swarm's: it gives a new peer its first state, brings a
+// peer that is behind up to date and repairs a damaged state.
 //
-// Aim        states that a majority of the voters has signed (StateCertificate). Nothing else is
-//            ever loaded; an offer carries its own certificate
-// Rounds     a few steps behind in the same history: the decided averages, one after the other
-// State      else a whole one, its leaves from all donors that hold the same (download.hpp); leaves
-//            that are known to be right, also from the own state of that step, are not asked for
+// Targets    States that a majority of the voters has signed (StateCertificate). No other state is
+//            ever loaded. Every offer carries its own certificate, so donors are not trusted.
+// Rounds     A peer that is at most RoundRules::kept_averages steps behind in the same history
+//            fetches the decided averages and applies them one after the other.
+// State      Any other peer fetches a whole state. Its leaves come from all donors that hold the
+//            same state (download.hpp). Leaves of this peer's own state of that step are reused if
+//            their digests match.
 //
-//            begin ─► asks ≤ 4 donors ─► rounds: take_round() … until the aim is reached
-//                          │    ▲            │ nobody has the round any more
-//                          ▼    │ all gone   ▼
-//                        whole state ─► action::Load ─► reached() ─► rounds, if it is behind again
+//            begin() ─► ask ≤ 4 donors ─► rounds: take_round() … until the target is reached
+//                          │     ▲            │ no donor retains the round
+//                          ▼     │ all lost   ▼
+//                        whole state ─► action::Load ─► reached() ─► rounds, if still behind
 //                               ▲             │
 //                               └─ refused() ─┘
 #pragma once
@@ -31,95 +33,114 @@
 
 namespace dedloc::state {
 
-/// A peer that may have something to give, from its last heartbeat.
+/// A linked peer that may serve as a donor, as described by its last heartbeat.
 struct DonorCandidate {
-    PeerKey peer;
-    std::uint64_t generation = 0;
-    StepIndex step;
-    bool has_state = false;
-    Digest state;
-    bool is_voter = false;
+    PeerKey peer;                  ///< its public key
+    std::uint64_t generation = 0;  ///< the generation it has reached
+    StepIndex step;                ///< the step of its head
+    bool has_state = false;        ///< it holds the model state of `step`
+    Digest state;                  ///< digest of that state; meaningless without has_state
+    bool is_voter = false;         ///< it votes; other donors are preferred
 };
 
-/// A decided round to apply to the own state. Its average is the record's.
+/// A decided round to apply to this peer's state. The digest of `average` is the record's, and
+/// `certificate` proves the record.
 struct FetchedRound {
     CommitRecord record;
     Certificate certificate;
     SharedFloats average;
 };
 
+/// Fetches what this peer lacks, from any donors. The core delivers events and messages to it.
 class CatchUp {
   public:
+    /// Lists the linked peers, as their last heartbeats describe them.
     using Candidates = std::function<std::vector<DonorCandidate>()>;
-    /// Whether this record extends the own head and its certificate proves it.
+    /// Whether this record extends this peer's head and its certificate proves it.
     using IsDecided = std::function<bool(const CommitRecord&, const Certificate&)>;
-    /// Whether this state is proven, and this peer may go there.
+    /// Whether this certificate is valid and this peer may move to its state.
     using IsProven = std::function<bool(const StateCertificate&)>;
 
-    /// The rules must outlive this.
+    /// `rules` must outlive this object. `random` breaks ties between donors.
     CatchUp(const RoundRules& rules, Candidates candidates, IsDecided is_decided,
             IsProven is_proven, Random random);
 
-    /// Requires a target that is proven. Keeps the last 32 of the newest generation. A target of a
-    /// lower one is ignored; one of a higher one ends what is under way, except a load: begin()
-    /// again.
+    /// Adds a target. Keeps the 32 newest targets of the newest generation. A target of a lower
+    /// generation is ignored. One of a higher generation ends the present fetch, but not a load;
+    /// then call begin() again.
+    /// Requires  a certificate that has been verified
     void aim(TimePoint now, const StateCertificate& target, Outbox& out);
-    /// Decisions have got so far in this generation: rounds up to there are fetched as soon as they
-    /// are decided, with or without a state that is signed already.
+    /// The decided history of this generation reaches `head`. Rounds before it are fetched even
+    /// where no state of that step is signed yet.
     void follow(std::uint64_t generation, StepIndex head);
-    /// Asks donors, unless something is under way or `own` is where the aim is.
-    /// Deadline   none overall: donors come and go; next_deadline() says when it moves by itself
+    /// Starts a fetch, unless one is active or `own` has reached the goal.
+    /// Deadline   none overall, as donors come and go; next_deadline() drives retries
     void begin(TimePoint now, const Own& own, Outbox& out);
 
-    /// The envelope's step.
+    /// A donor offers a whole state. `step` is the envelope's step, so the state's.
     void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::StateOffer& offer,
                  Outbox& out);
+    /// A donor offers a decided round. `step` is the envelope's step, so the round's.
     void offered(TimePoint now, const PeerKey& from, StepIndex step, const wire::RoundOffer& offer,
                  Outbox& out);
-    /// A leaf of anything; what was not asked for is ignored.
+    /// Takes any Leaf message. Leaves that were not requested are ignored.
     void received(TimePoint now, const PeerKey& from, const wire::Leaf& leaf, Outbox& out);
-    /// Every event::SnapshotTaken: the own leaves, when this asked for them.
+    /// Takes every event::SnapshotTaken. Reuses the leaves if this object requested the snapshot.
     void own_snapshot(TimePoint now, const event::SnapshotTaken& snapshot, Outbox& out);
 
-    /// Every event::StateReached. After a load: on to what is still missing. After an update: if
-    /// the digest is not the aim's, a whole state is fetched.
+    /// Takes every event::StateReached. After a load, fetches what is still missing. After an
+    /// update whose digest is not the certified one, fetches a whole state.
     void reached(TimePoint now, StepIndex step, const Digest& state, Outbox& out);
-    /// event::StateRefused: from the start, and without the own leaves.
+    /// Takes event::StateRefused: fetches the state again without reusing this peer's own leaves.
     void refused(TimePoint now, Outbox& out);
 
-    /// A round that is complete, to be applied. The next one is asked for once this is taken (by
-    /// the next advance(), which is due at once), so no more than one waits here; is_decided() must
-    /// know this one by then.
+    /// Returns a complete round that the caller must apply, or nothing. The next advance(), due at
+    /// once, requests the next round, so at most one waits here. By then the peer's head must
+    /// include this round, or is_decided() refuses the next one.
     std::optional<FetchedRound> take_round();
+    /// Whether the trainer has been given a state and has not answered yet.
     bool is_loading() const { return mode_ == Mode::kLoading; }
 
+    /// The link to this peer is lost: drops it as a donor.
     void lost(TimePoint now, const PeerKey& peer, Outbox& out);
+    /// Time has passed: drops stalled donors and repeats queries.
     void advance(TimePoint now, Outbox& out);
+    /// When advance() is due; kNever if nothing waits for a time.
     TimePoint next_deadline() const;
+    /// Drops the fetch and all targets.
     void reset();
-    /// From begin() until the aim is reached (the last round taken, or the state loaded).
+    /// True from begin() until the goal is reached: the last round taken, or the state loaded.
     bool is_active() const { return mode_ != Mode::kIdle || fetched_; }
-    /// Of what is being fetched, how much is verified: 0 to 1.
+    /// The verified fraction of the state or round that is being fetched, 0 to 1.
     double fraction() const;
-    /// Leaves that were verified and rounds that were taken, ever: grows as long as it gets on.
+    /// Number of leaves verified and rounds completed since construction. It grows while the fetch
+    /// makes progress.
     std::uint64_t progress() const { return progress_; }
+    /// DEDLOC_CHECKs what must hold between two events.
     void check_invariants() const;
 
   private:
-    enum class Mode : std::uint8_t { kIdle, kRounds, kState, kLoading };
+    enum class Mode : std::uint8_t {
+        kIdle,     ///< no fetch
+        kRounds,   ///< fetching the average of the round at own_.step
+        kState,    ///< fetching a whole state
+        kLoading,  ///< the trainer loads target_
+    };
+    /// A StateOffer that is not in use yet.
     struct Offer {
-        TimePoint at;
+        TimePoint at;  ///< when it arrived
         StepIndex step;
         wire::StateOffer state;
-        Digest root;  ///< of the state, from its leaves
+        Digest root;  ///< the state's digest, computed from the offered leaves
     };
+    /// The round that is being fetched.
     struct Round {
         CommitRecord record;
         Certificate certificate;
         std::shared_ptr<FloatVector> average;
     };
 
-    // Whom to ask (catch_up_donors.cpp).
+    // Choice of donors and their failures (catch_up_donors.cpp).
     void ask(TimePoint now, Outbox& out);
     std::vector<PeerKey> pick_donors();
     bool could_give(const DonorCandidate& candidate) const;
@@ -130,34 +151,38 @@ class CatchUp {
     bool has_donors() const { return download_ && download_->donor_count() > 0; }
     bool is_asking() const { return mode_ == Mode::kRounds || mode_ == Mode::kState; }
 
-    // What to fetch.
+    // Choice of what to fetch.
+    /// The highest known step: of the newest target or of the decided history.
     StepIndex goal() const;
     void enter_generation(std::uint64_t generation);
     const StateCertificate* aim_at(StepIndex step) const;
     void remember(const StateCertificate& target);
     bool is_at_aim() const;
-    /// Whether a state of this step is better than the own one.
+    /// Whether a certified state of this step would improve this peer's state.
     bool is_news(StepIndex step) const;
+    /// Whether this peer is sound and few enough steps behind to fetch rounds.
     bool wants_rounds() const;
     void proceed(TimePoint now, Outbox& out);
     void enter(TimePoint now, Mode mode, Outbox& out);
     void stop();
     void forget_fetch();
 
-    // A whole state.
+    // Fetching a whole state.
+    /// Whether the offered state is a target.
     bool is_aimed(const Offer& offer) const;
-    /// Is an aim by then, if its certificate proves it. Notes a peer that offers anything else.
+    /// Whether the offered state is a target or its certificate is valid; in the latter case it
+    /// becomes a target. Notes a donor that offers any other state.
     bool is_proven(const PeerKey& from, const Offer& offer, Outbox& out);
     void choose_state(TimePoint now, Outbox& out);
     void join_donors(TimePoint now);
     void start_state(TimePoint now, StepIndex step, Outbox& out);
     void finish_state(Outbox& out);
 
-    // A round.
+    // Fetching a round.
     bool is_usable(const wire::RoundOffer& offer) const;
     void finish_round(TimePoint now);
 
-    /// Requests what is missing, or ends the download when nothing is.
+    /// Requests missing leaves, or finishes the fetch when the download is complete.
     void go_on(TimePoint now, Outbox& out);
 
     const RoundRules& rules_;
@@ -166,32 +191,33 @@ class CatchUp {
     const IsProven is_proven_;
     Random random_;
 
-    std::uint64_t generation_ = 0;
-    StepIndex head_;
-    bool has_goal_ = false;                       ///< an aim or a head is known
-    std::map<StepIndex, StateCertificate> aims_;  ///< of that generation, ascending
+    std::uint64_t generation_ = 0;                ///< generation of head_ and aims_
+    StepIndex head_;                              ///< where the decided history stands
+    bool has_goal_ = false;                       ///< a target or a head is known
+    std::map<StepIndex, StateCertificate> aims_;  ///< the targets, by step
     std::uint64_t progress_ = 0;
     Mode mode_ = Mode::kIdle;
-    Own own_;
-    bool knows_own_state_ = false;  ///< own_.state holds; false after an update not yet reported
-    bool distrusts_own_ = false;    ///< the own leaves did not lead to the promised digest
+    Own own_;                       ///< this peer's state, including rounds already handed over
+    bool knows_own_state_ = false;  ///< own_.state is valid; false while an update is unreported
+    bool distrusts_own_ = false;    ///< a load with this peer's own leaves was refused
 
-    /// In this fetch, so whose offers are taken; and how often since it last sent something right.
+    /// Donors queried in this fetch; only their offers are accepted. The value counts the queries
+    /// since the donor's last verified leaf.
     std::map<PeerKey, std::uint32_t> asked_;
-    std::set<PeerKey> awaited_;        ///< of the last asking, who has not answered
-    std::map<PeerKey, Offer> offers_;  ///< answers that are not in use (yet)
-    std::set<PeerKey> givers_;         ///< have offered what is being fetched
-    std::set<PeerKey> liars_;          ///< sent a leaf with another digest; not asked again
-    TimePoint lied_at_;
-    TimePoint asked_at_;
-    TimePoint ask_again_ = kNever;
+    std::set<PeerKey> awaited_;        ///< donors that have not answered the last query
+    std::map<PeerKey, Offer> offers_;  ///< offers that are not in use
+    std::set<PeerKey> givers_;         ///< donors that offered the state being fetched
+    std::set<PeerKey> liars_;          ///< donors that sent a leaf with a wrong digest
+    TimePoint lied_at_;                ///< when a wrong leaf last arrived
+    TimePoint asked_at_;               ///< when donors were last queried
+    TimePoint ask_again_ = kNever;     ///< when donors are queried again
 
-    std::optional<Download> download_;     ///< of the state or the round
-    std::shared_ptr<Buffer> bytes_;        ///< of the state
+    std::optional<Download> download_;     ///< fills bytes_ or round_->average
+    std::shared_ptr<Buffer> bytes_;        ///< the state being fetched
     StateCertificate target_;              ///< the state that is fetched or loaded
-    TimePoint own_leaves_until_ = kNever;  ///< waiting for the own snapshot until then
-    std::optional<Round> round_;
-    std::optional<FetchedRound> fetched_;
+    TimePoint own_leaves_until_ = kNever;  ///< deadline for the snapshot of this peer's state
+    std::optional<Round> round_;           ///< the round being fetched
+    std::optional<FetchedRound> fetched_;  ///< a complete round that take_round() returns
 };
 
 }  // namespace dedloc::state

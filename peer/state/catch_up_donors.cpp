@@ -1,4 +1,10 @@
-// CatchUp: whom to ask, and what when they answer, lie, stall or go.
+// CatchUp's choice of donors, its queries and retries, and its handling of failed donors.
+//
+// pick_donors() sorts candidates by the number of queries since their last verified leaf, so donors
+// that never deliver come last. Non-voters come before voters, donors that hold the wanted step
+// before others; ties are random. Up to four donors serve a download. If all of them are lost,
+// others are queried at most once a heartbeat. If no queried donor offers the round, the fetch
+// turns to a whole state, and back to rounds if no donor offers a certified state either.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -9,7 +15,8 @@ namespace dedloc::state {
 namespace {
 
 constexpr std::size_t kDonors = 4;
-/// Liars are asked again when for so many silences nobody else could be.
+/// Donors that sent a wrong leaf may be queried again after this many failure timeouts, if there is
+/// no other candidate.
 constexpr int kAmnesty = 4;
 
 }  // namespace
@@ -21,13 +28,13 @@ bool CatchUp::could_give(const DonorCandidate& candidate) const {
     if (mode_ == Mode::kRounds) return candidate.step > own_.step;
     const StateCertificate* aim = aim_at(candidate.step);
     if (aim && aim->state != candidate.state) return false;
-    // A further donor is of use only with the same state.
+    // An additional donor is useful only if it holds the same state.
     return !has_donors() || candidate.step == target_.step || givers_.contains(candidate.peer);
 }
 
 std::vector<PeerKey> CatchUp::pick_donors() {
     const StepIndex wanted = bytes_ ? target_.step : goal();
-    // Who was asked in vain comes last, so that no crowd of mute ones hides the one who would give.
+    // Donors that did not deliver come last, so many of them cannot hide one that would.
     using Ranked = std::tuple<std::uint32_t, bool, bool, std::uint64_t, PeerKey>;
     std::vector<Ranked> ranked;
     for (const DonorCandidate& c : candidates_()) {
@@ -68,7 +75,7 @@ void CatchUp::ask(TimePoint now, Outbox& out) {
 void CatchUp::answered(TimePoint now, const PeerKey& from, Outbox& out) {
     awaited_.erase(from);
     if (mode_ == Mode::kRounds && awaited_.empty() && !has_donors()) {
-        return enter(now, Mode::kState, out);  // nobody has the round
+        return enter(now, Mode::kState, out);  // no queried donor retains the round
     }
     if (mode_ == Mode::kState) choose_state(now, out);
     without_donors(now, out);
@@ -77,7 +84,7 @@ void CatchUp::answered(TimePoint now, const PeerKey& from, Outbox& out) {
 void CatchUp::lie(TimePoint now, const PeerKey& donor, std::uint32_t leaf, Outbox& out) {
     out.note(donor.brief() + " sends a leaf " + std::to_string(leaf) + " of step " +
              std::to_string(download_->tree().step.value()) +
-             " with another digest: not asked again");
+             " with a wrong digest; this donor is dropped");
     liars_.insert(donor);
     lied_at_ = now;
     givers_.erase(donor);
@@ -94,8 +101,8 @@ void CatchUp::without_donors(TimePoint now, Outbox& out) {
 void CatchUp::drop_stalled(TimePoint now, Outbox& out) {
     if (!download_) return;
     for (const PeerKey& peer : download_->stalled(now, rules_.failure_timeout)) {
-        out.note(peer.brief() + " sends nothing of step " +
-                 std::to_string(download_->tree().step.value()) + ": others are asked");
+        out.note(peer.brief() + " has stopped sending leaves of step " +
+                 std::to_string(download_->tree().step.value()) + "; other donors are asked");
         download_->drop_donor(peer);
     }
 }
@@ -122,7 +129,7 @@ void CatchUp::advance(TimePoint now, Outbox& out) {
             return enter(now, Mode::kState, out);
         }
         if (mode_ == Mode::kState) choose_state(now, out);
-        // No certified state is offered: perhaps the round is by now.
+        // No certified state is offered, but a donor may retain the round by now.
         if (mode_ == Mode::kState && !has_donors() && !bytes_ && wants_rounds()) {
             return enter(now, Mode::kRounds, out);
         }

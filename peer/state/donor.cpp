@@ -1,3 +1,11 @@
+// Every event after which a waiting peer may be served calls serve_waiting(): a query, a
+// certificate, a snapshot, a reached state, a passed deadline. It walks the waiting peers in the
+// order of their first query, offers each the best available snapshot and stops when all places are
+// taken; if no snapshot fits, it requests one and is called again when that arrives. end_of_turn()
+// decides how long a peer keeps its place.
+//
+// Leaf requests are served from any held snapshot or retained round by digest, whether or not the
+// peer has a turn. Leaf digests of a retained round are computed at its first offer.
 #include "peer/state/donor.hpp"
 
 #include <algorithm>
@@ -12,11 +20,11 @@ namespace dedloc::state {
 namespace {
 
 constexpr std::size_t kMaxSnapshots = 2;
-constexpr std::size_t kFetching = 4;
-constexpr std::uint64_t kMinBytesPerSecond = 2 * wire::kLeafBytes;  // for each of them
-constexpr std::size_t kMaxRequests = 16;  // of one peer: twice what one of ours ever asks for
-constexpr std::uint32_t kMaxQueries = 4;  // within a heartbeat, beside one for each kept round
-constexpr std::size_t kMaxProofs = 8;     // a snapshot is never so many steps late
+constexpr std::size_t kFetching = 4;  // max. peers that fetch a state at once
+constexpr std::uint64_t kMinBytesPerSecond = 2 * wire::kLeafBytes;  // upload for each of them
+constexpr std::size_t kMaxRequests = 16;  // per peer: twice what an honest peer requests
+constexpr std::uint32_t kMaxQueries = 4;  // per peer and heartbeat, plus one for each kept round
+constexpr std::size_t kMaxProofs = 8;     // a snapshot never arrives that many steps late
 
 }  // namespace
 
@@ -32,7 +40,7 @@ void Donor::begin(std::uint64_t generation) {
 void Donor::certified(TimePoint now, const StateCertificate& certificate, const Own& own,
                       Outbox& out) {
     if (certificate.generation != generation_) return;
-    // Votes may be added to what a few have signed.
+    // A known certificate is replaced only by one with more votes.
     const auto known = proofs_.find(certificate.step);
     if (known != proofs_.end() && known->second.votes.size() >= certificate.votes.size()) return;
     proofs_.insert_or_assign(certificate.step, certificate);
@@ -47,8 +55,8 @@ SharedFloats Donor::keep(const CommitRecord& record, const Certificate& certific
                          SharedFloats average) {
     if (record.generation != generation_) return average;
     if (rules_.kept_averages == 0 || !average) return average;
-    DEDLOC_CHECK(average->size() == rules_.elements, "an average of this model", average->size(),
-                 rules_.elements);
+    DEDLOC_CHECK(average->size() == rules_.elements, "an average has one element per parameter",
+                 average->size(), rules_.elements);
     if (!rounds_.empty() && rounds_.back().record.step >= record.step) return nullptr;
     SharedFloats oldest;
     if (rounds_.size() == rules_.kept_averages) {
@@ -80,8 +88,9 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
     serve_waiting(now, own, out);
 }
 
-/// A turn ends with the last leaf; when nothing was asked of us or sent for a while, for then it
-/// gets the rest elsewhere; and when it took four times as long as it should, for others wait.
+/// A turn ends when the peer has been sent every leaf; when it has neither requested nor been sent
+/// a leaf for a heartbeat, as it then fetches from other donors; and two failure timeouts plus four
+/// times the expected duration after its beginning, as other peers wait.
 TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const Turn& turn = fetching_.at(peer);
     const std::uint64_t known = upload_ == 0 ? kMinBytesPerSecond : upload_ / places();
@@ -106,7 +115,7 @@ void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* 
     std::erase_if(fetching_, [&](const auto& f) { return end_of_turn(f.first) <= now; });
     std::vector<std::pair<TimePoint, PeerKey>> line;
     for (const auto& [peer, waiting] : waiting_) {
-        // Who is being served and asks again has not heard us.
+        // A peer that has a turn and asks again has missed our offer.
         line.emplace_back(fetching_.contains(peer) ? TimePoint{} : waiting.since, peer);
     }
     std::sort(line.begin(), line.end());
@@ -116,10 +125,10 @@ void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* 
         if (!snapshot && own.has_state) snapshot = snapshot_at(own.step);
         if (!snapshot) snapshot = taken;
         if (snapshot) snapshot->last_used = now;
-        // Another one than the asker wants: it only counts as used once it is fetched.
+        // This snapshot is not the one that the peer wants, so it counts as used only when fetched.
         if (!snapshot && !free_snapshot(now)) snapshot = &snapshots_.back();
         if (!snapshot) return own.has_state ? take(now, out) : void();
-        if (!snapshot->proof) continue;  // served once its certificate is here
+        if (!snapshot->proof) continue;  // offered once its certificate is known
         offer(now, peer, *snapshot, out);
     }
 }
@@ -149,7 +158,7 @@ bool Donor::offer_round(const PeerKey& to, StepIndex step, Outbox& out) {
         const std::uint64_t bytes = sizeof(float) * rules_.elements;
         if (tree_root(round->leaves, bytes) != round->record.average) {
             out.note("the retained average of step " + std::to_string(step.value()) +
-                     " is not the decided one any more: this machine's memory is not reliable");
+                     " has changed since it was decided: this machine's memory is unreliable");
             rounds_.erase(round);
             return false;
         }
@@ -188,11 +197,11 @@ void Donor::snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, 
     DEDLOC_CHECK(snapshot.bytes && snapshot.bytes->size() == rules_.state_bytes(),
                  "a snapshot is a whole state");
     DEDLOC_CHECK(snapshot.leaves.size() == kernels::leaf_count(snapshot.bytes->size()),
-                 "a snapshot names its leaves", snapshot.leaves.size());
-    if (snapshot.leaves.size() > wire::kMaxLeaves) return;  // no message holds them
+                 "a snapshot has one digest per leaf", snapshot.leaves.size());
+    if (snapshot.leaves.size() > wire::kMaxLeaves) return;  // they do not fit into a StateOffer
     if (!is_of_history(snapshot, own)) {
         out.note("a snapshot of step " + std::to_string(snapshot.step.value()) +
-                 " is not of this history: it is not offered");
+                 " does not belong to this history; it is not offered");
         waiting_.clear();
         return;
     }
@@ -298,7 +307,7 @@ void Donor::advance(TimePoint now, const Own& own, Outbox& out) {
 TimePoint Donor::next_deadline() const {
     TimePoint next = kNever;
     for (const Snapshot& s : snapshots_) {
-        // One that is only kept for what is queued is looked at when that has been sent.
+        // A snapshot with queued leaves has no deadline before those have been sent.
         const bool is_queued =
             is_busy(s, s.last_used + 2 * rules_.failure_timeout, 2 * rules_.failure_timeout);
         if (!is_queued) next = std::min(next, s.last_used + 2 * rules_.failure_timeout);
@@ -318,18 +327,21 @@ void Donor::reset() {
 }
 
 void Donor::check_invariants() const {
-    DEDLOC_CHECK(snapshots_.size() <= kMaxSnapshots, "snapshots are bounded", snapshots_.size());
-    DEDLOC_CHECK(rounds_.size() <= rules_.kept_averages, "retained rounds are bounded",
+    DEDLOC_CHECK(snapshots_.size() <= kMaxSnapshots, "the number of snapshots is bounded",
+                 snapshots_.size());
+    DEDLOC_CHECK(rounds_.size() <= rules_.kept_averages, "the number of retained rounds is bounded",
                  rounds_.size());
-    DEDLOC_CHECK(proofs_.size() <= kMaxProofs, "certificates are bounded", proofs_.size());
+    DEDLOC_CHECK(proofs_.size() <= kMaxProofs, "the number of certificates is bounded",
+                 proofs_.size());
     for (const Snapshot& snapshot : snapshots_) {
         DEDLOC_CHECK(!snapshot.proof || snapshot.proof->state == snapshot.state.digest,
-                     "a snapshot has its own certificate", snapshot.state.step.value());
+                     "a snapshot's certificate is of the same state", snapshot.state.step.value());
     }
-    DEDLOC_CHECK(fetching_.size() <= kFetching, "so many fetch at once", fetching_.size());
+    DEDLOC_CHECK(fetching_.size() <= kFetching, "the number of peers that fetch is bounded",
+                 fetching_.size());
     for (const auto& [peer, queue] : queues_) {
-        DEDLOC_CHECK(!queue.empty() && queue.size() <= kMaxRequests, "a peer's requests",
-                     queue.size());
+        DEDLOC_CHECK(!queue.empty() && queue.size() <= kMaxRequests,
+                     "a peer's request queue is bounded and not empty", queue.size());
     }
 }
 

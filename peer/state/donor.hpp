@@ -1,14 +1,15 @@
-// What a member gives to others: whole states, and the averages of the last rounds.
+// Donor serves whole states and retained averages to peers that catch up.
 //
-// States     a snapshot is taken when a peer asks, and stays while one fetches it, whatever steps
-//            go on meanwhile; at most two, so memory is bounded. It is offered with its
-//            certificate, and not before that is here
-// Rounds     the averages of the last decided rounds (RoundRules::kept_averages of them), for peers
-//            that are only a few steps behind; shared with the trainer, not copied
-// Leaves     are pulled by the link that has room for one, so donating never delays a round
-// Turns      a state goes to one to four peers at once and the others wait, in the order in which
-//            they asked: who has it gives it on, so a crowd is served in rounds that grow, and no
-//            slow uplink is shared by so many that none of them ever gets a leaf in time
+// States     A snapshot is taken when a peer asks for a state, and is kept while a peer fetches it,
+//            however many steps pass meanwhile. At most two exist, which bounds memory. A snapshot
+//            is offered together with its certificate, so not before the certificate is known.
+// Rounds     The averages of the last RoundRules::kept_averages decided rounds, for peers that are
+//            a few steps behind. They are shared with the trainer, not copied.
+// Leaves     A leaf leaves its queue only when the link can send it and no round data waits there,
+//            so donations never delay a round.
+// Turns      A state is served to one to four peers at once; the others wait in the order of their
+//            queries. Each served peer can serve others, so the number of donors grows, and a slow
+//            uplink is never shared by so many that each of them times out on every leaf.
 #pragma once
 
 #include <cstdint>
@@ -25,78 +26,90 @@
 
 namespace dedloc::state {
 
+/// Answers queries and leaf requests of peers that catch up. The core delivers their messages.
 class Donor {
   public:
-    /// The rules must outlive this. Nothing is held; begin() comes first.
+    /// `rules` and `workers` must outlive this object. Call begin() before anything else.
     Donor(const RoundRules& rules, const kernels::Workers& workers)
         : rules_(rules), workers_(workers) {}
 
-    /// A generation begins: everything of another one is forgotten.
+    /// Enters a generation and forgets everything of any other one.
     void begin(std::uint64_t generation);
-    /// The proof of a state of this generation. Idempotent.
+    /// Takes the certificate of a state of this generation. Idempotent.
     void certified(TimePoint now, const StateCertificate& certificate, const Own& own, Outbox& out);
-    /// After each commit. `average` null: not held (a pure aggregator, or a decision learnt late).
-    /// Requires N elements otherwise (DEDLOC_CHECK). An average that is retained no more, if any.
+    /// Retains a decided round; call it after each commit. A null `average` means that this peer
+    /// does not hold it (a pure aggregator, or a decision learnt late); otherwise it has N elements
+    /// (DEDLOC_CHECK).
+    /// Returns   an average that the caller may reuse: the oldest retained one, or `average` itself
+    ///           if nothing is retained; may be null
     SharedFloats keep(const CommitRecord& record, const Certificate& certificate,
                       SharedFloats average);
 
-    /// StateQuery with the envelope's generation and step. Answers with
+    /// Takes a StateQuery with the envelope's generation and step. Answers with
     ///
-    ///     RoundOffer   has_state, and the round of `step` is retained
-    ///     StateOffer   a whole state is wanted, or no round fits: the state of `step` if a
-    ///                  snapshot of it is held, else the present one (action::TakeSnapshot first)
-    ///     nothing      the asker is where we are, or we hold nothing; or its turn will come, if it
-    ///                  still asks then
+    ///     RoundOffer   if the query has has_state set and the round of `step` is retained
+    ///     StateOffer   if the query asks for a state, or no round fits: the state of `step` if a
+    ///                  snapshot of it exists, else this peer's present state (after
+    ///                  action::TakeSnapshot)
+    ///     nothing      if this peer is not ahead or holds no state, or until it is the querier's
+    ///                  turn; the query is forgotten two failure timeouts after it arrived
     ///
-    /// While two snapshots are being fetched no third is taken: the newer one is offered. Within
-    /// a heartbeat a peer gets no more answers than somebody who catches up can need.
+    /// While two snapshots are being fetched no third is taken, and the newer one is offered.
+    /// Queries beyond kept_averages + 4 in a heartbeat from one peer are ignored.
     void queried(TimePoint now, const PeerKey& from, std::uint64_t generation, StepIndex step,
                  const wire::StateQuery& query, const Own& own, Outbox& out);
-    /// event::SnapshotTaken. One that nobody here waits for, or that is not a state of this
-    /// history, is let go.
+    /// Takes every event::SnapshotTaken. Ignores a snapshot that this object did not request or
+    /// that is not a state of this history.
     void snapshot_taken(TimePoint now, const event::SnapshotTaken& snapshot, const Own& own,
                         Outbox& out);
-    /// After event::StateReached: who asked while an update was applied is served now.
+    /// Call after event::StateReached: serves peers that asked while an update was being applied.
     void reached(TimePoint now, const Own& own, Outbox& out);
 
-    /// Queues; beyond 16 outstanding ones of a peer, and repeated ones, it is ignored.
+    /// Queues a LeafRequest. Ignores repeated ones, and those beyond 16 outstanding of a peer.
     void requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request);
-    /// The next leaf for `to`, when its link has room and no round data waits. Empty data: its
-    /// state or average is not held any more. Nothing: nothing is asked for.
-    /// Cost: one copy of 256 KiB.
+    /// Takes the next leaf for `to` off its queue; call it when the link can send one and no round
+    /// data waits for the link.
+    /// Returns   nothing if no leaf is requested; a leaf without data if this peer does not hold the
+    ///           state or average any more
+    /// Cost      one copy of 256 KiB
     std::optional<wire::Leaf> next(TimePoint now, const PeerKey& to);
-    /// Whether next(to) has something.
+    /// Whether next(to) returns a leaf.
     bool has_next(const PeerKey& to) const { return queues_.contains(to); }
 
+    /// The link to this peer is lost: drops its queries and requests.
     void lost(const PeerKey& peer);
-    /// Of ours, in bytes per second; 0: not known. So many fetch at once that each gets two leaves
-    /// a second.
+    /// Sets this peer's upload bandwidth in bytes per second; 0: unknown. It limits how many peers
+    /// fetch a state at once, so that each gets about two leaves a second.
     void set_upload(std::uint64_t bytes_per_second) { upload_ = bytes_per_second; }
-    /// Forgets snapshots that nobody has used for twice the silence limit, and serves who waits
-    /// when others have what they wanted.
+    /// Time has passed: ends turns, serves waiting peers, and forgets snapshots that have been
+    /// unused for two failure timeouts.
     void advance(TimePoint now, const Own& own, Outbox& out);
+    /// When advance() is due; kNever if nothing waits for a time.
     TimePoint next_deadline() const;
-    /// Out of the swarm: forgets requests and snapshots, keeps rounds and records.
+    /// This peer leaves the swarm: forgets requests and snapshots, keeps rounds and certificates.
     void reset();
+    /// DEDLOC_CHECKs what must hold between two events.
     void check_invariants() const;
 
   private:
     struct Snapshot {
         event::SnapshotTaken state;
-        std::optional<StateCertificate> proof;  ///< nothing: not here yet
+        std::optional<StateCertificate> proof;  ///< nothing: not known yet
         TimePoint last_used;
     };
-    /// Who wants a state and has not been offered one.
+    /// A peer that wants a state and has not been offered one.
     struct Waiting {
-        TimePoint since;
-        TimePoint asked_at;
-        StepIndex step;
+        TimePoint since;     ///< its first query; decides the order
+        TimePoint asked_at;  ///< its last query
+        StepIndex step;      ///< the state that it wants
     };
+    /// A peer that has been offered a state and may fetch it.
     struct Turn {
-        TimePoint since;
-        TimePoint used_at{};     ///< it asked for a leaf or was sent one
-        std::size_t leaves = 0;  ///< that it was sent
+        TimePoint since;         ///< the first offer
+        TimePoint used_at{};     ///< the last offer, leaf request or leaf
+        std::size_t leaves = 0;  ///< number of leaves sent to it
     };
+    /// Counts a peer's queries within a heartbeat.
     struct Asked {
         TimePoint since;
         std::uint32_t count = 0;
@@ -105,13 +118,15 @@ class Donor {
         CommitRecord record;
         Certificate certificate;
         SharedFloats average;
-        std::vector<Digest> leaves;  ///< empty until somebody asks
+        std::vector<Digest> leaves;  ///< empty until the round is first offered
     };
 
     /// Counts the query; false: too many from this peer.
     bool may_ask(TimePoint now, const PeerKey& from);
-    /// `taken`: just now, of a state that may be a step old by the time it is here.
+    /// Offers snapshots to waiting peers while fewer than places() peers fetch one. `taken` is the
+    /// snapshot that has just arrived; it is offered even if this peer is a step further by now.
     void serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* taken = nullptr);
+    /// How many peers may fetch a state at once.
     std::size_t places() const;
     TimePoint end_of_turn(const PeerKey& peer) const;
     void offer(TimePoint now, const PeerKey& to, Snapshot& snapshot, Outbox& out);
@@ -121,23 +136,23 @@ class Donor {
     const StateCertificate* proof_of(StepIndex step) const;
     Snapshot* snapshot_at(StepIndex step);
     Snapshot* snapshot_named(const Digest& root);
-    /// Somebody fetches it, or may begin to.
+    /// Whether leaves of the snapshot are queued, or it has been used within `timeout`.
     bool is_busy(const Snapshot& snapshot, TimePoint now, Duration timeout) const;
-    /// A place for one more, made by letting an unused one go.
+    /// Whether there is space for one more snapshot; drops an idle one if necessary.
     bool free_snapshot(TimePoint now);
     std::span<const std::byte> bytes_named(TimePoint now, const Digest& root);
 
     const RoundRules& rules_;
     const kernels::Workers& workers_;
     std::uint64_t generation_ = 0;
-    std::uint64_t upload_ = 0;
-    std::map<StepIndex, StateCertificate> proofs_;  ///< the last few
-    std::deque<Round> rounds_;                      ///< ascending
+    std::uint64_t upload_ = 0;                      ///< bytes per second; 0: unknown
+    std::map<StepIndex, StateCertificate> proofs_;  ///< certificates of the last few states
+    std::deque<Round> rounds_;                      ///< ascending by step
     std::deque<Snapshot> snapshots_;                ///< oldest first
-    std::map<PeerKey, Waiting> waiting_;
-    std::map<PeerKey, Turn> fetching_;                         ///< states
-    std::optional<TimePoint> taking_since_;                    ///< a snapshot is under way
-    std::map<PeerKey, Asked> asked_;                           ///< queries of the last heartbeat
+    std::map<PeerKey, Waiting> waiting_;            ///< peers without an offer
+    std::map<PeerKey, Turn> fetching_;              ///< peers that fetch a state
+    std::optional<TimePoint> taking_since_;         ///< when the pending snapshot was requested
+    std::map<PeerKey, Asked> asked_;                ///< counts queries
     std::map<PeerKey, std::deque<wire::LeafRequest>> queues_;  ///< none is empty
 };
 

@@ -1,3 +1,10 @@
+// Each leaf is in exactly one of three states: held (has_), requested (askers_ > 0) or missing
+// (missing_). request() deals missing leaves to donors round robin and, once none is missing,
+// starts the end game: it repeats requests for the leaves that are expected last.
+//
+// A donor's pace is a smoothed time between its answers. When another donor delivers a leaf that
+// this one owes, its pace is raised to at least the time that it has taken so far; this keeps an
+// overtaken donor from looking fast.
 #include "peer/state/download.hpp"
 
 #include <algorithm>
@@ -13,23 +20,24 @@
 namespace dedloc::state {
 namespace {
 
-static_assert(wire::kLeafBytes == kernels::kLeafBytes, "leaves travel as they are digested");
+static_assert(wire::kLeafBytes == kernels::kLeafBytes,
+              "a Leaf message carries one leaf of the digest tree");
 
-/// How often the end game is looked at when nothing arrives, and what a donor's leaf is taken to
-/// need that has sent none yet.
+/// The interval at which the end game is checked while no leaf arrives. Also the least time that a
+/// donor of unknown pace is expected to need for a leaf.
 constexpr Duration kLook = std::chrono::milliseconds{250};
-/// A slower donor's leaf is asked for again when it needs so many times longer: below, equal donors
-/// would send the last leaves twice.
+/// The end game repeats a request only if the present donors need more than this many times as
+/// long. With a lower factor, equally fast donors would send the last leaves twice.
 constexpr int kSlower = 2;
 
 }  // namespace
 
 Download::Download(Tree tree, std::span<std::byte> target)
     : tree_(std::move(tree)), target_(target) {
-    DEDLOC_CHECK(target_.size() == tree_.bytes, "a download fills its target", target_.size(),
-                 tree_.bytes);
+    DEDLOC_CHECK(target_.size() == tree_.bytes, "a download's buffer has the size of the array",
+                 target_.size(), tree_.bytes);
     DEDLOC_CHECK(tree_.leaves.size() == kernels::leaf_count(tree_.bytes),
-                 "a tree has a leaf for each 256 KiB", tree_.leaves.size(), tree_.bytes);
+                 "a tree has one leaf for each 256 KiB", tree_.leaves.size(), tree_.bytes);
     has_.resize(tree_.leaves.size());
     askers_.resize(tree_.leaves.size());
     for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) missing_.insert(leaf);
@@ -37,7 +45,7 @@ Download::Download(Tree tree, std::span<std::byte> target)
 
 void Download::rebase(Tree tree) {
     DEDLOC_CHECK(tree.bytes == tree_.bytes && tree.leaves.size() == tree_.leaves.size(),
-                 "another state of the same model has the same size", tree.bytes, tree_.bytes);
+                 "all states of a model have the same size", tree.bytes, tree_.bytes);
     donors_.clear();
     looked_at_ = kNever;
     for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) {
@@ -69,8 +77,8 @@ void Download::mark(std::uint32_t leaf) {
 }
 
 void Download::adopt(std::uint32_t leaf, std::span<const std::byte> data) {
-    DEDLOC_CHECK(leaf < leaf_count() && data.size() == leaf_size(leaf), "a leaf of this tree", leaf,
-                 data.size());
+    DEDLOC_CHECK(leaf < leaf_count() && data.size() == leaf_size(leaf),
+                 "a leaf has a valid index and size", leaf, data.size());
     if (has_[leaf]) return;
     std::memcpy(place(leaf).data(), data.data(), data.size());
     mark(leaf);
@@ -109,7 +117,7 @@ Download::Outcome Download::received(TimePoint now, const PeerKey& from, std::ui
         donor.since = now;
     }
     if (has_[leaf]) return Outcome::kIgnored;
-    // Who owes it and was overtaken is at least so slow.
+    // A donor that still owes this leaf is at least as slow as the time it has taken so far.
     for (auto& [peer, donor] : donors_) {
         const bool owes =
             std::find(donor.asked.begin(), donor.asked.end(), leaf) != donor.asked.end();
@@ -137,7 +145,8 @@ Duration Download::expected(TimePoint now, const Donor& donor, std::size_t posit
 }
 
 bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, Outbox& out) {
-    std::map<std::uint32_t, Duration> arrivals;  // of leaves that others owe, at the earliest
+    // The earliest expected arrival of each requested leaf; 0 if this donor owes it.
+    std::map<std::uint32_t, Duration> arrivals;
     for (const auto& [other, theirs] : donors_) {
         for (std::size_t k = 0; k < theirs.asked.size(); ++k) {
             const Duration time = other == peer ? Duration{0} : expected(now, theirs, k);
@@ -157,7 +166,7 @@ bool Download::ask_again(TimePoint now, const PeerKey& peer, Donor& donor, Outbo
 }
 
 void Download::request(TimePoint now, Outbox& out) {
-    // In turns, so that few leaves spread over all donors.
+    // Round robin, so that even a few leaves are spread over all donors.
     for (bool any = true; any && !missing_.empty();) {
         any = false;
         for (auto& [peer, donor] : donors_) {
@@ -194,21 +203,22 @@ TimePoint Download::next_deadline(Duration failure_timeout) const {
 void Download::check_invariants() const {
     std::vector<std::uint8_t> askers(leaf_count());
     for (const auto& [peer, donor] : donors_) {
-        DEDLOC_CHECK(donor.asked.size() <= kWindow, "a donor's window", donor.asked.size());
+        DEDLOC_CHECK(donor.asked.size() <= kWindow, "a donor owes at most kWindow leaves",
+                     donor.asked.size());
         for (const std::uint32_t leaf : donor.asked) {
-            DEDLOC_CHECK(!has_[leaf], "a leaf that is held is not asked for", leaf);
+            DEDLOC_CHECK(!has_[leaf], "a verified leaf is not requested", leaf);
             ++askers[leaf];
         }
     }
-    DEDLOC_CHECK(askers == askers_, "askers are counted");
+    DEDLOC_CHECK(askers == askers_, "askers_ counts the requests for each leaf");
     std::uint32_t held = 0;
     for (std::uint32_t leaf = 0; leaf < leaf_count(); ++leaf) {
         held += has_[leaf] ? 1 : 0;
         const int places =
             (has_[leaf] ? 1 : 0) + (askers_[leaf] > 0 ? 1 : 0) + (missing_.contains(leaf) ? 1 : 0);
-        DEDLOC_CHECK(places == 1, "each leaf is held, asked for or missing", leaf, places);
+        DEDLOC_CHECK(places == 1, "each leaf is either held, requested or missing", leaf, places);
     }
-    DEDLOC_CHECK(held == verified_, "verified leaves are counted", held, verified_);
+    DEDLOC_CHECK(held == verified_, "verified_ counts the held leaves", held, verified_);
 }
 
 }  // namespace dedloc::state

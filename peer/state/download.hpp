@@ -1,9 +1,10 @@
-// Fetches one array whose digest tree is known from everybody who holds it, leaf by leaf.
+// Download fetches one array with a known digest tree from several donors at once, leaf by leaf.
 //
-// Sharing    each donor has a window of 8 leaves; the next missing leaf goes to whoever has room
-// The end    when all leaves are asked for, a donor with room is also asked for a leaf that the
-//            others will take more than twice as long for
-// Trust      none: every leaf is checked against the tree when it arrives
+// Windows    Each donor owes at most 8 leaves. The next missing leaf is requested from any donor
+//            whose window is not full, so fast donors deliver more.
+// End game   When every leaf has been requested, a donor with a free slot is also asked for a leaf
+//            that its present donors are expected to take more than twice as long for.
+// Trust      None: every leaf is checked against the tree when it arrives.
 #pragma once
 
 #include <cstddef>
@@ -19,83 +20,100 @@
 
 namespace dedloc::state {
 
-/// What a tree covers and how it is asked for.
+/// The digest tree of an array, and how its leaves are requested.
 struct Tree {
-    StepIndex step;  ///< of the envelope of requests
-    Digest root;     ///< named in requests
-    std::vector<Digest> leaves;
-    std::uint64_t bytes = 0;
+    StepIndex step;              ///< the step in the envelope of each LeafRequest
+    Digest root;                 ///< names the array in each LeafRequest
+    std::vector<Digest> leaves;  ///< the digest of each leaf, in order
+    std::uint64_t bytes = 0;     ///< the array's size
 };
 
+/// One download: windows, verification, retries. It sends LeafRequests only from request().
 class Download {
   public:
-    static constexpr std::size_t kWindow = 8;  ///< 2 MiB hide 160 ms at 100 Mb/s
+    static constexpr std::size_t kWindow = 8;  ///< leaves; 2 MiB hide 160 ms at 100 Mbit/s
 
+    /// What received() made of a leaf.
     enum class Outcome : std::uint8_t {
-        kIgnored,   ///< of another tree, or not needed any more
-        kVerified,  ///< written to its place
-        kLie,       ///< a donor's leaf with other content
+        kIgnored,   ///< not a leaf of this tree, already held, or wrong and not from a donor
+        kVerified,  ///< its digest is right; it has been written to the target
+        kLie,       ///< a donor's leaf whose size or digest is wrong
         kGone,      ///< the donor does not hold the array any more
     };
 
-    /// Fills `target`, which outlives this. Requires target.size() = tree.bytes and as many leaves
-    /// as that has (DEDLOC_CHECK).
+    /// Fills `target`, which must outlive this object. Requires target.size() = tree.bytes and as
+    /// many leaves as an array of that size has (DEDLOC_CHECK).
     Download(Tree tree, std::span<std::byte> target);
 
-    /// Another tree over the same target: leaves that are equal in both stay. Donors go.
+    /// Continues with another tree over the same target: keeps the verified leaves that are equal
+    /// in both trees and drops all donors.
     void rebase(Tree tree);
-    /// Leaf `leaf` is known already. Requires data that the tree's digest names; writes it.
+    /// Writes a leaf that the caller already holds. Requires data whose digest is the tree's.
     void adopt(std::uint32_t leaf, std::span<const std::byte> data);
 
+    /// Adds a peer that holds the array; nothing happens if it is a donor already.
     void add_donor(TimePoint now, const PeerKey& peer);
-    /// What was asked of it goes to others.
+    /// Removes a donor; request() asks other donors for the leaves that it owed.
     void drop_donor(const PeerKey& peer);
+    /// Whether the peer is a donor.
     bool has_donor(const PeerKey& peer) const { return donors_.contains(peer); }
+    /// Number of donors.
     std::size_t donor_count() const { return donors_.size(); }
+    /// The donors' keys, ascending.
     std::vector<PeerKey> donors() const;
 
-    /// After kLie and kGone the caller drops the donor.
+    /// Takes a leaf. After kLie and kGone the caller must drop the donor.
     Outcome received(TimePoint now, const PeerKey& from, std::uint32_t leaf,
                      std::span<const std::byte> data);
-    /// Requests into every window that has room.
+    /// Sends LeafRequests until every window is full or every leaf has been requested.
     void request(TimePoint now, Outbox& out);
-    /// Donors that owe leaves and have sent none for `silence`.
+    /// The donors that owe leaves and have sent none for `failure_timeout`.
     std::vector<PeerKey> stalled(TimePoint now, Duration failure_timeout) const;
-    /// When stalled() or request() may have something new without anything having arrived.
+    /// When stalled() or request() may have something to do although no leaf has arrived; kNever if
+    /// never.
     TimePoint next_deadline(Duration failure_timeout) const;
 
+    /// The tree that leaves are checked against.
     const Tree& tree() const { return tree_; }
+    /// Number of leaves of the tree.
     std::uint32_t leaf_count() const { return static_cast<std::uint32_t>(tree_.leaves.size()); }
+    /// Number of leaves that are verified and written.
     std::uint32_t verified() const { return verified_; }
+    /// Whether every leaf is verified.
     bool is_complete() const { return verified_ == leaf_count(); }
+    /// Whether this leaf is verified.
     bool has(std::uint32_t leaf) const { return has_[leaf]; }
-    /// Bytes [first, first + size) of the array that the leaf covers.
+    /// Number of bytes that the leaf covers: 256 KiB, or fewer for the last one.
     std::size_t leaf_size(std::uint32_t leaf) const;
+    /// DEDLOC_CHECKs that each leaf is either held, requested or missing, and all counters.
     void check_invariants() const;
 
   private:
     struct Donor {
-        std::vector<std::uint32_t> asked;  ///< in order, at most kWindow
-        TimePoint since;                   ///< its last answer, or when the first was asked
-        Duration pace{0};                  ///< between answers, smoothed; 0: not known yet
+        std::vector<std::uint32_t> asked;  ///< leaves it owes, in order of request; ≤ kWindow
+        TimePoint since;                   ///< its last answer, or the request to an idle donor
+        Duration pace{0};                  ///< smoothed time between answers; 0: unknown
     };
 
+    /// The part of the target that this leaf fills.
     std::span<std::byte> place(std::uint32_t leaf) const;
+    /// Marks the leaf as held and cancels its outstanding requests here.
     void mark(std::uint32_t leaf);
     void ask(TimePoint now, const PeerKey& peer, Donor& donor, std::uint32_t leaf, Outbox& out);
-    /// How long until the donor's answer at this position of its queue.
+    /// Expected time until the donor's answer at this position of its queue.
     static Duration expected(TimePoint now, const Donor& donor, std::size_t position);
-    /// Asks for the leaf that the others need longest for, if `donor` is much faster.
+    /// Requests from `donor` the leaf that is expected last, if it is much faster than the donors
+    /// that owe this leaf. Returns whether it did.
     bool ask_again(TimePoint now, const PeerKey& peer, Donor& donor, Outbox& out);
 
     Tree tree_;
     std::span<std::byte> target_;
-    std::vector<bool> has_;
-    std::vector<std::uint8_t> askers_;  ///< how many donors it is asked of
+    std::vector<bool> has_;             ///< by leaf: verified
+    std::vector<std::uint8_t> askers_;  ///< by leaf: number of donors that owe it
     std::uint32_t verified_ = 0;
-    std::set<std::uint32_t> missing_;  ///< neither held nor asked for
+    std::set<std::uint32_t> missing_;  ///< leaves neither held nor requested
     std::map<PeerKey, Donor> donors_;
-    TimePoint looked_at_ = kNever;  ///< the end game was last looked at; kNever: not in it
+    TimePoint looked_at_ = kNever;  ///< when the end game was last checked; kNever: not in it
 };
 
 }  // namespace dedloc::state

@@ -1,3 +1,6 @@
+// Each tensor draws from its own random stream, split from the seed by the tensor's index. So a
+// tensor's values do not depend on the sizes of the tensors before it. near_normal() adds uniform
+// numbers and needs no libm, so the values have the same bits on every machine.
 #include "peer/state/initial_parameters.hpp"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The parameters a run starts from. They follow from the run file alone, so nobody has to send
-// them.
+// The parameters of a run at step 0. They follow from the run file alone, so every peer can compute
+// them and they are never sent.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,22 @@
 
 namespace dedloc::state {
 
-enum class Initial : std::uint8_t { kZero, kOne, kNormal };
-
-struct TensorInit {
-    std::uint64_t count = 0;
-    Initial kind = Initial::kZero;
-    double deviation = 0;  ///< of kNormal
+/// How a tensor's elements are initialised.
+enum class Initial : std::uint8_t {
+    kZero,    ///< all 0
+    kOne,     ///< all 1
+    kNormal,  ///< pseudo-random, approximately normal with mean 0
 };
 
-/// The parameters of a new run, the same bits on every machine: element i of a kNormal tensor t is
-/// float(deviation × x) with x the i-th near_normal() of Random(seed).split(t).
+/// One tensor's initialisation.
+struct TensorInit {
+    std::uint64_t count = 0;        ///< number of elements
+    Initial kind = Initial::kZero;  ///< distribution of the elements
+    double deviation = 0;           ///< standard deviation; only used with kNormal
+};
+
+/// Computes the parameters at step 0, the same bits on every machine: element i of a kNormal tensor
+/// t is float(deviation × x), where x is the i-th near_normal() of Random(seed).split(t).
 FloatVector initial_parameters(std::span<const TensorInit> tensors, std::uint64_t seed);
 
 }  // namespace dedloc::state

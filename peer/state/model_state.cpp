@@ -1,3 +1,9 @@
+// An update is the same bits on every machine: the norm, the clip factor and LAMB come from
+// kernels/, which fix the order of every sum; learning rate and bias correction come from the
+// coordinator as bits (UpdateScalars); all other constants are rounded to binary32 before use. Keep
+// it that way: any libm call or reordered sum here makes peers' digests differ.
+//
+// The three vectors are one allocation, so bytes() needs no copy and a snapshot is one memcpy.
 #include "peer/state/model_state.hpp"
 
 #include <algorithm>
@@ -69,11 +75,11 @@ ModelState::ModelState(std::vector<TensorRange> tensors, const LambSettings& set
       settings_(settings),
       count_(checked_count(tensors_)),
       values_(3 * count_) {
-    DEDLOC_CHECK(are_usable(settings), "LAMB settings that give no optimizer");
+    DEDLOC_CHECK(are_usable(settings), "the LAMB settings are invalid");
 }
 
 void ModelState::initialise(std::span<const float> parameters) {
-    DEDLOC_CHECK(parameters.size() == count_, "initial parameters of another model",
+    DEDLOC_CHECK(parameters.size() == count_, "the model has another number of parameters",
                  parameters.size(), count_);
     std::copy(parameters.begin(), parameters.end(), values_.begin());
     std::fill(values_.begin() + static_cast<std::ptrdiff_t>(count_), values_.end(), 0.0f);
@@ -82,8 +88,9 @@ void ModelState::initialise(std::span<const float> parameters) {
 
 UpdateReport ModelState::apply(std::span<const float> average, const UpdateScalars& scalars,
                                const kernels::Workers& workers) {
-    DEDLOC_CHECK(average.size() == count_, "an average of another model", average.size(), count_);
-    DEDLOC_CHECK(are_usable(scalars), "scalars that no peer can apply");
+    DEDLOC_CHECK(average.size() == count_, "the average has another number of elements",
+                 average.size(), count_);
+    DEDLOC_CHECK(are_usable(scalars), "the update scalars are invalid");
     step_ = step_.next();
     UpdateReport report{.gradient_norm = kernels::global_norm(average, workers)};
     if (!std::isfinite(report.gradient_norm)) return report;

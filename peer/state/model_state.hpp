@@ -1,6 +1,5 @@
-// What training has produced so far: parameters and optimizer state after some number of updates.
-// Equal inputs give equal bits on every machine, so one digest tells whether two peers hold the
-// same model.
+// The model state: parameters and optimizer moments after a number of updates. Equal inputs give
+// equal bits on every machine, so comparing one digest shows whether two peers hold the same state.
 #pragma once
 
 #include <cstddef>
@@ -16,84 +15,90 @@
 
 namespace dedloc::state {
 
-/// One tensor's place in the flat parameter vector.
+/// One tensor's range in the flat parameter vector.
 struct TensorRange {
-    std::uint64_t offset = 0;  ///< in elements
-    std::uint64_t count = 0;
-    bool decays = false;  ///< weight decay applies
+    std::uint64_t offset = 0;  ///< first element
+    std::uint64_t count = 0;   ///< number of elements
+    bool decays = false;       ///< weight decay applies to this tensor
     bool operator==(const TensorRange&) const = default;
 };
 
-/// Digest of a state: of its step and of the tree over params ‖ m ‖ v (`bytes` below), 256 KiB a
-/// leaf.
+/// Digest of a state: BLAKE2b over its step and the root of the digest tree over params ‖ m ‖ v
+/// (ModelState::bytes), with leaves of 256 KiB.
 Digest state_digest(StepIndex step, std::span<const std::byte> bytes,
                     const kernels::Workers& workers = kernels::ThisThread{});
-/// The same from the leaves, for who receives them one by one. Requires as many leaves as
-/// total_bytes has (aborts).
+/// The same digest from the leaves' digests. Requires as many leaves as an array of `total_bytes`
+/// has (aborts).
 Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_t total_bytes);
 
 /// What one update did, for the log.
 struct UpdateReport {
     bool was_applied = false;  ///< false: the average was not finite; only the step has advanced
-    double gradient_norm = 0;  ///< of the average, before clipping
-    float clip_factor = 1;
+    double gradient_norm = 0;  ///< norm of the average before clipping
+    float clip_factor = 1;     ///< factor applied to the average; 1: not clipped
 };
 
-/// Parameters, both LAMB moments and the step. One owner thread.
+/// Parameters, both LAMB moments and the step. Not thread-safe.
 ///
-/// Memory: 3 vectors, one after the other: params ‖ m ‖ v, N floats each. Their address is
-/// constant, so tensors of a training library can be views of the parameters; only apply,
+/// Memory: three vectors of N floats, one after the other: params ‖ m ‖ v. Their address is
+/// constant, so tensors of a training library can be views of the parameters. Only apply,
 /// initialise and restore write them.
 ///
-/// What reads or writes all of it takes the threads it may use; they change no bit.
+/// Functions that read or write the whole state take the threads that they may use. The result has
+/// the same bits with any number of threads.
 class ModelState {
   public:
-    /// All zero at step 0. Requires ranges that cover [0, N) in order without gaps, N ≥ 1, and
-    /// usable settings (aborts).
+    /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order without gaps,
+    /// N ≥ 1, and usable settings (aborts).
     ModelState(std::vector<TensorRange> tensors, const LambSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
-    /// Back to step 0 with these parameters and zero moments. Requires N parameters (aborts).
+    /// Resets to step 0 with these parameters and zero moments. Requires N parameters (aborts).
     void initialise(std::span<const float> parameters);
 
-    /// The update of one committed round: norm of the average, clip factor, then LAMB tensor by
-    /// tensor; step + 1.
+    /// Applies the average of one committed round: computes its norm and the clip factor, runs LAMB
+    /// tensor by tensor and increments the step.
     ///
-    /// An average that is not finite (a sum of finite gradients may overflow) changes nothing but
-    /// the step: every peer sees the same bytes, so every peer skips the same update.
+    /// An average that is not finite (a sum of finite gradients may overflow) changes only the
+    /// step. Every peer sees the same bytes, so every peer skips the same update.
     ///
     /// Requires  N elements, usable scalars (aborts)
-    /// Cost      about 44 bytes of memory traffic an element
+    /// Cost      about 44 bytes of memory traffic per element
     UpdateReport apply(std::span<const float> average, const UpdateScalars& scalars,
                        const kernels::Workers& workers = kernels::ThisThread{});
 
-    /// Takes over somebody's state if its size is right and its digest is `expected`; else false
-    /// and nothing changes.
+    /// Replaces the state by this one if its size is right and its digest is `expected`. Returns
+    /// false, and changes nothing, otherwise.
     [[nodiscard]] bool restore(StepIndex step, std::span<const std::byte> bytes,
                                const Digest& expected,
                                const kernels::Workers& workers = kernels::ThisThread{});
 
+    /// Number of updates that the state has seen.
     StepIndex step() const { return step_; }
+    /// Number of parameters, N.
     std::uint64_t element_count() const { return count_; }
+    /// The parameters, N floats.
     std::span<const float> parameters() const { return std::span{values_}.first(count_); }
-    /// For a library that wants mutable memory for tensors it only reads.
+    /// The same memory as mutable, for a library that requires this even for tensors it only reads.
     std::span<float> parameters_for_views() { return std::span{values_}.first(count_); }
-    /// params ‖ m ‖ v as they lie in memory (little-endian fp32), until the next change. Copy it to
+    /// The memory of params ‖ m ‖ v (little-endian fp32). Valid until the next change; copy it to
     /// keep a snapshot.
     std::span<const std::byte> bytes() const { return std::as_bytes(std::span{values_}); }
+    /// Size of bytes(): 12 N.
     std::uint64_t byte_count() const { return values_.size() * sizeof(float); }
 
-    /// Computed anew at every call, reading all bytes.
+    /// The state's digest. Reads all bytes at every call.
     Digest digest(const kernels::Workers& workers = kernels::ThisThread{}) const;
-    /// Leaf i is the digest of bytes [i × 256 KiB, (i + 1) × 256 KiB).
+    /// The leaves of its digest tree: entry i is the digest of bytes
+    /// [i × 256 KiB, (i + 1) × 256 KiB).
     std::vector<Digest> leaf_digests(const kernels::Workers& workers = kernels::ThisThread{}) const;
 
   private:
     const std::vector<TensorRange> tensors_;
     const LambSettings settings_;
-    const std::size_t count_;
-    FloatVector values_;
+    const std::size_t count_;  ///< N
+    FloatVector values_;       ///< params ‖ m ‖ v
     StepIndex step_{};
 };
 

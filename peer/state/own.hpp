@@ -1,5 +1,5 @@
-// What a peer holds itself, as its core knows it: what donors compare with what is asked, and what
-// a peer that is behind starts from.
+// The state that this peer holds, as its core knows it. Donor answers queries from it, and CatchUp
+// starts a fetch from it.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace dedloc::state {
 
+/// This peer's model state.
 struct Own {
-    bool has_state = false;  ///< false: never had one, or an update is being applied right now
-    std::uint64_t generation = 0;
-    StepIndex step;  ///< of the state; of the head when there is none
-    Digest state;    ///< meaningless without has_state
+    bool has_state = false;        ///< false: none yet, or an update is being applied
+    std::uint64_t generation = 0;  ///< the generation that the state belongs to
+    StepIndex step;                ///< the state's step, or the head's step if there is no state
+    Digest state;                  ///< the state's digest; meaningless without has_state
 };
 
 }  // namespace dedloc::state

@@ -1,3 +1,6 @@
+// Copies fields of a run file. The order of its tensors fixes both the layout of the parameter
+// vector and the random stream of each tensor, so it is part of the run's definition. norm_limit is
+// not in the run file and keeps its default.
 #include "peer/state/run_state.hpp"
 
 #include "peer/base/check.hpp"
@@ -15,7 +18,8 @@ Initial kind_of(formats::Initial initial) {
         case formats::Initial::kNormal:
             return Initial::kNormal;
     }
-    DEDLOC_CHECK(false, "a tensor starts zero, one or normal", static_cast<int>(initial));
+    DEDLOC_CHECK(false, "a tensor's initial value is zero, one or normal",
+                 static_cast<int>(initial));
     return Initial::kZero;
 }
 

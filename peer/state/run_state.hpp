@@ -1,4 +1,4 @@
-// A model state as a run file describes it.
+// Translates a run file's model and optimizer into what ModelState is made from.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@
 
 namespace dedloc::state {
 
-/// The tensors of the run, one after the other in the run file's order.
+/// The ranges of the run's tensors in the parameter vector, in the run file's order without gaps.
 std::vector<TensorRange> tensor_ranges(const formats::RunFile& run);
-/// The optimizer of the run.
+/// The optimizer settings of the run.
 LambSettings lamb_settings(const formats::RunFile& run);
-/// The parameters at step 0. Cost: 12 random numbers for each element that starts normal.
+/// The parameters at step 0. Cost: 12 random numbers for each normally distributed element.
 FloatVector initial_parameters(const formats::RunFile& run);
 
 }  // namespace dedloc::state

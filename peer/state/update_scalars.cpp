@@ -1,3 +1,6 @@
+// Computes everything in double and rounds to binary32 once, at the end. The powers of β are
+// repeated multiplications that stop when the product underflows to 0. Only the coordinator's
+// result counts, so equal bits on all machines are not required here.
 #include "peer/state/update_scalars.hpp"
 
 #include <algorithm>
@@ -55,9 +58,9 @@ double learning_rate_at(const LambSettings& settings, StepIndex step) {
 }
 
 UpdateScalars lamb_scalars(const LambSettings& settings, StepIndex step) {
-    DEDLOC_CHECK(are_usable(settings), "LAMB settings that give no optimizer",
-                 settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon,
-                 settings.weight_decay, settings.clip_norm, settings.norm_limit);
+    DEDLOC_CHECK(are_usable(settings), "the LAMB settings are invalid", settings.learning_rate,
+                 settings.beta1, settings.beta2, settings.epsilon, settings.weight_decay,
+                 settings.clip_norm, settings.norm_limit);
     const std::uint64_t t = step.value() + 1;
     const double correction =
         std::sqrt(1 - power(settings.beta2, t)) / (1 - power(settings.beta1, t));

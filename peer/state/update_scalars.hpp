@@ -1,7 +1,7 @@
-// The optimizer's settings, and the numbers of one update that follow from them and the step. Those
-// need libm or long products, which differ between machines or cost time, so the coordinator
-// computes them once, the commit carries their bits (UpdateScalars, peer/wire/types.hpp), and every
-// peer applies those.
+// The optimizer's settings, and the scalars of one update that follow from them and the step.
+// Computing these scalars needs libm or long products, which differ between machines or take time.
+// So only the coordinator computes them, the commit carries their bits (UpdateScalars,
+// peer/wire/types.hpp), and every peer applies those bits.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,31 @@
 
 namespace dedloc::state {
 
-/// The optimizer's part of a run file: the same for all peers and all steps. Peers use the
-/// constants rounded to binary32 (1 − β from the difference in double), which needs no libm.
+/// The optimizer's part of a run file: the same for all peers and all steps. Peers round the
+/// constants to binary32 (1 − β after the subtraction in double), which needs no libm.
 struct LambSettings {
-    double learning_rate = 0.00176;  ///< the peak
-    std::uint64_t warmup_steps = 0;
-    std::uint64_t total_steps = 1;  ///< the learning rate reaches 0 here
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-6;
-    double weight_decay = 0.01;
-    double clip_norm = 1.0;      ///< bound of the average's norm; 0: no clipping
-    double norm_limit = 10'000;  ///< a tensor's norm counts at most this much in its trust ratio
+    double learning_rate = 0.00176;  ///< peak learning rate, reached at the end of the warm-up
+    std::uint64_t warmup_steps = 0;  ///< steps of linear warm-up
+    std::uint64_t total_steps = 1;   ///< the learning rate is 0 from this step on
+    double beta1 = 0.9;              ///< decay of the first moment
+    double beta2 = 0.999;            ///< decay of the second moment
+    double epsilon = 1e-6;           ///< added to √v
+    double weight_decay = 0.01;      ///< decay of tensors with TensorRange::decays
+    double clip_norm = 1.0;          ///< maximum norm of the average; 0: no clipping
+    double norm_limit = 10'000;      ///< maximum of a tensor's norm in its trust ratio
     bool operator==(const LambSettings&) const = default;
 };
 
-/// Whether an optimizer can be made of these: all finite in binary32 and not negative, both β below
-/// 1, ε above 0.
+/// Whether the settings are valid: all finite in binary32 and not negative, both β below 1, ε above
+/// 0.
 [[nodiscard]] bool are_usable(const LambSettings& settings);
 
-/// Whether a peer can apply these: both finite and not negative. What came over the wire is asked
-/// this before anything else.
+/// Whether the scalars are valid: both finite and not negative. Scalars from the wire are checked
+/// with this before they are used.
 [[nodiscard]] bool are_usable(const UpdateScalars& scalars);
 
-/// Linear warm-up, then linear decay to 0 at total_steps:
+/// The learning rate of the update of state `step`: linear warm-up, then linear decay to 0 at
+/// total_steps.
 ///
 ///     step < warmup    peak × (step + 1) ÷ warmup
 ///     step < total     peak × (total − step) ÷ (total − warmup)
@@ -43,11 +44,11 @@ struct LambSettings {
 /// Departs from DeDLOC's schedule, whose first update has learning rate 0.
 double learning_rate_at(const LambSettings& settings, StepIndex step);
 
-/// Scalars of the update that turns state `step` into state `step + 1` (so t = step + 1). Only the
-/// coordinator calls this.
+/// The scalars of the update that turns state `step` into state `step + 1` (so t = step + 1). Only
+/// the coordinator calls this.
 ///
 /// Requires  usable settings (aborts)
-/// Cost      powers by repeated multiplication in double: O(step), some ms at step 1,000,000
+/// Cost      O(step), as powers are repeated multiplications in double; a few ms at step 1,000,000
 UpdateScalars lamb_scalars(const LambSettings& settings, StepIndex step);
 
 }  // namespace dedloc::state
