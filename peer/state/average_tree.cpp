@@ -69,7 +69,7 @@ bool GrowingTree::digest_some(std::span<const float> all) {
     return true;
 }
 
-/// Digests the `count` leaves that were completed last, as they are most likely still in the caches.
+/// Digests the `count` leaves that were completed last, as they are most likely still cached.
 void GrowingTree::digest_last(std::span<const float> all, std::size_t count) {
     DEDLOC_CHECK(all.size() == elements_, "the caller passes the whole vector", all.size());
     std::array<std::span<const std::byte>, kernels::kLeavesTogether> leaves;

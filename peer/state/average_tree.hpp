@@ -48,10 +48,10 @@ class GrowingTree {
     void digest_last(std::span<const float> all, std::size_t count);
 
     std::uint64_t elements_ = 0;
-    std::vector<std::uint64_t> missing_;  ///< by leaf: number of elements that have not arrived
-    std::uint64_t not_whole_ = 0;         ///< number of incomplete leaves
-    std::vector<std::uint64_t> whole_;    ///< complete leaves that are not digested yet
-    std::vector<kernels::DigestBytes> digests_;  ///< by leaf
+    std::vector<std::uint64_t> missing_;         ///< elements of each leaf that have not arrived
+    std::uint64_t not_whole_ = 0;                ///< number of incomplete leaves
+    std::vector<std::uint64_t> whole_;           ///< complete leaves that are not digested yet
+    std::vector<kernels::DigestBytes> digests_;  ///< digest of each leaf
 };
 
 }  // namespace dedloc::state

@@ -299,8 +299,8 @@ void CatchUp::choose_state(TimePoint now, Outbox& out) {
     for (const auto& [peer, offer] : offers_) {
         if (is_aimed(offer) && is_news(offer.step)) ++donors[offer.step];
     }
-    // Prefer this peer's own step, as only the damaged leaves are missing there; then the state with
-    // the most donors; then the newest.
+    // Prefer this peer's own step, as only the damaged leaves are missing there; then the state
+    // with the most donors; then the newest.
     const auto rank = [&](const auto& entry) {
         return std::tuple{own_.has_state && entry.first == own_.step, entry.second, entry.first};
     };

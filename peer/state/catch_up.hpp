@@ -43,12 +43,11 @@ struct DonorCandidate {
     bool is_voter = false;         ///< it votes; other donors are preferred
 };
 
-/// A decided round to apply to this peer's state. The digest of `average` is the record's, and
-/// `certificate` proves the record.
+/// A decided round to apply to this peer's state.
 struct FetchedRound {
-    CommitRecord record;
-    Certificate certificate;
-    SharedFloats average;
+    CommitRecord record;      ///< what was decided
+    Certificate certificate;  ///< proves the record
+    SharedFloats average;     ///< the average; its digest is the record's
 };
 
 /// Fetches what this peer lacks, from any donors. The core delivers events and messages to it.
@@ -121,10 +120,10 @@ class CatchUp {
 
   private:
     enum class Mode : std::uint8_t {
-        kIdle,     ///< no fetch
-        kRounds,   ///< fetching the average of the round at own_.step
-        kState,    ///< fetching a whole state
-        kLoading,  ///< the trainer loads target_
+        kIdle,    ///< no fetch
+        kRounds,  ///< fetching the average of the round at own_.step
+        kState,   ///< fetching a whole state
+        kLoading  ///< the trainer loads target_
     };
     /// A StateOffer that is not in use yet.
     struct Offer {

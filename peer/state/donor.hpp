@@ -69,8 +69,8 @@ class Donor {
     void requested(TimePoint now, const PeerKey& from, const wire::LeafRequest& request);
     /// Takes the next leaf for `to` off its queue; call it when the link can send one and no round
     /// data waits for the link.
-    /// Returns   nothing if no leaf is requested; a leaf without data if this peer does not hold the
-    ///           state or average any more
+    /// Returns   nothing if no leaf is requested; a leaf without data if this peer no longer holds
+    ///           the state or average
     /// Cost      one copy of 256 KiB
     std::optional<wire::Leaf> next(TimePoint now, const PeerKey& to);
     /// Whether next(to) returns a leaf.

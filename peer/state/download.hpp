@@ -108,8 +108,8 @@ class Download {
 
     Tree tree_;
     std::span<std::byte> target_;
-    std::vector<bool> has_;             ///< by leaf: verified
-    std::vector<std::uint8_t> askers_;  ///< by leaf: number of donors that owe it
+    std::vector<bool> has_;             ///< whether each leaf is verified
+    std::vector<std::uint8_t> askers_;  ///< how many donors owe each leaf
     std::uint32_t verified_ = 0;
     std::set<std::uint32_t> missing_;  ///< leaves neither held nor requested
     std::map<PeerKey, Donor> donors_;

@@ -11,9 +11,9 @@ namespace dedloc::state {
 
 /// How a tensor's elements are initialised.
 enum class Initial : std::uint8_t {
-    kZero,    ///< all 0
-    kOne,     ///< all 1
-    kNormal,  ///< pseudo-random, approximately normal with mean 0
+    kZero,   ///< all 0
+    kOne,    ///< all 1
+    kNormal  ///< pseudo-random, approximately normal with mean 0
 };
 
 /// One tensor's initialisation.
