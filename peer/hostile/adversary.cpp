@@ -1,3 +1,8 @@
+// send() decodes each frame of the peer, asks change() for a verdict and sends the changed message,
+// signed again. Further messages are added after the peer's own heartbeats (add_after_heartbeat())
+// and in reaction to received messages (react()). All of them go out through add(), which keeps
+// sequence numbers consistent. `Link::frames` records the fate of each frame in order, so that the
+// peer receives exactly one event::FrameWritten for each frame of its own.
 #include "peer/hostile/adversary.hpp"
 
 #include <algorithm>
@@ -84,7 +89,7 @@ Adversary::Verdict Adversary::change_heartbeat(wire::Message& message, wire::Hea
         return Verdict::kChanged;
     }
     if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
-    // Every third one is honest, so that it is called to rounds as well.
+    // Every third heartbeat is honest, so that coordinators call the peer to rounds.
     if (heartbeats_ % 3 == 0) return Verdict::kKeep;
     const std::uint64_t ahead = heartbeats_ % 3 == 1 ? 2 : kFarAhead;
     message.step = StepIndex{message.step.value() + ahead};
@@ -103,7 +108,8 @@ Adversary::Verdict Adversary::change_join(TimePoint now, wire::Join& join) {
         join.samples = Samples{std::uint64_t{1} << (40 - turn)};
         return Verdict::kChanged;
     }
-    // The coordinator allows a second more than it has held the state for; we heard of it later.
+    // The coordinator allows the samples of one second more than it has held the state. The peer
+    // reached the state later, so add two seconds to exceed that.
     const std::chrono::duration<double> time = now - step_since_ + std::chrono::seconds{2};
     const double allowed = time.count() * static_cast<double>(settings_.max_samples_per_second);
     const double most = static_cast<double>(wire::kMaxSamples - 1);
@@ -133,7 +139,7 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
         case Misbehaviour::kGarbageAverage: {
             if (is_scatter) return Verdict::kKeep;
             garbled_steps_.insert(message.step);
-            // The same garbage for all in one round, and other garbage for each in the next.
+            // In even rounds all receivers get the same garbage, in odd rounds each gets its own.
             Random random = Random{settings_.random_seed}.split(chunk.sum_id).split(chunk.chunk);
             if (message.step.value() % 2 == 1) random = random.split(link.value());
             chunk.elements = forger_.garbage(chunk.elements, random);
@@ -158,7 +164,7 @@ void Adversary::add(LinkId link, StepIndex step, wire::Body body, Actions& actio
     actions.push_back(action::Send{link, wire::encode(message, key_, to.kind)});
 }
 
-/// To the receiver of a heartbeat, so about once a second for each link.
+/// Sends to the receiver of a heartbeat, so about once a second on each link.
 void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
     const StepIndex step = standing_.step;
     switch (settings_.misbehaviour) {
@@ -197,8 +203,8 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
     }
 }
 
-/// Every few heartbeats one more link to everybody that the peer has dialled, and perhaps this one
-/// less.
+/// Every five heartbeats, dials every endpoint that the peer has dialled before, and closes this
+/// link with a probability of one half.
 void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
     if (heartbeats_ < hung_up_at_ + kHeartbeatsBetweenDials) return;
     hung_up_at_ = heartbeats_;
@@ -210,7 +216,7 @@ void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
     if (random_.below(2) == 0) actions.push_back(action::Close{link});
 }
 
-/// Of everybody else in the round, in turn for each kind of complaint.
+/// Complains about all other members of the round. The kind of complaint changes with each step.
 void Adversary::complain(LinkId link, Actions& actions) {
     if (!plan_ || plan_step_ != standing_.step) return;
     std::vector<std::uint32_t> all;
@@ -257,7 +263,7 @@ void Adversary::written(const event::FrameWritten& event, std::vector<Event>& ev
     if (fate == Fate::kSent) events.push_back(event);
 }
 
-/// Frames that would have been written by now.
+/// Reports dropped frames as written, once all frames before them have been.
 void Adversary::tell_of_dropped(std::vector<Event>& events) {
     for (auto& [id, link] : links_) {
         while (!link.frames.empty() && link.frames.front() == Fate::kDropped) {

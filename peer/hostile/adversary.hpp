@@ -1,16 +1,16 @@
-// A hostile member: an otherwise honest Peer whose frames pass through an adversary on their way to
-// the network. The adversary changes, drops and adds frames; it has the peer's key, so everything
-// that it sends is signed by a member in good standing.
+// A hostile member is an honest Peer whose frames pass through an Adversary on their way to the
+// network. The adversary changes, drops and adds frames. It has the peer's key, so everything that
+// it sends carries the valid signature of a member.
 //
 //     driver ── event ──► Adversary::receive ── events ──► Peer ── actions ──► Adversary::send
 //                              │ actions                                            │ actions
 //                              ▼                                                    ▼
 //                           network                                              network
 //
-// Sequence     Frames of the adversary's own stand between those of the peer, so every frame but
-//              bulk is encoded again with a sequence number of the adversary's.
-// Written      The peer counts event::FrameWritten to see how full its links are: it is told of
-//              frames that are dropped as if they had been sent, and not of those that are added.
+// Sequence     Added frames are interleaved with the peer's frames, so every frame except bulk is
+//              encoded again with the adversary's sequence number.
+// Written      The peer counts event::FrameWritten to see how full its links are. It receives that
+//              event for dropped frames as well, and does not receive it for added frames.
 #pragma once
 
 #include <cstdint>
@@ -29,39 +29,48 @@
 
 namespace dedloc::hostile {
 
+/// What an adversary does, fixed for its life.
 struct AdversarySettings {
-    Misbehaviour misbehaviour = Misbehaviour::kForgedPromise;
-    /// Of its ticket, or of the run: kOverclaimJoin goes just above what that allows.
+    Misbehaviour misbehaviour = Misbehaviour::kForgedPromise;  ///< how it breaks the protocol
+    /// The sample rate that the peer's ticket, or the run, allows. kOverclaimJoin claims slightly
+    /// more.
     std::uint64_t max_samples_per_second = 0;
-    std::uint64_t random_seed = 0;
+    std::uint64_t random_seed = 0;  ///< the same seed forges the same bodies
 };
 
-/// Not copyable. Thread: one.
+/// Stands between a Peer and its driver. Not thread-safe.
 class Adversary final {
   public:
+    /// `key` is the key of the peer that it belongs to.
     Adversary(const AdversarySettings& settings, const KeyPair& key);
     Adversary(const Adversary&) = delete;
     Adversary& operator=(const Adversary&) = delete;
 
-    /// The peer sends a frame: appends what the driver does instead.
+    /// Takes a frame that the peer sends; appends the actions that the driver performs instead.
     void send(TimePoint now, const action::Send& send, Actions& actions);
-    /// The driver has an event for the peer: appends the events that the peer gets instead, and
-    /// what the driver does besides.
+    /// Takes an event for the peer; appends the events that the peer receives instead, and actions
+    /// that the driver performs in addition.
     void receive(TimePoint now, const Event& event, std::vector<Event>& events, Actions& actions);
 
+    /// How it breaks the protocol.
     Misbehaviour misbehaviour() const { return settings_.misbehaviour; }
-    /// Steps in whose rounds it has sent garbage for averages.
+    /// The steps in whose rounds it has sent garbage averages.
     const std::set<StepIndex>& garbled_steps() const { return garbled_steps_; }
 
   private:
-    /// What has become of a frame that the driver was given, or that the peer believes it was.
-    enum class Fate : std::uint8_t { kSent, kDropped, kAdded };
+    /// What has happened to a frame, until its event::FrameWritten is due.
+    enum class Fate : std::uint8_t {
+        kSent,     ///< the peer's; the driver has it
+        kDropped,  ///< the peer's; the driver does not have it
+        kAdded     ///< the adversary's; the peer does not know of it
+    };
+    /// What becomes of a frame of the peer.
     enum class Verdict : std::uint8_t { kKeep, kChanged, kDrop };
     struct Link {
         wire::LinkKind kind = wire::LinkKind::kUnproven;
         Endpoint remote;
         bool dialled = false;
-        std::deque<Fate> frames{};  ///< not written yet
+        std::deque<Fate> frames{};  ///< frames that are not written yet, in order
     };
 
     void note_own(TimePoint now, const wire::Message& message);
@@ -85,15 +94,15 @@ class Adversary final {
     std::map<LinkId, Link> links_;
     std::uint64_t sequence_ = 0;
     Standing standing_;
-    TimePoint step_since_ = TimePoint::min();  ///< of `standing_`
-    std::uint64_t heartbeats_ = 0;             ///< of the peer, however many got each
-    std::uint64_t last_heartbeat_ = 0;         ///< its sequence number, as the peer counts
-    std::uint64_t joins_ = 0;
+    TimePoint step_since_ = TimePoint::min();  ///< when standing_.step began
+    std::uint64_t heartbeats_ = 0;             ///< number of the peer's heartbeats, not of copies
+    std::uint64_t last_heartbeat_ = 0;         ///< the peer's sequence number of the last one
+    std::uint64_t joins_ = 0;                  ///< number of changed joins
     std::uint64_t changed_chunks_ = 0;
-    std::uint64_t hung_up_at_ = 0;    ///< heartbeats_ then
-    std::optional<wire::Plan> plan_;  ///< the last one that it is a member of
-    StepIndex plan_step_;
-    std::optional<LinkId> coordinator_;  ///< that `plan_` came over
+    std::uint64_t hung_up_at_ = 0;       ///< heartbeats_ when links were last dialled and closed
+    std::optional<wire::Plan> plan_;     ///< the last plan that names the peer
+    StepIndex plan_step_;                ///< the step of plan_
+    std::optional<LinkId> coordinator_;  ///< the link on which plan_ arrived
     std::set<StepIndex> garbled_steps_;
 };
 

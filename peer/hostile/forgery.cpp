@@ -1,3 +1,6 @@
+// Forged bodies keep every limit of the wire format, forged records chain to the peer's real head,
+// and all signatures are valid ones of the adversary's key. What is wrong is that this key has no
+// vote, or that a digest matches no data.
 #include "peer/hostile/forgery.hpp"
 
 #include <bit>
@@ -16,10 +19,10 @@ constexpr std::uint64_t kForgedSamples = std::uint64_t{1} << 30;
 constexpr std::uint16_t kFirstPort = 20'000;
 constexpr std::uint32_t kHosts = 200;
 
-// Of binary16.
+// Bit patterns of binary16.
 constexpr std::uint16_t kHalfNan = 0x7e00;
 constexpr std::uint16_t kHalfInfinity = 0x7c00;
-constexpr std::uint16_t kHalfFinite = 0x3bff;  // any bits up to these are a finite number
+constexpr std::uint16_t kHalfFinite = 0x3bff;  // smaller patterns are positive finite numbers
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// What an adversary makes up: message bodies that follow from what it can know, which is what its
-// own peer says and what others send it. All of them keep the bounds of the wire, so that they
-// reach the protocol and are not refused as malformed.
+// The message bodies that an adversary forges. They are made from what it can know: its own peer's
+// messages and the messages that it receives. All of them keep the limits of the wire format, so
+// they reach the protocol instead of being refused as malformed.
 #pragma once
 
 #include <cstdint>
@@ -14,47 +14,54 @@
 
 namespace dedloc::hostile {
 
-/// Where the adversary's own, honest peer stands.
+/// Where the adversary's own, honest peer stands, from that peer's last heartbeat.
 struct Standing {
-    RunId run;
-    std::uint64_t generation = 0;
-    StepIndex step;
-    Digest record;  ///< of the head
-    Digest state;
+    RunId run;                     ///< the run
+    std::uint64_t generation = 0;  ///< the generation of the head
+    StepIndex step;                ///< the step of the head
+    Digest record;                 ///< the last record before the head
+    Digest state;                  ///< the peer's state
 };
 
-/// Endpoints that a kDialStorm adversary names lie in this network, which is reserved for
-/// documentation (RFC 5737): a peer that dials one has believed the adversary.
+/// All endpoints that a kDialStorm adversary names lie in this network, which is reserved for
+/// documentation (RFC 5737). A peer that dials one of them has believed the adversary.
 inline constexpr const char* kStormNetwork = "198.51.100.";
+/// Whether the endpoint lies in kStormNetwork.
 bool is_storm_endpoint(const Endpoint& endpoint);
 
+/// Makes forged message bodies, signed with the adversary's key where they carry signatures.
 class Forger {
   public:
+    /// `random` draws digests and endpoints.
     Forger(const KeyPair& key, Random random) : key_(key), random_(random) {}
 
+    /// A digest of nothing: 32 random bytes.
     Digest random_digest();
 
-    /// Higher than any that an honest voter stands for.
+    /// A term higher than any for which an honest voter is a candidate.
     Term high_term() const;
-    /// The round of the head, with all samples given to the adversary.
+    /// A record of the head's round that gives all samples to the adversary.
     CommitRecord record(const Standing& standing);
-    /// Granted, with a forged record as accepted in the highest term.
+    /// A granted promise that claims to have accepted a forged record in the highest term.
     wire::Promise promise(const Standing& standing, const Term& asked);
-    /// All that a voter says of its own accord, signed by the adversary.
+    /// Every message that a voter sends unasked, signed by the adversary.
     std::vector<wire::Body> voters_words(const Standing& standing);
 
-    /// The adversary's own vote for a state that it has made up.
+    /// The adversary's vote for a forged state.
     wire::StateVotes state_votes(const Standing& standing, StepIndex step, const Digest& record,
                                  const Digest& state);
+    /// An offer of a forged state of this size, with random leaves.
     wire::StateOffer state_offer(const Standing& standing, std::uint64_t bytes);
+    /// An offer of a forged round, with one random leaf.
     wire::RoundOffer round_offer(const Standing& standing);
 
-    /// A plan of this term whose only reducer is the adversary, with as many endpoints as fit.
+    /// A plan of this term whose only reducer is the adversary, with as many endpoints as a plan
+    /// may hold.
     wire::Plan storm_plan(const Term& term);
 
-    /// The same number of elements, finite and wrong.
+    /// As many elements of the same codec, finite and random.
     wire::Elements garbage(const wire::Elements& elements, Random random) const;
-    /// One element is NaN or infinite.
+    /// The same elements, except that the last one is NaN or infinite.
     wire::Elements not_finite(const wire::Elements& elements, bool is_nan) const;
 
   private:

@@ -1,3 +1,5 @@
+// Both functions read kMisbehaviourNames, whose order is that of the enumeration; a new value needs
+// only its name there.
 #include "peer/hostile/misbehaviour.hpp"
 
 namespace dedloc::hostile {

@@ -1,5 +1,4 @@
-// The ways in which a member of a swarm may break the protocol, one at a time, by the names that
-// command lines give them.
+// The ways in which a test's hostile member breaks the protocol, and their names on command lines.
 #pragma once
 
 #include <array>
@@ -11,31 +10,36 @@
 
 namespace dedloc::hostile {
 
+/// What a hostile member does wrong; one of them at a time.
 enum class Misbehaviour : std::uint8_t {
     kForgedPromise,       ///< acts as a voter: promises, elections, proposals, votes and commits
-    kForgedHead,          ///< claims a head that is ahead, and offers forged states for it
+    kForgedHead,          ///< claims a head ahead of the swarm's and offers forged states for it
     kOverclaimJoin,       ///< joins with more samples than its device can compute
-    kOverclaimHeartbeat,  ///< reports samples and a rate beyond all bounds
-    kDialStorm,           ///< sends plans that name strangers' endpoints; opens and closes links
+    kOverclaimHeartbeat,  ///< reports 2^20 samples and the highest possible rate
+    kDialStorm,           ///< sends plans with endpoints of strangers; opens and closes links
     kNan,                 ///< joins as finite and sends NaN and infinite elements
-    kExponent,            ///< fp16: one chunk with another exponent than joined; fp32: as kNan
+    kExponent,            ///< fp16: sends chunks with another exponent than it joined with;
+                          ///< fp32: like kNan
     kSilentAfterJoin,     ///< joins and sends no chunk
-    kGarbageAverage,      ///< as a reducer, sends finite garbage for averages
-    kSlander,             ///< complains about honest members in every round
+    kGarbageAverage,      ///< as a reducer, sends finite garbage instead of averages
+    kSlander,             ///< complains about all other members in every round
 };
+/// Number of misbehaviours.
 inline constexpr std::size_t kMisbehaviours = 10;
 
-/// In the order of the enumeration.
+/// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "forged-promise",  "forged-head", "overclaim-join", "overclaim-heartbeat",
     "dial-storm",      "nan",         "exponent",       "silent-after-join",
     "garbage-average", "slander"};
 
+/// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {
     return kMisbehaviourNames[static_cast<std::size_t>(misbehaviour)];
 }
+/// The misbehaviour with this name; nothing if there is none.
 std::optional<Misbehaviour> misbehaviour_named(std::string_view name);
-/// All names, for a help text: "forged-promise, forged-head, …".
+/// All names for a help text: "forged-promise, forged-head, …".
 std::string misbehaviour_names();
 
 }  // namespace dedloc::hostile
