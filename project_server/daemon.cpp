@@ -29,7 +29,7 @@ ListenAddress parse_listen_address(const std::string& text) {
 
 namespace {
 
-/// Parses, runs, and makes an exit status and a sentence of what goes wrong.
+/// Parses the arguments and calls `serve`. Failures become an exit status and one sentence.
 int run_main(CLI::App& app, int count, char** arguments, const std::string& name,
              const std::function<void()>& serve) {
     try {
@@ -82,8 +82,8 @@ int run_http_daemon(
     CLI::App app{purpose};
     std::string project;
     std::string listen;
-    app.add_option("--project", project, "folder made by `dedloc project create`")->required();
-    app.add_option("--listen", listen, "HOST:PORT, behind nginx")->required();
+    app.add_option("--project", project, "Folder made by `dedloc project create`")->required();
+    app.add_option("--listen", listen, "HOST:PORT to listen on, behind nginx")->required();
     return run_main(app, count, arguments, name, [&] {
         const ListenAddress address = parse_listen_address(listen);
         platform::raise_descriptor_limit();
@@ -98,7 +98,7 @@ int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon) {
     double interval_seconds = 2;
     bool is_once = false;
     app.add_option("--project", project, "Folder of the project")->required();
-    app.add_option("--interval", interval_seconds, "Seconds between two looks")
+    app.add_option("--interval", interval_seconds, "Seconds between two passes")
         ->check(CLI::Range(0.05, 3600.0))
         ->capture_default_str();
     daemon.add_options(app);

@@ -1,4 +1,4 @@
-// What the main functions of the project's daemons have in common.
+// The main functions of the project's daemons: arguments, log, signals, exit status.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,38 @@ class App;
 
 namespace dedloc::server {
 
-/// Where a daemon listens.
+/// Address that a daemon listens on.
 struct ListenAddress {
-    std::string host;
-    std::uint16_t port = 0;
+    std::string host;        ///< name or address; not empty
+    std::uint16_t port = 0;  ///< 0: any
 };
 
-/// "HOST:PORT". Errors: InputError, one sentence.
+/// Parses "HOST:PORT". Errors: InputError.
 ListenAddress parse_listen_address(const std::string& text);
 
 /// main() of a daemon that serves a project over HTTP: `name` --project FOLDER --listen HOST:PORT.
-/// `serve` returns when it is time to stop. Exit status: 0, 2 (arguments and files that do not
-/// fit), 1 (anything else), each failure with one sentence.
+/// `serve` returns after a stop signal. Exit status: 0, 2 (wrong arguments or files), 1 (any other
+/// failure); a failure prints one sentence.
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
     const std::function<void(const std::string& project, const ListenAddress& address)>& serve);
 
-/// What a daemon does that looks every few seconds whether there is something to do.
+/// A daemon that does a pass over the database every few seconds.
 struct LoopDaemon {
-    std::string name;
-    std::string purpose;
-    std::string once;  ///< help of --once
+    std::string name;     ///< program name, for the log and errors
+    std::string purpose;  ///< description in --help
+    std::string once;     ///< help of --once
+    /// Adds options of this daemon to the parser.
     std::function<void(CLI::App& app)> add_options = [](CLI::App&) {};
-    /// One look, with the connections that it needs: made anew after one that failed.
+    /// One pass; owns the connections that it needs.
     using Look = std::function<void()>;
+    /// Connects and returns the pass. Called at the start and again after a pass that failed.
     std::function<Look(const std::filesystem::path& project)> connect;
 };
 
-/// main() of such a daemon: `name` --project FOLDER [--interval SECONDS] [--once]. What fails is
-/// said once and tried again until it succeeds; but a project whose files are wrong (InputError
-/// from connect), and with --once any failure, ends it. Exit status as above.
+/// main() of such a daemon: `name` --project FOLDER [--interval SECONDS] [--once]. A failure is
+/// logged once and retried at each interval until a pass succeeds. An InputError from connect (wrong
+/// project files), and with --once any failure, ends the daemon. Exit status as above.
 int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon);
 
 }  // namespace dedloc::server

@@ -26,7 +26,7 @@ std::string text_field(const rapidjson::Document& document, const char* name,
                        const std::filesystem::path& file) {
     const Value& value = field(document, name, file);
     if (!value.IsString()) {
-        throw InputError(fmt::format("{}: field {} is no text", file.string(), name));
+        throw InputError(fmt::format("{}: field {} is not a string", file.string(), name));
     }
     return {value.GetString(), value.GetStringLength()};
 }
@@ -35,7 +35,7 @@ std::uint16_t port_field(const rapidjson::Document& document, const char* name,
                          const std::filesystem::path& file) {
     const Value& value = field(document, name, file);
     if (!value.IsUint() || value.GetUint() == 0 || value.GetUint() > 65535) {
-        throw InputError(fmt::format("{}: field {} is no port", file.string(), name));
+        throw InputError(fmt::format("{}: field {} is not a port", file.string(), name));
     }
     return static_cast<std::uint16_t>(value.GetUint());
 }
@@ -50,12 +50,12 @@ Settings read_settings(const std::filesystem::path& project) {
     const auto file = project / "dedloc.json";
     if (!std::filesystem::exists(file)) {
         throw InputError(
-            fmt::format("{} is no DeDLOC project (it has no dedloc.json)", project.string()));
+            fmt::format("{} is not a DeDLOC project (it has no dedloc.json)", project.string()));
     }
     rapidjson::Document document;
     document.Parse<rapidjson::kParseIterativeFlag>(platform::read_text(file).c_str());
     if (document.HasParseError() || !document.IsObject()) {
-        throw InputError(fmt::format("{} is no JSON object", file.string()));
+        throw InputError(fmt::format("{} is not a JSON object", file.string()));
     }
     return {.name = text_field(document, "name", file),
             .host = text_field(document, "host", file),

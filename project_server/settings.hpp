@@ -1,4 +1,4 @@
-// Where things lie in a project's folder, and dedloc.json: its name and ports.
+// dedloc.json in a project's folder: the project's name and ports.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dedloc::server {
 
-/// What `dedloc project create` fixed for the life of a project.
+/// Settings that `dedloc project create` fixes for the life of a project.
 struct Settings {
     std::string name;                 ///< as volunteers see it
     std::string host = "127.0.0.1";   ///< address that nginx listens on
@@ -21,10 +21,10 @@ struct Settings {
 /// The URL that volunteers attach to, with a slash at the end.
 std::string master_url(const Settings& settings);
 
-/// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the field that cannot be
-/// used), in one sentence.
+/// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the name of the invalid
+/// field).
 Settings read_settings(const std::filesystem::path& project);
-/// Errors: IoError.
+/// Writes PROJECT/dedloc.json. Errors: IoError.
 void write_settings(const std::filesystem::path& project, const Settings& settings);
 
 }  // namespace dedloc::server

@@ -27,7 +27,7 @@ struct AppOptions {
     std::string plan_class;
 };
 
-/// "1.7" as BOINC's 107. Errors: InputError.
+/// BOINC's number of a version: 107 for "1.7". Errors: InputError.
 int version_number(const std::string& text) {
     int major = 0;
     int minor = 0;
@@ -35,7 +35,7 @@ int version_number(const std::string& text) {
     if (std::sscanf(text.c_str(), "%d.%d%c", &major, &minor, &rest) != 2 || major < 0 ||
         major > 1000 || minor < 0 || minor > 99) {
         throw InputError(
-            fmt::format("{} is no version (such as 1.0, minor number below 100)", text));
+            fmt::format("{} is not a version (such as 1.0, minor number below 100)", text));
     }
     return major * 100 + minor;
 }
@@ -69,18 +69,18 @@ void add(const AppOptions& options) {
 void add_app_commands(CLI::App& dedloc) {
     auto* const app = dedloc.add_subcommand("app", "Publish the program that volunteers run");
     app->require_subcommand(1);
-    auto* const command = app->add_subcommand(
-        "add", "Sign a program with its shared libraries and offer it to volunteers");
+    auto* const command =
+        app->add_subcommand("add", "Sign a program and its shared libraries and publish them");
     const auto options = std::make_shared<AppOptions>();  // shared by parser and callback
     command->add_option("--project", options->project, "The project's folder")->required();
-    command->add_option("--binary", options->binary, "The program, as built here")->required();
-    command->add_option("--name", options->name, "The app it is a version of")
+    command->add_option("--binary", options->binary, "Path of the program, as built here")
+        ->required();
+    command->add_option("--name", options->name, "Name of the app")->capture_default_str();
+    command->add_option("--version", options->version, "Version, MAJOR.MINOR")
         ->capture_default_str();
-    command->add_option("--version", options->version, "Its version, MAJOR.MINOR")
+    command->add_option("--platform", options->platform, "BOINC platform name")
         ->capture_default_str();
-    command->add_option("--platform", options->platform, "BOINC's name of its platform")
-        ->capture_default_str();
-    command->add_option("--plan-class", options->plan_class, "BOINC plan class; none for any CPU");
+    command->add_option("--plan-class", options->plan_class, "BOINC plan class; empty: any CPU");
     command->callback([options] { add(*options); });
 }
 

@@ -13,7 +13,7 @@
 namespace dedloc::cli {
 namespace {
 
-/// Parts of glibc: they fit each other and the loader of the machine only.
+/// Parts of glibc. They work only with each other and with the loader of the same machine.
 constexpr std::array<std::string_view, 12> kSystemLibraries = {
     "libc.so.6",    "libm.so.6",    "libdl.so.2",           "libpthread.so.0",
     "librt.so.1",   "libutil.so.1", "libresolv.so.2",       "libanl.so.1",
@@ -37,7 +37,7 @@ std::vector<Needed> parse_ldd(const std::string& lines) {
         auto file = line.substr(arrow + 4);
         if (file.starts_with("not found")) {
             throw InputError(
-                fmt::format("the library {} that the program needs was not found", name));
+                fmt::format("the library {}, which the program needs, was not found", name));
         }
         file = file.substr(0, file.find(" (0x"));
         closure.push_back({.name = name, .file = file});
@@ -52,7 +52,7 @@ std::vector<Needed> library_closure(const std::filesystem::path& program) {
     }
     const auto listed = platform::run_to_end({"ldd", std::filesystem::absolute(program).string()});
     if (listed.status != 0) {
-        throw InputError(fmt::format("{} is no dynamically linked program", program.string()));
+        throw InputError(fmt::format("{} is not a dynamically linked program", program.string()));
     }
     return parse_ldd(listed.output);
 }

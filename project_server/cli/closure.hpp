@@ -1,4 +1,4 @@
-// What a program needs to run on a stranger's machine: itself and its shared libraries.
+// The shared libraries that a program needs on a volunteer's machine.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +7,20 @@
 
 namespace dedloc::cli {
 
+/// One shared library of a program.
 struct Needed {
-    std::string name;            ///< what the loader looks for, e.g. libc10.so
-    std::filesystem::path file;  ///< where it lies here
+    std::string name;            ///< name that the loader looks for, e.g. libc10.so
+    std::filesystem::path file;  ///< its path on this machine
     bool operator==(const Needed&) const = default;
 };
 
-/// The shared libraries `program` loads, directly or not, ordered by name; without the C library's
-/// own (libc, libm, the loader, …), which must come from the system that the kernel and the loader
-/// belong to. Errors   InputError when `program` is missing or no dynamic program, or a library of
-/// it is not found.
+/// The shared libraries that `program` loads, directly or indirectly, ordered by name. Leaves out
+/// those of the C library (libc, libm, the loader, …), which must match the volunteer's system.
+/// Errors: InputError when `program` is missing or not dynamically linked, or when one of its
+/// libraries is not found.
 std::vector<Needed> library_closure(const std::filesystem::path& program);
 
-/// The lines of `ldd` as the closure. Separate for tests. Errors: InputError naming a library that
+/// Parses the output of `ldd`; separate for tests. Errors: InputError that names the library that
 /// was not found.
 std::vector<Needed> parse_ldd(const std::string& lines);
 

@@ -1,6 +1,6 @@
-// The subcommands of `dedloc`, one file a group. Each adds its options and a callback to the
-// parser; callbacks throw InputError (exit 2) or another Error (exit 1), and main prints the
-// sentence.
+// The subcommands of `dedloc`, one source file for each group. Each function adds options and a
+// callback to the parser. Callbacks throw InputError (exit status 2) or another Error (exit status
+// 1), and main prints its message.
 #pragma once
 
 namespace CLI {
@@ -9,11 +9,12 @@ class App;
 
 namespace dedloc::cli {
 
+// Each adds one group of subcommands to `dedloc`.
 void add_project_commands(CLI::App& dedloc);
 void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
 void add_run_commands(CLI::App& dedloc);
-void add_voter_commands(CLI::App& run);  // of `dedloc run`
+void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_revocation_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

@@ -25,18 +25,19 @@ namespace fs = std::filesystem;
 std::vector<Document> documents_of(const fs::path& text) {
     std::ifstream input(text);
     if (fs::is_directory(text) || !input) {
-        throw InputError(fmt::format("cannot read the text {}: {}", text.string(),
-                                     fs::exists(text) ? "it is no readable file" : "no such file"));
+        throw InputError(
+            fmt::format("cannot read the text {}: {}", text.string(),
+                        fs::exists(text) ? "it is not a readable file" : "no such file"));
     }
     auto documents = read_documents(input);
     if (documents.empty()) {
-        throw InputError(fmt::format("the text {} holds no sentence", text.string()));
+        throw InputError(fmt::format("the text {} contains no sentence", text.string()));
     }
     return documents;
 }
 
-/// Writes a shard under a name made of its digest: a name never means other bytes, as BOINC
-/// requires.
+/// Writes a shard under a name made from its digest, because BOINC requires that a file name always
+/// stands for the same bytes.
 formats::ShardReference write_shard(const fs::path& folder, formats::Shard&& shard) {
     const Buffer bytes = formats::encode_shard(shard);
     const Digest digest = blake2b(bytes);
@@ -144,13 +145,14 @@ Corpus build_corpus(const CorpusOptions& options) {
 Corpus read_corpus(const fs::path& folder) {
     const auto file = folder / "corpus.json";
     if (!fs::exists(file)) {
-        throw InputError(fmt::format("{} is no corpus (it has no corpus.json)", folder.string()));
+        throw InputError(
+            fmt::format("{} is not a corpus (it has no corpus.json)", folder.string()));
     }
     rapidjson::Document document;
     document.Parse<rapidjson::kParseIterativeFlag>(platform::read_text(file).c_str());
     Corpus corpus;
     if (!read_summary(document, corpus)) {
-        throw InputError(fmt::format("{} cannot be understood", file.string()));
+        throw InputError(fmt::format("{} is not a valid corpus description", file.string()));
     }
     return corpus;
 }

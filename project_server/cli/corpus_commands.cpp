@@ -10,17 +10,20 @@
 namespace dedloc::cli {
 
 void add_corpus_commands(CLI::App& dedloc) {
-    auto* const corpus = dedloc.add_subcommand("corpus", "Turn text into what volunteers train on");
+    auto* const corpus = dedloc.add_subcommand("corpus", "Prepare text for training");
     corpus->require_subcommand(1);
     auto* const build = corpus->add_subcommand("build", "Train a tokenizer and write shards");
     const auto options = std::make_shared<CorpusOptions>();  // owned by the callback
-    build->add_option("--text", options->text, "Plain text (UTF-8): a paragraph or verse a line")
+    build
+        ->add_option("--text", options->text, "Plain text (UTF-8), one paragraph or verse per line")
         ->required();
-    build->add_option("--out", options->folder, "Folder to make")->required();
-    build->add_option("--vocabulary", options->vocabulary, "Pieces of the tokenizer")
+    build->add_option("--out", options->folder, "Folder to create")->required();
+    build->add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
         ->check(CLI::Range(100, 65'535))
         ->capture_default_str();
-    build->add_option("--shard-tokens", options->shard_tokens, "Tokens a shard, about")
+    build
+        ->add_option("--shard-tokens", options->shard_tokens,
+                     "Approximate number of tokens per shard")
         ->check(CLI::Range(1'000, 100'000'000))
         ->capture_default_str();
     build->callback([options] {

@@ -13,8 +13,7 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kWrongArguments = 2;
 
-/// CLI11's messages are sentences without a full stop, some over several lines: the first one is
-/// said.
+/// The first line of CLI11's message, which is a sentence without a full stop.
 std::string one_sentence(const CLI::Error& error) {
     const std::string message = error.what();
     return message.substr(0, message.find('\n'));

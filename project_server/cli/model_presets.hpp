@@ -9,16 +9,16 @@
 
 namespace dedloc::cli {
 
-/// What `--model NAME` stands for. The vocabulary is the corpus's.
+/// The settings that `--model NAME` stands for. The size of the vocabulary comes from the corpus.
 struct ModelPreset {
-    formats::ModelSpec model;
-    std::uint64_t sequence_length = 0;
-    std::uint64_t micro_batch = 0;
-    std::uint64_t target_batch = 0;
-    double learning_rate = 0;  ///< the peak
+    formats::ModelSpec model;           ///< architecture, without the vocabulary
+    std::uint64_t sequence_length = 0;  ///< tokens per sample
+    std::uint64_t micro_batch = 0;      ///< samples that a trainer computes at once
+    std::uint64_t target_batch = 0;     ///< samples of one step
+    double learning_rate = 0;           ///< peak of the schedule
 };
 
-/// Errors: InputError that lists the names there are.
+/// The preset with this name. Errors: InputError that lists the known names.
 ModelPreset model_preset(const std::string& name);
 
 }  // namespace dedloc::cli

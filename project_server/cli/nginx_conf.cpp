@@ -10,7 +10,7 @@ namespace dedloc::cli {
 
 std::string nginx_configuration(const std::filesystem::path& project,
                                 const server::Settings& settings) {
-    return fmt::format(R"(# Made by `dedloc project`; written again at every start.
+    return fmt::format(R"(# Written by `dedloc project`, again at every start.
 daemon off;
 worker_processes 1;
 pid "{0}/nginx/nginx.pid";
@@ -47,7 +47,7 @@ http {{
         location /static/ {{
             alias "{0}/html/";
         }}
-        # Passed on as it comes: else it is this machine's disk that is measured.
+        # Not buffered: else the transfer would measure this machine's disk.
         location = /dedloc/bandwidth {{
             limit_req zone=measurements burst=40 nodelay;
             client_max_body_size {5};
@@ -80,7 +80,7 @@ http {{
 }
 
 platform::Command nginx_command(const std::filesystem::path& project) {
-    // By path: Debian keeps it in /usr/sbin, which an ordinary user's PATH lacks.
+    // Named by its path: Debian installs it in /usr/sbin, which is not in an ordinary user's PATH.
     platform::Command command{"/usr/sbin/nginx",
                               "-p",
                               (project / "nginx").string(),

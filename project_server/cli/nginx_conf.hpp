@@ -1,5 +1,5 @@
-// nginx in front of a project: downloads and page assets from disk, the rest from dedloc-server on
-// loopback.
+// nginx in front of a project. It serves downloads and page assets from disk and forwards other
+// requests to dedloc-server and dedloc-gateway on loopback.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,16 @@
 
 namespace dedloc::cli {
 
-/// The configuration file: everything nginx writes lies in PROJECT/nginx and PROJECT/log, so it
-/// runs as any user. Requires  an absolute project path without quotes, `$` and line ends (`project
-/// create` refuses others).
+/// The text of the configuration file. nginx writes only to PROJECT/nginx and PROJECT/log, so it
+/// runs as any user.
+///
+/// Requires  an absolute project path without quotes, `$`, `\` and line ends (`project create`
+///           refuses others)
 std::string nginx_configuration(const std::filesystem::path& project,
                                 const server::Settings& settings);
 
-/// How to start it in the foreground. As root its workers stay root: in a container nobody else can
-/// read the folder.
+/// The command that starts nginx in the foreground. If it starts as root its workers stay root,
+/// because in a container no other user may be able to read the folder.
 platform::Command nginx_command(const std::filesystem::path& project);
 
 }  // namespace dedloc::cli

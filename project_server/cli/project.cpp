@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// MariaDB's system tables and logs, with room for the first files.
+/// Free disk space that a new project needs: MariaDB's system tables and logs, and the first files.
 constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
 
 std::string xml_text(const std::string& text) {
@@ -95,7 +95,7 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
 void check_path(const fs::path& project) {
     if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
         throw InputError(
-            fmt::format("the path {} holds a quote, $, \\ or line end", project.string()));
+            fmt::format("the path {} contains a quote, $, \\ or line end", project.string()));
     }
 }
 
@@ -112,7 +112,7 @@ server::Settings choose_ports(const ProjectOptions& options) {
     return settings;
 }
 
-/// BOINC's two pairs and the project's own Ed25519 key.
+/// Writes BOINC's two key pairs and the project's own Ed25519 key.
 void make_keys(const fs::path& folder) {
     server::make_key_pair(folder, "code_sign");
     server::make_key_pair(folder, "upload");
@@ -141,7 +141,7 @@ server::MariadbPlace mariadb_place(const fs::path& project, const server::Settin
 
 void require_disk_space(const fs::path& folder, std::uint64_t bytes) {
     struct statvfs system {};
-    if (statvfs(folder.c_str(), &system) != 0) return;  // what follows will say why
+    if (statvfs(folder.c_str(), &system) != 0) return;  // the first write will fail with the reason
     const auto free = static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
     if (free < bytes) {
         throw IoError(fmt::format("not enough disk space in {}: {} MB free, {} MB needed",
@@ -155,7 +155,7 @@ server::Settings create_project(const ProjectOptions& options) {
     check_path(project);
     const platform::StopSignals signals;
     const auto go_on = [&] {
-        if (signals.arrived()) throw IoError("interrupted; nothing was made");
+        if (signals.arrived()) throw IoError("interrupted; nothing was created");
     };
     const auto settings = choose_ports(options);
     require_disk_space(project.parent_path(), kProjectBytes);

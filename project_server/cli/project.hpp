@@ -1,4 +1,4 @@
-// A project's folder: making it, and reaching its database whether the project runs or not.
+// A project's folder: creates it, and connects to its database whether the project runs or not.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +13,47 @@
 
 namespace dedloc::cli {
 
+/// Arguments of create_project().
 struct ProjectOptions {
-    std::filesystem::path folder;
-    std::string name;
-    std::string host = "127.0.0.1";
-    std::uint16_t port = 0;  ///< 0: a free one, fixed from now on
+    std::filesystem::path folder;    ///< must not exist yet, or be empty
+    std::string name;                ///< as volunteers see it
+    std::string host = "127.0.0.1";  ///< IPv4 address that nginx listens on
+    std::uint16_t port = 0;          ///< public port; 0: a free one, then fixed for the project
 };
 
-/// Makes a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB with
-/// all tables. A failed or interrupted creation leaves nothing. Errors   InputError (exists
-/// already, port in use, unusable path), IoError (no space, MariaDB does not start)
+/// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB with
+/// all tables. A failed or interrupted creation leaves nothing behind.
+///
+/// Errors  InputError (exists already, port in use, unusable path), IoError (no disk space, MariaDB
+///         does not start)
 server::Settings create_project(const ProjectOptions& options);
 
-/// The private MariaDB of a project.
+/// Folder and port of a project's private MariaDB.
 server::MariadbPlace mariadb_place(const std::filesystem::path& project,
                                    const server::Settings& settings);
 
 /// The absolute path of an existing project. Errors: InputError.
 std::filesystem::path existing_project(const std::filesystem::path& folder);
 
-/// Errors: IoError when the file system that holds `folder` has less than `bytes` free.
+/// Errors: IoError if the file system of `folder` has less than `bytes` free.
 void require_disk_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
-/// A connection to a project's database. Starts MariaDB for its own life when the project is not
-/// running.
+/// A connection to a project's database. If the project is not running, starts MariaDB and stops it
+/// in the destructor.
 class ProjectDatabase final {
   public:
-    /// Errors: InputError (no project there), IoError, DatabaseError.
+    /// Errors: InputError (no such project), IoError, DatabaseError.
     explicit ProjectDatabase(const std::filesystem::path& project);
     ProjectDatabase(const ProjectDatabase&) = delete;
     ProjectDatabase& operator=(const ProjectDatabase&) = delete;
 
+    /// The project's config.xml.
     const server::ProjectConfig& config() const { return config_; }
     server::Database& database() { return *database_; }
 
   private:
     const server::ProjectConfig config_;
-    std::unique_ptr<server::MariadbProcess> process_;  ///< only while the project does not run
+    std::unique_ptr<server::MariadbProcess> process_;  ///< null if the project runs
     std::unique_ptr<server::Database> database_;
 };
 

@@ -32,7 +32,7 @@ void create(const ProjectOptions& options) {
                server::master_url(settings));
 }
 
-/// Runs the project in this process until a stop signal; `report` hears once that all is up.
+/// Runs the project in this process until a stop signal. Calls `report` once all daemons are up.
 template <class Report>
 void serve(const fs::path& project, const Report& report) {
     const platform::StopSignals signals;
@@ -43,8 +43,8 @@ void serve(const fs::path& project, const Report& report) {
     log_info("stopping");
 }
 
-/// In the background process: what it prints goes to its log, and the pipe gets "" (up) or the
-/// sentence that failed.
+/// Runs in the background process. Output goes to its log; the pipe gets a line end when the project
+/// is up, or the error message.
 [[noreturn]] void serve_in_background(const fs::path& project, int pipe) {
     setsid();
     const auto log_file = (project / "log/supervisor.log").string();
@@ -121,9 +121,9 @@ void stop(const fs::path& folder) {
     const auto deadline = std::chrono::steady_clock::now() + kStopTimeout;
     while (supervisor_of(project)) {
         if (std::chrono::steady_clock::now() > deadline) {
-            throw IoError(fmt::format("process {} does not stop", *supervisor));
+            throw IoError(fmt::format("process {} did not stop in time", *supervisor));
         }
-        if (signals.wait(50ms)) throw IoError("interrupted while the project stops");
+        if (signals.wait(50ms)) throw IoError("interrupted while the project was stopping");
     }
     fmt::print("stopped\n");
 }
@@ -145,31 +145,32 @@ void print_status(const fs::path& folder) {
 }  // namespace
 
 void add_project_commands(CLI::App& dedloc) {
-    auto* const project = dedloc.add_subcommand("project", "Make, start and stop a project");
+    auto* const project = dedloc.add_subcommand("project", "Create, start and stop a project");
     project->require_subcommand(1);
 
     const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
-    auto* const create_command = project->add_subcommand("create", "Make a project's folder");
-    create_command->add_option("DIR", options->folder, "Folder to make")->required();
+    auto* const create_command = project->add_subcommand("create", "Create a project's folder");
+    create_command->add_option("DIR", options->folder, "Folder to create")->required();
     create_command->add_option("--name", options->name, "Name that volunteers see")->required();
     create_command->add_option("--host", options->host, "IPv4 address to serve on")
         ->capture_default_str();
-    create_command->add_option("--port", options->port, "Port to serve on; 0 for a free one")
+    create_command->add_option("--port", options->port, "Port to serve on; 0: a free one")
         ->capture_default_str();
     create_command->callback([options] { create(*options); });
 
     const auto folder = std::make_shared<fs::path>();
     const auto stays = std::make_shared<bool>(false);
-    auto* const start_command = project->add_subcommand("start", "Start all of its daemons");
+    auto* const start_command = project->add_subcommand("start", "Start all daemons");
     start_command->add_option("DIR", *folder, "The project's folder")->required();
-    start_command->add_flag("--foreground", *stays, "Stay until Ctrl-C, then stop all");
+    start_command->add_flag("--foreground", *stays,
+                            "Stay in the foreground; Ctrl-C stops all daemons");
     start_command->callback([folder, stays] { start(*folder, *stays); });
 
-    auto* const stop_command = project->add_subcommand("stop", "Stop all of its daemons");
+    auto* const stop_command = project->add_subcommand("stop", "Stop all daemons");
     stop_command->add_option("DIR", *folder, "The project's folder")->required();
     stop_command->callback([folder] { stop(*folder); });
 
-    auto* const status_command = project->add_subcommand("status", "Say which daemons run");
+    auto* const status_command = project->add_subcommand("status", "List the running daemons");
     status_command->add_option("DIR", *folder, "The project's folder")->required();
     status_command->callback([folder] { print_status(*folder); });
 }

@@ -1,5 +1,5 @@
-// PROJECT/pids/supervisor.pid: held locked while the project runs, so a crash never leaves a
-// project that looks alive.
+// PROJECT/pids/supervisor.pid, locked while the project runs. The kernel releases the lock when the
+// process dies, so a crashed project never looks alive.
 #pragma once
 
 #include <sys/types.h>
@@ -9,14 +9,15 @@
 
 namespace dedloc::cli {
 
+/// Holds the lock of a project.
 class ProjectLock final {
   public:
     /// Takes the lock and writes our process id. Errors: InputError when the project is running
-    /// already.
+    /// already, IoError.
     explicit ProjectLock(const std::filesystem::path& project);
     ProjectLock(const ProjectLock&) = delete;
     ProjectLock& operator=(const ProjectLock&) = delete;
-    /// Removes the file and gives the lock back.
+    /// Removes the file and releases the lock.
     ~ProjectLock();
 
   private:
@@ -24,7 +25,7 @@ class ProjectLock final {
     int id_ = -1;
 };
 
-/// Process id of the supervisor of a running project.
+/// Process id of the supervisor of a running project; nothing if the project does not run.
 std::optional<pid_t> supervisor_of(const std::filesystem::path& project);
 
 }  // namespace dedloc::cli

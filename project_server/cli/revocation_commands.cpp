@@ -41,14 +41,15 @@ void revoke(const Named& who) {
     const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::revoke(access.database(), revocations, platform::utc_now());
-    fmt::print("revoked: the backbones know it in seconds, the other peers in half an hour\n");
+    fmt::print("revoked: backbones learn it within seconds, other peers within half an hour
+");
 }
 
 void forgive(const Named& who) {
     const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::forgive(access.database(), revocations);
-    fmt::print("forgiven: the backbones know it in seconds, the other peers in half an hour\n");
+    fmt::print("forgiven: backbones learn it within seconds, other peers within half an hour\n");
 }
 
 void add_command(CLI::App& dedloc, const char* name, const char* what,
@@ -56,8 +57,8 @@ void add_command(CLI::App& dedloc, const char* name, const char* what,
     const auto who = std::make_shared<Named>();  // shared by parser and callback
     auto* const added = dedloc.add_subcommand(name, what);
     added->add_option("--project", who->project, "The project's folder")->required();
-    added->add_option("--user", who->users, "BOINC's number of an account");
-    added->add_option("--host", who->hosts, "BOINC's number of a computer");
+    added->add_option("--user", who->users, "BOINC id of an account");
+    added->add_option("--host", who->hosts, "BOINC id of a computer");
     added->add_option("--key", who->keys, "A peer's key, 64 hex digits");
     added->callback([who, command] { command(*who); });
 }
@@ -65,8 +66,8 @@ void add_command(CLI::App& dedloc, const char* name, const char* what,
 }  // namespace
 
 void add_revocation_commands(CLI::App& dedloc) {
-    add_command(dedloc, "revoke", "Let an account, computer or peer take part no more", revoke);
-    add_command(dedloc, "forgive", "Take a revocation back", forgive);
+    add_command(dedloc, "revoke", "Exclude an account, computer or peer from the project", revoke);
+    add_command(dedloc, "forgive", "Undo a revocation", forgive);
 }
 
 }  // namespace dedloc::cli

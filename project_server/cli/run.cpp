@@ -165,7 +165,7 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
 }
 
 bool RunReport::credit_agrees() const {
-    // Sums of binary64 numbers in another order: equal but for rounding.
+    // The database sums binary64 numbers in another order, so the sums differ by rounding.
     const double expected = static_cast<double>(samples) * rate;
     const double tolerance = 1e-9 * expected;
     return uncredited == 0 && samples > 0 && std::abs(credit_of_lines - expected) <= tolerance &&

@@ -1,4 +1,4 @@
-// Runs of a project: making one, and what its rows say.
+// Runs of a project: creates them and reads their progress from the database.
 #pragma once
 
 #include <cstdint>
@@ -12,70 +12,78 @@
 
 namespace dedloc::cli {
 
+/// Arguments of create_run().
 struct RunOptions {
-    std::filesystem::path project;
-    std::filesystem::path corpus;
-    std::string name;
-    std::string model = "tiny";
-    std::uint64_t steps = 0;
-    std::uint64_t seed = 42;
-    Codec codec = Codec::kFp32;
-    std::optional<std::uint64_t> micro_batch;   ///< absent: the model's own
-    std::optional<std::uint64_t> target_batch;  ///< absent: the model's own
-    std::optional<double> learning_rate;        ///< absent: the model's own
+    std::filesystem::path project;              ///< the project's folder
+    std::filesystem::path corpus;               ///< a folder made by build_corpus()
+    std::string name;                           ///< 1 to 40 letters, digits, - and _
+    std::string model = "tiny";                 ///< name of a ModelPreset
+    std::uint64_t steps = 0;                    ///< updates until the run is finished
+    std::uint64_t seed = 42;                    ///< seed of the first parameters
+    Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
+    std::optional<std::uint64_t> micro_batch;   ///< absent: the preset's
+    std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
+    std::optional<double> learning_rate;        ///< absent: the preset's
 };
 
-/// Makes PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run as
-/// running; dedloc-work then offers its files and jobs to volunteers. A failed creation leaves no
-/// run. Errors: InputError (name taken or unusable, no corpus, …), IoError, DatabaseError.
+/// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into the
+/// database as running; dedloc-work then offers its files and jobs to volunteers. A failed creation
+/// leaves no run.
+///
+/// Errors  InputError (name taken or unusable, no corpus, …), IoError, DatabaseError
 formats::RunFile create_run(const RunOptions& options);
 
+/// One step of a run.
 struct StepLine {
-    std::uint64_t step = 0;  ///< updates done
-    double loss = 0;
-    std::uint64_t samples = 0;
-    double seconds = 0;
-    int members = 0;
-    int equal_digests = 0;
+    std::uint64_t step = 0;     ///< number of updates done
+    double loss = 0;            ///< mean over the step's samples, in nats
+    std::uint64_t samples = 0;  ///< of all contributions
+    double seconds = 0;         ///< duration of the step
+    int members = 0;            ///< members of the round
+    int equal_digests = 0;      ///< members that reported the same digest; 0: none has reported yet
 };
 
+/// Progress of a run.
 struct RunStatus {
     std::string name;
-    std::string state;
-    std::uint64_t steps = 0;  ///< updates until it is finished
-    int peers = 0;            ///< trainers that work now
-    double samples_per_second = 0;
-    std::vector<StepLine> lines;  ///< in order of steps
-    std::string final_digest;
+    std::string state;              ///< "running", "paused" or "finished"
+    std::uint64_t steps = 0;        ///< updates until it is finished
+    int peers = 0;                  ///< trainers that work now
+    double samples_per_second = 0;  ///< of these trainers together
+    std::vector<StepLine> lines;    ///< ascending by step
+    std::string final_digest;       ///< digest of the last state, hex; empty until finished
 };
 
-/// The run with its steps after `after`. Errors: InputError when there is no such run.
+/// The run and its steps after step `after`. Errors: InputError when there is no such run.
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after);
 
-/// running ↔ paused. Errors: InputError when there is no such run or it is finished.
+/// Sets the state to "running" or "paused". Errors: InputError when there is no such run or it is
+/// finished.
 void set_run_state(server::Database& database, const std::string& name, const std::string& state);
 
+/// One user of the leaderboard.
 struct LeaderLine {
-    std::string user;
-    std::string team;
-    double credit = 0;
-    int hosts = 0;
+    std::string user;   ///< name
+    std::string team;   ///< name; empty without a team
+    double credit = 0;  ///< total credit
+    int hosts = 0;      ///< number of computers
 };
-/// Users by credit, the highest first.
+/// The first `count` users by credit, descending.
 std::vector<LeaderLine> leaderboard(server::Database& database, int count);
 
-/// What a finished run must satisfy, from the database.
+/// Sums over a run's tables, to check credit and digests of a finished run.
 struct RunReport {
-    std::uint64_t samples = 0;       ///< of all contributions
-    std::uint64_t uncredited = 0;    ///< contributions without credit
-    std::uint64_t open_results = 0;  ///< jobs at a host or reported and not validated
+    std::uint64_t samples = 0;       ///< sum over all contributions
+    std::uint64_t uncredited = 0;    ///< number of contributions without credit
+    std::uint64_t open_results = 0;  ///< jobs in progress, or reported and not validated
     double rate = 0;                 ///< credit per sample
-    double credit_of_lines = 0;      ///< Σ over contributions
-    double credit_of_users = 0;      ///< Σ over all users of the project
+    double credit_of_lines = 0;      ///< sum over all contributions
+    double credit_of_users = 0;      ///< sum over all users of the project
     std::uint64_t equal_steps = 0;   ///< steps at which all members had the same digest
+    /// Whether all samples are credited and both sums of credit are samples × rate.
     bool credit_agrees() const;
 };
-/// Errors: InputError when there is no such run.
+/// Reads the report of a run. Errors: InputError when there is no such run.
 RunReport run_report(server::Database& database, const std::string& name);
 
 }  // namespace dedloc::cli

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 constexpr auto kRefresh = 500ms;
-constexpr std::size_t kLossWindow = 10;  // steps that "loss at the end" is the mean of
+constexpr std::size_t kLossWindow = 10;  // steps over which "loss at the end" is averaged
 
 /// Options that several subcommands share.
 struct Chosen {
@@ -47,12 +47,13 @@ std::size_t terminal_columns() {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// Prints over what it printed before on a terminal; adds lines elsewhere.
+/// On a terminal, prints over its earlier output; elsewhere adds lines.
 class Progress final {
   public:
     void show(const RunStatus& status) {
         for (const auto& step : status.lines) {
-            if (step.equal_digests == 0) break;  // its members have not reported yet: next time
+            if (step.equal_digests == 0)
+                break;  // its members have not reported yet: show it next time
             steps_.push_back(step);
             if (!is_terminal_) fmt::print("{}\n", step_line(status, step));
         }
@@ -81,7 +82,7 @@ void follow(server::Database& database, const std::string& run) {
         const auto status = run_status(database, run, progress.last_step());
         progress.show(status);
         if (status.state == "finished" && progress.last_step() >= status.steps) return;
-        if (signals.wait(kRefresh)) throw IoError("interrupted; the run goes on");
+        if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
     }
 }
 
@@ -121,7 +122,7 @@ void wait(const Chosen& chosen) {
                 "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited",
                 chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited));
         }
-        if (signals.wait(kRefresh)) throw IoError("interrupted; the run goes on");
+        if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
     }
 }
 
@@ -141,7 +142,7 @@ double mean_of_last_losses(const std::vector<StepLine>& steps) {
     return sum / static_cast<double>(steps.size() - first);
 }
 
-/// Prints what a finished run shows; an Error when credit or digests do not add up.
+/// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
 void report(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto status = run_status(access.database(), chosen.run, 0);
@@ -176,7 +177,7 @@ CLI::App* add_command(CLI::App& group, const char* name, const char* what,
 
 void add_create(CLI::App& group) {
     const auto options = std::make_shared<RunOptions>();  // shared by parser and callback
-    auto* const command = group.add_subcommand("create", "Make a run: model, corpus, settings");
+    auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
@@ -186,8 +187,11 @@ void add_create(CLI::App& group) {
     command->add_option("--steps", options->steps, "Updates until the run is finished")
         ->required()
         ->check(CLI::Range(1, 100'000'000));
-    command->add_option("--seed", options->seed, "Of the first parameters")->capture_default_str();
-    command->add_option("--micro-batch", options->micro_batch, "Samples a trainer takes at once")
+    command->add_option("--seed", options->seed, "Seed of the first parameters")
+        ->capture_default_str();
+    command
+        ->add_option("--micro-batch", options->micro_batch,
+                     "Samples that a trainer computes at once")
         ->check(CLI::Range(1, 65'536));
     command->add_option("--target-batch", options->target_batch, "Samples of one step")
         ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch));
@@ -196,7 +200,7 @@ void add_create(CLI::App& group) {
     command
         ->add_option_function<std::string>(
             "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
-            "How gradients travel between volunteers: fp16 in half the bytes of fp32")
+            "Encoding of gradients between volunteers: fp16 halves the bytes")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(options->codec));
     command->callback([options] { create(*options); });
@@ -205,34 +209,36 @@ void add_create(CLI::App& group) {
 }  // namespace
 
 void add_run_commands(CLI::App& dedloc) {
-    auto* const run = dedloc.add_subcommand("run", "Make, watch and steer a run");
+    auto* const run = dedloc.add_subcommand("run", "Create, watch and control a run");
     run->require_subcommand(1);
     add_create(*run);
     add_voter_commands(*run);
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
 
-    auto* const status_command = add_command(*run, "status", "Say how far it is", chosen);
+    auto* const status_command = add_command(*run, "status", "Print the progress", chosen);
     auto* const json = status_command->add_flag("--json", chosen->prints_json, "As a JSON object");
-    status_command->add_flag("--follow", chosen->follows, "Until it is finished")->excludes(json);
+    status_command->add_flag("--follow", chosen->follows, "Print until it is finished")
+        ->excludes(json);
     status_command->callback([chosen] { status(*chosen); });
 
     auto* const wait_command =
-        add_command(*run, "wait", "Wait until it is finished and all of it is credited", chosen);
+        add_command(*run, "wait", "Wait until it is finished and credited", chosen);
     wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
     wait_command->callback([chosen] { wait(*chosen); });
 
-    add_command(*run, "report", "Losses, digests, credit; fails if they do not add up", chosen)
+    add_command(*run, "report", "Print losses, digests and credit; fail if they do not agree",
+                chosen)
         ->callback([chosen] { report(*chosen); });
     add_command(*run, "pause", "Stop its backbone; volunteers wait", chosen)->callback([chosen] {
         change_state(*chosen, "paused");
     });
-    add_command(*run, "resume", "Go on after a pause", chosen)->callback([chosen] {
+    add_command(*run, "resume", "Resume after a pause", chosen)->callback([chosen] {
         change_state(*chosen, "running");
     });
 
-    auto* const leaders = dedloc.add_subcommand("leaderboard", "Users by credit");
+    auto* const leaders = dedloc.add_subcommand("leaderboard", "List users by credit");
     leaders->add_option("--project", chosen->project, "The project's folder")->required();
-    leaders->add_option("--count", chosen->count, "Lines")->capture_default_str();
+    leaders->add_option("--count", chosen->count, "Number of users")->capture_default_str();
     leaders->callback([chosen] { print_leaderboard(*chosen); });
 }
 

@@ -21,7 +21,7 @@ std::string bar(double share, std::size_t width) {
     return text;
 }
 
-/// The last `width` losses, lowest to highest as eight heights.
+/// The last `width` losses as block characters of eight heights.
 std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
     static constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     if (steps.empty()) return {};

@@ -1,4 +1,4 @@
-// How a run's progress looks in a terminal or a log.
+// Formats a run's progress for a terminal, a log or a program.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace dedloc::cli {
 
-/// One line a step, for logs and pipes.
+/// One line for a step, for logs and pipes.
 std::string step_line(const RunStatus& status, const StepLine& step);
 
-/// The newest state as a few lines for a terminal of `columns` characters: bar, numbers, loss curve
-/// as block characters.
+/// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, loss
+/// curve as block characters.
 std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
                                        std::size_t columns);
 

@@ -112,10 +112,10 @@ void RunningProject::follow_runs() {
             } else if (state == "paused" && supervisor_.knows(daemon)) {
                 supervisor_.stop(daemon);
                 log_info("{} stopped: its run is paused", daemon);
-            }  // of a finished run it stays, to tell latecomers
+            }  // the backbone of a finished run stays and tells peers that come later
         }
     } catch (const Error& error) {
-        log_warning("cannot look at the runs now: {}", error.what());
+        log_warning("cannot read the runs from the database: {}", error.what());
     }
 }
 

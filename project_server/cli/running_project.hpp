@@ -1,4 +1,4 @@
-// All daemons of one project under one supervisor.
+// Starts all daemons of a project under one supervisor and keeps them running.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 namespace dedloc::cli {
 
-/// Thread: the process's first one.
+/// A running project. Thread: the process's first one.
 class RunningProject final {
   public:
     /// Takes the project's lock. Errors: InputError (running already, a port in use).
@@ -25,11 +25,11 @@ class RunningProject final {
     RunningProject& operator=(const RunningProject&) = delete;
 
     /// Starts mariadbd, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator and a
-    /// backbone for each running run, each when the one before it answers. False when a stop signal
-    /// came meanwhile. Errors: IoError with the last line of the log of a daemon that ended at
-    /// once.
+    /// backbone for each running run. Each of the first four must answer before the next one
+    /// starts. False if a stop signal arrived meanwhile. Errors: IoError with the last log line of
+    /// a daemon that ended or did not answer in time.
     bool start();
-    /// Keeps all running until a stop signal. What the project runs is stopped by the destructor.
+    /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();
 
   private:
@@ -39,7 +39,7 @@ class RunningProject final {
     template <class Condition>
     bool await(const std::string& name, const Condition& is_ready);
     platform::Command program(const std::string& name) const;
-    /// Starts a backbone for each run that became running and stops those of paused runs.
+    /// Starts a backbone for each run that has become running, and stops those of paused runs.
     void follow_runs();
 
     const std::filesystem::path project_;

@@ -58,7 +58,7 @@ struct Verse {
     std::string_view text;
 };
 
-/// "Ge1:1 text" or "1Ch12:3 text": book, chapter, colon, verse, space.
+/// Parses "Ge1:1 text" or "1Ch12:3 text": book, chapter, colon, verse, space.
 std::optional<Verse> parse_verse(std::string_view line) {
     const auto colon = line.substr(0, 12).find(':');
     if (colon == std::string_view::npos || colon < 2 || !is_digit(line[colon - 1])) return {};

@@ -22,12 +22,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kFirstPause = 500ms;
 constexpr auto kMaxPause = 30s;
-/// A daemon that ran this long has proved itself: its next pause is the first one again.
+/// After a run of this length the next pause is kFirstPause again.
 constexpr auto kGoodRun = 60s;
 constexpr auto kPoll = 20ms;
 
-/// Our direct children now; after the daemons ended, what they left behind (we are their
-/// subreaper).
+/// Direct children of this process. After the daemons have ended these are their orphans, because
+/// this process is their subreaper.
 std::vector<pid_t> children_of_this_process() {
     const auto self = std::to_string(getpid());
     std::ifstream file("/proc/" + self + "/task/" + self + "/children");
@@ -73,14 +73,14 @@ void Supervisor::launch(Kept& kept, Clock::time_point now) {
 }
 
 void Supervisor::start(Daemon daemon) {
-    DEDLOC_CHECK(!knows(daemon.name), "a daemon is started once", daemon.name);
+    DEDLOC_CHECK(!knows(daemon.name), "a daemon must not be started twice", daemon.name);
     Kept kept{.daemon = std::move(daemon)};
     launch(kept, Clock::now());
     kept_.push_back(std::move(kept));
 }
 
 void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
-    kill(-kept.child, SIGKILL);  // its own children (a web server's workers) would hold ports
+    kill(-kept.child, SIGKILL);  // else its children, such as nginx workers, would keep its ports
     kept.child = 0;
     std::error_code ignored;
     std::filesystem::remove(folders_.pids / (kept.daemon.name + ".pid"), ignored);
@@ -92,7 +92,7 @@ void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
     if (now - kept.started >= kGoodRun) kept.pause = 0ms;
     kept.pause = std::clamp<std::chrono::milliseconds>(kept.pause * 2, kFirstPause, kMaxPause);
     kept.retry = now + kept.pause;
-    log_warning("{} ended with status {}; starting it again in {} ms", kept.daemon.name, status,
+    log_warning("{} ended with status {}; restarting it in {} ms", kept.daemon.name, status,
                 kept.pause.count());
 }
 

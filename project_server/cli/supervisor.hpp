@@ -1,7 +1,7 @@
-// Keeps a project's daemons running: starts them in order, starts one that ended again after a
-// pause that doubles, and stops them in the reverse order. Nothing it started outlives it: every
-// child gets a signal when the supervisor dies, and what a child leaves behind is inherited and
-// ended too.
+// Keeps a project's daemons running: starts them in order, restarts a daemon that ended after a
+// pause that doubles each time, and stops them in the reverse order. No process that it started
+// outlives it: every child gets a signal when the supervisor dies, and the supervisor inherits the
+// orphans of its children and kills them.
 #pragma once
 
 #include <sys/types.h>
@@ -16,41 +16,48 @@
 
 namespace dedloc::cli {
 
+/// A program to keep running.
 struct Daemon {
-    std::string name;  ///< unique; names the log and pid files
-    platform::Command command;
-    int stop_signal = SIGTERM;
-    std::chrono::milliseconds timeout{8000};  ///< from the stop signal to SIGKILL
-    bool is_done_by_exit_0 = false;  ///< ending with status 0 is success: not started again
+    std::string name;                         ///< unique; names its log and pid files
+    platform::Command command;                ///< program and arguments
+    int stop_signal = SIGTERM;                ///< sent to stop it, and when the supervisor dies
+    std::chrono::milliseconds timeout{8000};  ///< time between the stop signal and SIGKILL
+    bool is_done_by_exit_0 = false;           ///< true: exit status 0 is success, so no restart
 };
 
-/// Thread: owner only, which must be the process's first thread (children die with the thread that
-/// made them).
+/// Starts, restarts and stops daemons. Thread: the process's first one only, because children get
+/// their death signal when the thread that started them ends.
 class Supervisor final {
   public:
     using Clock = std::chrono::steady_clock;
+    /// Folders that the supervisor writes to.
     struct Folders {
-        std::filesystem::path logs;  ///< NAME.log, appended to
-        std::filesystem::path pids;  ///< NAME.pid, there while the daemon runs
+        std::filesystem::path logs;  ///< NAME.log is appended to
+        std::filesystem::path pids;  ///< NAME.pid exists while the daemon runs
     };
 
+    /// Makes this process the subreaper of its descendants.
     explicit Supervisor(Folders folders);
     Supervisor(const Supervisor&) = delete;
     Supervisor& operator=(const Supervisor&) = delete;
     /// Stops everything.
     ~Supervisor();
 
-    /// Starts a daemon and keeps it. Requires a name not in use. Errors: IoError.
+    /// Starts a daemon and keeps it running. Requires a name not in use. Errors: IoError.
     void start(Daemon daemon);
-    /// Stops one daemon and forgets it; nothing happens if the name is unknown.
+    /// Stops one daemon and forgets it. Does nothing if the name is unknown.
     void stop(const std::string& name);
-    /// Stops all, the last started first, then ends whatever the daemons left behind.
+    /// Stops all daemons, the last started first, then kills the processes that they left behind.
     void stop_all();
-    /// Reaps the ended and starts again those whose pause is over. Call it a few times a second.
+    /// Reaps daemons that have ended and restarts those whose pause is over. Call it a few times a
+    /// second.
     void advance(Clock::time_point now);
 
+    /// Whether the daemon was started and not stopped; it may be between two runs.
     bool knows(const std::string& name) const;
+    /// Whether its process runs now.
     bool is_running(const std::string& name) const;
+    /// Path of its log file.
     std::filesystem::path log_of(const std::string& name) const;
 
   private:
@@ -67,7 +74,7 @@ class Supervisor final {
     void launch(Kept& kept, Clock::time_point now);
     void ended(Kept& kept, int status, Clock::time_point now);
     void end(Kept& kept);
-    /// Children of ended daemons become ours; without this they would stay as zombies.
+    /// Reaps orphans of ended daemons, which would otherwise stay as zombies.
     void reap_strays();
 
     const Folders folders_;

@@ -34,8 +34,8 @@ class Sentences final : public sentencepiece::SentenceIterator {
 
 std::string train_tokenizer(const std::vector<Document>& documents, int vocabulary) {
     Sentences sentences{documents};
-    // The number of threads is part of the result (each sums its own share of the counts): it is
-    // fixed.
+    // The number of threads is fixed, because the result depends on it: each thread sums its own
+    // share of the counts.
     const std::unordered_map<std::string, std::string> options = {
         {"model_type", "unigram"},
         {"vocab_size", std::to_string(vocabulary)},
@@ -66,7 +66,7 @@ struct Tokenizer::Model {
 
 Tokenizer::Tokenizer(const std::string& model) : model_(std::make_unique<Model>()) {
     if (!model_->processor.LoadFromSerializedProto(model).ok() || vocabulary() > 65'536) {
-        throw InputError("the tokenizer is no SentencePiece model of at most 65,536 pieces");
+        throw InputError("the tokenizer is not a SentencePiece model of at most 65,536 pieces");
     }
 }
 

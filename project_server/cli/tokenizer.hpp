@@ -1,4 +1,4 @@
-// SentencePiece, on the project's side only: volunteers get token ids.
+// SentencePiece, used by the project only: volunteers get token ids.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,25 @@
 
 namespace dedloc::cli {
 
-/// Trains a Unigram model as ALBERT uses: lower case, and the pieces <pad> 0, <unk> 1, [CLS] 2,
-/// [SEP] 3, [MASK] 4 first. The same documents give the same bytes. Returns the serialised model.
-/// Errors   InputError when the text is too small for so large a vocabulary. Cost: about 1 s a MB
-/// of text.
+/// Trains a Unigram model as ALBERT uses: lower case, with the pieces <pad> 0, <unk> 1, [CLS] 2,
+/// [SEP] 3 and [MASK] 4 first. Returns the serialised model. Equal documents give equal bytes.
+///
+/// Errors  InputError when the text is too small for the vocabulary
+/// Cost    about 1 s per MB of text
 std::string train_tokenizer(const std::vector<Document>& documents, int vocabulary);
 
+/// Turns sentences into token ids.
 class Tokenizer final {
   public:
-    /// Errors: InputError when `model` is no SentencePiece model of at most 65,536 pieces.
+    /// Errors: InputError if `model` is not a SentencePiece model of at most 65,536 pieces.
     explicit Tokenizer(const std::string& model);
     ~Tokenizer();
     Tokenizer(const Tokenizer&) = delete;
     Tokenizer& operator=(const Tokenizer&) = delete;
 
+    /// Token ids of a sentence. Errors: InputError.
     std::vector<std::uint16_t> encode(const std::string& sentence) const;
+    /// Number of pieces.
     int vocabulary() const;
 
   private:

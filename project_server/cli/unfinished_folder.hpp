@@ -1,22 +1,24 @@
-// A folder that appears under its name whole or not at all.
+// A folder that gets its name only when it is complete.
 #pragma once
 
 #include <filesystem>
 
 namespace dedloc::cli {
 
+/// Fills path(), then finish() renames it; without finish() the destructor removes it.
 class UnfinishedFolder final {
   public:
-    /// Makes an empty folder beside `target`. Errors: InputError when `target` is there and not an
-    /// empty folder, or the folder that should hold it is missing; IoError.
+    /// Creates an empty folder beside `target`. Errors: InputError when `target` exists and is not
+    /// an empty folder, or its parent folder is missing; IoError.
     explicit UnfinishedFolder(std::filesystem::path target);
     UnfinishedFolder(const UnfinishedFolder&) = delete;
     UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
-    /// Removes everything unless finished.
+    /// Removes the folder unless it is finished.
     ~UnfinishedFolder();
 
+    /// The folder to fill.
     const std::filesystem::path& path() const { return path_; }
-    /// Gives the folder its name. Errors: IoError.
+    /// Renames the folder to `target`. Errors: IoError.
     void finish();
 
   private:

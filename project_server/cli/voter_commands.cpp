@@ -14,7 +14,8 @@ namespace {
 std::string count_of_voters(std::size_t voters) {
     std::string text = fmt::format("{} {}", voters, voters == 1 ? "voter" : "voters");
     if (voters % 2 == 0) {
-        text += fmt::format(": an even number bears the loss of no more than {} would", voters - 1);
+        text +=
+            fmt::format(": an even number tolerates no more failures than {} would", voters - 1);
     }
     return text;
 }
@@ -27,7 +28,7 @@ void print_appointment(const AppointOptions& options) {
                                         "; start it once with dedloc-backbone --voter {} "
                                         "--folder DIR --listen HOST:PORT",
                                         options.file.string());
-    fmt::print("appointed {}, who votes once it holds the state{}; {}\n", change.key.hex(), where,
+    fmt::print("appointed {}, which votes once it holds the state{}; {}\n", change.key.hex(), where,
                count_of_voters(change.voters));
 }
 
@@ -66,29 +67,29 @@ CLI::App* add_command(CLI::App& run, const char* name, const char* what,
 void add_voter_commands(CLI::App& run) {
     const auto options = std::make_shared<AppointOptions>();  // shared by parser and callbacks
     auto* const appointing =
-        add_command(run, "appoint", "Let one more backbone vote in the run", options);
+        add_command(run, "appoint", "Appoint one more voter of the run", options);
     auto* const file = appointing->add_option(
-        "--file", options->file, "Written for the new voter, with its secret key: hand it over");
+        "--file", options->file, "File to write for the new voter; it contains its secret key");
     auto* const key =
-        appointing->add_option("--key", options->key, "Of a backbone that is there, 64 hex digits");
+        appointing->add_option("--key", options->key, "Key of an existing backbone, 64 hex digits");
     file->excludes(key);
     appointing
         ->add_option("--seed", options->seeds,
-                     "HOST:PORT of a DHT seed as the new voter reaches it; else the run's")
+                     "HOST:PORT at which the new voter reaches a DHT seed; default: the run's")
         ->needs(file);
     appointing
         ->add_option("--backbone", options->backbone,
-                     "HOST:PORT where the new voter reaches the run's own backbone; else found in "
-                     "the DHT")
+                     "HOST:PORT at which the new voter reaches the run's own backbone; default: "
+                     "found in the DHT")
         ->needs(file);
     appointing->callback([options] { print_appointment(*options); });
 
     auto* const dismissing =
-        add_command(run, "dismiss", "Let a voter vote no more, and take its ticket back", options);
-    dismissing->add_option("key", options->key, "The voter's key, or its first digits")->required();
+        add_command(run, "dismiss", "Remove a voter and revoke its ticket", options);
+    dismissing->add_option("key", options->key, "The voter's key or its first digits")->required();
     dismissing->callback([options] { print_dismissal(*options); });
 
-    add_command(run, "voters", "Say who votes in the run", options)->callback([options] {
+    add_command(run, "voters", "List the voters of the run", options)->callback([options] {
         print_voters(*options);
     });
 }

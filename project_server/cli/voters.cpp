@@ -1,5 +1,6 @@
-// voters.json says who is wanted, the ledger who votes; the run's own backbone makes the second
-// follow the first.
+// voters.json lists the voters that the administrator wants, the ledger those that vote now. The
+// commands here change only voters.json; the run's own backbone then makes a generation with these
+// voters.
 #include "project_server/cli/voters.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ using backbone::WantedVoters;
 
 constexpr std::size_t kFewestDigits = 4;
 
-/// A run as its folder and its ledger have it.
+/// A run: its folder, run file, and the head of its ledger.
 struct Run {
     fs::path folder;
     formats::RunFile file;
@@ -49,7 +50,7 @@ Run read_run(const fs::path& project, const std::string& name) {
     auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     const RunId id = formats::run_id(file);
     Head head = genesis(id, file.backbone_key);
-    // The run's first start makes the ledger.
+    // The ledger is created when the run starts for the first time.
     if (fs::exists(folder / "ledger")) {
         backbone::LedgerReader reader{folder / "ledger", {id, file.backbone_key}};
         while (reader.next()) {
@@ -59,7 +60,7 @@ Run read_run(const fs::path& project, const std::string& name) {
     return {.folder = folder, .file = std::move(file), .head = std::move(head)};
 }
 
-/// As the file says, or without one as it is.
+/// The voters in voters.json; without that file, those that vote now.
 WantedVoters wanted_in(const Run& run) {
     if (auto wanted = backbone::read_voters(run.voters())) return std::move(*wanted);
     WantedVoters wanted;
@@ -130,7 +131,7 @@ VotersChange appoint_key(const Run& run, WantedVoters wanted, const std::string&
         throw InputError(fmt::format("--key wants 64 hex digits, not \"{}\"", digits));
     }
     if (key == run.file.backbone_key) {
-        // Its backbone may make a new memory for that generation.
+        // The backbone may create a new vote memory for that generation.
         wanted.min_generation = run.head.generation + 1;
     } else if (has(wanted, key)) {
         throw InputError(fmt::format("{} is a voter already", key.brief()));
@@ -140,7 +141,7 @@ VotersChange appoint_key(const Run& run, WantedVoters wanted, const std::string&
     return {.key = key, .voters = wanted.voters.size()};
 }
 
-/// The file first: a voter without its key would only be in the way.
+/// Writes the appointment before voters.json: a wanted voter without a key could never vote.
 VotersChange appoint_new(const Run& run, WantedVoters wanted, const AppointOptions& options) {
     const backbone::Appointment appointment = make_appointment(options, run);
     const PeerKey key = appointment.key.public_key();
@@ -158,7 +159,7 @@ VotersChange appoint_new(const Run& run, WantedVoters wanted, const AppointOptio
 
 const WantedVoter& find(const WantedVoters& wanted, const std::string& prefix) {
     if (prefix.size() < kFewestDigits) {
-        throw InputError(fmt::format("name a key or at least its first {} digits", kFewestDigits));
+        throw InputError(fmt::format("give a key or at least its first {} digits", kFewestDigits));
     }
     const WantedVoter* found = nullptr;
     for (const WantedVoter& voter : wanted.voters) {
@@ -178,7 +179,7 @@ const WantedVoter& find(const WantedVoters& wanted, const std::string& prefix) {
 
 VotersChange appoint(const AppointOptions& options) {
     if (options.file.empty() == options.key.empty()) {
-        throw InputError("give --file for a new voter, or --key for a peer that is there");
+        throw InputError("give --file for a new voter or --key for an existing peer");
     }
     const Run run = read_run(options.project, options.run);
     const platform::FolderLock lock{run.folder.parent_path()};
@@ -198,7 +199,7 @@ VotersChange dismiss(const fs::path& project, const std::string& run_name,
                                      voter.key.brief(), run_name));
     }
     std::erase(wanted.voters, voter);
-    // The ticket first: what is repeated after a failure does no harm.
+    // Revoke first: repeating a revocation after a failure does no harm.
     if (voter.ticket_expires > formats::UtcSeconds{}) {
         ProjectDatabase access{existing_project(project)};
         server::revoke_voter(access.database(), voter.key, platform::utc_now());

@@ -1,4 +1,4 @@
-// Who decides in a run: appointing voters, dismissing them, and who votes now.
+// Appoints, dismisses and lists the voters of a run.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +11,50 @@
 
 namespace dedloc::cli {
 
+/// Arguments of appoint(): either `file` or `key` is set.
 struct AppointOptions {
-    std::filesystem::path project;
-    std::string run;
-    std::filesystem::path file;      ///< for the new voter; exclusive with `key`
-    std::string key;                 ///< of an existing peer, 64 hex digits
-    std::vector<std::string> seeds;  ///< of the DHT as the voter reaches them; empty: the run's
-    std::string backbone;            ///< HOST:PORT where the voter reaches the run's own backbone
+    std::filesystem::path project;   ///< the project's folder
+    std::string run;                 ///< the run's name
+    std::filesystem::path file;      ///< appointment file to write for a new voter
+    std::string key;                 ///< key of an existing peer, 64 hex digits
+    std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds for the voter; empty: the run's
+    std::string backbone;            ///< HOST:PORT at which the voter reaches the run's backbone
 };
 
+/// Result of appoint() and dismiss().
 struct VotersChange {
-    PeerKey key;             ///< appointed or dismissed
-    std::size_t voters = 0;  ///< wanted from now on
+    PeerKey key;             ///< the voter appointed or dismissed
+    std::size_t voters = 0;  ///< number of wanted voters after the change
 };
 
-/// Adds a voter to those that are wanted. With `file`: a new one, whose key, ticket and run file
-/// the file then holds, readable by the owner alone. The key of the run's own backbone may be
-/// appointed again if it has lost its memory. Errors: InputError (no such run, the file is there
-/// already, a voter already, too many), IoError.
+/// Adds a wanted voter. With `file` it is a new one: the file then contains its secret key, ticket
+/// and run file, readable by the owner only. With the key of the run's own backbone, appoints that
+/// backbone again after it has lost its vote memory.
+///
+/// Errors  InputError (no such run, the file exists already, a voter already, too many), IoError
 VotersChange appoint(const AppointOptions& options);
 
-/// Takes a voter from those that are wanted, and its ticket back if the project gave it one.
-/// `prefix` is a key or its first digits. Errors: InputError (no such voter, several, the last
-/// one), IoError, DatabaseError.
+/// Removes a wanted voter and revokes its ticket if the project gave it one. `prefix` is a key or
+/// its first digits (4 at least).
+///
+/// Errors  InputError (no such voter, several, the last one), IoError, DatabaseError
 VotersChange dismiss(const std::filesystem::path& project, const std::string& run,
                      const std::string& prefix);
 
+/// A voter that votes now, is wanted, or both.
 struct VoterLine {
     PeerKey key;
-    bool is_own_backbone = false;
-    bool votes = false;                    ///< in the generation that the ledger is in
-    bool is_wanted = false;                ///< by the administrator
-    formats::UtcSeconds ticket_expires{};  ///< 0: the project gave none
+    bool is_own_backbone = false;          ///< it is the backbone that the run file names
+    bool votes = false;                    ///< votes in the ledger's generation
+    bool is_wanted = false;                ///< voters.json lists it
+    formats::UtcSeconds ticket_expires{};  ///< 0: the project gave no ticket
 };
+/// The voters of a run.
 struct VotersView {
-    std::uint64_t generation = 0;
+    std::uint64_t generation = 0;  ///< the ledger's
     std::vector<VoterLine> lines;  ///< ascending by key
 };
-/// Those that vote now or are wanted. Errors: InputError, IoError.
+/// Lists the voters that vote now or are wanted. Errors: InputError, IoError.
 VotersView voters_of(const std::filesystem::path& project, const std::string& run);
 
 }  // namespace dedloc::cli

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kDigestDigits = 12;      // of the MD5, in a physical name
+constexpr std::size_t kDigestDigits = 12;      // digits of the MD5 in a physical name
 constexpr std::size_t kMaxDocument = 262'143;  // libsched's buffer for app_version.xml_doc
 
 std::string physical_name(const AppFile& file, const std::string& md5) {
@@ -29,19 +29,22 @@ std::string physical_name(const AppFile& file, const std::string& md5) {
 void check_version(const AppVersion& version) {
     const auto mains = std::ranges::count_if(version.files, &AppFile::is_main_program);
     if (mains != 1) {
-        throw InputError(fmt::format("An app version has one main program; {} were given.", mains));
+        throw InputError(
+            fmt::format("An app version needs exactly one main program; {} were given.", mains));
     }
     for (const AppFile& file : version.files) {
         if (!fs::is_regular_file(file.source)) {
-            throw InputError(fmt::format("The app's file {} is not there.", file.source.string()));
+            throw InputError(
+                fmt::format("The app's file {} does not exist.", file.source.string()));
         }
         if (file.open_name.empty() || file.open_name.find_first_of("/<>&") != std::string::npos) {
-            throw InputError(fmt::format("\"{}\" cannot be a file's open name.", file.open_name));
+            throw InputError(fmt::format("\"{}\" is not a valid open name.", file.open_name));
         }
     }
 }
 
-/// Copies beside and renames: clients never see half a file. Equal names mean equal bytes.
+/// Copies to a temporary name and renames, so that clients never see half a file. A file of the
+/// same name and size is already the same file, because names contain the MD5.
 void publish_file(const fs::path& source, const fs::path& target) {
     if (fs::exists(target) && fs::file_size(target) == fs::file_size(source)) return;
     const fs::path unfinished = target.string() + ".unfinished";
@@ -68,7 +71,8 @@ std::string file_info(const AppFile& file, const std::string& name, const Projec
 }
 
 std::string file_ref(const AppFile& file, const std::string& name) {
-    // The main program is started by its physical name; libraries must be found under their own.
+    // Clients start the main program by its physical name; libraries need their own name in the
+    // slot, or the loader does not find them.
     std::string text = fmt::format("<file_ref>\n    <file_name>{}</file_name>\n", name);
     if (file.is_main_program) {
         text += "    <main_program/>\n";

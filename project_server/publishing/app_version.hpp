@@ -1,5 +1,5 @@
-// Publishing an app version: its files go to the download folder under names that are theirs for
-// ever, signed; the row in app_version tells clients how to put them together again.
+// Publishes an app version: signs its files and copies them to the download folder under permanent
+// names. The row in app_version tells clients how to assemble them.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,31 @@
 
 namespace dedloc::server {
 
+/// One file of an app version.
 struct AppFile {
-    std::filesystem::path source;
-    std::string open_name;         ///< what the program calls it: its own name, a library's soname
-    bool is_main_program = false;  ///< exactly one file of a version
+    std::filesystem::path source;  ///< path on this machine
+    std::string open_name;         ///< name in the slot: the program's own, or a library's soname
+    bool is_main_program = false;  ///< true for exactly one file of a version
     bool copy_to_slot = true;      ///< false: the slot gets BOINC's link file instead
 };
 
+/// One version of an app for one platform and plan class.
 struct AppVersion {
-    std::string app;            ///< short name, made if new
-    std::string friendly_name;  ///< of the app, for people
-    int version = 100;          ///< 100 is 1.0
-    std::string platform = "x86_64-pc-linux-gnu";
-    std::string plan_class{};
+    std::string app;                               ///< short name; created if new
+    std::string friendly_name;                     ///< the app's name as volunteers see it
+    int version = 100;                             ///< 100 is 1.0
+    std::string platform = "x86_64-pc-linux-gnu";  ///< BOINC platform name
+    std::string plan_class{};                      ///< BOINC plan class; empty: any CPU
     std::vector<AppFile> files{};
-    bool needs_network = true;  ///< suspended while the volunteer suspends networking
-    bool dont_throttle = true;
+    bool needs_network = true;  ///< clients suspend it while networking is suspended
+    bool dont_throttle = true;  ///< clients do not throttle its CPU time
 };
 
-/// Publishes `version` and returns its id. Done again with the same files it changes nothing.
-/// Errors: InputError (a file is absent, no main program, unknown platform, or this version exists
-/// with other files: volunteers may have it, so it never changes), IoError, DatabaseError.
+/// Publishes `version` and returns its id. Repeating it with the same files changes nothing.
+///
+/// Errors  InputError (a file is absent, no main program, unknown platform, or this version exists
+///         with other files: volunteers may have them, so a version never changes), IoError,
+///         DatabaseError
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
                              const AppVersion& version);
 

@@ -41,14 +41,14 @@ File open_file(const fs::path& path, int flags, mode_t permissions, const char* 
     return File{fdopen(descriptor, mode)};
 }
 
-/// One number of the pair, big-endian, padded to the field's size as BOINC's format wants it.
+/// Copies one number of the key pair: big-endian, padded to the field's size as in BOINC's format.
 template <std::size_t N>
 void copy_number(const EVP_PKEY& key, const char* name, unsigned char (&field)[N]) {
     BIGNUM* number = nullptr;
     if (EVP_PKEY_get_bn_param(&key, name, &number) != 1 ||
         BN_bn2binpad(number, field, static_cast<int>(N)) < 0) {
         BN_free(number);
-        throw Error("OpenSSL gives no RSA key pair.");
+        throw Error("OpenSSL cannot read its RSA key pair.");
     }
     BN_clear_free(number);
 }
@@ -71,7 +71,7 @@ template <class Key>
 void read_key(const fs::path& path, Key& key) {
     const File file = open_file(path, O_RDONLY, 0, "r");
     if (scan_key_hex(file.get(), as_boinc_key(key), sizeof(key)) != 0) {
-        throw InputError(fmt::format("{} holds no BOINC key.", path.string()));
+        throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
     }
 }
 
@@ -101,7 +101,7 @@ void make_key_pair(const fs::path& directory, const std::string& name) {
 
 std::string read_public_key_text(const fs::path& path) {
     std::string text = platform::read_text(path);
-    if (text.empty()) throw InputError(fmt::format("{} holds no BOINC key.", path.string()));
+    if (text.empty()) throw InputError(fmt::format("{} contains no BOINC key.", path.string()));
     return text;
 }
 
@@ -161,7 +161,7 @@ VerifyingKey::VerifyingKey(const fs::path& file) : key_(std::make_unique<Key>())
 VerifyingKey::~VerifyingKey() = default;
 
 bool VerifyingKey::verifies(std::string_view text, std::string_view signature) const {
-    // libboinc_crypt decodes into a buffer of the key's size without asking how much is there.
+    // libboinc_crypt decodes into a buffer of the key's size without checking the length.
     if (signature.size() > SIGNATURE_SIZE_TEXT) return false;
     R_RSA_PUBLIC_KEY key = key_->boinc;
     bool good = false;

@@ -1,6 +1,6 @@
-// BOINC's key pairs: 1024-bit RSA as hex text. One pair signs app-version files, so that clients
-// run nothing that the project did not publish; the other signs upload certificates, so that the
-// upload handler needs no database.
+// BOINC's key pairs: 1024-bit RSA as hex text. One pair signs the files of app versions, so that
+// clients run only programs that the project has published. The other signs upload certificates, so
+// that the upload handler needs no database.
 #pragma once
 
 #include <filesystem>
@@ -11,17 +11,19 @@
 namespace dedloc::server {
 
 /// Writes DIRECTORY/NAME_private (mode 0600) and DIRECTORY/NAME_public. BOINC's names are
-/// "code_sign" and "upload". Errors: IoError; existing keys are never replaced, since clients trust
-/// the first one they see.
+/// "code_sign" and "upload". Errors: IoError, also if a key exists: keys are never replaced, because
+/// clients trust the first one that they see.
 void make_key_pair(const std::filesystem::path& directory, const std::string& name);
 
-/// The text of a public key file, as a scheduler reply carries it.
+/// The text of a public key file, as a scheduler reply contains it. Errors: IoError, InputError when
+/// the file is empty.
 std::string read_public_key_text(const std::filesystem::path& file);
 
 /// Lower-case hex MD5, the checksum of BOINC's protocol.
 std::string md5_of_file(const std::filesystem::path& file);
 std::string md5_of_text(std::string_view text);
 
+/// A private key of BOINC's. Thread: any.
 class SigningKey {
   public:
     /// Errors: IoError when `file` cannot be read, InputError when it holds no key.
@@ -30,8 +32,8 @@ class SigningKey {
     SigningKey(const SigningKey&) = delete;
     SigningKey& operator=(const SigningKey&) = delete;
 
-    /// Hex lines, then a line with a dot, as they stand inside <file_signature> and
-    /// <xml_signature>.
+    /// Signatures as hex lines and a line with a dot, the form inside <file_signature> and
+    /// <xml_signature>. Errors: IoError (unreadable file), Error (OpenSSL).
     std::string sign_file(const std::filesystem::path& file) const;
     std::string sign_text(std::string_view text) const;
 
@@ -40,6 +42,7 @@ class SigningKey {
     std::unique_ptr<Key> key_;
 };
 
+/// A public key of BOINC's.
 class VerifyingKey {
   public:
     /// Errors: as SigningKey.
@@ -48,7 +51,7 @@ class VerifyingKey {
     VerifyingKey(const VerifyingKey&) = delete;
     VerifyingKey& operator=(const VerifyingKey&) = delete;
 
-    /// Thread: any.
+    /// Whether `signature`, in the form of SigningKey, is one of `text`. Thread: any.
     bool verifies(std::string_view text, std::string_view signature) const;
 
   private:

@@ -17,8 +17,8 @@ namespace dedloc::server {
 namespace {
 
 constexpr double kCoresPerJob = 1;
-constexpr double kUnknownFlops = 1e9;  // of a core whose client has not run its benchmark
-/// Rows offered for each job wanted: other requests take some of them between reading and marking.
+constexpr double kUnknownFlops = 1e9;  // assumed for a core until its client has run the benchmark
+/// Rows read for each job wanted, because other requests may take some of them before we mark them.
 constexpr int kCandidatesPerJob = 8;
 
 struct Version {
@@ -113,7 +113,7 @@ constexpr const char* kJobColumns =
     "w.error_mask, w.canonical_resultid, a.name as app_name from result r "
     "join workunit w on w.id = r.workunitid join app a on a.id = w.appid ";
 
-/// One request being served; collects the reply's elements.
+/// Serves one request; collects the elements of the reply.
 class Dispatcher {
   public:
     Dispatcher(Database& database, const Account& account, const Host& host,
@@ -127,7 +127,7 @@ class Dispatcher {
 
     bool has_versions() const { return !versions_.empty(); }
 
-    /// What a lost reply, or a volunteer's reset, left in our books.
+    /// Sends jobs again that the client lost with a reply or when the volunteer reset the project.
     void resend_lost(int wanted) {
         if (!request_.other_results) return;
         const std::set<std::string> held{request_.other_results->begin(),
@@ -138,7 +138,7 @@ class Dispatcher {
             if (dispatch_.jobs == wanted) return;
             if (held.contains(job.text("name")) || is_over(job)) continue;
             if (send(job, RESULT_SERVER_STATE_IN_PROGRESS)) {
-                log_info("result {} sent again to host {}", job.text("name"), host_.id);
+                log_info("result {} resent to host {}", job.text("name"), host_.id);
             }
         }
     }
@@ -195,7 +195,7 @@ class Dispatcher {
         return host.disk_share_of_project > 0 ? host.disk_share_of_project : host.disk_free;
     }
 
-    /// False if another request took the row first, or no version fits.
+    /// False if another request took the row first, or no app version fits.
     bool send(const Row& job, int expected_state) {
         const auto version = versions_.find(job.integer("appid"));
         if (version == versions_.end()) return false;
@@ -231,11 +231,11 @@ class Dispatcher {
     const SchedulerRequest& request_;
     const std::int64_t now_;
     const std::map<std::int64_t, Version> versions_;
-    std::set<std::int64_t> announced_;  ///< apps that the reply describes already
+    std::set<std::int64_t> announced_;  ///< apps that the reply already describes
     Dispatch dispatch_;
 };
 
-/// Jobs that the client has or will have by our books.
+/// Number of jobs that the database says the host has.
 int jobs_in_progress(Database& database, const Host& host) {
     const auto row =
         database.query_one("select count(*) as n from result where hostid = ? and server_state = ?",
@@ -243,7 +243,8 @@ int jobs_in_progress(Database& database, const Host& host) {
     return static_cast<int>(row->integer("n"));
 }
 
-/// How many more jobs the host may hold. A client that has nothing and asks for time only gets one.
+/// How many more jobs the host may get. A client that has no job and asks only for seconds of work
+/// gets one.
 int wanted_jobs(const ProjectConfig& config, const SchedulerRequest& request, int held) {
     if (request.wanted_cpu_seconds <= 0 && request.idle_cores <= 0) return 0;
     const double cores = static_cast<double>(request.host.cores);
@@ -258,14 +259,14 @@ int wanted_jobs(const ProjectConfig& config, const SchedulerRequest& request, in
 Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Account& account,
                        const Host& host, const SchedulerRequest& request, std::int64_t now) {
     const int recorded = jobs_in_progress(database, host);
-    // What the client does not have does not fill its cores: it is sent again, not counted.
+    // Jobs that the client does not have do not fill its cores: they are resent, not counted.
     const int held = request.other_results
                          ? std::min(recorded, static_cast<int>(request.other_results->size()))
                          : recorded;
     const int wanted = wanted_jobs(config, request, held);
     if (wanted == 0) return {};
     if (host.is_banned) {
-        return {.message = "This computer is not given tasks; ask the project's admin."};
+        return {.message = "This computer gets no tasks; ask the project's administrator."};
     }
     Dispatcher dispatcher{database, account, host, request, now};
     if (!dispatcher.has_versions()) {

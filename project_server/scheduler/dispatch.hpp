@@ -1,4 +1,4 @@
-// Which jobs a host gets, and the elements of a reply that describe them.
+// Chooses the jobs that a host gets and writes the elements of the reply that describe them.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,21 @@
 
 namespace dedloc::server {
 
+/// Jobs for one request.
 struct Dispatch {
-    int jobs = 0;
-    std::string elements{};  ///< app, files, app_version, files, workunit, files, result — in the
-                             ///< order clients need
-    std::string message{};   ///< why there are none, for the volunteer; empty if there are, or none
-                             ///< were wanted
+    int jobs = 0;  ///< number of jobs sent
+    /// Elements app, file_info, app_version, file_info, workunit, file_info, result, in the order
+    /// that clients need.
+    std::string elements{};
+    /// For the volunteer: why there are no jobs. Empty if there are, or if none were requested.
+    std::string message{};
 };
 
-/// Jobs for idle cores: at most config.jobs_per_core a core in all, and never more than the request
-/// asks for. First those that the host has by our books but not by its own, then unsent ones by
-/// priority. They are marked as sent. Before  a transaction is open and the host row locked.
+/// Chooses jobs for idle cores, at most config.jobs_per_core per core in all and never more than
+/// the request asks for. First jobs that the database says the host has but the client does not
+/// have, then unsent jobs by priority. Marks them as sent.
+///
+/// Before  a transaction is open and the host row is locked
 Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Account& account,
                        const Host& host, const SchedulerRequest& request, std::int64_t now);
 

@@ -7,7 +7,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr int kFilesUploaded = 5;  // the client state of a result whose outputs are all here
+constexpr int kFilesUploaded = 5;  // client state of a result whose output files are all uploaded
 
 bool awaits_report(const Row& row) {
     const auto state = row.integer("server_state");
@@ -51,7 +51,7 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
             "select id, userid, workunitid, app_version_id, server_state, outcome from result "
             "where name = ? for update",
             {report.name});
-        // The host row may be a new one since the job was sent; the account is still the same.
+        // The host may have got a new row since the job was sent; its account is the same.
         if (row && row->integer("userid") == account.id && awaits_report(*row)) {
             store_report(database, account, host, report, *row, now);
         }

@@ -1,4 +1,5 @@
-// What a client brings: finished results, messages of its apps, and the names of what it still has.
+// Handles what a client reports: finished results, messages of its apps, and the names of the
+// results that it still has.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,32 @@
 
 namespace dedloc::server {
 
-/// Stores each reported result once and returns the names to acknowledge: those stored, those
-/// stored before, and those that are nothing to this account, so that the client forgets them. A
-/// result that was given up for lost is taken back. Before  a transaction is open.      Idempotent
-/// yes.
+/// Stores each reported result once and returns the names to acknowledge. These are all reported
+/// names, also of results stored before or unknown to this account, so that the client forgets them.
+/// A result that had timed out is still accepted.
+///
+/// Before  a transaction is open      Idempotent  yes
 std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
                                        const std::vector<ReportedResult>& reports,
                                        std::int64_t now);
 
-/// Before  a transaction is open. Not idempotent: whoever handles them must be.
+/// Stores messages (trickle-ups) for the project's daemons.
+///
+/// Before  a transaction is open      Idempotent  no: the handler of the messages must be
 void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,
                     std::int64_t now);
 
+/// Names of results that a client is told to abort.
 struct Aborts {
-    std::vector<std::string> now;
-    std::vector<std::string> if_not_started;
+    std::vector<std::string> now;             ///< cancelled, or unknown to this account
+    std::vector<std::string> if_not_started;  ///< timed out, or their workunit is done
 };
-/// Which of the results that a client still has are of no use any more: cancelled, unknown, or done
-/// by others.
+/// Selects the results to abort among those that a client still has.
 Aborts useless_results(Database& database, const Account& account,
                        const std::vector<std::string>& names);
 
-/// Whole <trickle_down> elements waiting for this host, marked as handed out: they are delivered at
-/// most once.
+/// The <trickle_down> elements that wait for this host. Marks them as delivered, so they are
+/// delivered at most once.
 std::string take_messages_for(Database& database, const Host& host);
 
 }  // namespace dedloc::server

@@ -15,7 +15,7 @@ constexpr std::size_t kMaxBlob = 65'000;      // bytes; libsched's buffers hold 
 constexpr std::size_t kMaxMessage = 250'000;  // bytes of one trickle-up
 constexpr std::size_t kMaxPlatforms = 8;
 
-/// What to do with the element of a name; others are passed over.
+/// Handlers of elements by name; other elements are ignored.
 template <class Target>
 using Fields =
     std::unordered_map<std::string_view, std::function<void(Target&, const XmlElement&)>>;
@@ -79,7 +79,7 @@ const Fields<HostReport>& host_fields() {
     return fields;
 }
 
-/// One GPU family as "[kind|name|count|memory MB|driver]".
+/// Adds one GPU family as "[kind|name|count|memory MB|driver]".
 void add_coprocessor(HostReport& host, const XmlElement& element, std::string_view kind) {
     const auto value = [&](std::string_view name) {
         const auto found = find_element(element.body, name);

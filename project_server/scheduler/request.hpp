@@ -1,4 +1,4 @@
-// What a BOINC client says in a scheduler request, as far as this server listens.
+// The parts of a BOINC client's scheduler request that this server uses.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,28 @@
 
 namespace dedloc::server {
 
-/// More of a kind in one request are left out; what is not acknowledged comes again with the next
-/// one.
+/// Limits per request; more entries of a kind are ignored. Ignored results are not acknowledged, so
+/// the client reports them again; ignored messages are lost, because the reply acknowledges all.
 inline constexpr std::size_t kMaxReports = 200;
 inline constexpr std::size_t kMaxMessages = 100;
 inline constexpr std::size_t kMaxOtherResults = 1000;
 
-/// <host_info>, <time_stats>, <net_stats>, <disk_usage> and a line about the coprocessors.
+/// From <host_info>, <time_stats>, <net_stats>, <disk_usage> and <coprocs>.
 struct HostReport {
-    std::int64_t timezone = 0;
+    std::int64_t timezone = 0;  ///< seconds east of UTC
     std::string domain_name;
-    std::string ip_address;
-    std::string cpid;
-    std::int64_t cores = 1;
+    std::string ip_address;  ///< as the client sees it
+    std::string cpid;        ///< BOINC's cross-project id of the host; secret
+    std::int64_t cores = 1;  ///< 1 to 4,096
     std::string processor_vendor;
     std::string processor_model;
-    double flops = 0;  ///< of one core, by the client's benchmark
-    double iops = 0;
-    double memory_bandwidth = 0;
+    double flops = 0;             ///< of one core, measured by the client; 0: not yet
+    double iops = 0;              ///< integer operations a second of one core
+    double memory_bandwidth = 0;  ///< bytes a second
     std::string os_name;
     std::string os_version;
     std::string product_name;
+    // Bytes.
     double memory_bytes = 0;
     double cache_bytes = 0;
     double swap_bytes = 0;
@@ -37,57 +38,63 @@ struct HostReport {
     double disk_free = 0;
     double disk_used_by_boinc = 0;
     double disk_used_by_project = 0;
-    double disk_share_of_project = 0;
+    double disk_share_of_project = 0;  ///< disk that this project may use; 0: not reported
+    // Fractions of time, 0 to 1.
     double on_fraction = 0;
     double connected_fraction = 0;
     double active_fraction = 0;
     double gpu_active_fraction = 0;
+    // Bytes a second, measured by the client; 0: not yet.
     double upload_bandwidth = 0;
     double download_bandwidth = 0;
-    std::int64_t gpus = 0;
+    std::int64_t gpus = 0;     ///< number of all kinds
     std::string coprocessors;  ///< as BOINC's servers store it in host.serialnum
 };
 
+/// A <result> that the client has finished.
 struct ReportedResult {
     std::string name;
     double cpu_seconds = 0;
     double elapsed_seconds = 0;
-    std::int64_t exit_status = 0;
-    std::int64_t client_state = 0;
-    double peak_working_set = 0;
-    double peak_swap = 0;
-    double peak_disk = 0;
-    std::string standard_error;  ///< with the client's frame, cut to what the column holds
-    std::string output_files;    ///< the <file_info> elements, for result.xml_doc_out
+    std::int64_t exit_status = 0;   ///< of the app, or BOINC's error number
+    std::int64_t client_state = 0;  ///< BOINC's RESULT_* state; 5: all files uploaded
+    double peak_working_set = 0;    ///< bytes
+    double peak_swap = 0;           ///< bytes
+    double peak_disk = 0;           ///< bytes
+    std::string standard_error;     ///< the body of <stderr_out>, cut to 65,000 bytes
+    std::string output_files;       ///< the <file_info> elements, for result.xml_doc_out
 };
 
+/// A <msg_from_host>: a message of an app (trickle-up).
 struct HostMessage {
-    std::string variety;
-    std::string body;  ///< unchanged, with <result_name> and <time>
+    std::string variety;  ///< kind of message, named by the app
+    std::string body;     ///< unchanged, with <result_name> and <time>
 };
 
+/// A parsed <scheduler_request>.
 struct SchedulerRequest {
-    std::string authenticator;
-    std::int64_t host_id = 0;
+    std::string authenticator;  ///< the account's key
+    std::int64_t host_id = 0;   ///< 0: the client has none yet
     std::int64_t sequence = 0;  ///< <rpc_seqno>
+    // Version of the client.
     int version_major = 0;
     int version_minor = 0;
     int version_release = 0;
-    bool allows_multiple_clients = false;
-    double wanted_cpu_seconds = 0;
+    bool allows_multiple_clients = false;  ///< several clients may run on this host
+    double wanted_cpu_seconds = 0;         ///< work requested; 0: none
     double idle_cores = 0;
     std::vector<std::string> platforms;  ///< the client's own first
     std::string code_sign_key;           ///< trimmed; empty when the client has none yet
-    double duration_correction = 1;
+    double duration_correction = 1;      ///< stored with the host, not used
     HostReport host;
-    std::vector<ReportedResult> reports;
-    std::vector<HostMessage> messages;
-    /// Names of the results that the client still has; absent if it does not say.
+    std::vector<ReportedResult> reports;  ///< at most kMaxReports
+    std::vector<HostMessage> messages;    ///< at most kMaxMessages
+    /// Names of the results that the client still has; absent if it does not list them.
     std::optional<std::vector<std::string>> other_results;
 };
 
-/// Nothing unless the text is a <scheduler_request> with an authenticator. Linear in the size of
-/// the text.
+/// Parses a request. Nothing if the text is not a <scheduler_request> with an authenticator. Time is
+/// linear in the size of the text.
 std::optional<SchedulerRequest> parse_scheduler_request(std::string_view text);
 
 }  // namespace dedloc::server

@@ -13,11 +13,12 @@
 namespace dedloc::server {
 namespace {
 
-/// What clients compare with: from 507 on they take preferences and delays as we mean them.
+/// Version that clients check: from 507 on they read preferences and delays as this server writes
+/// them.
 constexpr int kSchedulerVersion = 720;
-constexpr int kMissingKeyDelay = 3600;  // seconds before a client without a valid key asks again
+constexpr int kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
 
-/// A reply, one element a line: the client copies some of them by lines.
+/// A reply with one element per line, because the client copies some of them line by line.
 class Reply {
   public:
     Reply(const ProjectConfig& config, double request_delay) {
@@ -108,7 +109,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         if (request->code_sign_key.empty()) {
             reply.append("<code_sign_key>\n" + code_sign_key_ + "</code_sign_key>\n");
         }
-        // GPU versions come with plan classes; until then clients need not ask for them.
+        // There are no GPU versions yet: tell clients not to ask for them.
         for (const char* const kind : {"NVIDIA", "ATI", "intel_gpu"}) {
             reply.add("no_rsc_apps", kind);
         }

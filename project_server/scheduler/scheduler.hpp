@@ -9,15 +9,18 @@
 
 namespace dedloc::server {
 
+/// Answers the scheduler requests of a project.
 class Scheduler {
   public:
     /// Reads the public code-signing key. `config` must outlive the scheduler. Errors: IoError.
     explicit Scheduler(const ProjectConfig& config);
 
     /// Serves one request: host row, reports, messages, jobs, all in one transaction. The reply to
-    /// a request that is no request, or has no known account, says so. `address` is the client's as
-    /// the network shows it. Thread  any, each with its own `database`.      Errors  DatabaseError:
-    /// nothing was stored, the client may retry.
+    /// an invalid request or an unknown account says so. `address` is the client's network address,
+    /// `now` the Unix time in seconds.
+    ///
+    /// Thread  any, each with its own `database`
+    /// Errors  DatabaseError: nothing was stored, the client may retry
     std::string serve(Database& database, std::string_view request, const std::string& address,
                       double now) const;
 

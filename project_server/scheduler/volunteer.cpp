@@ -23,7 +23,7 @@ Host as_host(const Row& row) {
             .is_banned = row.integer("max_results_day") == kBanned};
 }
 
-/// The client starts over: what it had is lost.
+/// Ends the jobs of a client that has started over and lost them.
 void end_results_in_progress(Database& database, std::int64_t host, std::int64_t now) {
     database.execute(
         "update workunit set transition_time = ? where id in "

@@ -1,4 +1,4 @@
-// Who is asking: the account behind an authenticator and the row of the host it speaks for.
+// Identifies the sender of a request: the account of the authenticator and the row of the host.
 #pragma once
 
 #include <cstdint>
@@ -10,40 +10,45 @@
 
 namespace dedloc::server {
 
+/// A row of `user` and the name of its team.
 struct Account {
     std::int64_t id = 0;
-    std::int64_t create_time = 0;
+    std::int64_t create_time = 0;  ///< Unix time, seconds
     std::string name;
     std::string email;
     std::string cross_project_id;
-    std::int64_t team_id = 0;
-    std::string team_name;
-    double total_credit = 0;
-    double recent_credit = 0;
-    std::string project_preferences;  ///< XML as the client is to get it; may be empty
+    std::int64_t team_id = 0;         ///< 0: no team
+    std::string team_name;            ///< empty without a team
+    double total_credit = 0;          ///< sum of all credit
+    double recent_credit = 0;         ///< BOINC's average with exponential decay
+    std::string project_preferences;  ///< XML for the client; may be empty
 };
 
+/// A row of `host`.
 struct Host {
     std::int64_t id = 0;
-    std::int64_t create_time = 0;
-    std::string venue;
-    double total_credit = 0;
-    double recent_credit = 0;
-    bool is_banned = false;
-    bool is_new_to_client = false;  ///< the client must learn this id
+    std::int64_t create_time = 0;   ///< Unix time, seconds
+    std::string venue;              ///< BOINC's "home", "work", "school" or empty
+    double total_credit = 0;        ///< sum of all credit
+    double recent_credit = 0;       ///< BOINC's average with exponential decay
+    bool is_banned = false;         ///< gets no jobs
+    bool is_new_to_client = false;  ///< the reply must tell the client this id
 };
 
+/// The account with this authenticator; nothing if there is none.
 std::optional<Account> find_account(Database& database, const std::string& authenticator);
 
-/// The host row of this request, updated from it; locked until the transaction ends, so that two
-/// requests of one host follow each other. A row is made for an unknown id, and for a sequence
-/// number that goes backwards: somebody copied a client's folder. A client that lost its id but has
-/// the name of a known host gets that row back, and what the row had in progress is over, unless
-/// several clients may run there. Before  a transaction is open.
+/// Finds the host row of this request, updates it from the request and locks it until the
+/// transaction ends, so that requests of one host are served one after the other. Creates a row for
+/// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
+/// was copied. A client that lost its id but has the name of a known host gets that row back, and
+/// the jobs that the row had in progress are over, unless several clients may run on the host.
+///
+/// Before  a transaction is open
 Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now);
 
-/// The client's secret host name as other projects and the public may see it.
+/// Hash of the client's secret cpid and the e-mail address: the host's public id across projects.
 std::string public_host_name(const SchedulerRequest& request, const Account& account);
 
 }  // namespace dedloc::server

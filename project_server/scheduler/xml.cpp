@@ -17,7 +17,7 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Where `closing` begins outside CDATA sections, at or after `from`; npos if nowhere.
+/// Position of `closing` outside CDATA sections, at or after `from`; npos if there is none.
 std::size_t find_closing(std::string_view text, std::string_view closing, std::size_t from) {
     for (;;) {
         const std::size_t end = text.find(closing, from);
@@ -107,7 +107,7 @@ std::string text_value(std::string_view body, std::size_t limit) {
 std::string clean_text(std::string_view raw, std::size_t limit) {
     const std::string text = valid_utf8(trim(raw));
     if (text.size() <= limit) return text;
-    // Not in the middle of a character.
+    // Do not cut a UTF-8 character.
     std::size_t end = limit;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     return text.substr(0, end);

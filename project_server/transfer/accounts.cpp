@@ -31,7 +31,7 @@ std::string key_reply(const std::string& authenticator) {
                        authenticator);
 }
 
-/// One slow hash at a time: a burst of sign-ups must not fill the memory.
+/// Lock for one slow hash at a time, so that a burst of sign-ups does not exhaust memory.
 std::mutex& hash_turn() {
     static std::mutex turn;
     return turn;
@@ -116,7 +116,7 @@ std::string create_account(Database& database, const AccountRequest& request, do
         if (!failure.is_duplicate()) throw;
         return error(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
     }
-    log_info("account {} made", database.insert_id());
+    log_info("account {} created", database.insert_id());
     return key_reply(authenticator);
 }
 

@@ -1,5 +1,5 @@
-// Accounts as BOINC's clients make and find them. The client sends a hash of password and e-mail,
-// never the password; what is kept is a slow hash of that.
+// Creates and looks up accounts for BOINC's clients. A client sends a hash of password and e-mail
+// address, never the password; the database stores a slow hash of that hash.
 #pragma once
 
 #include <string>
@@ -8,15 +8,19 @@
 
 namespace dedloc::server {
 
+/// Parameters of both requests.
 struct AccountRequest {
-    std::string email;
+    std::string email;          ///< in any case; stored in lower case
     std::string password_hash;  ///< 32 hex digits: MD5 of the password and the lower-case e-mail
-    std::string name;           ///< only to create
+    std::string name;           ///< user name; only to create an account
 };
 
 /// Replies of create_account.php and lookup_account.php: <account_out> with the account's key, or
-/// <error>. Creating an account that exists, with its password, finds it. Thread  any, each with
-/// its own `database`.      Cost  one password hash: about 50 ms and 64 MB
+/// <error>. Creating an existing account with its password returns its key. A look-up without a
+/// password hash only says whether the account exists.
+///
+/// Thread  any, each with its own `database`
+/// Cost    one password hash: about 50 ms and 64 MB
 std::string create_account(Database& database, const AccountRequest& request, double now);
 std::string look_up_account(Database& database, const AccountRequest& request);
 

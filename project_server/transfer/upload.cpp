@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxHead = 16'384;  // bytes before the data; the client sends about 1,000
+constexpr std::size_t kMaxHead = 16'384;  // bytes before <data>; clients send about 1,000
 constexpr std::string_view kDataMark = "<data>\n";
 
 fs::path unfinished(const fs::path& path) {
@@ -72,13 +72,13 @@ bool UploadStore::accepts(const std::string& name, const std::string& max_bytes,
     return key_->verifies(certified, signature);
 }
 
-/// The open unfinished file and how much of it is to come.
+/// An upload under way: its incomplete file, and how much is missing.
 struct UploadRequest::Transfer {
     std::string name;
     std::string md5;
     fs::path path;
     std::uint64_t total = 0;
-    std::uint64_t offset = 0;  ///< where the next byte goes
+    std::uint64_t offset = 0;  ///< position of the next byte
     int file = -1;
 
     ~Transfer() {
@@ -165,12 +165,12 @@ void UploadRequest::begin_transfer() {
         return answer(1, fmt::format("cannot open the file: {}", std::strerror(errno)));
     }
     if (flock(transfer_->file, LOCK_EX | LOCK_NB) != 0) {
-        return answer(1, "another upload of this file is under way");
+        return answer(1, "another upload of this file is in progress");
     }
     struct stat status {};
     if (fstat(transfer_->file, &status) != 0 ||
         static_cast<std::uint64_t>(status.st_size) < transfer_->offset) {
-        return answer(1, fmt::format("offset {} is beyond the {} bytes that are here",
+        return answer(1, fmt::format("offset {} is beyond the {} bytes received so far",
                                      transfer_->offset, status.st_size));
     }
     if (ftruncate(transfer_->file, static_cast<off_t>(transfer_->offset)) != 0) {
@@ -200,7 +200,7 @@ void UploadRequest::complete() {
     }
     const fs::path part = unfinished(transfer_->path);
     if (!transfer_->md5.empty() && md5_of_file(part) != transfer_->md5) {
-        // Parts of two different files, or a bad link: from the start, please.
+        // Parts of two different files, or corruption on the way: start over.
         std::error_code ignored;
         fs::remove(part, ignored);
         return answer(1, "the checksum is wrong");
@@ -224,7 +224,7 @@ std::string UploadRequest::finish() {
     return reply_;
 }
 
-/// A request without data: how much of a file is here?
+/// Answers a request without data, which asks how many bytes of a file are present.
 void UploadRequest::read_head() {
     const auto start = head_.find("<get_file_size>");
     const auto asked = start == std::string::npos

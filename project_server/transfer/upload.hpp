@@ -1,7 +1,6 @@
-// Output files on their way in. A client says what it sends and proves with a certificate, signed
-// by the project when the job was made, that it may; the bytes follow, from where an earlier
-// attempt stopped. What has not arrived whole lies beside under another name, so that a validator
-// never reads half a file.
+// Uploads of output files. A client names the file and shows a certificate that the project signed
+// when it created the job; the bytes follow, from the offset at which an earlier attempt stopped. An
+// incomplete file has another name, so that a validator never reads half a file.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,19 @@
 
 namespace dedloc::server {
 
-/// Where uploads go and whose certificates count. Shared by all requests.
+/// The upload folder and the key of certificates. Shared by all requests.
 class UploadStore {
   public:
     /// Reads the public upload key unless config.xml says that certificates are ignored. `config`
-    /// must outlive the store.
+    /// must outlive the store. Errors: IoError, InputError.
     explicit UploadStore(const ProjectConfig& config);
 
-    /// The place of a complete file, in the tree that libsched's validators look in.
+    /// Path of a complete file, in the tree in which libsched's validators look. Creates its folder.
+    /// Errors: IoError.
     std::filesystem::path path_of(const std::string& name) const;
-    /// Bytes here already, of the complete file or of the unfinished one.
+    /// Number of bytes present, of the complete file or else of the incomplete one.
     std::uint64_t size_of(const std::string& name) const;
+    /// Whether `signature` certifies that a file of this name and maximum size may be uploaded.
     bool accepts(const std::string& name, const std::string& max_bytes,
                  std::string_view signature) const;
 
@@ -34,11 +35,11 @@ class UploadStore {
     const std::unique_ptr<const VerifyingKey> key_;
 };
 
-/// A name that a client may give a file: letters, digits, ".", "-", "_", "+", not starting with a
-/// dot, at most 200.
+/// Whether a client may use this file name: at most 200 letters, digits, ".", "-", "_" and "+", not
+/// starting with a dot.
 bool is_file_name(std::string_view name);
 
-/// One request, fed as it arrives. Memory is bounded, whatever comes.
+/// One request, fed as it arrives. Uses bounded memory.
 class UploadRequest {
   public:
     explicit UploadRequest(const UploadStore& store);
@@ -46,9 +47,9 @@ class UploadRequest {
     UploadRequest(const UploadRequest&) = delete;
     UploadRequest& operator=(const UploadRequest&) = delete;
 
-    /// False once the answer is certain and more bytes would be wasted.
+    /// Takes the next bytes. False once the reply is known and further bytes are ignored.
     bool feed(std::string_view bytes);
-    /// The reply, after the last byte. Status 0: done; 1: try again later; -1: never.
+    /// The reply, after the last byte. Status 0: done; 1: retry later; -1: permanent failure.
     std::string finish();
 
   private:
@@ -60,7 +61,7 @@ class UploadRequest {
     void answer(int status, std::string_view message);
 
     const UploadStore& store_;
-    std::string head_;  ///< what came before <data>
+    std::string head_;  ///< the request up to <data>
     bool has_head_ = false;
     std::unique_ptr<Transfer> transfer_;
     std::string reply_;

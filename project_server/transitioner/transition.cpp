@@ -8,10 +8,11 @@
 namespace dedloc::server {
 namespace {
 
+/// Counts over all results of a workunit.
 struct Tally {
     int total = 0;
     int pending = 0;    ///< unsent or in progress
-    int successes = 0;  ///< not found invalid
+    int successes = 0;  ///< not judged invalid
     int errors = 0;
     bool could_not_send = false;
     bool unchecked_success = false;
@@ -46,7 +47,7 @@ Tally count(std::span<const ResultState> results) {
                 ++tally.errors;
                 break;
             default:
-                break;  // no reply, did not need, client detached: neither good nor bad
+                break;  // no reply, did not need, client detached: not an error
         }
     }
     return tally;

@@ -1,4 +1,4 @@
-// What becomes of a workunit when something happened to its results: a pure function, so that every
+// Decides what happens to a workunit after its results have changed: a pure function, so that every
 // case can be tested. The rules are those of BOINC's transitioner.
 #pragma once
 
@@ -9,43 +9,49 @@
 
 namespace dedloc::server {
 
+/// Columns of a `workunit` row.
 struct WorkunitState {
-    int min_quorum = 1;
-    int target_results = 1;
-    int max_error_results = 0;
-    int max_total_results = 0;
-    int max_success_results = 0;
-    int error_mask = 0;
-    bool has_canonical = false;
-    bool need_validate = false;
-    int assimilate_state = 0;
-    bool may_create = true;  ///< false: transitioner_flags forbid new results
+    int min_quorum = 1;           ///< successes needed before validation
+    int target_results = 1;       ///< results that should be pending or successful
+    int max_error_results = 0;    ///< more errors: the workunit fails
+    int max_total_results = 0;    ///< limit on all results
+    int max_success_results = 0;  ///< more successes without a canonical result: it fails
+    int error_mask = 0;           ///< BOINC's WU_ERROR_* bits
+    bool has_canonical = false;   ///< a valid result has been chosen
+    bool need_validate = false;   ///< the validator has work
+    int assimilate_state = 0;     ///< BOINC's ASSIMILATE_*
+    bool may_create = true;       ///< false: transitioner_flags forbid new results
 };
 
+/// Columns of a `result` row.
 struct ResultState {
     std::int64_t id = 0;
-    std::string name;
-    int server_state = 0;
-    int outcome = 0;
-    int validate_state = 0;
-    std::int64_t report_deadline = 0;
+    std::string name;                  ///< name of the workunit, "_", a number
+    int server_state = 0;              ///< BOINC's RESULT_SERVER_STATE_*
+    int outcome = 0;                   ///< BOINC's RESULT_OUTCOME_*
+    int validate_state = 0;            ///< BOINC's VALIDATE_STATE_*
+    std::int64_t report_deadline = 0;  ///< Unix time, seconds
 };
 
+/// Changes to make to a workunit and its results.
 struct Transition {
-    std::vector<std::int64_t> timed_out;   ///< over, no reply
-    std::vector<std::int64_t> not_needed;  ///< unsent results: over, did not need
-    std::vector<std::int64_t> unchecked;   ///< successes of a failed workunit: never validated
-    int new_results = 0;
-    int first_suffix = 0;  ///< of the new results' names
+    std::vector<std::int64_t> timed_out;   ///< ids of results to end with "no reply"
+    std::vector<std::int64_t> not_needed;  ///< ids of unsent results to end with "did not need"
+    std::vector<std::int64_t> unchecked;   ///< ids of successes that will never be validated
+    int new_results = 0;                   ///< number of results to create
+    int first_suffix = 0;                  ///< number in the first new result's name
+    // New values of the workunit's columns.
     int error_mask = 0;
     bool need_validate = false;
     int assimilate_state = 0;
-    std::int64_t transition_time =
-        0;  ///< when to look again; INT32_MAX: not before something happens
+    /// When to look at the workunit again; INT32_MAX: only after a change.
+    std::int64_t transition_time = 0;
 };
 
-/// Before   `results` are all of the workunit's.      Order  results in any.
-/// After    time-outs are applied; no more than max_total_results results exist in the end.
+/// Decides the next transition at Unix time `now`.
+///
+/// Before  `results` are all results of the workunit, in any order
+/// After   timeouts are applied; at most max_total_results results will exist
 Transition decide_transition(const WorkunitState& workunit, std::span<const ResultState> results,
                              std::int64_t now);
 

@@ -13,20 +13,19 @@
 namespace dedloc::server {
 namespace {
 
-constexpr int kMaxAtOnce = 200;  // workunits a pass
-constexpr std::int64_t kRetry =
-    60;  // seconds until a workunit that could not be handled is tried again
+constexpr int kMaxAtOnce = 200;      // workunits per pass
+constexpr std::int64_t kRetry = 60;  // seconds until a workunit that failed is handled again
 
 }  // namespace
 
-/// Result rows are made by libsched, on its own connection, with certificates signed by the upload
-/// key.
+/// Creates result rows with libsched, on libsched's own connection, with certificates signed by the
+/// upload key.
 struct Transitioner::Libsched {
     explicit Libsched(const ProjectConfig& its) : project(its) {
         const auto key_file = (project.key_directory / "upload_private").string();
         if (!::config.dont_generate_upload_certificates &&
             read_key_file(key_file.c_str(), upload_key) != 0) {
-            throw InputError(fmt::format("{} holds no BOINC key.", key_file));
+            throw InputError(fmt::format("{} contains no BOINC key.", key_file));
         }
         open_boinc_database(project);
     }
@@ -44,10 +43,10 @@ struct Transitioner::Libsched {
         const int failure = create_result(workunit, path.data(), suffix_text.data(), upload_key,
                                           ::config, nullptr, 0);
         if (failure != 0) {
-            throw Error(fmt::format("no result can be made from the template {} (libsched: {})",
-                                    path, failure));
+            throw Error(fmt::format(
+                "cannot create a result from the template {} (libsched error {})", path, failure));
         }
-        log_info("result {}_{} made", workunit.name, suffix);
+        log_info("result {}_{} created", workunit.name, suffix);
     }
 
     const ProjectConfig& project;

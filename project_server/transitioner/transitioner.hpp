@@ -1,4 +1,5 @@
-// Moves workunits along: makes their results, notices time-outs, calls the validator, gives up.
+// Applies transitions to workunits: creates results, ends those that have timed out, marks workunits
+// for the validator or as failed.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,19 @@
 
 namespace dedloc::server {
 
-/// Owns libsched's global connection while it lives: one a process.
+/// BOINC's transitioner. Uses libsched's global connection, so only one may exist in a process.
 /// Thread: the one that made it.
 class Transitioner {
   public:
-    /// Errors: DatabaseError, and IoError or InputError about the upload key.
+    /// Errors: DatabaseError; IoError or InputError if the upload key cannot be read.
     explicit Transitioner(const ProjectConfig& config);
     ~Transitioner();
     Transitioner(const Transitioner&) = delete;
     Transitioner& operator=(const Transitioner&) = delete;
 
-    /// Handles every workunit whose time has come and returns how many there were. A workunit whose
-    /// results cannot be made (say, its template is gone) is logged and tried again in a minute.
+    /// Handles workunits whose transition time has passed, at most 200, and returns their number. If
+    /// the results of a workunit cannot be created (say, its template is missing), logs the reason
+    /// and retries a minute later. Errors: DatabaseError.
     int pass(std::int64_t now);
 
   private:

@@ -9,7 +9,7 @@ namespace dedloc::server {
 namespace {
 
 constexpr int kCurvePoints = 600;
-constexpr double kForgottenAfter = 3600;  // seconds that a peer which left stays on the page
+constexpr double kForgottenAfter = 3600;  // seconds that a peer stays on the page after it has left
 constexpr int kMaxPeers = 500;
 
 class Json {
@@ -58,7 +58,8 @@ void add_curve(Json& json, Database& database, std::int64_t run, std::int64_t la
     json.end_list();
 }
 
-/// Returns the samples per second of all who work. Credit and owner come by the seat's result.
+/// Adds the peers and returns the samples per second of those that work. The seat's result leads to
+/// host and user.
 double add_peers(Json& json, Database& database, std::int64_t run, double now) {
     double rate = 0;
     json.list("peers");
@@ -114,7 +115,7 @@ std::optional<std::string> run_json(Database& database, const std::string& name,
     const auto run = database.query_one("select * from dedloc_run where name = ?", {name});
     if (!run) return std::nullopt;
     const std::int64_t id = run->integer("id");
-    // The newest update whose members have reported their digests.
+    // The newest step whose members have reported their digests.
     const auto last = database.query_one(
         "select step, loss, digest, members, equal_digests, seconds, learning_rate "
         "from dedloc_step where runid = ? and equal_digests > 0 order by step desc limit 1",

@@ -1,5 +1,5 @@
-// Database connections shared by the threads that serve requests: each has one to itself for the
-// time of a request.
+// Database connections for the threads that serve requests. A request has a connection of its own
+// while it is served.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace dedloc::server {
 
-/// Grows to as many connections as there were requests at once. Thread: any.
+/// Keeps as many connections as there were concurrent requests. Thread: any.
 class DatabasePool {
   public:
     explicit DatabasePool(DatabaseSettings settings) : settings_(std::move(settings)) {}
 
-    /// Calls work(Database&) with a live connection. A connection that was lost meanwhile is
-    /// dropped.
+    /// Calls work(Database&) with a live connection and returns its result. Drops the connection if
+    /// `work` throws. Errors: DatabaseError, and those of `work`.
     template <class Work>
     auto with(const Work& work) {
         std::unique_ptr<Database> database = take();

@@ -24,10 +24,10 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kThreads = 16;
-constexpr std::size_t kMaxRequest = 8 << 20;        // bytes of a scheduler request
-constexpr std::size_t kMaxUpload = 1ULL << 32;      // bytes of an upload; certificates say less
+constexpr std::size_t kMaxRequest = 8 << 20;    // bytes of a scheduler request
+constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
-constexpr int kDownSeconds = 10;  // until clients come back while the database is away
+constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
 constexpr const char* kChartScript = "/usr/share/javascript/chart.js/chart.min.js";
 
 std::string fill_in(std::string page, std::string_view field, const std::string& value) {
@@ -105,7 +105,7 @@ void send_file(const fs::path& path, Response& response) {
 
 }  // namespace
 
-/// The routes and what they need.
+/// The routes and the objects that they use.
 struct HttpServer::Routes {
     explicit Routes(const ProjectConfig& its_config)
         : config(its_config),
@@ -211,7 +211,7 @@ struct HttpServer::Routes {
                 return scheduler.serve(database, body, address_of(request), unix_now());
             });
         } catch (const DatabaseError& error) {
-            // An HTTP error would make the client stay away for up to hours.
+            // After an HTTP error the client would back off for up to hours.
             log_error("scheduler request: {}", error.what());
             reply = project_down_reply(config);
         }
@@ -222,7 +222,7 @@ struct HttpServer::Routes {
         server.Post(literal(path_of(config.upload_url)),
                     [this](const Request&, Response& response, const httplib::ContentReader& read) {
                         UploadRequest upload{uploads};
-                        // Read to the end even when the answer is known: the client reads it last.
+                        // Read all bytes even if the reply is known: the client reads it only after sending.
                         read([&](const char* data, std::size_t size) {
                             upload.feed({data, size});
                             return true;

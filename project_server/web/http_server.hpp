@@ -1,6 +1,5 @@
-// The HTTP side of a project, as BOINC's clients and browsers use it. Listens on loopback behind
-// nginx, which copes with TLS and slow clients; it serves downloads too, so that tests need no
-// nginx.
+// The HTTP server of a project for BOINC clients and browsers. Listens on loopback behind nginx,
+// which handles slow clients. It can serve downloads too, so that tests need no nginx.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +10,11 @@
 
 namespace dedloc::server {
 
+/// Serves one project.
 class HttpServer {
   public:
-    /// Binds at once. `config` must outlive the server. Errors: IoError when the port is taken or
-    /// keys are missing.
+    /// Binds to the port; 0: any. `config` must outlive the server. Errors: IoError if the port is
+    /// taken or keys are missing.
     HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
@@ -22,8 +22,10 @@ class HttpServer {
 
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Once, whether run() has begun or is about to. Requests under way are finished. Thread: any.
+    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it once.
+    /// Thread: any.
     void stop();
+    /// The port that it is bound to.
     std::uint16_t port() const;
 
   private:

@@ -22,9 +22,9 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
     server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     server.set_tcp_nodelay(true);
     server.set_payload_max_length(largest);
-    // stop() waits for idle connections this long.
+    // stop() waits this long for idle connections.
     server.set_keep_alive_timeout(kIdleSeconds);
-    // Not httplib's own: it lets two servers share a port.
+    // httplib's default, SO_REUSEPORT, would let two servers share a port.
     server.set_socket_options([](socket_t socket) {
         const int yes = 1;
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -44,7 +44,8 @@ std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16
     const int bound =
         port == 0 ? server.bind_to_any_port(host) : (server.bind_to_port(host, port) ? port : -1);
     if (bound < 0) {
-        throw IoError(fmt::format("Cannot listen on {}:{}: it is in use or not ours.", host, port));
+        throw IoError(fmt::format(
+            "Cannot listen on {}:{}: it is in use or not an address of this machine.", host, port));
     }
     return static_cast<std::uint16_t>(bound);
 }
@@ -56,7 +57,7 @@ void HttpRun::run() {
 
 void HttpRun::stop() {
     using namespace std::chrono_literals;
-    // A stop that comes before the server runs would be lost.
+    // httplib would ignore a stop before the server runs.
     const std::future<void> end = has_ended_.get_future();
     while (!server_.is_running() && end.wait_for(1ms) != std::future_status::ready) {
     }

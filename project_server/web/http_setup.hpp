@@ -1,4 +1,4 @@
-// What the project's HTTP servers have in common: they listen on loopback behind nginx.
+// Shared by the project's HTTP servers, which listen on loopback behind nginx.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@ struct Request;
 
 namespace dedloc::server {
 
-/// Threads, time-outs, and 503 with a log line for whatever a handler throws. `largest` is in bytes
-/// of a request's body.
+/// Sets threads, timeouts and socket options; an exception of a handler becomes status 503 and a log
+/// line. `largest` is the limit on a request's body, in bytes.
 void set_up(httplib::Server& server, std::size_t threads, std::size_t largest);
 
-/// Binds to a port, 0 for any. Returns the port. Errors: IoError when it is taken.
+/// Binds to a port (0: any) and returns it. Errors: IoError if it is taken.
 std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port);
 
-/// Serves what is bound until it is told to stop.
+/// Runs a bound server until stop().
 class HttpRun {
   public:
-    /// `server` must outlive it.
+    /// `server` must outlive this object.
     explicit HttpRun(httplib::Server& server) : server_(server) {}
-    /// Until stop(). Thread: one, not the one that calls stop().
+    /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Once, whether run() has begun or is about to. Requests under way are finished. Thread: any.
+    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it once.
+    /// Thread: any.
     void stop();
 
   private:
@@ -38,10 +39,10 @@ class HttpRun {
 /// The path of a URL, without a slash at the end.
 std::string path_of(const std::string& url);
 
-/// `path` as a pattern that matches only itself.
+/// A regular expression that matches exactly `path`.
 std::string literal(const std::string& path);
 
-/// The client as nginx saw it, or as we do without nginx.
+/// The client's address: from nginx's header X-Real-IP, or of the connection without nginx.
 std::string address_of(const httplib::Request& request);
 
 }  // namespace dedloc::server

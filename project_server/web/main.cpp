@@ -1,4 +1,4 @@
-// dedloc-server: serves a project's volunteers and its web page, and moves its jobs along.
+// dedloc-server: serves BOINC clients and the web page, and runs the transitioner on a thread.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kPassInterval = std::chrono::milliseconds{500};
 
-/// Passes of the transitioner on a thread of their own, until destruction.
+/// Runs passes of the transitioner on a thread of its own until destruction.
 class TransitionerThread {
   public:
     explicit TransitionerThread(const ProjectConfig& config)
@@ -62,7 +62,7 @@ void serve(const std::string& project, const ListenAddress& address) {
     platform::ignore_broken_pipes();
     const ProjectConfig config = load_project_config(project);
     {
-        // Fail now, with one sentence, if the database is not there.
+        // Fail now, with one sentence, if the database cannot be reached.
         const Database probe{config.database};
         const Transitioner ready{config};
     }

@@ -13,7 +13,7 @@ struct Block {
     std::size_t end = 0;
 };
 
-/// The last element of this name with its line's indentation and line end.
+/// The last element of this name, including its indentation and line end.
 Block last_element(std::string_view text, std::string_view name) {
     const auto open = text.rfind(fmt::format("<{}>", name));
     const std::string close = fmt::format("</{}>", name);
@@ -30,9 +30,9 @@ Block last_element(std::string_view text, std::string_view name) {
 }  // namespace
 
 std::string input_template_for(std::string_view one_shard, std::size_t shards) {
-    DEDLOC_CHECK(shards >= 1, "a run has a shard");
+    DEDLOC_CHECK(shards >= 1, "a run must have at least one shard");
     std::string text{one_shard};
-    // The later element first, so that the place of the earlier one stays right.
+    // Edit the later element first, so that the position of the earlier one does not change.
     const Block reference = last_element(text, "file_ref");
     const std::string reference_text =
         text.substr(reference.begin, reference.end - reference.begin);

@@ -1,5 +1,4 @@
-// dedloc-work: keeps jobs ready for volunteers and closes those that are over, until it is told to
-// stop.
+// dedloc-work: keeps jobs ready for volunteers and closes finished jobs, until a stop signal.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -31,8 +30,8 @@ int main(int argc, char** argv) {
     int seats_ready = 2;
     const server::LoopDaemon daemon{
         .name = "dedloc-work",
-        .purpose = "Keeps jobs ready for volunteers and closes those that are over.",
-        .once = "Do what is to be done now, then end",
+        .purpose = "Keeps jobs ready for volunteers and closes finished jobs.",
+        .once = "Do one pass, then exit",
         .add_options =
             [&](CLI::App& app) {
                 app.add_option("--seats-ready", seats_ready,

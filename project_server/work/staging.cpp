@@ -1,6 +1,6 @@
 #include "project_server/work/staging.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must be the first of BOINC's headers: it configures the others.
 #include <config.h>
 
 #include <fmt/format.h>

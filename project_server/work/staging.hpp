@@ -1,4 +1,4 @@
-// Input files of jobs, where volunteers download them.
+// Copies input files of jobs to the download tree.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace dedloc::work {
 
-/// Copies `source` into the download tree under `name`, in the folder that BOINC's rule gives the
-/// name, whole or not at all. A file that is there already stays: a name never means other bytes.
-/// Errors: IoError.
+/// Copies `source` to the download tree under `name`, in the folder that BOINC derives from the
+/// name. The copy appears only when it is complete. An existing file is kept, because a name always
+/// stands for the same bytes. Errors: IoError.
 void stage_file(const server::ProjectConfig& config, const std::filesystem::path& source,
                 const std::string& name);
 

@@ -1,6 +1,6 @@
 #include "project_server/work/work_generator.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must be the first of BOINC's headers: it configures the others.
 #include <config.h>
 
 #include <backend_lib.h>
@@ -27,14 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Relative to the project, as workunit.result_template_file wants it.
+/// Relative to the project's folder, as workunit.result_template_file requires.
 constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 
-/// Puts run file and shards where volunteers download them; their names there, in the order of the
+/// Copies run file and shards to the download tree. Returns their names there, in the order of the
 /// template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
                                       const formats::RunFile& run) {
-    // A name never means other bytes: the run file's carries the run's id.
+    // A name must always stand for the same bytes, so the run file's name contains the run's id.
     std::vector<std::string> names{
         fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16))};
     stage_file(project, folder / "run.json", names.front());
@@ -75,8 +75,8 @@ WorkReport WorkGenerator::pass() {
             cancel_jobs(run.integer("id"), report);
         }
     }
-    // The assimilator's duty: credit and receipts are all that a job leaves, and both are in the
-    // database by now.
+    // The assimilator's task. A job leaves only credit and a receipt, and the database has both by
+    // now.
     report.assimilated = static_cast<int>(
         database_.execute("update workunit set assimilate_state = ?, transition_time = ? "
                           "where appid = ? and assimilate_state = ?",
@@ -85,7 +85,7 @@ WorkReport WorkGenerator::pass() {
 }
 
 void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkReport& report) {
-    // Unsent, or so new that the transitioner has not made its instance yet.
+    // Jobs that are unsent, or so new that the transitioner has not created their instance yet.
     const auto row = database_.query_one(
         "select count(*) as ready from workunit w where w.appid = ? and w.opaque = ? and "
         "w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select 1 from result r where "
@@ -106,7 +106,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     for (const auto& input : names) inputs.push_back(input.c_str());
     const auto next = database_.query_one("select coalesce(max(id), 0) + 1 as id from workunit");
 
-    // 64 KB of text in a row: not for the stack.
+    // A row holds 64 KB of text, too much for the stack.
     const auto job = std::make_unique<DB_WORKUNIT>();
     job->clear();
     job->appid = app_;
@@ -122,12 +122,12 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
         throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,
                                 boinc_db.error_string()));
     }
-    log_info("job {} made", job_name);
+    log_info("job {} created", job_name);
 }
 
 void WorkGenerator::cancel_jobs(std::int64_t run, WorkReport& report) {
     report.cancelled += server::in_transaction(database_, [&] {
-        // Jobs that somebody works on, or whose receipt waits for its verdict, go on to their end.
+        // Jobs in progress, or whose receipt awaits validation, are not cancelled.
         const auto rows = database_.query(
             "select w.id from workunit w where w.appid = ? and w.opaque = ? and w.error_mask = 0 "
             "and w.canonical_resultid = 0 and not exists (select 1 from result r where "

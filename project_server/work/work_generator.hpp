@@ -1,7 +1,7 @@
-// Jobs for volunteers: while a run is running, some are always unsent; when it is paused or
-// finished, those that nobody has begun are cancelled. Each pass looks at the tables and does what
-// is missing, so a crash between any two statements is mended by the next pass. A job's
-// workunit.opaque is dedloc_run.id; its instances are made by the transitioner.
+// Creates jobs for volunteers. A running run always has a few unsent jobs; when a run is paused or
+// finished, its jobs that have not started are cancelled. Each pass reads the tables and does only
+// what is missing, so the next pass repairs a crash between any two statements. A job's
+// workunit.opaque is dedloc_run.id; the transitioner creates its instances.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,29 @@
 
 namespace dedloc::work {
 
+/// Settings of a WorkGenerator.
 struct WorkOptions {
-    std::string app = "dedloc_train";
-    int seats_ready = 2;  ///< unsent jobs kept for each running run
+    std::string app = "dedloc_train";  ///< BOINC app of the jobs
+    int seats_ready = 2;               ///< unsent jobs kept for each running run
 };
 
+/// Number of jobs that a pass has changed.
 struct WorkReport {
-    int created = 0;
-    int cancelled = 0;
-    int assimilated = 0;
+    int created = 0;      ///< new jobs
+    int cancelled = 0;    ///< jobs of paused and finished runs
+    int assimilated = 0;  ///< judged jobs that were closed
 };
 
-/// Thread: one. Uses libsched's global connection for create_work.
+/// Creates and closes jobs. Thread: one, because create_work uses libsched's global connection.
 class WorkGenerator {
   public:
-    /// Writes the output template into the project unless it is there. `database` must outlive the
-    /// generator.
+    /// Writes the output template into the project unless it exists. `database` must outlive the
+    /// generator. Errors: IoError, Error.
     WorkGenerator(server::ProjectConfig project, server::Database& database, WorkOptions options);
     ~WorkGenerator();
 
-    /// Errors: DatabaseError, IoError (a file that cannot be staged), InputError (a run that cannot
-    /// be read). What had been done before stays.
+    /// Does one pass. Errors: DatabaseError, IoError (a file cannot be staged), InputError (a run
+    /// file cannot be read); changes made before the error stay.
     WorkReport pass();
 
   private:

@@ -16,8 +16,8 @@ says 2 'not expected' "$dedloc" project create "$folder/p" --name x --bogus
 says 2 '--port' "$dedloc" project create "$folder/p" --name x --port 70000
 says 2 'no numeric IPv4 address' "$dedloc" project create "$folder/p" --name x --host nowhere
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
-says 2 'is no DeDLOC project' "$dedloc" project start "$folder"
-says 2 'is no DeDLOC project' "$dedloc" run status --project "$folder" --name r
+says 2 'is not a DeDLOC project' "$dedloc" project start "$folder"
+says 2 'is not a DeDLOC project' "$dedloc" run status --project "$folder" --name r
 says 2 'no such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
 says 2 'too small for a vocabulary' "$dedloc" corpus build --text "$0" --out "$folder/c" \
     --vocabulary 60000
@@ -99,7 +99,7 @@ make_run() { "$dedloc" run create --project "$folder/p" --corpus "$folder/c1" --
 make_run --name r >/dev/null
 says 2 'has a run r already' make_run --name r
 says 2 'there is no model huge' make_run --name s --model huge
-says 2 'is no corpus' \
+says 2 'is not a corpus' \
     "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
 says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r

@@ -62,7 +62,7 @@ TEST_CASE("settings survive a round trip and their errors name the field", "[ser
                            R"({"name":"x","host":"h","port":70000,"server_port":1,)"
                            R"("gateway_port":3,"database_port":2})");
     CHECK_THROWS_WITH(server::read_settings(folder.path()),
-                      Catch::Matchers::EndsWith("field port is no port"));
+                      Catch::Matchers::EndsWith("field port is not a port"));
     CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
 }
 
