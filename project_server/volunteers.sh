@@ -1,14 +1,15 @@
-# Functions for scripts with volunteers on this machine: each a stock BOINC client with a folder, an
-# account and a port of its own. Sourced. The script sets `volunteers_dir` and has a function `fail`.
+# Functions for scripts that start volunteers on this machine: stock BOINC clients, each with a
+# folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
+# defines `fail`.
 
 declare -A clients=()  # number of a volunteer → process id of its client
 
-# kill_all SIGNAL PID...: those that are gone already are fine.
+# kill_all SIGNAL PID...: sends a signal; ignores processes that have ended.
 kill_all() {
     local pid
     for pid in "${@:2}"; do kill "-$1" "$pid" 2>/dev/null || true; done
 }
-# gone SECONDS PID...: waits until none is alive; fails if some still is.
+# gone SECONDS PID...: waits until all have ended; fails if one is still alive after SECONDS.
 gone() {
     local deadline=$((SECONDS + $1)) pid alive
     while :; do
@@ -46,7 +47,7 @@ XML
 XML
 }
 
-# start_client NUMBER: on a free port for its commands; another one if somebody was faster.
+# start_client NUMBER: starts a client with a free GUI RPC port; tries another if that gets taken.
 start_client() {
     local home=$volunteers_dir/$1 tries
     for tries in 1 2 3 4 5; do
@@ -55,7 +56,7 @@ start_client() {
         setpriv --pdeathsig TERM -- boinc --dir "$home" --gui_rpc_port "$(<"$home/port")" \
             </dev/null >>"$home/client.log" 2>&1 &
         clients[$1]=$!
-        disown "$!"  # bash says nothing when it is killed
+        disown "$!"  # so that bash prints nothing when it is killed
         local deadline=$((SECONDS + 20))
         while kill -0 "${clients[$1]}" 2>/dev/null && [[ $SECONDS -lt $deadline ]]; do
             if gui_rpc "$home" --get_host_info >/dev/null 2>&1; then return 0; fi
@@ -67,7 +68,7 @@ start_client() {
     fail "the BOINC client of volunteer $1 does not start: $(tail -n 1 "$home/client.log")"
 }
 
-# add_volunteer NUMBER URL: an account "volunteer-NUMBER" and a client attached with it.
+# add_volunteer NUMBER URL: creates the account "volunteer-NUMBER" and attaches a client to it.
 add_volunteer() {
     local home=$volunteers_dir/$1 url=$2 name="volunteer-$1" answer account
     prepare_volunteer "$home"
@@ -80,7 +81,7 @@ add_volunteer() {
         || fail "volunteer $1 could not attach: $(tail -n 1 <<<"$answer")"
 }
 
-# The client and the app below it, as the kernel has them.
+# process_tree PID: the process and its descendants, such as a client and its app.
 process_tree() {
     local child
     echo "$1"

@@ -37,7 +37,7 @@ formats::RunFile create_run(const RunOptions& options);
 struct StepLine {
     std::uint64_t step = 0;     ///< number of updates done
     double loss = 0;            ///< mean over the step's samples, in nats
-    std::uint64_t samples = 0;  ///< of all contributions
+    std::uint64_t samples = 0;  ///< sum over all contributions
     double seconds = 0;         ///< duration of the step
     int members = 0;            ///< members of the round
     int equal_digests = 0;      ///< members that reported the same digest; 0: none has reported yet
@@ -45,11 +45,11 @@ struct StepLine {
 
 /// Progress of a run.
 struct RunStatus {
-    std::string name;
+    std::string name;               ///< the run's name
     std::string state;              ///< "running", "paused" or "finished"
     std::uint64_t steps = 0;        ///< updates until it is finished
     int peers = 0;                  ///< trainers that work now
-    double samples_per_second = 0;  ///< of these trainers together
+    double samples_per_second = 0;  ///< sum over these trainers
     std::vector<StepLine> lines;    ///< ascending by step
     std::string final_digest;       ///< digest of the last state, hex; empty until finished
 };

@@ -43,7 +43,7 @@ VotersChange dismiss(const std::filesystem::path& project, const std::string& ru
 
 /// A voter that votes now, is wanted, or both.
 struct VoterLine {
-    PeerKey key;
+    PeerKey key;                           ///< the voter's key
     bool is_own_backbone = false;          ///< it is the backbone that the run file names
     bool votes = false;                    ///< votes in the ledger's generation
     bool is_wanted = false;                ///< voters.json lists it

@@ -15,7 +15,7 @@ inline constexpr std::size_t kMaxReports = 200;
 inline constexpr std::size_t kMaxMessages = 100;
 inline constexpr std::size_t kMaxOtherResults = 1000;
 
-/// From <host_info>, <time_stats>, <net_stats>, <disk_usage> and <coprocs>.
+/// Contents of <host_info>, <time_stats>, <net_stats>, <disk_usage> and <coprocs>.
 struct HostReport {
     std::int64_t timezone = 0;  ///< seconds east of UTC
     std::string domain_name;
@@ -24,7 +24,7 @@ struct HostReport {
     std::int64_t cores = 1;  ///< 1 to 4,096
     std::string processor_vendor;
     std::string processor_model;
-    double flops = 0;             ///< of one core, measured by the client; 0: not yet
+    double flops = 0;             ///< one core's FLOP/s, measured by the client; 0: not yet
     double iops = 0;              ///< integer operations a second of one core
     double memory_bandwidth = 0;  ///< bytes a second
     std::string os_name;
@@ -53,10 +53,10 @@ struct HostReport {
 
 /// A <result> that the client has finished.
 struct ReportedResult {
-    std::string name;
-    double cpu_seconds = 0;
-    double elapsed_seconds = 0;
-    std::int64_t exit_status = 0;   ///< of the app, or BOINC's error number
+    std::string name;               ///< BOINC's name of the result
+    double cpu_seconds = 0;         ///< processor time
+    double elapsed_seconds = 0;     ///< running time
+    std::int64_t exit_status = 0;   ///< the app's, or BOINC's error number
     std::int64_t client_state = 0;  ///< BOINC's RESULT_* state; 5: all files uploaded
     double peak_working_set = 0;    ///< bytes
     double peak_swap = 0;           ///< bytes

@@ -12,7 +12,7 @@ namespace dedloc::server {
 
 /// A row of `user` and the name of its team.
 struct Account {
-    std::int64_t id = 0;
+    std::int64_t id = 0;           ///< key of the row
     std::int64_t create_time = 0;  ///< Unix time, seconds
     std::string name;
     std::string email;
@@ -26,7 +26,7 @@ struct Account {
 
 /// A row of `host`.
 struct Host {
-    std::int64_t id = 0;
+    std::int64_t id = 0;            ///< key of the row
     std::int64_t create_time = 0;   ///< Unix time, seconds
     std::string venue;              ///< BOINC's "home", "work", "school" or empty
     double total_credit = 0;        ///< sum of all credit

@@ -12,7 +12,7 @@ namespace dedloc::server {
 
 /// An element; the views point into the text that was read.
 struct XmlElement {
-    std::string_view name;
+    std::string_view name;   ///< name in the tag
     std::string_view body;   ///< text between the tags, unchanged; empty for <name/>
     std::string_view whole;  ///< the element including its tags
 };

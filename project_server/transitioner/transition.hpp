@@ -25,7 +25,7 @@ struct WorkunitState {
 
 /// Columns of a `result` row.
 struct ResultState {
-    std::int64_t id = 0;
+    std::int64_t id = 0;               ///< key of the row
     std::string name;                  ///< name of the workunit, "_", a number
     int server_state = 0;              ///< BOINC's RESULT_SERVER_STATE_*
     int outcome = 0;                   ///< BOINC's RESULT_OUTCOME_*

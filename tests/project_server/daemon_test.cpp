@@ -13,7 +13,7 @@ using namespace dedloc;
 
 namespace {
 
-/// The exit status of a daemon called with these arguments.
+/// The exit status of a daemon that is called with these arguments.
 int run(const server::LoopDaemon& daemon, std::vector<std::string> words) {
     words.insert(words.begin(), daemon.name);
     std::vector<char*> arguments;
@@ -24,8 +24,8 @@ int run(const server::LoopDaemon& daemon, std::vector<std::string> words) {
 struct Counted {
     int connections = 0;
     int looks = 0;
-    int failures = 0;  ///< looks that fail, from the first on
-    int last = 0;      ///< the look in which the daemon is told to stop; 0: none
+    int failures = 0;  ///< number of passes that fail, from the first on
+    int last = 0;      ///< the pass in which the daemon is told to stop; 0: none
 
     server::LoopDaemon daemon() {
         return {.name = "counted",
@@ -43,7 +43,7 @@ struct Counted {
 
 }  // namespace
 
-TEST_CASE("a daemon looks again until it is told to stop, with new connections after a failure",
+TEST_CASE("a daemon repeats passes until it is told to stop, with new connections after a failure",
           "[daemon]") {
     Counted counted{.failures = 2, .last = 5};
     CHECK(run(counted.daemon(), {"--project", "p", "--interval", "0.05"}) == 0);
@@ -51,7 +51,7 @@ TEST_CASE("a daemon looks again until it is told to stop, with new connections a
     CHECK(counted.connections == 3);
 }
 
-TEST_CASE("a daemon that looks once says whether it could", "[daemon]") {
+TEST_CASE("a daemon with --once reports whether its pass succeeded", "[daemon]") {
     Counted good;
     CHECK(run(good.daemon(), {"--project", "p", "--once"}) == 0);
     CHECK(good.looks == 1);
@@ -60,8 +60,7 @@ TEST_CASE("a daemon that looks once says whether it could", "[daemon]") {
     CHECK(bad.looks == 1);
 }
 
-TEST_CASE("a daemon without a project that it can read, or with wrong arguments, ends",
-          "[daemon]") {
+TEST_CASE("a daemon without a readable project, or with wrong arguments, exits", "[daemon]") {
     int connections = 0;
     int seats = 0;
     const server::LoopDaemon daemon{

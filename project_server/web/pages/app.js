@@ -1,4 +1,4 @@
-// Refreshes the page from the server's JSON. Text from the server only ever becomes text nodes.
+// Refreshes the page from the server's JSON. Text from the server is inserted only as text nodes.
 'use strict';
 
 const refreshMilliseconds = 2000;
@@ -11,7 +11,7 @@ let chart = null;
 
 function drawCurve(curve) {
   if (typeof Chart === 'undefined') {
-    element('run-note').textContent = 'The loss curve needs Chart.js, which this server lacks.';
+    element('run-note').textContent = 'The loss curve needs Chart.js, which this server does not have.';
     return;
   }
   const points = curve.map(([step, loss]) => ({x: step, y: loss}));
@@ -118,7 +118,7 @@ async function refresh() {
     }
     showLeaderboard(await fetchJson('api/leaderboard.json'));
   } catch (error) {
-    element('run-note').textContent = 'The server does not answer; trying again.';
+    element('run-note').textContent = 'The server does not answer; retrying.';
   }
   setTimeout(refresh, refreshMilliseconds);
 }

@@ -26,7 +26,7 @@ pid_t read_pid(const std::filesystem::path& file) {
     return process;
 }
 
-/// Tends until `condition` holds; false when it does not within ten seconds.
+/// Advances the supervisor until `condition` holds; false if it does not within ten seconds.
 template <class Condition>
 bool advance_until(Supervisor& supervisor, Condition condition) {
     const auto deadline = Clock::now() + 10s;
@@ -38,7 +38,7 @@ bool advance_until(Supervisor& supervisor, Condition condition) {
     return false;
 }
 
-TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][integration]") {
+TEST_CASE("a supervisor restarts a daemon that was killed", "[server][integration]") {
     const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
@@ -54,7 +54,7 @@ TEST_CASE("a supervisor starts a daemon again after it was killed", "[server][in
     CHECK_FALSE(std::filesystem::exists(folder.path() / "sleeper.pid"));
 }
 
-TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]") {
+TEST_CASE("a supervisor kills processes that a daemon left behind", "[server][integration]") {
     const TemporaryDirectory folder;
     const auto orphan_file = (folder.path() / "orphan").string();
     pid_t orphan = 0;
@@ -69,7 +69,7 @@ TEST_CASE("a supervisor ends what a daemon left behind", "[server][integration]"
     CHECK_FALSE(is_alive(orphan));
 }
 
-TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
+TEST_CASE("a daemon that ignores the stop signal is killed after its timeout",
           "[server][integration]") {
     const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
@@ -86,7 +86,7 @@ TEST_CASE("a daemon that ignores the stop signal is killed when patience ends",
     CHECK_FALSE(supervisor.knows("stubborn"));
 }
 
-TEST_CASE("a daemon that is done by ending with 0 is not started again", "[server][integration]") {
+TEST_CASE("a daemon that is done after exit status 0 is not restarted", "[server][integration]") {
     const TemporaryDirectory folder;
     Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
     supervisor.start({.name = "task", .command = {"true"}, .is_done_by_exit_0 = true});
@@ -113,7 +113,7 @@ TEST_CASE("children get a signal when their parent is killed", "[server][integra
     REQUIRE(platform::run_to_end({"true"}).status == 0);
     while (is_alive(sleeper) && Clock::now() < deadline) {
         platform::poll_child(parent);
-        platform::poll_child(sleeper);  // ours now if this process is a subreaper, init's otherwise
+        platform::poll_child(sleeper);  // our child now if this process is a subreaper, else init's
         std::this_thread::sleep_for(5ms);
     }
     CHECK_FALSE(is_alive(sleeper));

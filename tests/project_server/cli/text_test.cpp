@@ -22,7 +22,7 @@ TEST_CASE("sentences end at full stops but not at abbreviations", "[server]") {
     CHECK(split_sentences(" \t ").empty());
 }
 
-TEST_CASE("verses become one document a chapter", "[server]") {
+TEST_CASE("verses become one document per chapter", "[server]") {
     std::istringstream text(
         "Ge1:1 In the beginning.\nGe1:2 And the earth.\nGe2:1 Thus the heavens.\n"
         "1Ch1:1 Adam, Sheth, Enosh,\n");
@@ -31,7 +31,7 @@ TEST_CASE("verses become one document a chapter", "[server]") {
                                                         {"Adam, Sheth, Enosh,"}});
 }
 
-TEST_CASE("plain text gives one document a paragraph", "[server]") {
+TEST_CASE("plain text gives one document per paragraph", "[server]") {
     std::istringstream text("One. Two.\n\n   \nAt 10:30 it rained. Then it stopped.\n");
     CHECK(read_documents(text) ==
           std::vector<Document>{{"One.", "Two."}, {"At 10:30 it rained.", "Then it stopped."}});
@@ -49,7 +49,7 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
     CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
 }
 
-TEST_CASE("settings survive a round trip and their errors name the field", "[server]") {
+TEST_CASE("settings survive writing and reading, and their errors name the field", "[server]") {
     const TemporaryDirectory folder;
     const server::Settings settings{.name = "A \"quoted\" name",
                                     .port = 8080,

@@ -17,7 +17,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what one key of a pair signs the other verifies", "[server]") {
+TEST_CASE("the public key verifies signatures of the private key", "[server]") {
     const TemporaryDirectory directory;
     make_key_pair(directory.path(), "upload");
     const SigningKey secret{directory.path() / "upload_private"};
@@ -39,7 +39,7 @@ TEST_CASE("what one key of a pair signs the other verifies", "[server]") {
     CHECK_THROWS_AS(VerifyingKey{directory.path() / "nokey"}, InputError);
 }
 
-TEST_CASE("MD5 of texts and files is the standard's", "[server]") {
+TEST_CASE("MD5 of texts and files matches the standard", "[server]") {
     const TemporaryDirectory directory;
     write(directory.path() / "abc", "abc");
     CHECK(md5_of_text("abc") == "900150983cd24fb0d6963f7d28e17f72");

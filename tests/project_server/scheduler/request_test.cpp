@@ -14,7 +14,7 @@ std::string captured(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a request for work of a stock client is understood", "[server][boinc]") {
+TEST_CASE("a stock client's request for work is parsed", "[server][boinc]") {
     const auto request = parse_scheduler_request(captured("request-work.xml"));
     REQUIRE(request);
     CHECK(request->authenticator == "b9a19d6e1497b952834ee59be9a7c39d");
@@ -35,7 +35,7 @@ TEST_CASE("a request for work of a stock client is understood", "[server][boinc]
     CHECK(request->other_results->empty());
 }
 
-TEST_CASE("a report of a stock client is understood", "[server][boinc]") {
+TEST_CASE("a stock client's report is parsed", "[server][boinc]") {
     const auto request = parse_scheduler_request(captured("request-report.xml"));
     REQUIRE(request);
     REQUIRE(request->reports.size() == 1);
@@ -52,7 +52,7 @@ TEST_CASE("a report of a stock client is understood", "[server][boinc]") {
     CHECK(request->host.coprocessors == "[CUDA|Fake RTX 4080|1|16384MB|0][BOINC|7.20.5]");
 }
 
-TEST_CASE("what is no request is refused, whatever is cut off", "[server]") {
+TEST_CASE("an invalid or truncated request is refused", "[server]") {
     const std::string whole = captured("request-report.xml");
     for (std::size_t size = 0; size < whole.size() - 20; size += 97) {
         CHECK_FALSE(parse_scheduler_request(std::string_view{whole}.substr(0, size)));
@@ -60,7 +60,7 @@ TEST_CASE("what is no request is refused, whatever is cut off", "[server]") {
     CHECK_FALSE(parse_scheduler_request("<scheduler_request></scheduler_request>"));
 }
 
-TEST_CASE("a request cannot make the server store without bound", "[server]") {
+TEST_CASE("a request cannot make the server store unbounded data", "[server]") {
     std::string text = "<scheduler_request><authenticator>a</authenticator>";
     for (int i = 0; i < 5000; ++i) {
         text += "<result><name>r" + std::to_string(i) + "</name></result>";

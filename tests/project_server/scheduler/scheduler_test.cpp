@@ -13,7 +13,7 @@
 namespace dedloc::server {
 namespace {
 
-/// A project with one app, an account and as many unsent jobs as wanted.
+/// A project with one app, one account and a given number of unsent jobs.
 struct Office {
     TestProject project;
     std::unique_ptr<Scheduler> scheduler;
@@ -76,7 +76,7 @@ int sent(const std::string& reply) {
 
 }  // namespace
 
-TEST_CASE("a new host is told who it is and what it may run", "[server][boinc]") {
+TEST_CASE("a new host is told its id and the apps that it may run", "[server][boinc]") {
     Office office{1};
     const std::string reply = office.ask(kWantTwo);
     CHECK_THAT(reply, Catch::Contains("<hostid>1</hostid>"));
@@ -96,7 +96,7 @@ TEST_CASE("a new host is told who it is and what it may run", "[server][boinc]")
     CHECK(office.count("host") == 1);
 }
 
-TEST_CASE("an unknown key and an unreadable request are refused politely", "[server][boinc]") {
+TEST_CASE("an unknown key and an unreadable request get a reply that says so", "[server][boinc]") {
     Office office{1};
     const std::string reply = office.scheduler->serve(
         office.project.database(),
@@ -150,7 +150,8 @@ TEST_CASE("a report is stored once and acknowledged every time", "[server][boinc
     CHECK_THAT(office.ask(report("unheard_of"), 1, 4), Catch::Contains("unheard_of"));
 }
 
-TEST_CASE("a result is taken from its account only, by whatever host", "[server][boinc]") {
+TEST_CASE("a result is accepted only from its account, but from any of its hosts",
+          "[server][boinc]") {
     Office office{1};
     office.ask(kWantTwo);
     office.project.database().execute("update result set userid = 7");
@@ -171,7 +172,7 @@ TEST_CASE("a failed task is an error and calls the transitioner", "[server][boin
     CHECK(office.count("workunit where transition_time <= 1800000100") == 1);
 }
 
-TEST_CASE("what a lost reply carried is sent again", "[server][boinc]") {
+TEST_CASE("jobs of a lost reply are resent", "[server][boinc]") {
     Office office{2};
     CHECK(sent(office.ask(kWantTwo)) == 2);
     const std::string again =
@@ -180,7 +181,7 @@ TEST_CASE("what a lost reply carried is sent again", "[server][boinc]") {
     CHECK(office.count("result where server_state = 4") == 2);
 }
 
-TEST_CASE("a copied client folder becomes a host of its own", "[server][boinc]") {
+TEST_CASE("a copied client folder becomes a new host", "[server][boinc]") {
     Office office{0};
     office.ask("", 0, 1);
     office.ask("", 1, 7);
@@ -188,7 +189,7 @@ TEST_CASE("a copied client folder becomes a host of its own", "[server][boinc]")
                Catch::Contains("<hostid>2</hostid>"));
 }
 
-TEST_CASE("a client that lost its id gets its host back, its jobs are over", "[server][boinc]") {
+TEST_CASE("a client that lost its id gets its host back, and its old jobs end", "[server][boinc]") {
     Office office{1};
     office.ask(kWantTwo);
     CHECK_THAT(office.ask("", 0, 1), Catch::Contains("<hostid>1</hostid>"));
@@ -227,7 +228,7 @@ TEST_CASE("a host that cannot run the jobs is told why", "[server][boinc]") {
                Catch::Contains("no application for x86_64-pc-linux-gnu"));
 }
 
-TEST_CASE("an account is made once and found with its password only", "[server][boinc]") {
+TEST_CASE("an account is created once and found only with its password", "[server][boinc]") {
     TestProject project;
     Database& database = project.database();
     const std::string password(32, 'a');
@@ -261,7 +262,7 @@ TEST_CASE("an account is made once and found with its password only", "[server][
                Catch::StartsWith("$argon2id$"));
 }
 
-TEST_CASE("the page's data follow the tables", "[server]") {
+TEST_CASE("the page's data match the tables", "[server]") {
     Office office{0};
     Database& database = office.project.database();
     CHECK(runs_json(database) == R"({"runs":[]})");

@@ -4,7 +4,7 @@
 
 namespace dedloc::server {
 
-TEST_CASE("elements are found whatever lies between them", "[server]") {
+TEST_CASE("elements are found with any text between them", "[server]") {
     XmlReader reader{"text <!-- no --><a>1</a>\n<b x=\"y\"/> < </c> <d><a>2</a></d>"};
     const auto a = reader.next();
     REQUIRE(a);
@@ -17,13 +17,13 @@ TEST_CASE("elements are found whatever lies between them", "[server]") {
     CHECK(flag_value(*b));
 }
 
-TEST_CASE("a closing tag inside CDATA closes nothing", "[server]") {
+TEST_CASE("a closing tag inside CDATA is ignored", "[server]") {
     const auto element = find_element("<r><e><![CDATA[</e></r> <x>]]> </e><name>n</name></r>", "r");
     REQUIRE(element);
     CHECK(find_element(element->body, "name")->body == "n");
 }
 
-TEST_CASE("an element that is never closed ends the reading", "[server]") {
+TEST_CASE("an element that is never closed ends the reader", "[server]") {
     CHECK_FALSE(XmlReader{"<a><b></b>"}.next());
     CHECK_FALSE(XmlReader{"<a"}.next());
     CHECK_FALSE(XmlReader{"<e><![CDATA[</e>"}.next());

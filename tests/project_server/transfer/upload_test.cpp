@@ -12,7 +12,7 @@
 namespace dedloc::server {
 namespace {
 
-/// Where uploads go, and the key that signs what may come.
+/// An upload folder and the key that signs upload certificates.
 struct Desk {
     TemporaryDirectory directory;
     ProjectConfig config;
@@ -32,7 +32,7 @@ struct Desk {
         return key->sign_text("<name>" + name + "</name><max_nbytes>" + std::to_string(max_bytes) +
                               "</max_nbytes>");
     }
-    /// What the client sends for `data`, the part from `offset` on of a file of `total` bytes.
+    /// A client's request that uploads `data`, the part from `offset` on of a file of `total` bytes.
     std::string request(const std::string& name, const std::string& data, std::size_t total,
                         std::size_t offset, const std::string& md5 = "") const {
         return "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>"
@@ -65,7 +65,7 @@ auto status(int value) {
 
 }  // namespace
 
-TEST_CASE("an upload arrives whole however it is cut into pieces", "[server][boinc]") {
+TEST_CASE("an upload is complete, however it is cut into pieces", "[server][boinc]") {
     const Desk desk;
     const std::string data{"a\0b<data>\n\xFF", 11};
     for (const std::size_t piece : {1U, 2U, 7U, 64U, 100'000U}) {
@@ -76,7 +76,7 @@ TEST_CASE("an upload arrives whole however it is cut into pieces", "[server][boi
     }
 }
 
-TEST_CASE("an upload goes on where it stopped", "[server][boinc]") {
+TEST_CASE("an upload resumes at its offset", "[server][boinc]") {
     const Desk desk;
     CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>0</file_size>"));
     CHECK_THAT(desk.send(desk.request("f", "hello", 10, 0)), status(1));
@@ -88,7 +88,7 @@ TEST_CASE("an upload goes on where it stopped", "[server][boinc]") {
     CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>10</file_size>"));
 }
 
-TEST_CASE("what the project did not allow is refused for ever", "[server][boinc]") {
+TEST_CASE("an upload without a valid certificate is refused permanently", "[server][boinc]") {
     const Desk desk;
     std::string forged = desk.request("f", "hello", 5, 0);
     forged.replace(forged.find("<name>f"), 7, "<name>g");
@@ -109,7 +109,7 @@ TEST_CASE("a wrong checksum starts the upload over", "[server][boinc]") {
     CHECK_THAT(desk.size("f"), Catch::Contains("<file_size>0</file_size>"));
 }
 
-TEST_CASE("nonsense gets an answer", "[server][boinc]") {
+TEST_CASE("an invalid request gets a reply", "[server][boinc]") {
     const Desk desk;
     CHECK_THAT(desk.send("hello"), status(1) && Catch::Contains("no command"));
     CHECK_THAT(desk.send(""), status(1));
@@ -117,7 +117,7 @@ TEST_CASE("nonsense gets an answer", "[server][boinc]") {
     CHECK_THAT(desk.send(std::string(1 << 20, 'x')), status(-1));
 }
 
-TEST_CASE("a file that cannot be written is a reason to try again later", "[server][boinc]") {
+TEST_CASE("if a file cannot be written the client is told to retry later", "[server][boinc]") {
     const Desk desk;
     const std::string request = desk.request("f", "hello", 5, 0);
     rlimit usual{};

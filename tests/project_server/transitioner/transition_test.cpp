@@ -58,7 +58,7 @@ TEST_CASE("a result that is never reported is replaced under a new name", "[serv
     CHECK(early.transition_time == kNow);
 }
 
-TEST_CASE("a success calls the validator and nothing else", "[server]") {
+TEST_CASE("a success only calls the validator", "[server]") {
     const Transition t =
         decide_transition(job(), std::vector{over(0, RESULT_OUTCOME_SUCCESS)}, kNow);
     CHECK(t.need_validate);
@@ -91,7 +91,7 @@ TEST_CASE("too many errors end a workunit", "[server]") {
     CHECK(t.assimilate_state == ASSIMILATE_READY);
 }
 
-TEST_CASE("results are not made without end", "[server]") {
+TEST_CASE("the number of results is limited", "[server]") {
     std::vector<ResultState> results;
     for (std::int64_t i = 0; i < 4; ++i) results.push_back(over(i, RESULT_OUTCOME_NO_REPLY));
     const Transition t = decide_transition(job(), results, kNow);
@@ -99,7 +99,7 @@ TEST_CASE("results are not made without end", "[server]") {
     CHECK(t.new_results == 0);
 }
 
-TEST_CASE("a cancelled workunit keeps nothing open", "[server]") {
+TEST_CASE("a cancelled workunit ends its unsent results", "[server]") {
     WorkunitState workunit = job();
     workunit.error_mask = WU_ERROR_CANCELLED;
     const std::vector results{unsent(0), over(1, RESULT_OUTCOME_SUCCESS)};
@@ -109,7 +109,7 @@ TEST_CASE("a cancelled workunit keeps nothing open", "[server]") {
     CHECK_FALSE(t.need_validate);
 }
 
-TEST_CASE("what is unsent is not needed once a result is canonical", "[server]") {
+TEST_CASE("unsent results are not needed once a result is canonical", "[server]") {
     WorkunitState workunit = job();
     workunit.has_canonical = true;
     const std::vector results{over(0, RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_VALID), unsent(1)};
@@ -119,7 +119,7 @@ TEST_CASE("what is unsent is not needed once a result is canonical", "[server]")
     CHECK(t.error_mask == 0);
 }
 
-TEST_CASE("no combination of three results makes more than the limit", "[server]") {
+TEST_CASE("no combination of three results creates more than the limit", "[server]") {
     const auto make = [](int kind, std::int64_t id) {
         if (kind == 0) return unsent(id);
         if (kind == 1) return sent(id, kNow - 1);

@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-/// A child that is stopped in the end, whatever happens.
+/// A child process that the destructor stops.
 class Child {
   public:
     Child(std::vector<std::string> command, const fs::path& log) {
@@ -44,7 +44,7 @@ class Child {
     ~Child() { stop(); }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
-    /// Exit status after SIGTERM.
+    /// Sends SIGTERM and returns the exit status.
     int stop() {
         if (process_ == 0) return status_;
         kill(process_, SIGTERM);
@@ -100,7 +100,7 @@ constexpr const char* kResultTemplate = R"(<output_template>
 </output_template>
 )";
 
-/// A job whose input is `text`; libsched writes it.
+/// Creates a job with the input `text`, through libsched.
 void create_job(TestProject& project, const std::string& name, const std::string& text) {
     open_boinc_database(project.config());
     DB_APP app;
@@ -131,14 +131,14 @@ void create_job(TestProject& project, const std::string& name, const std::string
     close_boinc_database();
 }
 
-/// What a client needs in its folder to be steered over GUI RPC and to compute at once.
+/// Writes the files that a client needs to be controlled over GUI RPC and to compute at once.
 void write_client_settings(const fs::path& home) {
     std::ofstream{home / "gui_rpc_auth.cfg"} << "secret\n";
     // Benchmarks would suspend the app for half a minute.
     std::ofstream{home / "cc_config.xml"}
         << "<cc_config><options><skip_cpu_benchmarks>1</skip_cpu_benchmarks>"
            "</options></cc_config>\n";
-    // Whatever else this machine does, the app runs.
+    // The app runs even if the machine is busy.
     std::ofstream{home / "global_prefs_override.xml"}
         << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"
            "<run_if_user_active>1</run_if_user_active></global_preferences>\n";

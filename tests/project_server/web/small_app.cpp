@@ -1,4 +1,4 @@
-// The smallest honest BOINC app: copies its input to its output, in capitals.
+// A minimal BOINC app: copies its input to its output in capitals.
 #include <boinc_api.h>
 #include <filesys.h>
 

@@ -65,7 +65,7 @@ struct World {
         REQUIRE(row);
         return row->text("x");
     }
-    /// What the transitioner does: one instance for a job.
+    /// Creates one instance of a job, as the transitioner does.
     void make_instance(int workunit, int server_state) {
         project.database().execute(
             "insert into result (create_time, workunitid, server_state, "
@@ -76,7 +76,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("the input template grows with the shards", "[server]") {
+TEST_CASE("the input template describes every shard", "[server]") {
     const std::string one =
         "<input_template>\n    <file_info>\n        <sticky/>\n    </file_info>\n"
         "    <file_info>\n        <sticky/>\n    </file_info>\n    <workunit>\n"
@@ -92,7 +92,8 @@ TEST_CASE("the input template grows with the shards", "[server]") {
     CHECK_THROWS_AS(input_template_for("<input_template/>", 2), InputError);
 }
 
-TEST_CASE("a running run has jobs ready, no more and no fewer", "[server][integration]") {
+TEST_CASE("a running run has exactly the configured number of unsent jobs",
+          "[server][integration]") {
     World world;
     CHECK(world.generator.pass().created == 2);
     CHECK(world.generator.pass().created == 0);
@@ -105,7 +106,7 @@ TEST_CASE("a running run has jobs ready, no more and no fewer", "[server][integr
                     "min(result_template_file)) x from workunit") ==
           "3 3 1 templates/dedloc_train_out");
     CHECK(std::filesystem::exists(world.project.root() / "templates/dedloc_train_out"));
-    // One of them is given to a volunteer: another is made.
+    // One job is sent to a volunteer: another is created.
     world.make_instance(1, 4);
     world.make_instance(2, 2);
     CHECK(world.generator.pass().created == 1);
@@ -113,8 +114,7 @@ TEST_CASE("a running run has jobs ready, no more and no fewer", "[server][integr
           "demo_1,demo_2,demo_3");
 }
 
-TEST_CASE("a paused or finished run keeps only the jobs that somebody works on",
-          "[server][integration]") {
+TEST_CASE("a paused or finished run keeps only the jobs in progress", "[server][integration]") {
     World world;
     world.generator.pass();
     world.make_instance(1, 4);
@@ -126,7 +126,7 @@ TEST_CASE("a paused or finished run keeps only the jobs that somebody works on",
     CHECK(world.one("select group_concat(error_mask order by id) x from workunit") == "0,16,16");
     CHECK(world.one("select group_concat(server_state, ':', outcome order by workunitid) x from "
                     "result") == "4:0,5:5");
-    // Its receipt waits for the validator: not cancelled either.
+    // A job whose receipt awaits validation is not cancelled either.
     world.project.database().execute(
         "update result set server_state = 5, outcome = 1 where workunitid = 1");
     CHECK(world.generator.pass().cancelled == 0);
@@ -143,7 +143,7 @@ TEST_CASE("finished jobs are closed", "[server][integration]") {
                     "unix_timestamp()) x from workunit where id = 1") == "2 1");
 }
 
-TEST_CASE("a run whose files are missing is one sentence", "[server][integration]") {
+TEST_CASE("a run whose files are missing is reported in one sentence", "[server][integration]") {
     World world;
     std::filesystem::remove(world.project.root() / "runs/demo/shards/shard_b");
     CHECK_THROWS_WITH(world.generator.pass(), Catch::Contains("shard_b"));
