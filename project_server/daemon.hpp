@@ -42,8 +42,8 @@ struct LoopDaemon {
 };
 
 /// main() of such a daemon: `name` --project FOLDER [--interval SECONDS] [--once]. A failure is
-/// logged once and retried at each interval until a pass succeeds. An InputError from connect (wrong
-/// project files), and with --once any failure, ends the daemon. Exit status as above.
+/// logged once and retried at each interval until a pass succeeds. An InputError from connect
+/// (wrong project files), and with --once any failure, ends the daemon. Exit status as above.
 int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon);
 
 }  // namespace dedloc::server

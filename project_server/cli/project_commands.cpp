@@ -43,8 +43,8 @@ void serve(const fs::path& project, const Report& report) {
     log_info("stopping");
 }
 
-/// Runs in the background process. Output goes to its log; the pipe gets a line end when the project
-/// is up, or the error message.
+/// Runs in the background process. Output goes to its log; the pipe gets a line end when the
+/// project is up, or the error message.
 [[noreturn]] void serve_in_background(const fs::path& project, int pipe) {
     setsid();
     const auto log_file = (project / "log/supervisor.log").string();

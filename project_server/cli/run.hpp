@@ -26,9 +26,9 @@ struct RunOptions {
     std::optional<double> learning_rate;        ///< absent: the preset's
 };
 
-/// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into the
-/// database as running; dedloc-work then offers its files and jobs to volunteers. A failed creation
-/// leaves no run.
+/// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into
+/// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
+/// creation leaves no run.
 ///
 /// Errors  InputError (name taken or unusable, no corpus, …), IoError, DatabaseError
 formats::RunFile create_run(const RunOptions& options);

@@ -11,12 +11,12 @@
 namespace dedloc::server {
 
 /// Writes DIRECTORY/NAME_private (mode 0600) and DIRECTORY/NAME_public. BOINC's names are
-/// "code_sign" and "upload". Errors: IoError, also if a key exists: keys are never replaced, because
-/// clients trust the first one that they see.
+/// "code_sign" and "upload". Errors: IoError, also if a key exists: keys are never replaced,
+/// because clients trust the first one that they see.
 void make_key_pair(const std::filesystem::path& directory, const std::string& name);
 
-/// The text of a public key file, as a scheduler reply contains it. Errors: IoError, InputError when
-/// the file is empty.
+/// The text of a public key file, as a scheduler reply contains it. Errors: IoError, InputError
+/// when the file is empty.
 std::string read_public_key_text(const std::filesystem::path& file);
 
 /// Lower-case hex MD5, the checksum of BOINC's protocol.

@@ -13,8 +13,8 @@
 namespace dedloc::server {
 
 /// Stores each reported result once and returns the names to acknowledge. These are all reported
-/// names, also of results stored before or unknown to this account, so that the client forgets them.
-/// A result that had timed out is still accepted.
+/// names, also of results stored before or unknown to this account, so that the client forgets
+/// them. A result that had timed out is still accepted.
 ///
 /// Before  a transaction is open      Idempotent  yes
 std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,

@@ -93,8 +93,8 @@ struct SchedulerRequest {
     std::optional<std::vector<std::string>> other_results;
 };
 
-/// Parses a request. Nothing if the text is not a <scheduler_request> with an authenticator. Time is
-/// linear in the size of the text.
+/// Parses a request. Nothing if the text is not a <scheduler_request> with an authenticator. Time
+/// is linear in the size of the text.
 std::optional<SchedulerRequest> parse_scheduler_request(std::string_view text);
 
 }  // namespace dedloc::server

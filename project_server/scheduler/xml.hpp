@@ -1,6 +1,6 @@
-// Reader of BOINC's kind of XML: elements without declaration, between them free text and CDATA from
-// apps. Requests come from strangers. libboinc's reader recurses into every unknown element and
-// copies through small buffers; this one scans one string in linear time without recursion.
+// Reader of BOINC's kind of XML: elements without declaration, between them free text and CDATA
+// from apps. Requests come from strangers. libboinc's reader recurses into every unknown element
+// and copies through small buffers; this one scans one string in linear time without recursion.
 #pragma once
 
 #include <cstdint>

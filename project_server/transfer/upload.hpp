@@ -1,6 +1,6 @@
 // Uploads of output files. A client names the file and shows a certificate that the project signed
-// when it created the job; the bytes follow, from the offset at which an earlier attempt stopped. An
-// incomplete file has another name, so that a validator never reads half a file.
+// when it created the job; the bytes follow, from the offset at which an earlier attempt stopped.
+// An incomplete file has another name, so that a validator never reads half a file.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class UploadStore {
     /// must outlive the store. Errors: IoError, InputError.
     explicit UploadStore(const ProjectConfig& config);
 
-    /// Path of a complete file, in the tree in which libsched's validators look. Creates its folder.
-    /// Errors: IoError.
+    /// Path of a complete file, in the tree in which libsched's validators look. Creates its
+    /// folder. Errors: IoError.
     std::filesystem::path path_of(const std::string& name) const;
     /// Number of bytes present, of the complete file or else of the incomplete one.
     std::uint64_t size_of(const std::string& name) const;

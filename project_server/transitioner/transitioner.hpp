@@ -1,5 +1,5 @@
-// Applies transitions to workunits: creates results, ends those that have timed out, marks workunits
-// for the validator or as failed.
+// Applies transitions to workunits: creates results, ends those that have timed out, marks
+// workunits for the validator or as failed.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class Transitioner {
     Transitioner(const Transitioner&) = delete;
     Transitioner& operator=(const Transitioner&) = delete;
 
-    /// Handles workunits whose transition time has passed, at most 200, and returns their number. If
-    /// the results of a workunit cannot be created (say, its template is missing), logs the reason
-    /// and retries a minute later. Errors: DatabaseError.
+    /// Handles workunits whose transition time has passed, at most 200, and returns their number.
+    /// If the results of a workunit cannot be created (say, its template is missing), logs the
+    /// reason and retries a minute later. Errors: DatabaseError.
     int pass(std::int64_t now);
 
   private:

@@ -222,7 +222,8 @@ struct HttpServer::Routes {
         server.Post(literal(path_of(config.upload_url)),
                     [this](const Request&, Response& response, const httplib::ContentReader& read) {
                         UploadRequest upload{uploads};
-                        // Read all bytes even if the reply is known: the client reads it only after sending.
+                        // Read all bytes even if the reply is known: the client reads it only after
+                        // sending.
                         read([&](const char* data, std::size_t size) {
                             upload.feed({data, size});
                             return true;

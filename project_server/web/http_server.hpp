@@ -22,8 +22,8 @@ class HttpServer {
 
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it once.
-    /// Thread: any.
+    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it
+    /// once. Thread: any.
     void stop();
     /// The port that it is bound to.
     std::uint16_t port() const;

@@ -13,8 +13,8 @@ struct Request;
 
 namespace dedloc::server {
 
-/// Sets threads, timeouts and socket options; an exception of a handler becomes status 503 and a log
-/// line. `largest` is the limit on a request's body, in bytes.
+/// Sets threads, timeouts and socket options; an exception of a handler becomes status 503 and a
+/// log line. `largest` is the limit on a request's body, in bytes.
 void set_up(httplib::Server& server, std::size_t threads, std::size_t largest);
 
 /// Binds to a port (0: any) and returns it. Errors: IoError if it is taken.
@@ -27,8 +27,8 @@ class HttpRun {
     explicit HttpRun(httplib::Server& server) : server_(server) {}
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it once.
-    /// Thread: any.
+    /// Ends run(), also one that is about to begin; requests in progress are finished. Call it
+    /// once. Thread: any.
     void stop();
 
   private:

@@ -32,7 +32,8 @@ struct Desk {
         return key->sign_text("<name>" + name + "</name><max_nbytes>" + std::to_string(max_bytes) +
                               "</max_nbytes>");
     }
-    /// A client's request that uploads `data`, the part from `offset` on of a file of `total` bytes.
+    /// A client's request that uploads `data`, the part from `offset` on of a file of `total`
+    /// bytes.
     std::string request(const std::string& name, const std::string& data, std::size_t total,
                         std::size_t offset, const std::string& md5 = "") const {
         return "<data_server_request>\n    <core_client_major_version>7</core_client_major_version>"
