@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "peer/platform/process.hpp"
@@ -48,7 +47,6 @@ class RunningProject final {
     const server::ProjectConfig config_;
     const ProjectLock lock_;
     std::unique_ptr<server::Database> database_;
-    std::set<std::string> served_runs_;
     Supervisor supervisor_;
 };
 
