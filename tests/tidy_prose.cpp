@@ -30,8 +30,7 @@ const std::vector<Construction>& constructions() {
 
 /// What a comment must not begin with: it reads as half a sentence.
 const std::regex& bare_preposition() {
-    static const std::regex pattern{
-        R"(^ *//[/<]* (Of|of|By|by|With|with|From|from|Beside|beside) )"};
+    static const std::regex pattern{R"(^ *//[/<]* (Of|of|By|by|with|from|beside) (?!\d))"};
     return pattern;
 }
 

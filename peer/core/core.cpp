@@ -146,7 +146,7 @@ void Peer::Core::deliver(const OutgoingMessage& message) {
                           .body = message.body});
 }
 
-/// What this peer has promised is remembered before anybody hears of it.
+/// A voter's promise is durable before any frame tells of it.
 void Peer::Core::settle_votes() {
     if (const auto change = voter_.take_change()) out_.act(action::Voted{*change});
 }

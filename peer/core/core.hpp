@@ -25,10 +25,12 @@
 
 namespace dedloc {
 
+/// The implementation of Peer.
 class Peer::Core {
   public:
     Core(PeerConfig config, const KeyPair& key, const kernels::Workers& workers);
 
+    // These five do what Peer says of them.
     void handle(TimePoint now, const Event& event, Actions& actions);
     TimePoint next_deadline() const;
     bool work_ahead() { return member_.work_ahead(); }
@@ -255,7 +257,7 @@ class Peer::Core {
     GenerationRequest request_;
     Outbox out_;
 
-    TimePoint now_ = TimePoint::min();  ///< of the event at hand
+    TimePoint now_ = TimePoint::min();  ///< the time of the event at hand
     bool is_bulk_event_ = false;        ///< the event at hand has moved data only
     SharedBytes received_;              ///< the frame at hand; null when a relay has passed it on
     bool has_bulk_ = false;             ///< bulk may be sendable that was not before

@@ -1,3 +1,5 @@
+// Numbers only rise, also when an answer never comes: an old answer that arrives late is then of a
+// lower number than the next one, which replaces it everywhere.
 #include "peer/core/generation_request.hpp"
 
 #include <algorithm>

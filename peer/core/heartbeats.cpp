@@ -69,7 +69,8 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0};
 }
 
-/// Everybody hears of a new state, for they may want it; in a small swarm, of whatever is new.
+/// A new state is told to every peer, because it may want to load it; other news to every peer of a
+/// small swarm, and to voters in a large one.
 void Peer::Core::send_heartbeat(Audience audience) {
     told_standing_ = standing();
     is_heartbeat_due_ = is_progress_due_ = false;

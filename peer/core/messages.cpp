@@ -68,7 +68,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Relay& body) {
     const bool is_relayed = inner && inner->run == config_.run && inner->sender != self_ &&
                             wire::may_be_relayed(inner->body);
     if (!is_relayed) {
-        return links_.refuse(now_, m.sender, "it passes on what nobody said", out_.actions);
+        return links_.refuse(now_, m.sender,
+                             "it relays a message that its coordinator has not signed",
+                             out_.actions);
     }
     deliver(*inner);
 }

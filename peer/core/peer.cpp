@@ -1,3 +1,4 @@
+// Peer forwards to Core, so that users of peer.hpp see none of the parts.
 #include "peer/peer.hpp"
 
 #include <utility>
