@@ -14,7 +14,7 @@ Codec codec_of(const History& history) {
 
 }  // namespace
 
-TEST_CASE("what is decoded is what was encoded, whoever comes and goes", "[ledger][property]") {
+TEST_CASE("decoding restores every entry while members come and go", "[ledger][property]") {
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         History history(seed, {.members = 1 + seed % 9,
                                .churn = seed % 3 == 0 ? 0.0 : 0.7,
@@ -46,7 +46,7 @@ TEST_CASE("what is decoded is what was encoded, whoever comes and goes", "[ledge
     }
 }
 
-TEST_CASE("damaged entries are refused or are other entries, and never more",
+TEST_CASE("a damaged entry is refused or decodes to a different valid entry",
           "[ledger][property]") {
     History history(7, {.members = 5, .churn = 0.8, .short_losses = false});
     Codec encoder = codec_of(history);
@@ -67,7 +67,7 @@ TEST_CASE("damaged entries are refused or are other entries, and never more",
         while (decoder.decode(reader)) {
         }
     }
-    // Not even entries: noise.
+    // Random bytes.
     for (int trial = 0; trial < 20'000; ++trial) {
         Buffer bytes(random.below(300));
         for (auto& byte : bytes) byte = static_cast<std::byte>(random.below(256));

@@ -14,8 +14,8 @@ namespace dedloc::ledger {
 
 struct HistoryOptions {
     std::size_t members = 4;
-    double churn = 0.1;         ///< how likely a member comes or goes at a step
-    bool short_losses = false;  ///< losses that are binary32 numbers
+    double churn = 0.1;         ///< probability that a member joins or leaves at a step
+    bool short_losses = false;  ///< losses are binary32 numbers
 };
 
 class History {
@@ -35,7 +35,7 @@ class History {
 
     Trust trust() const { return {run, project.public_key(), keys[backbone_].public_key()}; }
 
-    /// The next record after `head`, which moves on.
+    /// The next record after `head`; moves the head.
     CommitRecord next() {
         CommitRecord record;
         record.generation = head.generation;
@@ -61,7 +61,7 @@ class History {
         return record;
     }
 
-    /// Signed by a majority of the voters: those with the highest keys.
+    /// Certificate of a majority of the voters: those with the highest keys.
     Certificate certify(const CommitRecord& record) const {
         Certificate certificate{.term = {head.generation + 1, keys[backbone_].public_key()},
                                 .votes = {}};
@@ -80,7 +80,7 @@ class History {
         return {.record = record, .certificate = certify(record)};
     }
 
-    /// `voters` of the keys, the lowest first, are appointed.
+    /// A generation that appoints `voters` of the keys, the lowest first.
     SignedGeneration begin_generation(StepIndex step, std::size_t voters = 3) {
         SignedGeneration generation{.record = {head.generation + 1, step, digest(), {}},
                                     .signature = {}};
@@ -95,7 +95,7 @@ class History {
     RunId run{blake2b(bytes_of("ledger test")).bytes};
     KeyPair project = KeyPair::generate();
     std::vector<KeyPair> keys;
-    Head before;  ///< that the last record extends
+    Head before;  ///< the head that the last record extends
     Head head;
 
   private:

@@ -38,7 +38,7 @@ constexpr HistoryOptions kLively{.members = 6, .churn = 0.5, .short_losses = fal
 
 }  // namespace
 
-TEST_CASE("a ledger read from its bytes is the ledger", "[ledger]") {
+TEST_CASE("a ledger read from its file equals the original", "[ledger]") {
     for (const int steps : {0, 1, 2, 31, 32, 33, 100}) {
         for (const double churn : {0.0, 0.05, 1.0}) {
             Written written(9, {.members = 6, .churn = churn, .short_losses = false}, steps);
@@ -51,7 +51,7 @@ TEST_CASE("a ledger read from its bytes is the ledger", "[ledger]") {
             CHECK(ledger.samples() == written.ledger.samples());
             CHECK(ledger.encode() == bytes);
             ledger.check_invariants();
-            // It goes on where the other stopped.
+            // The copy can be continued.
             CHECK(ledger.append(written.history.decide()));
             CHECK(Ledger::decode(ledger.encode(), written.history.trust()));
         }
@@ -79,7 +79,7 @@ TEST_CASE("samples are conserved and receipts are each peer's own lines", "[ledg
     }
 }
 
-TEST_CASE("a decision that is not proven does not come in", "[ledger]") {
+TEST_CASE("a decision without a proof is not appended", "[ledger]") {
     Written written(6, kLively, 10);
     REQUIRE(written.ledger.begin(written.history.begin_generation(StepIndex{9}, 5)));
     Ledger& ledger = written.ledger;
@@ -102,7 +102,7 @@ TEST_CASE("a decision that is not proven does not come in", "[ledger]") {
     CHECK_FALSE(ledger.append(good));
 }
 
-TEST_CASE("a generation makes what comes after its step void, for good", "[ledger]") {
+TEST_CASE("a generation makes the records from its step on void", "[ledger]") {
     Written written(8, kLively, 50);
     SignedGeneration forged = written.history.begin_generation(StepIndex{20});
     const SignedGeneration generation = forged;
@@ -140,11 +140,12 @@ TEST_CASE("no flipped bit of a file passes", "[ledger][property]") {
     }
 }
 
-TEST_CASE("a file without some proof, or of others, is refused with the reason", "[ledger]") {
+TEST_CASE("a file with a missing proof, or of another run, is refused with the reason",
+          "[ledger]") {
     Written written(3, {.members = 3, .churn = 0, .short_losses = false}, 20);
     const Buffer good = written.ledger.encode();
     Buffer unproven = good;
-    unproven.back() ^= std::byte{1};  // of the last signature
+    unproven.back() ^= std::byte{1};  // the last byte of the last signature
     CHECK(written.refusal(unproven) == LedgerError::kNotCertified);
     CHECK(written.refusal(std::span{good}.first(good.size() - 1)) == LedgerError::kMalformed);
     CHECK(written.refusal(std::span{good}.first(50)) == LedgerError::kForeign);
@@ -153,7 +154,7 @@ TEST_CASE("a file without some proof, or of others, is refused with the reason",
     other.run.bytes[0] ^= std::byte{1};
     CHECK(Ledger::decode(good, other).reason() == LedgerError::kForeign);
 
-    // Records that a stranger has made up, signed by a voter of its own.
+    // Forged records, signed by a voter that the project has not appointed.
     History stranger(99, {.members = 3, .churn = 0, .short_losses = false});
     Ledger made_up(stranger.trust());
     for (int i = 0; i < 3; ++i) REQUIRE(made_up.append(stranger.decide()));

@@ -1,4 +1,4 @@
-// One peer among the voters of a generation, whose neighbours are played by hand.
+// One peer among the voters of a generation, with hand-made messages of its neighbours.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using tests::OtherEnd;
 using tests::test_key;
 
-/// So many voters, ascending by key.
+/// `count` voters, ascending by key.
 inline std::vector<KeyPair> voter_keys(std::size_t count) {
     std::vector<KeyPair> keys;
     for (std::size_t k = 1; k <= count; ++k) keys.push_back(test_key(static_cast<std::uint8_t>(k)));
@@ -26,7 +26,7 @@ inline std::vector<KeyPair> voter_keys(std::size_t count) {
 }
 
 struct ElectionBenchOptions {
-    PeerKey backbone{};  ///< none of the voters
+    PeerKey backbone{};  ///< not a voter
     std::uint16_t port = 4'000;
     bool remembers = true;
 };
@@ -59,7 +59,7 @@ struct ElectionBench {
         return config;
     }
 
-    /// test_key's other end, linked.
+    /// Links to the peer with this key.
     OtherEnd& introduce(const KeyPair& other) {
         const LinkId link{++last_link};
         actions.clear();
@@ -71,7 +71,7 @@ struct ElectionBench {
         REQUIRE(links.find(other.public_key()) != nullptr);
         return *ends.back();
     }
-    /// A heartbeat, as a peer takes it.
+    /// A heartbeat as the core handles it.
     void hear(OtherEnd& end, const Term& term = {}, bool may_vote = true) {
         wire::Heartbeat heartbeat;
         heartbeat.may_vote = may_vote;
@@ -87,7 +87,7 @@ struct ElectionBench {
         now += time;
         election.advance(now, may_lead, out);
     }
-    /// Until this time has passed or it stands or leads.
+    /// Advances until the peer stands or leads, or this time has passed.
     bool stands_within(Duration time) {
         const TimePoint end = now + time;
         while (now < end) {

@@ -1,4 +1,4 @@
-// Several voters that hear each other: which one coordinates, and which one after it is lost.
+// Several linked voters: which one coordinates, and which one succeeds it.
 #include "peer/membership/election.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Bench = ElectionBench;
 
-/// All are linked with all; frames arrive at once, heartbeats come when something changes.
+/// All voters are linked; frames arrive at once, heartbeats follow every change.
 class Voters {
   public:
     Voters(std::size_t count, const PeerKey& backbone) : keys_(voter_keys(count)) {
@@ -44,7 +44,7 @@ class Voters {
             }
         }
     }
-    /// Who leads, as places in the order of keys.
+    /// The leaders, as indices in the order of keys.
     std::vector<std::size_t> leaders() const {
         std::vector<std::size_t> leaders;
         for (std::size_t k = 0; k < benches_.size(); ++k) {
@@ -118,7 +118,7 @@ TEST_CASE("of three voters the backbone leads, else the one with the lowest key"
     CHECK(with_backbone.leaders() == std::vector<std::size_t>{2});
 }
 
-TEST_CASE("a leader that is lost is succeeded, and nobody displaces its successor",
+TEST_CASE("a lost leader has a successor, and its return does not displace the successor",
           "[membership]") {
     for (const std::size_t count : {3u, 5u}) {
         Voters voters{count};
@@ -134,7 +134,7 @@ TEST_CASE("a leader that is lost is succeeded, and nobody displaces its successo
         for (std::size_t k = 1; k < count; ++k) {
             CHECK(voters.at(k).election.term() == voters.at(1).election.term());
         }
-        // The old one is alone, and steps down in time.
+        // The old leader has lost its majority and steps down.
         voters.run(10s);
         CHECK(voters.at(1).leads());
     }

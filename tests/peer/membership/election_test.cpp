@@ -1,4 +1,4 @@
-// Which voter coordinates: one voter at a time, whose neighbours are played by hand.
+// Election at a single voter, with hand-made messages of its neighbours.
 #include "peer/membership/election.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Bench = ElectionBench;
 
-/// The first of three voters; both others are linked and say that they vote.
+/// The first of three voters; the two others are linked and able to vote.
 struct Trio {
     explicit Trio(std::size_t self = 0) : keys(voter_keys(3)), bench(keys, keys[self]) {
         for (std::size_t k = 0; k < 3; ++k) {
@@ -29,7 +29,7 @@ struct Trio {
         bench.hear(*one);
         bench.hear(*two);
     }
-    /// It stands, and forgets what it has said.
+    /// Lets it stand, and drops its messages.
     Term stand() {
         REQUIRE(bench.stands_within(10s));
         const Term term = bench.said<wire::Elect>().front().term;
@@ -62,7 +62,7 @@ TEST_CASE("the only voter leads at once", "[membership]") {
     CHECK(bench.election.has_live_leader());
     CHECK(bench.election.has_majority_here());
     for (const OutgoingMessage& message : bench.out.messages) CHECK(message.to.empty());
-    // For as many steps as it lives.
+    // It leads for all later steps.
     for (int step = 0; step < 3; ++step) {
         bench.voter.append(bench.record(1));
         bench.election.head_changed();
@@ -85,17 +85,17 @@ TEST_CASE("a peer that cannot lead does not stand", "[membership]") {
     CHECK_FALSE(leads(Bench{keys, test_key(50)}, true));
 }
 
-TEST_CASE("without a majority that votes no voter stands", "[membership]") {
+TEST_CASE("no voter stands without a majority that is able to vote", "[membership]") {
     const auto keys = voter_keys(3);
     Bench bench{keys, keys[0]};
     CHECK_FALSE(bench.stands_within(20s));
     CHECK_FALSE(bench.election.has_majority_here());
-    // A link alone says nothing, and one that may not vote is none.
+    // A peer counts only after a heartbeat that says that it may vote.
     OtherEnd& other = bench.introduce(keys[1]);
     CHECK_FALSE(bench.stands_within(20s));
     bench.hear(other, {}, false);
     CHECK_FALSE(bench.stands_within(20s));
-    // Nor does a member count.
+    // A member that is no voter does not count.
     bench.hear(bench.introduce(test_key(50)));
     CHECK_FALSE(bench.stands_within(20s));
     bench.hear(other);
@@ -127,10 +127,10 @@ TEST_CASE("only promises of voters, of this term and granted, count", "[membersh
     bench.election.on_promise(trio.one->peer(), step, refused, bench.out);
     bench.election.on_promise(test_key(50).public_key(), step, bench.promise(term), bench.out);
     CHECK_FALSE(bench.leads());
-    // One that is ahead may have accepted what this candidate does not know.
+    // A voter that is ahead may have accepted a record that the candidate does not know.
     bench.election.on_promise(trio.one->peer(), step.next(), bench.promise(term), bench.out);
     CHECK_FALSE(bench.leads());
-    SECTION("one that is behind has accepted nothing for this round") {
+    SECTION("a voter that is behind has accepted nothing for this round") {
         auto behind = bench.promise(term);
         behind.accepted = bench.record(5);
         behind.accepted_in = term_of(1, trio.keys[2]);
@@ -146,7 +146,7 @@ TEST_CASE("only promises of voters, of this term and granted, count", "[membersh
     }
 }
 
-TEST_CASE("what was accepted in the highest term is inherited", "[membership]") {
+TEST_CASE("a leader inherits the record accepted in the highest term", "[membership]") {
     const auto keys = voter_keys(5);
     Bench bench{keys, keys[0]};
     for (std::size_t k = 1; k < 5; ++k) bench.hear(bench.introduce(keys[k]));
@@ -158,19 +158,19 @@ TEST_CASE("what was accepted in the highest term is inherited", "[membership]") 
         promise.accepted = record;
         bench.election.on_promise(keys[k].public_key(), bench.head().step, promise, bench.out);
     };
-    SECTION("whoever answers first") {
+    SECTION("its promise arrives first") {
         promise_with(1, 8, bench.record(8));
         promise_with(2, 6, bench.record(6));
     }
-    SECTION("or last") {
+    SECTION("its promise arrives last") {
         promise_with(1, 6, bench.record(6));
         promise_with(2, 8, bench.record(8));
     }
-    SECTION("of equal numbers that of the higher key") {
+    SECTION("with equal term numbers the higher key decides") {
         promise_with(1, 8, bench.record(6));
         promise_with(2, 8, bench.record(8));
     }
-    SECTION("if it follows the head") {
+    SECTION("a record that does not follow the head is ignored") {
         CommitRecord foreign = bench.record(9);
         foreign.previous_record.bytes[0] ^= std::byte{1};
         promise_with(1, 9, foreign);
@@ -184,7 +184,7 @@ TEST_CASE("what was accepted in the highest term is inherited", "[membership]") 
     CHECK(bench.leads());
 }
 
-TEST_CASE("a candidate inherits its own vote, too", "[membership]") {
+TEST_CASE("a candidate inherits the record of its own vote", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     const CommitRecord record = bench.record(4);
@@ -194,7 +194,7 @@ TEST_CASE("a candidate inherits its own vote, too", "[membership]") {
     CHECK(bench.election.inherited() == record);
 }
 
-TEST_CASE("a voter refuses candidates while it hears a coordinator", "[membership]") {
+TEST_CASE("a voter refuses candidates while it knows a live coordinator", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     const Term led = term_of(4, trio.keys[1]);
@@ -213,16 +213,16 @@ TEST_CASE("a voter refuses candidates while it hears a coordinator", "[membershi
     CHECK_FALSE(bench.stands_within(20s));
     // The coordinator itself may ask again.
     CHECK(ask(trio.keys[1], 5, step).at(0).granted);
-    SECTION("which is lost") {
+    SECTION("until the coordinator is lost") {
         bench.close(*trio.one);
         CHECK(ask(trio.keys[2], 9, step).at(0).granted);
     }
-    SECTION("which says that it coordinates no more") {
+    SECTION("until the coordinator says that it does not lead any more") {
         bench.hear(*trio.one);
         CHECK(ask(trio.keys[2], 9, step).at(0).granted);
         CHECK_FALSE(ask(trio.keys[1], 8, step).at(0).granted);
     }
-    SECTION("and answers no peer that does not vote, nor a term of another") {
+    SECTION("peers that do not vote, and terms of another candidate, get no answer") {
         bench.close(*trio.one);
         CHECK(ask(test_key(50), 20, step).empty());
         bench.out = {};
@@ -251,7 +251,7 @@ TEST_CASE("a candidate behind the head of a voter is refused", "[membership]") {
     CHECK(ask(bench.head().step.next()));
 }
 
-TEST_CASE("a voter that may not vote answers no candidate", "[membership]") {
+TEST_CASE("a voter that may not vote does not answer candidates", "[membership]") {
     Trio trio;
     trio.bench.voter.stop_voting();
     trio.bench.election.on_elect(trio.bench.now, trio.one->peer(), trio.bench.head().step,
@@ -272,7 +272,7 @@ TEST_CASE("a voter that has promised gives the candidate time to lead", "[member
     CHECK(term.number == 6);
 }
 
-TEST_CASE("a leader steps down when another voter was promised more", "[membership]") {
+TEST_CASE("a leader steps down when a voter has promised a higher term", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     const Term term = trio.lead();
@@ -285,32 +285,31 @@ TEST_CASE("a leader steps down when another voter was promised more", "[membersh
     answer.promised = term_of(term.number + 1, trio.keys[2]);
     CHECK(tell(test_key(50).public_key()));
     answer.term.number += 7;
-    CHECK(tell(trio.one->peer()));  // of another candidacy
+    CHECK(tell(trio.one->peer()));  // an answer to an older candidacy
     answer.term = term;
     CHECK_FALSE(tell(trio.one->peer()));
     CHECK_FALSE(bench.election.has_live_leader());
     CHECK(trio.stand().number == term.number + 2);
 }
 
-TEST_CASE("a leader steps down when a majority is gone for twice the silence limit",
-          "[membership]") {
+TEST_CASE("a leader steps down after two failure timeouts without a majority", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     const Duration failure_timeout = bench.config.rules.failure_timeout;
     trio.lead();
     bench.close(*trio.one);
     bench.advance(1min);
-    CHECK(bench.leads());  // one other is enough
+    CHECK(bench.leads());  // one other voter is enough
     bench.close(*trio.two);
     bench.advance(2 * failure_timeout - 200ms);
     CHECK(bench.leads());
     CHECK(bench.election.next_deadline() <= bench.now + 200ms);
-    SECTION("for good") {
+    SECTION("the majority stays lost") {
         bench.advance(200ms);
         CHECK_FALSE(bench.leads());
         CHECK_FALSE(bench.stands_within(20s));
     }
-    SECTION("but not when one comes back in time") {
+    SECTION("a voter that comes back in time keeps the leader") {
         bench.hear(bench.introduce(trio.keys[2]));
         bench.election.look_again();
         bench.advance(200ms);
@@ -326,7 +325,7 @@ TEST_CASE("a leader steps down without a state", "[membership]") {
     CHECK_FALSE(trio.bench.leads());
 }
 
-TEST_CASE("a coordinator is told when its term is over", "[membership]") {
+TEST_CASE("a voter tells a coordinator that it has promised a higher term", "[membership]") {
     Trio trio;
     Bench& bench = trio.bench;
     (void)bench.voter.promise(term_of(6, trio.keys[2]));
@@ -359,10 +358,10 @@ TEST_CASE("members follow the voter with the highest term, and never another mem
     bench.hear(low, term_of(3, low.key));
     CHECK(bench.election.term() == term_of(4, high.key));
     CHECK(bench.election.is_coordinator(high.peer()));
-    // What another one says of the coordinator is hearsay.
+    // A member's claim about the coordinator does not count.
     bench.hear(member, term_of(99, low.key));
     CHECK(bench.election.term() == term_of(4, high.key));
-    // The lower one is followed again once the higher one is gone.
+    // The lower term is followed again once the higher coordinator is lost.
     bench.close(high);
     CHECK_FALSE(bench.election.has_live_leader());
     bench.hear(low, term_of(3, low.key));

@@ -1,4 +1,4 @@
-// Whom a peer dials and what it learns of those that it is linked with.
+// Links: the addresses that a peer dials, and the facts that it learns about linked peers.
 #include "peer/membership/links.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct Bench {
         std::ranges::sort(keys);
         links.watch(keys, 3, true);
     }
-    /// All that is dialled until then, each time in vain.
+    /// Advances to that time and returns all dials; each of them fails.
     std::vector<std::pair<Duration, Endpoint>> dialled_until(TimePoint end) {
         const TimePoint start = now;
         std::vector<std::pair<Duration, Endpoint>> dialled;
@@ -97,8 +97,7 @@ std::vector<Endpoint> endpoints(std::size_t first, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("a lost voter is dialled again every two seconds for as long as it takes",
-          "[membership]") {
+TEST_CASE("a lost voter is dialled every two seconds without limit", "[membership]") {
     Bench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
@@ -113,16 +112,16 @@ TEST_CASE("a lost voter is dialled again every two seconds for as long as it tak
         REQUIRE(dialled[k].second == endpoint_of(2));
     }
     CHECK(dialled.size() == 1 + 1 + (3'600 - 1) / 2);
-    SECTION("and no more when it is back") {
+    SECTION("until it is back") {
         bench.introduce(2);
         CHECK(bench.dialled_until(bench.now + 1min).empty());
     }
-    SECTION("and no more when the project has appointed others") {
+    SECTION("until the project has appointed other voters") {
         bench.watch({bench.introduce(3)});
         bench.now += 1ns;
         CHECK(bench.dialled_until(bench.now + 3s).empty());
     }
-    SECTION("and again when it is lost again") {
+    SECTION("and again after another loss") {
         bench.close(bench.introduce(2));
         CHECK(bench.dialled_until(bench.now + 20s).size() >= 10);
     }
@@ -138,7 +137,7 @@ TEST_CASE("only voters that can be dialled are dialled again", "[membership]") {
     CHECK(bench.dialled_until(bench.now + 1min).empty());
 }
 
-TEST_CASE("voters that were left behind are dialled after the return", "[membership]") {
+TEST_CASE("a peer that left the swarm dials the voters after its return", "[membership]") {
     Bench bench;
     bench.watch({bench.introduce(2)});
     bench.links.leave_all(bench.actions);
@@ -148,7 +147,7 @@ TEST_CASE("voters that were left behind are dialled after the return", "[members
     CHECK(dialled[0].second == endpoint_of(2));
 }
 
-TEST_CASE("a voter that says good-bye is dialled again", "[membership]") {
+TEST_CASE("a voter that has said Leave is dialled again", "[membership]") {
     Bench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
@@ -157,7 +156,7 @@ TEST_CASE("a voter that says good-bye is dialled again", "[membership]") {
     CHECK(bench.dialled_until(bench.now + 5s).size() == 4);
 }
 
-TEST_CASE("what others say makes no peer dial", "[membership]") {
+TEST_CASE("messages of other peers never cause a dial", "[membership]") {
     Bench bench;
     OtherEnd voter = bench.introduce(2);
     OtherEnd member = bench.introduce(3, {}, 0);
@@ -177,8 +176,7 @@ TEST_CASE("what others say makes no peer dial", "[membership]") {
     CHECK(tests::all_of<action::Close>(bench.actions).empty());
 }
 
-TEST_CASE("so many dials are unanswered at once, and a lost voter gets the next place",
-          "[membership]") {
+TEST_CASE("unanswered dials are limited, and a lost voter gets the next free one", "[membership]") {
     Bench bench;
     const OtherEnd voter = bench.introduce(2);
     bench.watch({voter});
@@ -188,7 +186,7 @@ TEST_CASE("so many dials are unanswered at once, and a lost voter gets the next 
     bench.actions.clear();
     bench.links.advance(bench.now, bench.actions);
     CHECK(tests::all_of<action::Dial>(bench.actions).empty());
-    // An answer makes room, whether it is a link or none.
+    // Any answer frees a dial: a link, or a failure.
     bench.links.dial_failed(bench.now, {.remote = endpoint_of(300)}, bench.actions);
     bench.now += 1s;
     bench.actions.clear();
@@ -201,12 +199,12 @@ TEST_CASE("so many dials are unanswered at once, and a lost voter gets the next 
                        {.link = LinkId{900}, .remote = endpoint_of(301), .dialled = true},
                        bench.actions);
     CHECK(bench.dials(endpoints(600, 10)) == 1);
-    // A link that the other end has opened answers none of our dials.
+    // A link that the other end has opened does not answer a dial of ours.
     bench.introduce(9);
     CHECK(bench.dials(endpoints(620, 10)) == 0);
 }
 
-TEST_CASE("of too many addresses the one that has failed most makes room", "[membership]") {
+TEST_CASE("a full list of addresses forgets the one that has failed most often", "[membership]") {
     Bench bench;
     const auto fail = [&](std::size_t k) {
         bench.links.dial_failed(bench.now, {.remote = endpoint_of(k)}, bench.actions);
@@ -218,12 +216,12 @@ TEST_CASE("of too many addresses the one that has failed most makes room", "[mem
     bench.now += 1s;
     REQUIRE(bench.dials({endpoint_of(77)}) == 1);
     fail(77);
-    CHECK(bench.dials({endpoint_of(77)}) == 0);  // it waits
+    CHECK(bench.dials({endpoint_of(77)}) == 0);  // it backs off
     CHECK(bench.dials({endpoint_of(kMaxAttempts)}) == 1);
-    CHECK(bench.dials({endpoint_of(77)}) == 1);  // forgotten, and so new
+    CHECK(bench.dials({endpoint_of(77)}) == 1);  // forgotten, so it does not back off
 }
 
-TEST_CASE("an address is tried ever more seldom, up to every 32 seconds", "[membership]") {
+TEST_CASE("an address is dialled with a backoff of up to 32 seconds", "[membership]") {
     Bench bench;
     std::vector<Duration> waits;
     TimePoint last = bench.now;
@@ -238,7 +236,7 @@ TEST_CASE("an address is tried ever more seldom, up to every 32 seconds", "[memb
     CHECK(waits == std::vector<Duration>{0s, 1s, 2s, 4s, 8s, 16s, 32s, 32s, 32s});
 }
 
-TEST_CASE("what the ticket says of its seat is known of the peer", "[membership]") {
+TEST_CASE("a peer's user and device limit come from its ticket", "[membership]") {
     Bench bench;
     const auto known_of = [&](std::uint64_t user, std::uint64_t figure, std::uint8_t n) {
         event::LinkOpened opened;

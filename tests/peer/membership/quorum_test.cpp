@@ -34,7 +34,7 @@ std::vector<PeerKey> voters_of(unsigned size) {
     return voters;
 }
 
-/// A history of one run with real keys, as far as these tests need it.
+/// A short history of one run with real keys.
 struct History {
     explicit History(std::size_t voters) {
         for (std::size_t i = 0; i < voters; ++i) keys.push_back(KeyPair::generate());
@@ -49,7 +49,7 @@ struct History {
                   .members = {},
                   .average = {},
                   .scalars = {}};
-        // Members are others than voters: it does not matter who is in the round.
+        // The members are not the voters: certificates do not depend on the members.
         for (unsigned k = 1; k <= 3; ++k) {
             record.members.push_back({.peer = key(k), .samples = Samples{8}, .loss_sum = 1.5});
         }
@@ -106,7 +106,7 @@ TEST_CASE("any two majorities of the voters have a voter in common", "[membershi
     }
 }
 
-TEST_CASE("half of the voters are no majority, whoever they are", "[membership]") {
+TEST_CASE("no half of the voters is a majority", "[membership]") {
     const auto voters = voters_of(4);
     for (unsigned bits = 0; bits < 16; ++bits) {
         if (std::popcount(bits) == 2) CHECK_FALSE(is_majority(voters, chosen(voters, bits)));
@@ -115,7 +115,7 @@ TEST_CASE("half of the voters are no majority, whoever they are", "[membership]"
     CHECK_FALSE(is_majority(voters_of(2), voters_of(1)));
 }
 
-TEST_CASE("peers that are no voters, repeated or out of order are no majority", "[membership]") {
+TEST_CASE("a list with other peers, repetitions or a wrong order is no majority", "[membership]") {
     const auto voters = voters_of(3);
     const auto is = [&](const std::vector<PeerKey>& some) { return is_majority(voters, some); };
     CHECK_FALSE(is_majority({}, {}));
@@ -161,7 +161,7 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
         History other = history;
         other.head.record.bytes[0] ^= std::byte{1};
         CHECK_FALSE(other.is_decided(good));
-        // It is proven all the same, as a record from before the head.
+        // Without the head it is proven, as any record of the generation.
         CHECK(is_certified(other.run, other.head.voters, other.record, good));
     }
     SECTION("other voters") {
@@ -174,12 +174,12 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
         other.votes[2].signature[5] ^= std::byte{1};
         CHECK_FALSE(history.is_decided(other));
     }
-    SECTION("a vote under another name") {
+    SECTION("a vote with another voter's key") {
         Certificate other = good;
         other.votes[0].voter = history.keys[0].public_key();
         CHECK_FALSE(history.is_decided(other));
     }
-    SECTION("a vote twice") {
+    SECTION("the same vote twice") {
         Certificate other = history.certificate(0b10010);
         other.votes.push_back(other.votes.back());
         CHECK_FALSE(history.is_decided(other));
@@ -195,7 +195,7 @@ TEST_CASE("a certificate holds for its record, head, run and term only", "[membe
     }
 }
 
-TEST_CASE("a state is proven by a majority that has signed all of it", "[membership]") {
+TEST_CASE("a state is proven by a majority that has signed all its fields", "[membership]") {
     const History history(5);
     const StateCertificate good = history.state(0b01011);
     CHECK(history.is_proven(good));
@@ -221,7 +221,7 @@ TEST_CASE("a state is proven by a majority that has signed all of it", "[members
     CHECK_FALSE(history.is_proven(mixed));
 }
 
-TEST_CASE("only what fits to the head extends it", "[membership]") {
+TEST_CASE("only a record that follows the head extends it", "[membership]") {
     const History history(3);
     const auto refused = [&](auto change) {
         CommitRecord other = history.record;

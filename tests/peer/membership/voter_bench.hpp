@@ -16,7 +16,7 @@ inline KeyPair key_of(std::uint8_t k) {
     return KeyPair::from_seed(seed);
 }
 
-/// Of so many voters, ascending by public key.
+/// Keys of `count` voters, ascending by public key.
 inline std::vector<KeyPair> voter_keys(std::size_t count) {
     std::vector<KeyPair> keys;
     for (std::size_t k = 0; k < count; ++k) keys.push_back(key_of(static_cast<std::uint8_t>(k)));
@@ -35,7 +35,7 @@ inline SignedGeneration generation_of(std::uint64_t number, StepIndex step,
     return generation;
 }
 
-/// A voter of generation 1, which begins at step 4 with these voters, whom it appoints.
+/// Config of a voter of generation 1, which begins at step 4 and appoints these voters.
 inline PeerConfig config_for(const std::vector<KeyPair>& voters) {
     PeerConfig config;
     config.project = key_of(99).public_key();
@@ -46,7 +46,7 @@ inline PeerConfig config_for(const std::vector<KeyPair>& voters) {
     return config;
 }
 
-/// A record that follows `head`, told apart by `variant`.
+/// A record that follows `head`; each `variant` gives a different one.
 inline CommitRecord record_after(const Head& head, std::uint64_t variant) {
     CommitRecord record{.generation = head.generation,
                         .step = head.step,

@@ -1,4 +1,4 @@
-// Voters against each other, whatever is lost and whenever they restart.
+// Safety of Paxos: random losses of messages, random restarts of voters.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
@@ -16,8 +16,8 @@ using namespace dedloc::membership;
 
 namespace {
 
-/// A voter with its disk: what it has promised and voted for is kept before it is told, decisions
-/// are kept before that.
+/// A voter with its disk: promises and votes are durable before they are sent, decisions before
+/// those.
 struct Node {
     Node(const PeerConfig& its_config, const KeyPair& its_key) : config(its_config), key(its_key) {
         restart();
@@ -36,7 +36,7 @@ struct Node {
         remember();
         return signature;
     }
-    /// Whether it stops between the two writes.
+    /// True if it crashes between the two writes.
     void advance(const Decision& decision, bool stops) {
         config.last_decision = decision;
         if (stops) return restart();
@@ -73,7 +73,7 @@ class Contest {
         }
     }
     std::uint64_t decisions = 0;
-    std::uint64_t later_decisions = 0;  ///< at a later step than the term's first
+    std::uint64_t later_decisions = 0;  ///< decisions after the first step of their term
 
   private:
     void hear(Node& node) {
@@ -127,12 +127,12 @@ class Contest {
     std::deque<Node> nodes_;  ///< voters refer to their configs
     std::map<StepIndex, Decision> decided_;
     std::map<Term, std::map<StepIndex, CommitRecord>> proposals_;
-    std::map<Term, StepIndex> led_;  ///< since which step
+    std::map<Term, StepIndex> led_;  ///< first step of each term
 };
 
 }  // namespace
 
-TEST_CASE("whatever is lost, at most one record of a step is decided", "[membership][property]") {
+TEST_CASE("at most one record of a step is decided under any losses", "[membership][property]") {
     std::uint64_t decisions = 0;
     std::uint64_t later_decisions = 0;
     for (std::uint64_t seed = 1; seed <= 500; ++seed) {

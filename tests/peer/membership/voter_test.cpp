@@ -1,4 +1,4 @@
-// What a voter may do, and what it does with what it remembers.
+// Voter: rules of promises and votes, and recovery after a restart.
 #include "peer/membership/voter.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,7 +10,7 @@
 using namespace dedloc;
 using namespace dedloc::membership;
 
-TEST_CASE("a voter accepts nothing below its promise and one record a term", "[membership]") {
+TEST_CASE("a voter accepts nothing below its promise and one record in each term", "[membership]") {
     const auto keys = voter_keys(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
@@ -37,7 +37,7 @@ TEST_CASE("a voter accepts nothing below its promise and one record a term", "[m
     voter.check_invariants();
 }
 
-TEST_CASE("what a voter refuses to promise it does not tell its vote with", "[membership]") {
+TEST_CASE("a refused promise does not carry the accepted record", "[membership]") {
     const auto keys = voter_keys(3);
     const PeerConfig config = config_for(keys);
     Voter voter{config, keys[0]};
@@ -81,7 +81,7 @@ TEST_CASE("votes are about the round of the head", "[membership]") {
 
 namespace {
 
-/// A voter that has advanced once, promised and accepted, and then stops.
+/// A voter that has moved one step, promised and accepted, and then stops.
 struct Stopped {
     Stopped() : config(config_for(keys)) {
         Voter voter{config, keys[0]};
@@ -106,10 +106,10 @@ struct Stopped {
 
 }  // namespace
 
-TEST_CASE("a restarted voter goes on with what it remembers", "[membership]") {
+TEST_CASE("a restarted voter recovers its promises and votes", "[membership]") {
     Stopped stopped;
     auto& [keys, config, decided, head, record] = stopped;
-    SECTION("of this generation and step: it keeps its vote") {
+    SECTION("the memory is of this generation and step: it keeps its vote") {
         Voter back{config, keys[0]};
         REQUIRE(back.may_vote());
         REQUIRE(back.head() == head);
@@ -142,7 +142,7 @@ TEST_CASE("a restarted voter goes on with what it remembers", "[membership]") {
         const auto kept = back.take_change();
         REQUIRE(kept);
         REQUIRE_FALSE(kept->may_vote);
-        // Not even once it has fetched them: what it voted for since is forgotten.
+        // Nor after fetching them: it does not know its later votes.
         back.append(decided);
         back.append(record);
         REQUIRE_FALSE(back.may_vote());
@@ -168,7 +168,7 @@ TEST_CASE("a restarted voter without a memory of this generation", "[membership]
     SECTION("a memory of an older generation: it is appointed now and free of old promises") {
         config.generation = generation_of(2, StepIndex{5}, keys);
         Voter back{config, keys[0]};
-        REQUIRE(back.head().step == StepIndex{5});  // the decision is of the generation before
+        REQUIRE(back.head().step == StepIndex{5});  // the decision belongs to the former generation
         REQUIRE(back.may_vote());
         const auto promise = back.promise(term_of(1, keys[2]));
         REQUIRE(promise.granted);
@@ -181,11 +181,11 @@ TEST_CASE("a restarted voter without a memory of this generation", "[membership]
         config.voter->step = StepIndex{4};
         REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
     }
-    SECTION("a memory that may not vote stays one") {
+    SECTION("a memory that may not vote stays so") {
         config.voter->may_vote = false;
         REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
     }
-    SECTION("a memory with votes at a peer that is no voter any more") {
+    SECTION("a peer that is no longer a voter may not vote") {
         config.generation = generation_of(1, StepIndex{4}, {keys[1], keys[2]});
         REQUIRE_FALSE(Voter(config, keys[0]).may_vote());
     }
@@ -199,14 +199,14 @@ TEST_CASE("the run's own backbone is the first voter, with the first memory only
     REQUIRE(Voter(config, backbone).may_vote());
     REQUIRE(Voter(config, backbone).first_step() == StepIndex{0});
     REQUIRE_FALSE(Voter(config, key_of(1)).may_vote());
-    // A key that is made to be appointed later, and one that has lost its memory.
+    // A key that is appointed later, and a voter that has lost its memory.
     config.voter = first_memory(0, false);
     REQUIRE_FALSE(Voter(config, backbone).may_vote());
     config.voter.reset();
     REQUIRE_FALSE(Voter(config, backbone).may_vote());
 }
 
-TEST_CASE("a voter that stops voting does so until the project appoints voters again",
+TEST_CASE("a voter that stops voting waits until the project appoints voters again",
           "[membership]") {
     const auto keys = voter_keys(3);
     const PeerConfig config = config_for(keys);
@@ -235,7 +235,7 @@ TEST_CASE("a voter that stops voting does so until the project appoints voters a
     REQUIRE(voter.promise(term_of(1, keys[1])).granted);
     REQUIRE(voter.take_change()->generation == 2);
     voter.check_invariants();
-    // Not appointed any more.
+    // This generation does not appoint it.
     REQUIRE(voter.begin(generation_of(3, StepIndex{5}, {keys[1], keys[2]})));
     REQUIRE_FALSE(voter.may_vote());
     REQUIRE_FALSE(voter.take_change()->may_vote);
@@ -253,12 +253,13 @@ TEST_CASE("a record is decided after the head and before it, by this generation'
     CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));
     CHECK_FALSE(voter.is_decided(now, certify(now, term, first(keys, 1))));
     CHECK_FALSE(voter.is_decided(now, certify(next, term, keys)));
-    CHECK_FALSE(voter.is_decided(next, certify(next, term, keys)));  // the one before is not here
+    CHECK_FALSE(
+        voter.is_decided(next, certify(next, term, keys)));  // the record before it is missing
     auto forged = certify(now, term, keys);
     forged.votes[1].signature[0] ^= std::byte{1};
     CHECK_FALSE(voter.is_decided(now, forged));
     voter.append(now);
-    CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));  // from before the head
+    CHECK(voter.is_decided(now, certify(now, term, first(keys, 2))));  // a record before the head
     CHECK_FALSE(voter.is_decided(now, certify(now, term, first(keys, 1))));
     CHECK(voter.is_decided(next, certify(next, term, keys)));
     REQUIRE(voter.begin(generation_of(2, StepIndex{6}, keys)));
@@ -310,7 +311,7 @@ TEST_CASE("a state is proven by a majority, or as the first one of the generatio
     voter.check_invariants();
 }
 
-TEST_CASE("a vote for a state is for the one that the head leads to", "[membership]") {
+TEST_CASE("a vote for a state names the head's step and record", "[membership]") {
     const auto keys = voter_keys(3);
     const PeerConfig config = config_for(keys);
     const Digest state{{std::byte{8}}};
@@ -329,7 +330,7 @@ TEST_CASE("a vote for a state is for the one that the head leads to", "[membersh
     CHECK_FALSE(Voter(config, key_of(60)).vote_for_state(state));
 }
 
-TEST_CASE("a voter votes for one state of a head, also in its next life", "[membership]") {
+TEST_CASE("a voter votes for one state of each head, also after a restart", "[membership]") {
     const auto keys = voter_keys(3);
     PeerConfig config = config_for(keys);
     const Digest state{{std::byte{8}}};
@@ -338,7 +339,7 @@ TEST_CASE("a voter votes for one state of a head, also in its next life", "[memb
     const auto record = record_after(voter.head(), 1);
     voter.append(record);
     CHECK_FALSE(voter.voted_state());
-    CHECK_FALSE(voter.take_change());  // the ledger has the decision
+    CHECK_FALSE(voter.take_change());  // the decision is in the ledger
     REQUIRE(voter.vote_for_state(state));
     CHECK(voter.voted_state() == state);
     const auto kept = voter.take_change();
@@ -357,7 +358,7 @@ TEST_CASE("a voter votes for one state of a head, also in its next life", "[memb
     CHECK_FALSE(back.voted_state());
     REQUIRE(back.vote_for_state(other));
 
-    // The ledger is ahead of the votes: what was voted for is of the head before.
+    // The ledger is ahead of the votes: the vote was for the former head.
     config.last_decision = Decision{.record = record_after(voter.head(), 1), .certificate = {}};
     CHECK_FALSE(Voter(config, keys[0]).voted_state());
 }

@@ -1,4 +1,4 @@
-// Who should compute, whether an aggregator helps, how large the batch should be.
+// Advice: which members should compute, whether an aggregator helps, how large the batch should be.
 #include <catch2/catch.hpp>
 
 #include "peer/planning/advice.hpp"
@@ -29,7 +29,7 @@ double step_without(const TrainingRequest& request, std::uint32_t mask) {
     return pace ? pace->step_seconds() : 1e30;
 }
 
-/// Over every choice of who computes.
+/// The shortest step over every subset of trainers.
 double best_step(const TrainingRequest& request) {
     double best = 1e30;
     for (std::uint32_t mask = 0; mask + 1 < 1u << request.round.members.size(); ++mask) {
@@ -40,7 +40,7 @@ double best_step(const TrainingRequest& request) {
 
 }  // namespace
 
-TEST_CASE("a step is the target batch at everybody's speed and then the round", "[planning]") {
+TEST_CASE("a step takes the target batch at the total speed and then the round", "[planning]") {
     TrainingRequest request =
         training(fleet_of({{16, 200, 200}, {1, 2'500, 2'500, false}}, kAlbert, kHalf), 10, 4'800);
     request.round.latency = std::chrono::milliseconds{100};
@@ -56,7 +56,8 @@ TEST_CASE("a step is the target batch at everybody's speed and then the round", 
     CHECK(static_cast<double>(*batch) == Approx(160 * pace->round_seconds * 9).epsilon(1e-3));
 }
 
-TEST_CASE("slow links stop computing when rounds are dear and not when batches are", "[planning]") {
+TEST_CASE("slow links stop computing when rounds are expensive, not when batches are",
+          "[planning]") {
     const PlanRequest fleet = fleet_of({{4, 200, 200}, {8, 100, 100}, {4, 5, 5}}, kAlbert, kHalf);
     const auto often = choose_trainers(training(fleet, 10, 500));
     REQUIRE(often);
@@ -68,7 +69,7 @@ TEST_CASE("slow links stop computing when rounds are dear and not when batches a
     CHECK(rarely->dropped.empty());
 }
 
-TEST_CASE("of equal computers no other choice makes shorter steps", "[planning][property]") {
+TEST_CASE("with equal computers no other choice makes shorter steps", "[planning][property]") {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         INFO("seed " << seed);
         Random random{seed};
@@ -86,7 +87,7 @@ TEST_CASE("of equal computers no other choice makes shorter steps", "[planning][
     }
 }
 
-TEST_CASE("of unequal computers the choice is nearly the best", "[planning][property]") {
+TEST_CASE("with unequal computers the choice is nearly optimal", "[planning][property]") {
     double worst = 1;
     double sum = 0;
     constexpr int kFleets = 300;
@@ -122,7 +123,7 @@ TEST_CASE("an aggregator helps where links are full and not where one member is 
     CHECK(optimum_with_aggregator(slow, link) == plan_shares(slow)->optimum);
 }
 
-TEST_CASE("without anybody who computes there is no pace", "[planning]") {
+TEST_CASE("without a member that computes there is no pace", "[planning]") {
     CHECK_FALSE(pace_of(training(fleet_of({{2, 10, 10}}, kAlbert, kHalf), 0, 10)));
     CHECK_FALSE(choose_trainers(training(fleet_of({{2, 10, 10, false}}, kAlbert, kHalf), 5, 10)));
     CHECK_FALSE(

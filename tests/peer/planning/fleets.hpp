@@ -1,4 +1,4 @@
-// Fleets for tests of the planner: random ones of a seed, and those of the literature.
+// Fleets for tests of the planner: random ones from a seed, and those of the literature.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline void set_vector(PlanRequest& request, std::uint64_t elements, const Codec
     request.chunk_elements = chunk_elements_for(request);
 }
 
-/// `count` times the same member.
+/// `count` equal members.
 struct Group {
     std::size_t count = 1;
     std::uint64_t up_mbit = 0;
@@ -45,7 +45,7 @@ inline PlanRequest fleet_of(std::initializer_list<Group> groups, std::uint64_t e
     return request;
 }
 
-/// 2¹⁰ to 2³⁰ bytes per second, as many in every octave.
+/// 2¹⁰ to 2³⁰ bytes per second, uniform over octaves.
 inline std::uint64_t random_speed(Random& random) {
     const std::uint64_t octave = 10 + random.below(20);
     const std::uint64_t within = 1'024 + random.below(1'024);

@@ -1,4 +1,4 @@
-// The planner's optimum beside that of a general LP solver.
+// The planner's optimum compared with that of a general LP solver.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iostream>

@@ -1,4 +1,4 @@
-// The planner on fleets whose best plan is known on paper.
+// The planner on fleets whose best plan is known analytically.
 #include <catch2/catch.hpp>
 
 #include "peer/planning/baselines.hpp"
@@ -38,8 +38,8 @@ TEST_CASE("equal links give the all-reduce and its bound", "[planning]") {
     for (const MemberLoad& load : plan.forecast.loads) CHECK(load.limit != Limit::kNone);
 }
 
-TEST_CASE("one fat peer becomes the parameter server", "[planning]") {
-    // 16 trainers at 100: with 15 × 100 and more upwards and downwards one peer carries it all.
+TEST_CASE("one peer with a fast link becomes the parameter server", "[planning]") {
+    // 16 trainers at 100: a peer with at least 15 × 100 in both directions reduces everything.
     const PlanRequest request = fleet_of({{15, 100, 100}, {1, 1'500, 1'500}}, kResNet, kHalf);
     const SharePlan plan = planned(request);
     CHECK(seconds(plan.optimum) == Approx(4.1).epsilon(1e-6));
@@ -73,7 +73,7 @@ TEST_CASE("outbound-only members reduce nothing and still bound the plan", "[pla
     CHECK(plan.forecast.loads[0].limit == Limit::kNone);
 }
 
-TEST_CASE("the bounds of the literature's fleets come out", "[planning]") {
+TEST_CASE("the planner finds the bounds of the literature's fleets", "[planning]") {
     struct Row {
         PlanRequest request;
         double server;
@@ -112,7 +112,7 @@ TEST_CASE("a lone member averages everything and sends nothing", "[planning]") {
     CHECK(plan.ranges == std::vector<ChunkRange>{{PeerIndex{0}, 0, size_of(request).chunks}});
 }
 
-TEST_CASE("without anybody to dial there is no plan", "[planning]") {
+TEST_CASE("without a member that can be dialled there is no plan", "[planning]") {
     const PlanRequest request = fleet_of({{3, 10, 10, true, false}}, 1'000, kFp32);
     const auto plan = plan_shares(request);
     REQUIRE_FALSE(plan);
@@ -122,7 +122,7 @@ TEST_CASE("without anybody to dial there is no plan", "[planning]") {
 }
 
 TEST_CASE("the only contributor and the only receiver reduce what they would send", "[planning]") {
-    // The contributor's upload is slow: what it averages itself it need not send, only the average.
+    // The contributor has a slow upload: of chunks that it averages it sends only the average.
     PlanRequest request = fleet_of({{1, 10, 1'000}, {1, 1'000, 1'000}}, 1'000'000, kFp32);
     request.members[0].receives = false;
     request.members[1].contributes = false;
@@ -132,7 +132,7 @@ TEST_CASE("the only contributor and the only receiver reduce what they would sen
     CHECK(seconds(plan.optimum) == Approx(16.0 / 10).epsilon(1e-6));
 }
 
-TEST_CASE("codecs count for each direction on its own", "[planning]") {
+TEST_CASE("contributions and averages have their own codecs", "[planning]") {
     PlanRequest request = fleet_of({{4, 100, 100}}, 10'000'000, kFp32);
     request.average = kInt8;
     const double up = 320.0 / 100;  // Mbit of an encoded contribution over Mbit/s
@@ -140,7 +140,7 @@ TEST_CASE("codecs count for each direction on its own", "[planning]") {
     CHECK(seconds(planned(request).optimum) == Approx(0.75 * (up + down)).epsilon(1e-3));
 }
 
-TEST_CASE("members whose bandwidth is not known count as the mean of the others", "[planning]") {
+TEST_CASE("members with unknown bandwidth count as the mean of the others", "[planning]") {
     PlanRequest unknown = fleet_of({{4, 0, 0}, {2, 100, 300}, {2, 300, 500}}, kAlbert, kHalf);
     const PlanRequest known =
         fleet_of({{4, 200, 400}, {2, 100, 300}, {2, 300, 500}}, kAlbert, kHalf);
@@ -167,7 +167,7 @@ TEST_CASE("the best members reduce when their number is limited", "[planning]") 
 }
 
 TEST_CASE("reducers with less to do than a latency are left out", "[planning]") {
-    // The last one's own traffic takes 5.24 s of T* = 5.33 s: there is little that it can take.
+    // The last member's own traffic takes 5.24 s of T* = 5.33 s: it has little capacity to reduce.
     PlanRequest request = fleet_of({{16, 100, 100}, {1, 55, 55}}, kAlbert, kHalf);
     const SharePlan whole = planned(request);
     CHECK(whole.forecast.loads[16].chunks > 0);
@@ -178,7 +178,7 @@ TEST_CASE("reducers with less to do than a latency are left out", "[planning]") 
     CHECK(plan.optimum == whole.optimum);
     CHECK(plan.forecast.transfer <= whole.forecast.transfer + request.latency);
     CHECK(plan.forecast.round == plan.forecast.transfer + 2 * request.latency);
-    // A vector that is nothing beside the latency goes to one member.
+    // A vector that is short in relation to the latency goes to one member.
     request = fleet_of({{16, 100, 100}}, 2'000, kHalf);
     request.latency = std::chrono::milliseconds{100};
     CHECK(planned(request).ranges.size() == 1);
@@ -228,9 +228,9 @@ TEST_CASE("chunks are larger where the slowest link is fast", "[planning]") {
     CHECK(chunk_at(1'000, kHalf) == 32'768);  // 62,500
     CHECK(chunk_at(1'100) == 32'768);
     CHECK(chunk_at(10'000) == 32'768);
-    // Nobody knows anything: as on ordinary links.
+    // No bandwidth is known: as on ordinary links.
     CHECK(fleet_of({{8, 0, 0}}, 9'000'000, kFp32).chunk_elements == 16'384);
-    // Who cannot be dialled reduces nothing, but its link carries chunks.
+    // A member that cannot be dialled reduces nothing, but its link carries chunks.
     const Group outbound{.count = 1, .up_mbit = 20, .down_mbit = 100, .is_reachable = false};
     CHECK(fleet_of({{7, 10'000, 10'000}, outbound}, 9'000'000, kFp32).chunk_elements == 16'384);
     CHECK(fleet_of({{7, 10'000, 10'000}}, 9'000'000, kFp32).chunk_elements == 32'768);

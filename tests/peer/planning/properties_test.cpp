@@ -1,4 +1,4 @@
-// What holds of every plan, over random fleets.
+// Properties of every plan, over random fleets.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ SharePlan planned(const PlanRequest& request) {
     return *plan;
 }
 
-/// The longest that one chunk more takes on any link: what rounding may cost.
+/// The longest time of one more chunk on any link: the possible cost of rounding.
 Duration time_of_a_chunk(const PlanRequest& request) {
     const std::uint64_t bytes = std::max(request.contribution.bytes_of(request.chunk_elements),
                                          request.average.bytes_of(request.chunk_elements)) *
@@ -128,7 +128,7 @@ TEST_CASE("the order of members changes neither T* nor who gets how much", "[pla
         const SharePlan b = planned(shuffled);
         CHECK(a.optimum == b.optimum);
         for (std::size_t k = 0; k < order.size(); ++k) {
-            // Chunks that cannot be divided go to the earlier of equal members.
+            // Among equal members the earlier ones get the remaining chunks.
             const auto chunks = [&](const SharePlan& plan, std::size_t at) {
                 return std::int64_t{plan.forecast.loads[at].chunks};
             };

@@ -1,4 +1,4 @@
-// What happens to the chunks of reducers that are gone.
+// reassign(): where the chunks of lost reducers go.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -19,7 +19,7 @@ std::vector<std::uint32_t> owners_of(std::span<const ChunkRange> ranges) {
     return owners;
 }
 
-/// The members that are gone neither send nor want anything any more.
+/// The request without traffic of the lost members.
 PlanRequest without(PlanRequest request, std::span<const PeerIndex> lost) {
     for (const PeerIndex member : lost) {
         request.members[member.value()].contributes = false;
@@ -85,7 +85,7 @@ TEST_CASE("equal members take equal parts of what was lost", "[planning]") {
     }
 }
 
-TEST_CASE("a lost parameter server is replaced by all who can be dialled", "[planning]") {
+TEST_CASE("a lost parameter server is replaced by all members that can be dialled", "[planning]") {
     const PlanRequest request =
         fleet_of({{4, 100, 100}, {2, 100, 100, true, false}, {1, 9'000, 9'000}}, 8'000'000, kFp32);
     const auto plan = plan_shares(request);

@@ -61,12 +61,12 @@ TEST_CASE("too little to measure changes nothing", "[progress]") {
     rate.carried(now += 1us, kFrame);
     rate.end(now);
     CHECK(rate.bytes_per_second() == 1'000'000);
-    rate.carried(now += 1s, Bytes{1} + kFrame);  // nothing waits: not ours to count
+    rate.carried(now += 1s, Bytes{1} + kFrame);  // nothing is queued: does not count
     rate.end(now);
     CHECK(rate.bytes_per_second() == 1'000'000);
 }
 
-TEST_CASE("what a buffer swallows at once is no proof of a fast link", "[progress]") {
+TEST_CASE("data that a buffer takes at once does not count as a fast link", "[progress]") {
     LinkRate rate;
     TimePoint now{1h};
     rate.begin(now);
@@ -85,7 +85,7 @@ TEST_CASE("a buffer that fills at the start of a longer round does not count", "
     CHECK(rate.bytes_per_second() == kFrame.value() * 10);
 }
 
-TEST_CASE("time in which nothing waits does not count", "[progress]") {
+TEST_CASE("time without queued data does not count", "[progress]") {
     LinkRate rate;
     TimePoint now{1h};
     for (int i = 0; i < 8; ++i) {

@@ -40,7 +40,7 @@ struct Trainer {
           latency(seconds(0.005 + 0.1 * random.uniform())),
           reports_at(begin + seconds(random.uniform())) {}
 
-    /// Computes on, to the first end of a micro-batch after `until`.
+    /// Computes until the first end of a micro-batch after `until`.
     void compute(Random& random, TimePoint until) {
         while (finished.empty() || finished.back() <= until) {
             const TimePoint from = finished.empty() ? begun : finished.back();
@@ -58,7 +58,7 @@ struct Trainer {
         finished.clear();
         speed.resume(time);
     }
-    /// What a heartbeat sent at `time` says.
+    /// The samples in a heartbeat sent at `time`.
     Samples report(Random& random, TimePoint time) {
         compute(random, time);
         for (; counted < finished_by(time); ++counted) {
@@ -66,7 +66,7 @@ struct Trainer {
         }
         return Samples{counted * micro_batch};
     }
-    /// Samples that it brings to a round called at `call`: the micro-batch at hand is finished.
+    /// Samples that it joins with when called at `call`, its current micro-batch finished.
     std::uint64_t joins_with(Random& random, TimePoint call) {
         compute(random, call + latency);
         return micro_batch * (finished_by(call + latency) + 1);
@@ -169,16 +169,16 @@ TEST_CASE("a slow peer's micro-batch at hand counts by the time since its count 
         const auto count = static_cast<std::uint64_t>(second / 10 * 40);
         batch.report(key(1), kStart + second * 1s, StepIndex{0}, Samples{count}, 4);
     }
-    // It rose between 19 and 20 s, so on average at 19.5 s.
+    // The count rose between 19 and 20 s, so on average at 19.5 s.
     CHECK(batch.estimate(kStart + 26s) == Samples{80 + 26});
-    // Overdue: no more than the micro-batch, and what follows it in one heartbeat and a half.
+    // Overdue: at most the micro-batch, and the samples of the next one and a half heartbeats.
     for (int second = 27; second <= 60; ++second) {
         batch.report(key(1), kStart + second * 1s, StepIndex{0}, Samples{80}, 4);
     }
     CHECK(batch.estimate(kStart + 1h) == Samples{80 + 40 + 6});
 }
 
-TEST_CASE("rates that are no rates do no harm", "[progress]") {
+TEST_CASE("negative, infinite and NaN rates do no harm", "[progress]") {
     auto batch = batch_of(1000);
     batch.begin(StepIndex{0});
     std::size_t peer = 0;
@@ -192,10 +192,10 @@ TEST_CASE("rates that are no rates do no harm", "[progress]") {
     CHECK(batch.estimate(kStart + 1h) < Samples{3'000'000'000});
 }
 
-TEST_CASE("what rounds brought corrects when the next is called", "[progress]") {
+TEST_CASE("the samples of past rounds correct the time of the next call", "[progress]") {
     auto batch = batch_of(1000);
     StepIndex step;
-    // Everybody is 200 ms ahead of what arrives, at 500 a second.
+    // All peers are 200 ms ahead of their reports, at 500 samples a second.
     for (int round = 0; round < 30; ++round, step = step.next()) {
         batch.begin(step);
         batch.report(key(1), kStart, step, Samples{800}, 500);
@@ -207,7 +207,7 @@ TEST_CASE("what rounds brought corrects when the next is called", "[progress]") 
         batch.gathered(Samples{static_cast<std::uint64_t>(truth) + 400});  // half of 800
         if (round >= 20) CHECK(truth == Approx(1000).epsilon(0.02));
     }
-    // However wrong it was: what is reported counts.
+    // Reported samples count in full, however large the error was.
     for (int round = 0; round < 30; ++round) batch.gathered(Samples{0});
     batch.report(key(1), kStart, step, Samples{1000}, 500);
     batch.begin(step);
@@ -217,10 +217,11 @@ TEST_CASE("what rounds brought corrects when the next is called", "[progress]") 
     CHECK(batch.estimate(kStart) == Samples{999});
 }
 
-TEST_CASE("reports of a peer that joins with less count for as much less", "[progress]") {
+TEST_CASE("reports of a peer that joins with less are scaled down by the same ratio",
+          "[progress]") {
     auto batch = batch_of(1000);
     StepIndex step;
-    // The first two tell the truth.
+    // The first two peers report the truth.
     const auto round = [&](std::uint64_t reported, std::uint64_t joined) {
         step = step.next();
         batch.begin(step);
@@ -244,7 +245,7 @@ TEST_CASE("reports of a peer that joins with less count for as much less", "[pro
         for (int k = 0; k < 5; ++k) counted.push_back(round(400, 400));
         CHECK(counted == std::vector<std::uint64_t>{100, 200, 300, 400, 400});
     }
-    SECTION("joining with more than it has reported wins no more than that") {
+    SECTION("joining with more than it has reported wins back no more trust") {
         CHECK(round(400, 4'000) == 100);
         CHECK(round(400, 400) == 200);
     }
@@ -255,11 +256,11 @@ TEST_CASE("reports of a peer that joins with less count for as much less", "[pro
         CHECK(round(400, 400) == 0);
         CHECK(round(400, 400) == 100);
     }
-    SECTION("it stays distrusted when it goes and comes again") {
+    SECTION("it stays distrusted after leaving and coming back") {
         batch.forget(key(3));
         CHECK(round(400, 400) == 100);
     }
-    SECTION("one that joins without a report of this step is not judged") {
+    SECTION("a peer that joins without a report on this step is not judged") {
         batch.begin(step.next());
         batch.joined(key(3), Samples{0});
         batch.joined(key(4), Samples{0});
@@ -283,7 +284,7 @@ TEST_CASE("a swarm whose trust is low waits for real samples", "[progress]") {
     CHECK(batch.reached_at(kStart) == kStart);
 }
 
-TEST_CASE("a round gets its target and at most one micro-batch a peer more",
+TEST_CASE("a round gets its target and at most one micro-batch more for each peer",
           "[progress][property]") {
     constexpr int kFleets = 50;
     constexpr int kSteps = 8;

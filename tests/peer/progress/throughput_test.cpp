@@ -22,17 +22,17 @@ TEST_CASE("a steady pace is measured exactly, whatever the intervals", "[progres
     }
 }
 
-TEST_CASE("rounds and sleep are no slowness", "[progress]") {
+TEST_CASE("pauses and sleep do not lower the speed", "[progress]") {
     Throughput speed;
     TimePoint now{5s};
     speed.resume(now);
     for (int i = 0; i < 20; ++i) speed.add(now += 500ms, Samples{8});
     CHECK(speed.samples_per_second() == Approx(16));
-    // A round: told.
+    // A round, with resume().
     speed.resume(now += 60s);
     speed.add(now += 500ms, Samples{8});
     CHECK(speed.samples_per_second() == Approx(16));
-    // Eight hours of sleep within a micro-batch: not told.
+    // Eight hours of sleep within a micro-batch, without resume().
     speed.add(now += 8h, Samples{8});
     CHECK(speed.samples_per_second() > 12);
     for (int i = 0; i < 20; ++i) speed.add(now += 500ms, Samples{8});
@@ -50,9 +50,9 @@ TEST_CASE("a changed pace is noticed within a few memories", "[progress]") {
     CHECK(speed.samples_per_second() == Approx(40).epsilon(0.1));
 }
 
-TEST_CASE("reports at one moment divide by no zero", "[progress]") {
+TEST_CASE("reports at the same time do not divide by zero", "[progress]") {
     Throughput speed;
-    speed.add(TimePoint{1s}, Samples{5});  // nobody said when it began: nothing to learn
+    speed.add(TimePoint{1s}, Samples{5});  // no start time is known: does not count
     CHECK(speed.samples_per_second() == 0);
     speed.add(TimePoint{1s}, Samples{5});
     CHECK(speed.samples_per_second() == 0);

@@ -1,4 +1,4 @@
-// How numbers are rounded for the way, and what is made up for later.
+// Codecs of the all-reduce: rounding, and error feedback of contributions.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -37,7 +37,7 @@ FloatVector decoded(const wire::Elements& elements) {
     return values;
 }
 
-/// What a peer sends of its whole contribution.
+/// The values that a peer sends for its whole contribution.
 FloatVector sent(const Encoder& encoder) {
     return decoded(encoder.piece(0, encoder.contribution().sum->size()));
 }
@@ -55,8 +55,8 @@ FloatVector normal_numbers(std::size_t count, std::uint64_t seed, float scale) {
     return values;
 }
 
-/// Gradient descent on ½ Σ (xᵢ − 1)², beside an element whose gradient never ends and is so large
-/// that the others' round to 0. Where the others end.
+/// Gradient descent on ½ Σ (xᵢ − 1)², with one more element whose gradient stays so large that the
+/// gradients of the others round to 0. Returns where the others converge.
 template <class AfterStep>
 float where_descent_ends(Codec codec, AfterStep after_step) {
     constexpr float kLarge = 0x1p40F;
@@ -74,14 +74,14 @@ float where_descent_ends(Codec codec, AfterStep after_step) {
     return x.back();
 }
 
-/// A product that is rounded by itself.
+/// A product that the compiler cannot fuse with another operation.
 float times(float a, float b) {
     const volatile float product = a * b;
     return product;
 }
 
-/// What travels of `sum` and of what is owed, and what rounding takes from it; element by element
-/// and step by step, each step rounded by itself.
+/// Reference for one piece: the halves sent for `sum` plus residual, and the new residual; computed
+/// element by element, each operation rounded on its own.
 struct SlowPiece {
     std::vector<std::uint16_t> bits;
     FloatVector owed;
@@ -118,7 +118,7 @@ std::uint8_t exponent_of(const wire::Elements& elements) {
     return std::get<wire::Halves>(elements).exponent;
 }
 
-/// Whether two are of equal bits, or neither is a number.
+/// True if all elements have equal bits, or both are NaN.
 bool are_equal_or_no_numbers(const FloatVector& a, const FloatVector& b) {
     return std::ranges::equal(a, b, [](float x, float y) {
         return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y) ||
@@ -130,15 +130,15 @@ constexpr std::array<std::size_t, 9> kLengths{1, 7, 16, 17, 4'095, 4'096, 4'097,
 
 }  // namespace
 
-TEST_CASE("a contribution travels, and is owed, by the bits of the formula", "[averaging]") {
+TEST_CASE("a contribution and its residual have the bits of the formula", "[averaging]") {
     for (const double huge : {1e-38, 1e-3, 1.0, 1e37}) {
         for (const std::size_t count : kLengths) {
             INFO(huge << ", " << count);
             Feedback feedback{Codec::kFp16};
-            FloatVector owed;  // nothing yet
+            FloatVector owed;  // no residual yet
             for (std::uint64_t round = 0; round < 4; ++round) {
                 FloatVector sum = tests::adversarial(Random{count + round}, count, huge);
-                // Also where all of it lies as low as exponents go.
+                // Also with all elements at the lowest exponents.
                 if (huge < 1e-30) std::ranges::for_each(sum, [](float& x) { x *= 0x1p-100F; });
                 const Encoder encoder = feedback.freeze(contribution_of(sum));
                 const std::uint64_t first = count / 3;
@@ -150,7 +150,7 @@ TEST_CASE("a contribution travels, and is owed, by the bits of the formula", "[a
                 REQUIRE(have_equal_bits(decoded(whole),
                                         slowly_decoded(expected.bits, exponent_of(whole))));
                 feedback.counted(encoder);
-                // What is owed is beyond any half where the next sum is far smaller.
+                // The residual overflows a half if the next sum is far smaller.
                 REQUIRE((feedback.residual() != nullptr) == expected.is_finite);
                 owed = expected.is_finite ? expected.owed : FloatVector{};
                 if (!owed.empty()) REQUIRE(have_equal_bits(*feedback.residual(), owed));
@@ -159,7 +159,8 @@ TEST_CASE("a contribution travels, and is owed, by the bits of the formula", "[a
     }
 }
 
-TEST_CASE("a contribution that is not finite travels by its bits and is not owed", "[averaging]") {
+TEST_CASE("a contribution that is not finite is sent by its bits and leaves no residual",
+          "[averaging]") {
     for (const float bad : {INFINITY, -INFINITY, NAN, -NAN}) {
         for (std::size_t place = 0; place < 40; ++place) {
             FloatVector sum = normal_numbers(40, place, 1e-3F);
@@ -176,7 +177,7 @@ TEST_CASE("a contribution that is not finite travels by its bits and is not owed
     }
 }
 
-TEST_CASE("an average travels by the bits of the formula, whoever sends what", "[averaging]") {
+TEST_CASE("an average has the bits of the formula for any pieces", "[averaging]") {
     Random random{11};
     for (const std::size_t count : kLengths) {
         for (const std::size_t senders : {1u, 2u, 3u, 8u, 9u}) {
@@ -184,13 +185,13 @@ TEST_CASE("an average travels by the bits of the formula, whoever sends what", "
             std::vector<wire::Elements> pieces;
             std::vector<std::uint64_t> weights;
             std::uint64_t samples = 0;
-            // Two thirds of the time as peers do; else any bits beside any exponents.
+            // Two thirds of the time pieces as peers send them, else random bits and exponents.
             const bool is_honest = random.below(3) != 0;
             for (std::size_t k = 0; k < senders; ++k) {
                 std::vector<std::uint16_t> bits(count);
                 for (auto& half : bits) {
                     half = static_cast<std::uint16_t>(random.below(65'536));
-                    // ±0 and subnormals more often than by chance.
+                    // More ±0 and subnormals than random bits have.
                     if (random.below(4) == 0) half &= 0x8003;
                     if (is_honest && (half & 0x7c00) == 0x7c00) half &= 0xbfff;
                 }
@@ -225,7 +226,7 @@ TEST_CASE("an average travels by the bits of the formula, whoever sends what", "
     }
 }
 
-TEST_CASE("fp32 travels as it is and owes nothing", "[averaging]") {
+TEST_CASE("fp32 is sent unchanged and leaves no residual", "[averaging]") {
     Feedback feedback{Codec::kFp32};
     const FloatVector numbers = normal_numbers(1'000, 1, 1e-3F);
     const Encoder encoder = feedback.freeze(contribution_of(numbers));
@@ -238,7 +239,7 @@ TEST_CASE("fp32 travels as it is and owes nothing", "[averaging]") {
     REQUIRE(feedback.residual() == nullptr);
 }
 
-TEST_CASE("what a piece looks like does not depend on the cut", "[averaging][property]") {
+TEST_CASE("the bits of a piece do not depend on the cut", "[averaging][property]") {
     Random random{5};
     const auto residual = std::make_shared<const FloatVector>(normal_numbers(30'000, 4, 1e-8F));
     for (const auto& owed : {SharedFloats{}, SharedFloats{residual}}) {
@@ -255,21 +256,21 @@ TEST_CASE("what a piece looks like does not depend on the cut", "[averaging][pro
     }
 }
 
-TEST_CASE("numbers keep eleven bits however small their vector is", "[averaging]") {
+TEST_CASE("numbers keep eleven bits in vectors of any magnitude", "[averaging]") {
     // Gradients of large models lie where binary16 alone is subnormal.
     for (const float scale : {1e-30F, 1e-7F, 1e-5F, 1.0F, 1e20F}) {
         const FloatVector numbers = normal_numbers(50'000, 7, scale);
         const FloatVector back = sent({Codec::kFp16, contribution_of(numbers), nullptr});
         INFO(scale);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
-            // Of those in a vector this long the norm is 224 typical ones: 2⁻²⁸ of it is tiny.
+            // A vector this long has a norm of 224 typical elements: 2⁻²⁸ of it is tiny.
             if (std::abs(numbers[i]) < scale * 1e-5F) continue;
             REQUIRE(std::abs(back[i] - numbers[i]) <= std::abs(numbers[i]) * 0x1p-11F);
         }
     }
 }
 
-TEST_CASE("what is finite stays finite, and nothing stays nothing", "[averaging]") {
+TEST_CASE("finite numbers stay finite and zeros stay zero", "[averaging]") {
     const std::vector<FloatVector> extremes{
         {0.0F, -0.0F, 0.0F},
         {kMost, -kMost, kMost, 1.0F},
@@ -294,7 +295,7 @@ TEST_CASE("what is finite stays finite, and nothing stays nothing", "[averaging]
     }
 }
 
-TEST_CASE("one number that is not finite is found wherever it is", "[averaging]") {
+TEST_CASE("is_finite() finds a single infinity or NaN at any place", "[averaging]") {
     const float infinity = std::numeric_limits<float>::infinity();
     const float nan = std::numeric_limits<float>::quiet_NaN();
     CHECK(is_finite(FloatVector{}));
@@ -322,7 +323,7 @@ TEST_CASE("one number that is not finite is found wherever it is", "[averaging]"
     }
 }
 
-TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[averaging]") {
+TEST_CASE("encode() restores the bits that decode() got, whatever they are", "[averaging]") {
     std::vector<std::uint16_t> bits(1u << 16);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
     for (const std::uint8_t exponent :
@@ -340,7 +341,7 @@ TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[ave
             const double value = std::ldexp(magnitude, exponent - 127);
             REQUIRE(double{std::abs((*values)[i])} == value);
         }
-        // A number that is none may come back as another one.
+        // A NaN may come back as another NaN.
         const FloatVector again = decoded(encode(Codec::kFp16, values, *values, exponent));
         for (std::size_t i = 0; i < bits.size(); ++i) {
             const float x = (*values)[i], y = again[i];
@@ -351,10 +352,10 @@ TEST_CASE("an average is sent on as it came, whatever bits it is made of", "[ave
     }
 }
 
-TEST_CASE("no average is beyond the range, whoever sends what", "[averaging][property]") {
+TEST_CASE("no average overflows, whatever the pieces hold", "[averaging][property]") {
     Random random{9};
     for (int i = 0; i < 200; ++i) {
-        // Strangers may send any bits beside any exponent: the largest of one sign, say.
+        // Hostile peers may send any bits and exponents, such as the largest numbers of one sign.
         std::vector<wire::Elements> pieces;
         std::vector<std::uint64_t> weights;
         double bound = 0;
@@ -376,7 +377,7 @@ TEST_CASE("no average is beyond the range, whoever sends what", "[averaging][pro
     }
 }
 
-TEST_CASE("what is sent and what is owed are together what was given", "[averaging][property]") {
+TEST_CASE("the values sent and the residual add up to the contribution", "[averaging][property]") {
     constexpr std::size_t kCount = 20'000;  // several blocks, the last one not full
     Random random{6};
     Feedback feedback{Codec::kFp16};
@@ -391,7 +392,7 @@ TEST_CASE("what is sent and what is owed are together what was given", "[averagi
         const Encoder encoder =
             feedback.freeze(contribution_of(normal_numbers(kCount, round, 1e-3F)));
         const FloatVector back = sent(encoder);
-        // One that is dropped takes its own sum along and nothing else.
+        // A dropped contribution loses its own sum only; the residual stays.
         if (random.below(3) == 0) continue;
         for (std::size_t i = 0; i < kCount; ++i) {
             given[i] += double{(*encoder.contribution().sum)[i]};
@@ -405,7 +406,7 @@ TEST_CASE("what is sent and what is owed are together what was given", "[averagi
     REQUIRE(feedback.residual() == nullptr);
 }
 
-TEST_CASE("with feedback even gradients that round to nothing arrive", "[averaging]") {
+TEST_CASE("with error feedback even gradients that round to 0 have an effect", "[averaging]") {
     const auto with_feedback = [](Feedback& feedback, const Encoder& encoder) {
         feedback.counted(encoder);
     };

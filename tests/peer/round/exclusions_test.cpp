@@ -1,4 +1,4 @@
-// For how long peers are left out, by user.
+// How long accounts are excluded from calls.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -54,7 +54,7 @@ TEST_CASE("each offence costs twice as many turns as the one before, up to a lim
     }
 }
 
-TEST_CASE("rounds that are served win the way back, and an offence begins their count anew",
+TEST_CASE("decided rounds shorten the next exclusion, and an offence resets their count",
           "[round]") {
     Exclusions exclusions;
     const auto serve = [&](std::uint32_t rounds) {
@@ -71,15 +71,15 @@ TEST_CASE("rounds that are served win the way back, and an offence begins their 
     serve(2 * Exclusions::kGoodRounds);
     CHECK(cost() == 8);
     serve(5 * Exclusions::kGoodRounds);
-    CHECK(cost() == 1);  // as if nothing had been
+    CHECK(cost() == 1);  // as for a first offence
     serve(10 * Exclusions::kGoodRounds);
     CHECK_FALSE(exclusions.is_out(key_account(1), kStart + 10s));
     CHECK(cost() == 1);
-    exclusions.served(key_account(2));  // was never left out
+    exclusions.served(key_account(2));  // was never excluded
     CHECK(exclusions.exclude(key_account(2), kStart, kTurn) == kTurn);
 }
 
-TEST_CASE("serving a round does not end a time that is running", "[round]") {
+TEST_CASE("a decided round does not end a running exclusion", "[round]") {
     Exclusions exclusions;
     exclusions.exclude(key_account(1), kStart, kTurn);
     exclusions.exclude(key_account(1), kStart, kTurn);
@@ -88,14 +88,14 @@ TEST_CASE("serving a round does not end a time that is running", "[round]") {
     CHECK(exclusions.is_out(key_account(1), kStart + 2 * kTurn - 1ns));
 }
 
-TEST_CASE("so many are remembered, and the one whose time ends first makes room", "[round]") {
+TEST_CASE("the list is bounded, and a full list drops the exclusion that ends first", "[round]") {
     Exclusions exclusions;
     constexpr unsigned kMany = 4'096;
     for (unsigned k = 0; k < kMany; ++k) {
         exclusions.exclude(key_account(k), kStart, k == 77 ? kTurn / 2 : kTurn);
     }
     CHECK(exclusions.is_out(key_account(77), kStart));
-    exclusions.exclude(key_account(kMany - 1), kStart, kTurn);  // known: it takes no place
+    exclusions.exclude(key_account(kMany - 1), kStart, kTurn);  // already in the list
     CHECK(exclusions.is_out(key_account(77), kStart));
     exclusions.exclude(key_account(kMany), kStart, kTurn);
     CHECK_FALSE(exclusions.is_out(key_account(77), kStart));

@@ -27,14 +27,14 @@ constexpr TimePoint at(Duration time) {
     return TimePoint{} + time;
 }
 
-/// Whether the call of this head waits for them at first.
+/// True if the call for this head waits for these stragglers at first.
 bool waits(Latecomers& latecomers, const Head& head, const std::vector<PeerKey>& behind) {
     return latecomers.hold_up(at(0s), head, behind, 2s);
 }
 
 }  // namespace
 
-TEST_CASE("a call waits for those who are behind until they have come", "[round]") {
+TEST_CASE("a call waits for stragglers until they have arrived", "[round]") {
     Latecomers latecomers;
     const auto ann = key_of(1), bob = key_of(2);
     CHECK_FALSE(latecomers.hold_up(at(0s), head_at(5), {}, 2s));
@@ -43,14 +43,14 @@ TEST_CASE("a call waits for those who are behind until they have come", "[round]
     CHECK_FALSE(latecomers.hold_up(at(11500ms), head_at(6), {}, 2s));
 }
 
-TEST_CASE("a call waits for nobody who was not behind when its target was reached", "[round]") {
+TEST_CASE("a call waits only for stragglers that were behind when its target was reached",
+          "[round]") {
     Latecomers latecomers;
     CHECK_FALSE(latecomers.hold_up(at(0s), head_at(5), {}, 2s));
     CHECK_FALSE(latecomers.hold_up(at(1s), head_at(5), {key_of(1)}, 2s));
 }
 
-TEST_CASE("a call waits no longer than it may, and after that nobody waits for a while",
-          "[round]") {
+TEST_CASE("a wait ends with its timeout, and the next steps have no wait", "[round]") {
     Latecomers latecomers;
     const auto ann = key_of(1), bob = key_of(2);
     CHECK(latecomers.hold_up(at(0s), head_at(8), {ann}, 2s));
@@ -61,24 +61,24 @@ TEST_CASE("a call waits no longer than it may, and after that nobody waits for a
     CHECK(waits(latecomers, head_at(10), {bob}));
 }
 
-TEST_CASE("who is behind again and again is waited for once in a while", "[round]") {
+TEST_CASE("a call waits ever more seldom for a peer that is always behind", "[round]") {
     Latecomers latecomers;
     const auto ann = key_of(1), bob = key_of(2);
     std::vector<std::uint64_t> waited;
     for (std::uint64_t step = 0; step < 200; ++step) {
         if (!waits(latecomers, head_at(step), {ann})) continue;
         waited.push_back(step);
-        CHECK_FALSE(latecomers.hold_up(at(1s), head_at(step), {}, 2s));  // it has come
+        CHECK_FALSE(latecomers.hold_up(at(1s), head_at(step), {}, 2s));  // it has arrived
     }
     CHECK(waited == std::vector<std::uint64_t>{0, 2, 6, 14, 30, 62, 126, 190});
     CHECK(waits(latecomers, head_at(201), {ann, bob}));  // for bob
-    // It was in rounds for long: what was before does not count.
+    // It has been in rounds for long: earlier waits do not count any more.
     CHECK_FALSE(waits(latecomers, head_at(317), {}));
     CHECK(waits(latecomers, head_at(318), {ann}));
     CHECK(waits(latecomers, head_at(320), {ann}));
 }
 
-TEST_CASE("a history that begins anew knows nothing of who was waited for", "[round]") {
+TEST_CASE("a new generation forgets earlier waits", "[round]") {
     Latecomers latecomers;
     const auto ann = key_of(1);
     CHECK(waits(latecomers, head_at(100), {ann}));

@@ -1,4 +1,4 @@
-// A member's part in a round, told what to do by hand.
+// Member, driven by hand-made messages and events.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kElements = 16;
 
-/// A backbone alone in its view, as a member that computes. The other contributor only sends.
+/// A backbone without links that also computes. The other contributor only sends.
 struct Bench {
     explicit Bench(Codec codec = Codec::kFp32, float number = 6.0F)
         : config(config_for(key, codec)),
@@ -24,7 +24,7 @@ struct Bench {
           member(config, key.public_key(), voter) {
         begin(number);
     }
-    /// At the head's state, it has frozen a sum of this number.
+    /// Brings the member to the head's state with a frozen sum of this number.
     void begin(float number) {
         member.state_reached({.step = step(), .digest = {}}, out);
         member.called(step(), {.term = term(1)}, out);
@@ -50,7 +50,7 @@ struct Bench {
     Term term(std::uint64_t number) const {
         return {.number = number, .coordinator = key.public_key()};
     }
-    /// What it joins a call with.
+    /// Its answer to a call.
     wire::Join join() {
         member.called(step(), {.term = term(1)}, out);
         return std::get<wire::Join>(out.messages.back().body);
@@ -92,7 +92,7 @@ struct Bench {
                       .elements = FloatVector(kElements, number)},
                      out);
     }
-    /// All messages of one kind since the last call; others are dropped.
+    /// All messages of one kind since the last call of this function; drops the others.
     template <class Body>
     std::vector<Body> said() {
         std::vector<Body> all;
@@ -125,7 +125,7 @@ struct Bench {
                 .previous_state = {},
                 .record = {}};
     }
-    /// What it is ready with since the last call; nothing if it is not.
+    /// The digest in its newest Ready; nothing if it has sent none.
     std::optional<Digest> ready() {
         std::optional<Digest> average;
         for (const OutgoingMessage& message : out.messages) {
@@ -134,7 +134,7 @@ struct Bench {
         out.messages.clear();
         return average;
     }
-    /// The record of this plan is decided; the average that is applied, if any.
+    /// Decides the record of this plan. Returns the average that is applied, if any.
     SharedFloats decide(const wire::Plan& plan, const Digest& average) {
         out.actions.clear();
         member.decided(record_of(plan, average, {}, voter.head()), {}, out);
@@ -154,9 +154,9 @@ struct Bench {
 
 }  // namespace
 
-TEST_CASE("a member keeps what it was ready with when a later coordinator averages anew",
+TEST_CASE("a member keeps its former average when a later coordinator averages again",
           "[averaging]") {
-    // Of the first plan's record one voter alone may have heard, and it must be proposed again.
+    // The first plan's record may have one vote already; then it must be proposed again.
     Bench bench;
     const wire::Plan first = bench.plan(1, false);
     bench.follow(first);
@@ -171,17 +171,17 @@ TEST_CASE("a member keeps what it was ready with when a later coordinator averag
     REQUIRE(second_average);
     REQUIRE(*second_average != *first_average);
 
-    SECTION("the first is decided") {
+    SECTION("the first average is decided") {
         const auto applied = bench.decide(first, *first_average);
         REQUIRE(applied);
         REQUIRE(*applied == FloatVector(kElements, 3.0F));
     }
-    SECTION("the second is decided") {
+    SECTION("the second average is decided") {
         const auto applied = bench.decide(second, *second_average);
         REQUIRE(applied);
         REQUIRE(*applied == FloatVector(kElements, 5.0F));
     }
-    SECTION("one that was never here is decided") {
+    SECTION("an average that the member never had is decided") {
         REQUIRE(bench.decide(first, Digest{{std::byte{1}}}) == nullptr);
         REQUIRE(bench.acted<action::Pause>() == 1);
         REQUIRE(bench.member.phase() == Member::Phase::kIdle);
@@ -189,7 +189,8 @@ TEST_CASE("a member keeps what it was ready with when a later coordinator averag
     }
 }
 
-TEST_CASE("a plan that says otherwise of what we receive is not ours", "[averaging]") {
+TEST_CASE("a member does not follow a plan that is wrong about whether it receives",
+          "[averaging]") {
     Bench bench;
     wire::Plan plan = bench.plan(1, false);
     plan.members.front().receives = false;
@@ -199,8 +200,8 @@ TEST_CASE("a plan that says otherwise of what we receive is not ours", "[averagi
     REQUIRE(bench.ready());
 }
 
-TEST_CASE("rounding is made up for by who has been averaged, and by nobody else", "[averaging]") {
-    // Norm 0.4, so the unit is 2⁻¹⁶, and 0.1 lies where binary16 has every fourth.
+TEST_CASE("only a contribution that was averaged changes the residual", "[averaging]") {
+    // The norm is 0.4, so the scale is 2⁻¹⁶; near 0.1 the halves are 4 units apart.
     constexpr float kNumber = 0.1F;
     constexpr float kSent = 6'552 * 0x1p-16F;
     Bench bench{Codec::kFp16, kNumber};
@@ -219,11 +220,11 @@ TEST_CASE("rounding is made up for by who has been averaged, and by nobody else"
     const Digest average = bench.ready().value();
     SECTION("averaged") {
         REQUIRE(bench.decide(plan, average));
-        // 0.1 and what was owed are nearer to the number after.
+        // 0.1 and the residual round to the next larger half.
         const float rest = kNumber + owed.front() - 6'556 * 0x1p-16F;
         REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
     }
-    SECTION("called off, and frozen anew") {
+    SECTION("cancelled, and frozen again") {
         bench.member.cancelled(bench.step(), bench.out);
         REQUIRE(*bench.member.residual() == owed);
         bench.begin(kNumber);
@@ -235,13 +236,13 @@ TEST_CASE("rounding is made up for by who has been averaged, and by nobody else"
         bench.decide(others, average);
         REQUIRE(*bench.member.residual() == owed);
     }
-    SECTION("decided with what was called off before") {
+    SECTION("decided with a contribution that was cancelled before") {
         wire::Plan earlier = plan;
         earlier.members.front().loss_sum = 9;
         bench.decide(earlier, average);
         REQUIRE(bench.member.residual() == nullptr);
     }
-    SECTION("left before anything was decided") {
+    SECTION("left before a decision") {
         bench.member.outdated(bench.out);
         REQUIRE(bench.member.residual() == nullptr);
     }
@@ -269,7 +270,7 @@ TEST_CASE("without a coordinator a member holds its contribution for the first c
     bench.member.frozen(
         {.step = bench.step(), .contribution = {.samples = Samples{2}, .loss_sum = 1, .sum = sum}},
         bench.out);
-    CHECK(bench.out.messages.empty());  // there is nobody to join
+    CHECK(bench.out.messages.empty());  // there is no coordinator to join
     CHECK(bench.member.is_in_round());
     CHECK(bench.member.samples() == Samples{2});
     bench.member.called(bench.step(), {.term = bench.term(4)}, bench.out);
@@ -281,7 +282,8 @@ TEST_CASE("without a coordinator a member holds its contribution for the first c
     CHECK(bench.acted<action::Pause>() == 0);
 }
 
-TEST_CASE("a call while a held contribution is frozen is joined when it is", "[averaging]") {
+TEST_CASE("a call that arrives during a hold is answered once the contribution is frozen",
+          "[averaging]") {
     Bench bench;
     bench.decide(bench.plan(1, false), {});
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
@@ -294,7 +296,7 @@ TEST_CASE("a call while a held contribution is frozen is joined when it is", "[a
     CHECK(bench.acted<action::Freeze>() == 1);
 }
 
-TEST_CASE("a join names the exponent of its halves", "[averaging]") {
+TEST_CASE("a join carries the exponent of its halves", "[averaging]") {
     CHECK(Bench{}.exponent() == 0);
     Bench bench{Codec::kFp16};
     CHECK(bench.exponent() != 0);
@@ -302,10 +304,11 @@ TEST_CASE("a join names the exponent of its halves", "[averaging]") {
     bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
     bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
     bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
-    CHECK(bench.exponent() == 0);  // of nothing
+    CHECK(bench.exponent() == 0);  // an empty contribution
 }
 
-TEST_CASE("a sender of pieces that cannot be averaged is named once an attempt", "[averaging]") {
+TEST_CASE("a sender of pieces that cannot be averaged is reported once in each attempt",
+          "[averaging]") {
     Bench bench;
     wire::Plan plan = bench.plan(1, true);
     bench.follow(plan);
@@ -320,7 +323,7 @@ TEST_CASE("a sender of pieces that cannot be averaged is named once an attempt",
     CHECK(stalled[0].senders.empty());
     bench.receive_from_other();
     CHECK(bench.out.messages.empty());
-    // The coordinator keeps it, so it is told again.
+    // The next attempt still has the sender: it is reported again.
     ++plan.attempt;
     bench.follow(plan);
     REQUIRE(bench.said<wire::Stalled>().size() == 1);
@@ -340,7 +343,7 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
         bench.member.proposed(bench.step(), propose, bench.out);
         return bench.said<wire::Accept>();
     };
-    SECTION("which it signs") {
+    SECTION("it signs the record") {
         const auto accepts = votes();
         REQUIRE(accepts.size() == 1);
         CHECK(accepts[0].digest == propose.digest);
@@ -348,11 +351,11 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
                      vote_bytes(bench.config.run, plan.term, propose.digest),
                      accepts[0].signature));
     }
-    SECTION("not of another attempt") {
+    SECTION("not for another attempt") {
         ++propose.attempt;
         CHECK(votes().empty());
     }
-    SECTION("not of another term's plan") {
+    SECTION("not for the plan of another term") {
         ++propose.term.number;
         CHECK(votes().empty());
     }
@@ -371,19 +374,19 @@ TEST_CASE("a voter votes for the record of its plan and its own state", "[averag
         bench.member.proposed(bench.step().next(), propose, bench.out);
         CHECK(bench.out.messages.empty());
     }
-    SECTION("but for one that an earlier term has accepted, whatever its own state is") {
+    SECTION("a record accepted in an earlier term is signed with any state") {
         propose.record = record_of(plan, average, Digest{{std::byte{9}}}, bench.voter.head());
         propose.digest = digest_of(*propose.record);
         propose.attempt = 0;
         CHECK(votes().size() == 1);
     }
-    SECTION("and not while it may not vote") {
+    SECTION("not while it may not vote") {
         bench.voter.stop_voting();
         CHECK(votes().empty());
     }
 }
 
-TEST_CASE("a commit without a record is resolved by its plan", "[averaging]") {
+TEST_CASE("the record of a commit without one follows from its plan", "[averaging]") {
     Bench bench;
     const wire::Plan plan = bench.plan(1, false);
     const Digest average{{std::byte{4}}};
@@ -405,7 +408,7 @@ TEST_CASE("a commit without a record is resolved by its plan", "[averaging]") {
         commit.record = record;
         commit.record->members[0].samples = Samples{3};
     }));
-    // One that is whole needs no plan.
+    // A commit with its record needs no plan.
     wire::Commit whole = bench.commit_of(plan, average);
     whole.record = record;
     whole.attempt = 99;

@@ -1,4 +1,4 @@
-// The data of a round and its plans, without a network.
+// Reduction under plans and amendments, without a network.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -33,7 +33,7 @@ double rounded(double x, double scale) {
     return std::copysign(std::min(std::nearbyint(units / step) * step, 65'504.0) * scale, x);
 }
 
-/// The least power of two that is above x, or at least x.
+/// The smallest power of two that is above x, or at least x.
 double power_above(double x) {
     int power = 0;
     (void)std::frexp(x, &power);
@@ -43,7 +43,7 @@ double power_from(double x) {
     return power_above(x) / 2 == x ? x : power_above(x);
 }
 
-/// A round of a few members in memory; chunks fly in any order, some twice.
+/// A round of a few members in memory; chunks are delivered in random order, some twice.
 class Exchange {
   public:
     Exchange(std::uint64_t seed, std::uint64_t elements, std::size_t members,
@@ -66,7 +66,7 @@ class Exchange {
         }
     }
 
-    /// Members that are gone take what they still have with them.
+    /// Removes members; their chunks in flight are lost.
     bool amend(const std::set<PeerKey>& gone, const std::set<PeerKey>& demoted) {
         const auto amended = amend_plan(rules_, plan_, seats_, gone, demoted, Veterans{});
         if (!amended) return false;
@@ -81,7 +81,7 @@ class Exchange {
         return true;
     }
 
-    /// One chunk set out or arrives. False when nothing is left to move.
+    /// Sends or delivers one chunk. False if there is none to move.
     bool move() {
         if (random_.below(2) == 0 && launch()) return true;
         if (land()) return true;
@@ -111,7 +111,7 @@ class Exchange {
         }
     }
 
-    /// The mean as everybody should have it, element by element.
+    /// The mean that every receiver should get, element by element.
     FloatVector reference() const {
         FloatVector mean(rules_.elements);
         std::uint64_t samples = 0;
@@ -153,7 +153,7 @@ class Exchange {
   private:
     static constexpr float kOld = 1e30F;
 
-    /// Room that is full of numbers; some still have a reader.
+    /// A used buffer; some still have another owner.
     std::shared_ptr<FloatVector> old_average() {
         auto room = std::make_shared<FloatVector>(rules_.elements, kOld);
         if (random_.below(2) == 0) held_.push_back(room);
@@ -166,7 +166,7 @@ class Exchange {
     };
 
     void add(std::size_t k) {
-        // Contributors, aggregators that want nothing, and one that cannot be dialled.
+        // Contributors, aggregators that do not receive, and a member that cannot be dialled.
         const Samples samples{k == 0 ? 8 : random_.below(3) * 8};
         const bool receives = k == 0 || samples > Samples{0} || random_.below(2) == 0;
         const bool is_reachable = k == 0 || random_.below(4) != 0;
@@ -183,7 +183,7 @@ class Exchange {
         auto sum = std::make_shared<FloatVector>(rules_.elements);
         for (float& x : *sum) x = static_cast<float>(random_.uniform() - 0.5) * 1e3f;
         if (samples == Samples{0}) sum = nullptr;
-        // Some have been in rounds before.
+        // Some have a residual from earlier rounds.
         if (sum && rules_.codec == Codec::kFp16 && k % 2 == 0) {
             auto residual = std::make_shared<FloatVector>(rules_.elements);
             for (float& x : *residual) x = static_cast<float>(random_.uniform() - 0.5);
@@ -204,7 +204,7 @@ class Exchange {
             }
         }
         if (pairs.empty()) return false;
-        // Some may be held back, but never all.
+        // Pacing may hold back some reducers, but never all.
         while (!pairs.empty()) {
             std::swap(pairs[random_.below(pairs.size())], pairs.back());
             const auto [from, to] = pairs.back();
@@ -214,7 +214,7 @@ class Exchange {
             flying_.push_back({from, to, reductions_.at(from).body(*due)});
             return true;
         }
-        FAIL("everybody waits for somebody else");
+        FAIL("deadlock: no chunk can be sent");
         return false;
     }
 
@@ -233,7 +233,7 @@ class Exchange {
     const RoundRules rules_;
     std::map<PeerKey, Seat> seats_;
     std::map<PeerKey, Encoder> contributions_;
-    std::map<PeerKey, SharedFloats> residuals_;  ///< of those who owe something
+    std::map<PeerKey, SharedFloats> residuals_;  ///< members with a residual
     std::map<PeerKey, Reduction> reductions_;
     wire::Plan plan_;
     std::vector<Flight> flying_;
@@ -242,7 +242,7 @@ class Exchange {
 
 }  // namespace
 
-TEST_CASE("an all-reduce sums in member order whatever arrives first", "[averaging][property]") {
+TEST_CASE("an all-reduce sums in member order in any order of arrival", "[averaging][property]") {
     const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{2};
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -254,7 +254,8 @@ TEST_CASE("an all-reduce sums in member order whatever arrives first", "[averagi
     }
 }
 
-TEST_CASE("a plan amended at any moment ends in the mean of who is left", "[averaging][property]") {
+TEST_CASE("a plan amended at any moment ends with the mean of the remaining contributors",
+          "[averaging][property]") {
     const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{3};
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
@@ -275,7 +276,7 @@ TEST_CASE("a plan amended at any moment ends in the mean of who is left", "[aver
     }
 }
 
-TEST_CASE("a link that was lost gets everything again and nothing counts twice",
+TEST_CASE("after a lost link all chunks are sent again and none counts twice",
           "[averaging][property]") {
     const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Random random{4};
@@ -305,7 +306,7 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
             const auto before = exchange.plan();
             REQUIRE(exchange.amend({member.peer}, {}));
             REQUIRE(wire::sum_id_of(before) == wire::sum_id_of(exchange.plan()));
-            // Whoever had the whole average still has it.
+            // Members that had the whole average still have it.
             for (const wire::PlanMember& left : exchange.plan().members) {
                 if (left.receives) REQUIRE(exchange.reduction(left.peer).is_complete());
             }
@@ -313,7 +314,7 @@ TEST_CASE("moving the chunks of a lost aggregator keeps every average that has a
     }
 }
 
-TEST_CASE("chunks that cannot be right never become part of an average", "[averaging]") {
+TEST_CASE("invalid chunks never become part of an average", "[averaging]") {
     Exchange exchange{7, 3'000, 4};
     const wire::Plan plan = exchange.plan();
     Reduction& member = exchange.reduction(key_of(0));
@@ -337,7 +338,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     give([](auto& c) { c.chunk = 1u << 20; });
     give([](auto& c) { c.elements = FloatVector(1); });
     give([](auto& c) { c.phase = wire::Phase::kScatter; });
-    // Its own contribution, sent back.
+    // The member's own contribution, sent back to it.
     for (std::uint32_t c = 0; c * plan.chunk_elements < 3'000; ++c) {
         wire::Chunk own = good;
         own.phase = wire::Phase::kScatter;
@@ -346,7 +347,7 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
         own.elements = numbers_of(c);
         member.take(key_of(0), std::move(own));
     }
-    // Averages from who does not reduce them, and of another codec from who does.
+    // Averages from a member that does not reduce them, and from the reducer in another codec.
     for (const wire::ChunkRange& range : plan.ranges) {
         for (std::uint32_t c = range.first_chunk; c < range.last_chunk; ++c) {
             wire::Chunk rounded = good;
@@ -369,7 +370,8 @@ TEST_CASE("chunks that cannot be right never become part of an average", "[avera
     exchange.require_reference();
 }
 
-TEST_CASE("a vector that becomes whole piece by piece has the digest of the whole", "[averaging]") {
+TEST_CASE("an average that is assembled piece by piece has the digest of the whole vector",
+          "[averaging]") {
     Random random{3};
     for (const std::uint64_t elements :
          {1u, 65'535u, 65'536u, 65'537u, 200'000u, 262'144u, 1'500'000u}) {
@@ -424,7 +426,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
                            .sum = std::make_shared<FloatVector>(elements, 1.0f)};
     Reduction sender{elements, Codec::kFp32, key_of(0)};
     sender.follow(plan, Encoder{Codec::kFp32, own, nullptr});
-    // Whoever asks gets what it may: nobody is more than a chunk to everybody ahead of its part.
+    // No reducer gets further ahead of its proportional part than one chunk for each reducer.
     std::vector<std::uint32_t> given(parts.size(), 0);
     std::uint32_t all = 0;
     const auto ask = [&](std::uint32_t k) {
@@ -433,7 +435,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
         all += is_given ? 1 : 0;
         return is_given;
     };
-    SECTION("the small ones as often as they like, the large one a chunk at a time") {
+    SECTION("small parts ask without limit, the large one asks for a chunk at a time") {
         while (given[1] < kLarge) {
             REQUIRE(ask(1));
             for (std::uint32_t k = 2; k < parts.size(); ++k) {
@@ -445,7 +447,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
         }
         for (std::uint32_t k = 2; k < parts.size(); ++k) CHECK(given[k] >= parts[k] - 1);
     }
-    SECTION("who was held back is told when its turn has come") {
+    SECTION("a held reducer is released when its turn has come") {
         while (ask(2)) {
         }
         CHECK(sender.holds_back());
@@ -453,7 +455,7 @@ TEST_CASE("a contribution goes to all its reducers in proportion to their parts"
         while (sender.take_released().empty()) REQUIRE(ask(1));
         CHECK(ask(2));
     }
-    SECTION("when the large one takes nothing, the others need not wait for ever") {
+    SECTION("if the large part takes nothing, release_all() frees the others") {
         while (ask(2)) {
         }
         CHECK(given[2] < parts[2]);

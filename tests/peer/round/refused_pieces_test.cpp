@@ -1,4 +1,4 @@
-// Pieces of contributions that cannot be averaged: their sender is refused and named.
+// Pieces of contributions that cannot be averaged: they are refused and their sender is reported.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <utility>
@@ -27,7 +27,7 @@ struct Refusing {
     explicit Refusing(Codec its_codec)
         : codec(its_codec), reducer(kChunk * kChunks, its_codec, key_of(0)) {}
 
-    /// With these senders; the exponents are those that they have joined with.
+    /// Starts the round with these senders and the exponents in their Joins.
     wire::Plan plan(std::vector<std::size_t> senders, std::uint32_t attempt = 1) const {
         wire::Plan plan;
         plan.term = {.number = 1, .coordinator = key_of(0)};
@@ -100,7 +100,7 @@ void spoil_halves(wire::Chunk& chunk, std::uint16_t bits, std::uint8_t exponent)
 
 }  // namespace
 
-TEST_CASE("a sender of numbers that are not finite is refused and named", "[averaging]") {
+TEST_CASE("a sender of numbers that are not finite is refused and reported", "[averaging]") {
     for (const float bad : {kNaN, -kNaN, std::numeric_limits<float>::infinity(),
                             -std::numeric_limits<float>::infinity()}) {
         Refusing round{Codec::kFp32};
@@ -110,14 +110,14 @@ TEST_CASE("a sender of numbers that are not finite is refused and named", "[aver
         CHECK(round.reducer.refused_senders().empty());
         round.give(2, 1, [&](auto& chunk) { spoil(chunk, bad); });
         CHECK(round.reducer.refused_senders() == Refusing::Members{2});
-        // What else it sends is of no use, and what it has sent is not kept.
+        // Its later pieces are refused too, and its earlier ones are dropped.
         round.give_all(2);
         round.give_all(3);
         CHECK_FALSE(round.reducer.is_reduced());
         CHECK(round.reducer.offered_chunks() == 0);
         CHECK(round.reducer.missing_senders() == Refusing::Members{2});
         CHECK(round.reducer.refused_senders() == Refusing::Members{2});
-        // Without it the round ends in what the others have sent.
+        // Without this sender the round ends with the mean of the others.
         round.follow(round.plan({1, 3}, 2));
         CHECK(round.reducer.refused_senders().empty());
         REQUIRE(round.reducer.is_complete());
@@ -125,7 +125,7 @@ TEST_CASE("a sender of numbers that are not finite is refused and named", "[aver
     }
 }
 
-TEST_CASE("averages that a refused sender was part of stay until it is left out", "[averaging]") {
+TEST_CASE("averages with a refused sender's pieces stay until it is left out", "[averaging]") {
     Refusing round{Codec::kFp32};
     round.follow(round.plan({1, 2}));
     round.give_all(1);
@@ -139,7 +139,8 @@ TEST_CASE("averages that a refused sender was part of stay until it is left out"
     CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
 }
 
-TEST_CASE("a sender that freezes anew is not held to what it has sent before", "[averaging]") {
+TEST_CASE("a sender with a new contribution id is not refused for its former pieces",
+          "[averaging]") {
     Refusing round{Codec::kFp32};
     round.follow(round.plan({1, 2}));
     round.give(2, 0, [](auto& chunk) { spoil(chunk, kNaN); });
@@ -152,7 +153,7 @@ TEST_CASE("a sender that freezes anew is not held to what it has sent before", "
     CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
 }
 
-TEST_CASE("halves are refused when they are not finite or not beside the exponent of the join",
+TEST_CASE("halves are refused if they are not finite or have another exponent than the join",
           "[averaging]") {
     const auto refused_after = [](std::uint16_t bits, std::uint8_t exponent) {
         Refusing round{Codec::kFp16};
@@ -170,7 +171,7 @@ TEST_CASE("halves are refused when they are not finite or not beside the exponen
     CHECK(refused_after(0x4600, 239) == Refusing::Members{2});
 }
 
-TEST_CASE("pieces that come before their plan are judged when it is here", "[averaging]") {
+TEST_CASE("pieces that arrive before their plan are judged with the plan", "[averaging]") {
     const bool is_half = GENERATE(false, true);
     Refusing round{is_half ? Codec::kFp16 : Codec::kFp32};
     round.give_all(1);
@@ -188,10 +189,10 @@ TEST_CASE("pieces that come before their plan are judged when it is here", "[ave
     CHECK(*round.reducer.average() == FloatVector(kChunk * kChunks, 3.0F));
 }
 
-TEST_CASE("a piece in another's name refuses nobody but its sender", "[averaging]") {
+TEST_CASE("a piece with another member's contribution id refuses only its sender", "[averaging]") {
     Refusing round{Codec::kFp32};
     round.follow(round.plan({1, 2}));
-    wire::Chunk forged = round.piece(1, 0);  // names the freeze of the first
+    wire::Chunk forged = round.piece(1, 0);  // carries the contribution id of the first sender
     spoil(forged, kNaN);
     round.reducer.take(key_of(2), forged);
     CHECK(round.reducer.refused_senders().empty());

@@ -21,7 +21,7 @@ PeerKey key_of(std::size_t number) {
     return key;
 }
 
-/// Member 3 coordinates; every second member reduces, and has so many Mbit/s.
+/// Member 3 coordinates; every second member reduces, with these Mbit/s.
 struct Round {
     Round(std::size_t members, std::uint64_t own_mbit, std::uint64_t reducers_mbit) {
         plan.term.coordinator = key_of(3);
@@ -46,7 +46,7 @@ struct Round {
 
 }  // namespace
 
-TEST_CASE("a small round needs no relays, nor one with a quick coordinator", "[round]") {
+TEST_CASE("a small round has no relays, nor has one with a fast coordinator", "[round]") {
     CHECK(Round(wire::kMaxVoters, 10, 1'000).plan.relays.empty());
     CHECK(Round(300, 10'000, 100).plan.relays.empty());
     CHECK_FALSE(Round(300, 10, 100).plan.relays.empty());
@@ -70,14 +70,14 @@ TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round
     }
 }
 
-TEST_CASE("who was not in the last round hears from the coordinator", "[round]") {
+TEST_CASE("the coordinator itself sends to members that were not in the last round", "[round]") {
     Round round(300, 10, 100);
     round.veterans.members.erase(key_of(10));
     CHECK(told_directly(round.plan, round.all(), round.seats, round.veterans).contains(key_of(10)));
     CHECK(choose_relays(round.plan, round.seats, {}).empty());
 }
 
-TEST_CASE("every member hears from the coordinator or from one relay", "[round][property]") {
+TEST_CASE("every member is served by the coordinator or by one relay", "[round][property]") {
     Random random{1};
     for (int n = 0; n < 50; ++n) {
         Round round(66 + random.below(900), 5 + random.below(100), 20 + random.below(1'000));
