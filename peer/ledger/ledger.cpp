@@ -1,6 +1,6 @@
-// The encoded entries are the only store: every walk over records decodes them anew with a second
-// Codec, while codec_ stands at their end. Totals are kept beside them and counted anew when a
-// generation makes records void. Proofs are checked before anything changes: certificates with
+// The encoded entries are the only store: every walk over records decodes them with a second Codec,
+// while codec_ stands at their end. Totals are cached and counted again when a generation makes
+// records void. Proofs are checked before anything changes: certificates with
 // membership::is_certified() against the head before the record, generations with is_signed().
 #include "peer/ledger/ledger.hpp"
 
@@ -152,7 +152,7 @@ void Ledger::add(std::span<const std::byte> entry) {
     entries_.insert(entries_.end(), entry.begin(), entry.end());
 }
 
-/// Counts the totals anew, after some records have become void.
+/// Counts the totals again, after some records have become void.
 void Ledger::recount() {
     totals_.clear();
     samples_ = Samples{};

@@ -176,7 +176,7 @@ std::optional<wire::Message> Links::receive(TimePoint now, const event::FrameRec
     }
     wire::Message message = std::move(decoded).value();
     if (message.run != config_.run) {
-        count_refusal(now, event.link, "it is in another run", actions);
+        count_refusal(now, event.link, "it belongs to another run", actions);
         return {};
     }
     if (link.proven && message.sender != *link.proven) {
@@ -235,7 +235,7 @@ void Links::greet(TimePoint now, LinkId id, Link& link, const wire::Message& mes
         return;
     }
     if (hello.nonce != link.nonce)
-        return count_refusal(now, id, "it answered another challenge", actions);
+        return count_refusal(now, id, "its Hello answers a different challenge", actions);
     if (hello.newest_protocol < wire::kOldestProtocol ||
         hello.oldest_protocol > wire::kNewestProtocol) {
         const char* what = "it speaks other protocol versions: ";

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxDials = wire::kMaxReducers;
 }  // namespace
 
 void Links::found(TimePoint now, const std::vector<Endpoint>& endpoints, Actions& actions) {
-    // Without a linked voter all addresses are dialled: one of them may be a voter's.
+    // Without a linked voter all addresses are dialled: one of them may lead to a voter.
     const bool has_voter = std::any_of(voters_.begin(), voters_.end(), [&](const PeerKey& voter) {
         return voter == key_.public_key() || find(voter) != nullptr;
     });

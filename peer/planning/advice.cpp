@@ -62,7 +62,7 @@ class Search {
             try_without(is_dropped);
         }
     }
-    /// Keeps one trainer only, for each of them.
+    /// Drops all trainers but one, for each trainer.
     void try_alone(const std::vector<std::uint32_t>& trainers) {
         std::vector<bool> is_dropped(best_is_dropped_.size());
         for (const std::uint32_t trainer : trainers) is_dropped[trainer] = true;

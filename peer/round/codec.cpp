@@ -27,7 +27,7 @@ using kernels::power_of_two;
 
 static_assert(sizeof(Half) == sizeof(std::uint16_t));
 
-/// Elements averaged at a time: sums, means and halves of a block, 40 KiB, stay in the L1 cache.
+/// Elements averaged at a time: sums, means and halves of a block, 40 KiB, stay in a near cache.
 constexpr std::size_t kBlock = 4'096;
 
 /// Bias of an exponent byte. Powers are those of std::frexp, whose mantissa is in [½, 1).

@@ -1,6 +1,6 @@
-// The phases of a round: gather, call, plan, amend, propose. Message handlers only note facts;
-// advance(), which follows every event, takes all transitions. coordinator_claims.cpp judges what
-// members claim.
+// The phases of a round: gather, call, plan, amend, propose. Handlers note facts, and repeat
+// messages that a peer lacks; advance(), which follows every event, makes all transitions.
+// coordinator_claims.cpp judges what members claim.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
@@ -442,7 +442,7 @@ void Coordinator::propose(Outbox& out) {
         const auto ready = ready_.find(member.peer);
         if (ready == ready_.end() || !member.receives) continue;
         if (ready->second == proposal_.average) continue;
-        out.note(member.peer.brief() + " holds another average: it has to fetch the state");
+        out.note(member.peer.brief() + " holds a different average and must fetch the state");
     }
     record_ = record_of(*plan_, proposal_.average, proposal_.previous_state, voter_.head());
     proposal_.digest = digest_of(*record_);
@@ -463,7 +463,7 @@ void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
                  .average = record.average,
                  .previous_state = record.previous_state,
                  .record = record};
-    out.note("proposing again what was accepted for step " + std::to_string(step_.value()));
+    out.note("proposing again the record accepted for step " + std::to_string(step_.value()));
     out.send_to_all(voter_.head().voters, step_, proposal_);
 }
 

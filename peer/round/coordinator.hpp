@@ -40,8 +40,8 @@
 
 namespace dedloc::round {
 
-/// State machine of this peer as coordinator. Handlers only note what they are told; advance(),
-/// which must follow every event, acts on it.
+/// State machine of this peer as coordinator. Handlers note what they are told; all transitions
+/// happen in advance(), which must follow every event.
 class Coordinator {
   public:
     /// Keeps references to all arguments but `self`; they must outlive it.

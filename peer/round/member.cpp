@@ -213,7 +213,7 @@ void Member::chunk(TimePoint now, const PeerKey& from, StepIndex step, const wir
     check_progress(out);
 }
 
-/// Reports senders whose pieces cannot be averaged at once: waiting brings no better pieces.
+/// Reports the senders of pieces that cannot be averaged. At once: waiting brings no better pieces.
 void Member::report_refused(Outbox& out) {
     if (phase_ != Phase::kReducing) return;
     std::vector<std::uint32_t> refused = reduction_->refused_senders();
