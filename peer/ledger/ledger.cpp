@@ -1,7 +1,8 @@
 // The encoded entries are the only store: every walk over records decodes them with a second Codec,
 // while codec_ stands at their end. Totals are cached and counted again when a generation makes
-// records void. Proofs are checked before anything changes: certificates with
+// records void. append() and begin() check proofs before anything changes: certificates with
 // membership::is_certified() against the head before the record, generations with is_signed().
+// decode() checks the same, and drops the whole ledger at the first failure.
 #include "peer/ledger/ledger.hpp"
 
 #include <algorithm>
