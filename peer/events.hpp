@@ -70,7 +70,7 @@ struct LinkOpened {
 };
 /// The connection has ended. Comes exactly once for each LinkOpened, also after action::Close.
 struct LinkClosed {
-    LinkId link;
+    LinkId link;        ///< the closed link
     std::string why{};  ///< the reason, a short fixed text without a full stop; may be empty
 };
 /// A connection that action::Dial asked for could not be made.
@@ -83,11 +83,11 @@ struct DialFailed {
 /// arrived at the other end, except for what the path itself holds. One event per Send of a link,
 /// in order.
 struct FrameWritten {
-    LinkId link;
+    LinkId link;  ///< the link of that Send
 };
 /// A whole frame has arrived. Frames of one link come in the order in which they were sent.
 struct FrameReceived {
-    LinkId link;
+    LinkId link;        ///< the link that brought it
     SharedBytes frame;  ///< untrusted bytes, not decoded yet
 };
 
@@ -108,7 +108,7 @@ struct ContributionFrozen {
 /// begins with one.
 struct StateReached {
     StepIndex step;  ///< updates that the state has seen
-    Digest digest;   ///< of the state just reached
+    Digest digest;   ///< its digest
 };
 /// The bytes of action::Load do not have the promised digest. The trainer keeps its old state.
 struct StateRefused {
@@ -127,7 +127,7 @@ struct SnapshotTaken {
 /// The project has signed a generation: the answer to action::GenerationWanted. Only the host of a
 /// backbone sends this; other peers hear of the generation from the backbone.
 struct GenerationSigned {
-    SignedGeneration generation;
+    SignedGeneration generation;  ///< with the record of GenerationWanted
 };
 /// Backbone only: the project wants these voters. action::GenerationWanted follows as soon as every
 /// new voter holds the swarm's state, and is repeated until such a generation has begun.
@@ -167,28 +167,28 @@ namespace action {
 
 /// Connect to this address: event::LinkOpened or event::DialFailed follows.
 struct Dial {
-    Endpoint remote;
+    Endpoint remote;  ///< a numeric host and a port that is not 0
 };
 /// Queue a frame on a link: event::FrameWritten follows unless the link closes first.
 struct Send {
-    LinkId link;
+    LinkId link;  ///< an open link
     Frame frame;  ///< complete and, where the link needs it, signed
 };
 /// Close a link: event::LinkClosed follows. Frames that are queued already are still delivered if
 /// the other end reads them.
 struct Close {
-    LinkId link;
+    LinkId link;  ///< an open link
 };
 
 // --- for the trainer: each is the call of the same name in peer/trainer.hpp --
 
 /// Compute micro-batches on this state: event::Progressed follows after each.
 struct Work {
-    StepIndex step;
+    StepIndex step;  ///< the state to work on
 };
 /// Finish the current micro-batch and stop: event::ContributionFrozen follows.
 struct Freeze {
-    StepIndex step;
+    StepIndex step;  ///< the state that the contribution is computed on
 };
 /// Update state `step` to `step + 1`: event::StateReached follows.
 struct Apply {
@@ -217,18 +217,18 @@ struct Voted {
 /// A round is decided. Comes before the Apply of the same step: the host writes it first, so that a
 /// crash cannot lose it.
 struct Committed {
-    CommitRecord record;
+    CommitRecord record;      ///< the result of the round
     Certificate certificate;  ///< proves that the voters have decided `record`
 };
 /// A new generation of voters has begun: from its step on, records of earlier generations are void.
 struct GenerationBegun {
-    SignedGeneration generation;
+    SignedGeneration generation;  ///< its signature is verified
 };
 /// Only with PeerConfig::may_begin_generations: a new generation is needed, because the project
 /// wants other voters (event::VotersWanted), or because no connected peer holds the state that was
 /// decided last. The host signs the record and answers with event::GenerationSigned.
 struct GenerationWanted {
-    GenerationRecord record;
+    GenerationRecord record;  ///< what the project is to sign
 };
 /// Backbone only: another backbone has missed the decisions from this place on. The host reads them
 /// from its ledger and answers with event::HistoryRead.
@@ -242,25 +242,25 @@ struct ReadHistory {
 /// Comes once per state that the backbone reaches in time: when all connected members have reported
 /// theirs, after RoundRules::join_timeout, or when the next round is decided.
 struct Settled {
-    std::uint64_t generation = 0;
-    StepIndex step;              ///< the state reached: the record's step + 1
-    Digest digest;               ///< this backbone's own state
-    std::uint32_t reported = 0;  ///< members that reported this step, and the backbone itself
-    std::uint32_t equal = 0;     ///< those among them that reported exactly `digest`
+    std::uint64_t generation = 0;  ///< CommitRecord::generation
+    StepIndex step;                ///< the state reached: the record's step + 1
+    Digest digest;                 ///< this backbone's own state
+    std::uint32_t reported = 0;    ///< members that reported this step, and the backbone itself
+    std::uint32_t equal = 0;       ///< those among them that reported exactly `digest`
 };
 /// Backbone only: what the swarm looks like now. Comes about once per RoundRules::heartbeat and
 /// after each commit.
 struct SwarmSeen {
     StepIndex step;               ///< this backbone's head
     Samples samples;              ///< all peers' samples on the head's state so far
-    PeerKey coordinator;          ///< of the term that this backbone follows; zeros: none
+    PeerKey coordinator;          ///< leads the term that this backbone follows; zeros: none
     std::vector<SeatView> seats;  ///< every connected peer, this one excluded
 };
 /// The run is over: the voters have signed its last state, or have not done so for twelve failure
 /// timeouts. Comes once, and again only if a new generation restarts from an earlier step.
 struct Finished {
-    StepIndex step;  ///< of the state that this peer holds
-    Digest digest;   ///< of that state
+    StepIndex step;  ///< the step of this peer's state
+    Digest digest;   ///< the digest of that state
 };
 /// A voter has refused this peer for good: reconnecting does not help.
 struct Refused {

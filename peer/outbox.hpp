@@ -19,8 +19,8 @@ struct OutgoingMessage {
 
 /// Collects messages and actions, in the order in which they were asked for.
 struct Outbox {
-    std::vector<OutgoingMessage> messages;
-    Actions actions;
+    std::vector<OutgoingMessage> messages;  ///< not encoded yet
+    Actions actions;                        ///< for the driver
 
     /// Sends a message to one peer.
     void send(const PeerKey& to, StepIndex step, wire::Body body) {

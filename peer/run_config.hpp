@@ -1,4 +1,4 @@
-// From a run file to the configuration of a peer.
+// The configuration of a peer that follows from a run file.
 #pragma once
 
 #include "peer/config.hpp"

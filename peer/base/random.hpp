@@ -21,7 +21,7 @@ std::uint64_t unpredictable_seed();
 /// keys come from libsodium. Meets the standard's UniformRandomBitGenerator.
 class Random {
   public:
-    using result_type = std::uint64_t;  ///< of a UniformRandomBitGenerator
+    using result_type = std::uint64_t;  ///< type of next() and of operator()
     /// Generators with different seeds or different streams are independent.
     explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
 

@@ -1,3 +1,5 @@
+// Lists the tensors in the order of Hugging Face's AlbertForPreTraining. Changing the order, a name
+// or a start value changes the initial state and so the id of every new run.
 #include "peer/formats/albert_layout.hpp"
 
 #include <string>
@@ -6,6 +8,7 @@
 namespace dedloc::formats {
 namespace {
 
+/// Standard deviation of normal start values.
 constexpr double kDeviation = 0.02;
 
 bool decays(const std::string& name) {

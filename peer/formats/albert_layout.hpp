@@ -1,5 +1,5 @@
-// The tensors of ALBERT for pre-training (masked-LM + sentence order), by their Hugging Face names.
-// This order is the order of the flat vector that peers average and digest.
+// The tensors of ALBERT for pre-training (masked language model and sentence order), with their
+// Hugging Face names. Their order is the order of the flat vector that peers average and digest.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,21 @@
 
 namespace dedloc::formats {
 
-/// All stored tensors of `AlbertForPreTraining`; the decoder is tied to the word embeddings and not
+/// All stored tensors of `AlbertForPreTraining`. The decoder is tied to the word embeddings and not
 /// stored.
 ///
-/// Start     weights and embeddings normal with deviation 0.02, biases 0, LayerNorm gains 1. HF
-///           also zeroes the padding row of the embeddings; here it is drawn like the others, since
-///           it only ever matters as one of the decoder's rows.
-/// Decay     none for names that contain "bias" or "LayerNorm.weight", as DeDLOC ran it. The gain
-///           of `full_layer_layer_norm` does decay: its name does not contain the filter's text.
+/// Start     weights and embeddings normal with deviation 0.02, biases 0, LayerNorm gains 1.
+/// Hugging
+///           Face also zeroes the padding row of the embeddings; here it is drawn like the others,
+///           because it only matters as one of the decoder's rows.
+/// Decay     none for names that contain "bias" or "LayerNorm.weight", as in DeDLOC's runs. The
+/// gain
+///           of `full_layer_layer_norm` does decay, because its name contains neither.
 std::vector<TensorSpec> albert_tensors(const ModelSpec& model);
 
-/// Floating-point operations of one training sample: three times the forward pass (2 per
-/// multiply-add of every matrix product, MLM head on all tokens). ALBERT-large, 512 tokens:
-/// 1.018e12.
+/// Floating-point operations to train one sample: three times those of the forward pass, with 2 per
+/// multiply-add of every matrix product and the MLM head on all tokens. ALBERT-large with 512
+/// tokens: 1.018e12.
 double albert_flops_per_sample(const ModelSpec& model, std::uint64_t sequence_length);
 
 }  // namespace dedloc::formats

@@ -1,3 +1,7 @@
+// JSON by rapidjson's writer and by JsonFields. A request must have exactly the known fields,
+// because the gateway defines it. Replies and reports of the gateway may have more (no finish()),
+// so that a newer gateway can serve older peers. Tickets and revocations travel as hex of their
+// binary form.
 #include "peer/formats/enrolment.hpp"
 
 #include <rapidjson/stringbuffer.h>
@@ -13,7 +17,7 @@
 namespace dedloc::formats {
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 254;  // BOINC's columns
+constexpr std::size_t kMaxTextBytes = 254;  // size of BOINC's database columns
 constexpr const char* kUpload = "upload_bytes_per_second";
 constexpr const char* kDownload = "download_bytes_per_second";
 
@@ -24,7 +28,7 @@ void put(JsonWriter& out, const char* name, std::string_view text) {
     out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
-/// One object whose fields `fill` writes.
+/// A JSON object with the fields that `fill` writes.
 template <class Fill>
 std::string object(const Fill& fill) {
     rapidjson::StringBuffer buffer;

@@ -1,6 +1,6 @@
-// What a peer and the project's gateway say to each other before the peer has a ticket: one JSON
-// object each way. The authenticator in it is the volunteer's password, so the way is HTTPS
-// wherever the project is not on the same machine.
+// The documents that a peer and the project's gateway exchange before the peer has a ticket: one
+// JSON object in each direction. The authenticator in the request is as good as the volunteer's
+// password, so the connection is HTTPS unless the project is on the same machine.
 #pragma once
 
 #include <cstdint>
@@ -13,62 +13,68 @@
 
 namespace dedloc::formats {
 
-inline constexpr std::size_t kMaxEnrolmentBytes = 4096;  ///< of a request, and of an error
+/// Size of a request, a report or an error; and of a reply, which also contains revocations.
+inline constexpr std::size_t kMaxEnrolmentBytes = 4096;
 inline constexpr std::size_t kMaxEnrolmentReplyBytes =
     kMaxEnrolmentBytes + 2 * wire::kMaxRevocationsBytes;
 
-/// "I work on this result, and this is my key."
+/// Peer to gateway: I work on this result, and this is my key.
 struct EnrolmentRequest {
-    std::string authenticator;  ///< of the volunteer's account
-    std::uint64_t host = 0;     ///< the volunteer's machine, as the project numbers it
-    std::string result;         ///< name of the BOINC result that is worked on
-    PeerKey key;
-    std::uint16_t port = 0;  ///< where the peer listens; 0: it does not
+    std::string authenticator;  ///< authenticator of the volunteer's BOINC account
+    std::uint64_t host = 0;     ///< the project's id of the volunteer's machine
+    std::string result;         ///< name of the BOINC result that the peer works on
+    PeerKey key;                ///< the peer's public key
+    std::uint16_t port = 0;     ///< port on which the peer listens; 0: none
     bool operator==(const EnrolmentRequest&) const = default;
 };
 
+/// Gateway to peer: the ticket and what the gateway has seen of the peer's network.
 struct EnrolmentReply {
-    SignedTicket ticket;
-    std::string address{};        ///< numeric; where the request came from, seen from the gateway
-    bool is_reachable = false;    ///< the gateway could dial the peer's port at that address
-    SignedRevocations revoked{};  ///< of tickets that would still be good
-    // What the BOINC client has measured on this computer, as a first guess; at most
-    // kMaxBytesPerSecond, and 0, which is not written: not known.
+    SignedTicket ticket;          ///< permits the peer to take part
+    std::string address{};        ///< the numeric address that the request came from
+    bool is_reachable = false;    ///< the gateway could connect to the peer's port there
+    SignedRevocations revoked{};  ///< tickets that are void before they expire
+    // What the BOINC client has measured on this computer, as an initial estimate: at most
+    // kMaxBytesPerSecond. 0: not known, and the field is not written.
     std::uint64_t upload_bytes_per_second = 0;
     std::uint64_t download_bytes_per_second = 0;
     bool operator==(const EnrolmentReply&) const = default;
 };
 
-/// What the gateway tells whoever wants to know whether a peer could take part from where they are.
+/// Gateway to any client: whether a peer could take part from this client's network.
 struct GatewayReport {
-    std::string project;                   ///< its name
-    UtcSeconds now;                        ///< by the gateway's clock
-    std::string address{};                 ///< as in EnrolmentReply
-    bool is_reachable = false;             ///< the gateway could dial the port that was named
-    std::vector<std::string> dht_seeds{};  ///< of the runs that run, HOST:PORT, at most kMaxSeeds
+    std::string project;                   ///< the project's name
+    UtcSeconds now;                        ///< the gateway's clock
+    std::string address{};                 ///< EnrolmentReply::address
+    bool is_reachable = false;             ///< the gateway could connect to the given port
+    std::vector<std::string> dht_seeds{};  ///< HOST:PORT for all active runs, at most kMaxSeeds
     bool operator==(const GatewayReport&) const = default;
 };
+/// Entries of GatewayReport::dht_seeds.
 inline constexpr std::size_t kMaxSeeds = 16;
 
-/// Of one transfer that measures the link to a gateway, either way.
+/// Bytes of one transfer that measures the link to a gateway, in either direction.
 inline constexpr std::uint64_t kMaxMeasuredBytes = std::uint64_t{8} << 20;
 
-/// Untrusted input. Errors: InputError, one sentence that names the field. A gateway may say more
-/// than we know of: other fields of what it says are ignored.
+/// Parsers of untrusted input. Errors: InputError with one sentence that names the field. Unknown
+/// fields are refused in a request and ignored in what a gateway sends, which may be newer.
 EnrolmentRequest parse_enrolment_request(std::string_view json);
 EnrolmentReply parse_enrolment_reply(std::string_view json);
 GatewayReport parse_gateway_report(std::string_view json);
+/// The answer to an upload that measures the link: how many bytes have arrived.
 std::uint64_t parse_arrival(std::string_view json);
 
+/// The same documents as JSON.
 std::string write_enrolment_request(const EnrolmentRequest& request);
 std::string write_enrolment_reply(const EnrolmentReply& reply);
 std::string write_gateway_report(const GatewayReport& report);
-/// {"bytes": arrived}: the answer to a transfer to the gateway, after its last byte.
+/// {"bytes": bytes}: the gateway's answer after the last byte of an upload.
 std::string write_arrival(std::uint64_t bytes);
 
-/// {"error": sentence}: the reply instead, when there is no ticket.
+/// {"error": sentence}: the gateway's reply if it issues no ticket.
 std::string write_enrolment_error(std::string_view sentence);
-/// The sentence of such a reply, without control characters; empty if it is none.
+/// The sentence of such a reply; empty for any other text, also if the sentence has control
+/// characters.
 std::string parse_enrolment_error(std::string_view json);
 
 }  // namespace dedloc::formats

@@ -1,3 +1,6 @@
+// rapidjson reads the text with its iterative parser, so nesting costs no stack. Its handler here,
+// StrictDocument, converts numbers itself and checks strings. JsonFields records each name that is
+// asked for; finish() compares them with the fields that the object has.
 #include "peer/formats/json_fields.hpp"
 
 #include <fmt/format.h>
@@ -16,18 +19,18 @@
 namespace dedloc::formats {
 namespace {
 
-/// Builds a document from what a reader finds, more strictly than rapidjson would. It converts
-/// numbers itself, for rapidjson's conversion is undefined for a zero with an exponent ("0e-30"),
-/// and less exact when it is told to be fast. It refuses strings that are not UTF-8: rapidjson
-/// checks the bytes it reads, but not what an escaped lone surrogate ("\udc00") makes of them.
+/// Builds a document more strictly than rapidjson. It converts numbers itself, because rapidjson's
+/// conversion is undefined for a zero with an exponent ("0e-30") and less exact in its fast mode.
+/// It refuses strings that are not UTF-8: rapidjson checks the bytes it reads, but not the result
+/// of an escaped lone surrogate ("\udc00").
 class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, StrictDocument> {
   public:
     explicit StrictDocument(rapidjson::Document& document) : document_(document) {}
 
-    /// Why the reader was stopped.
+    /// Why this handler has stopped the reader.
     const char* complaint() const { return complaint_; }
 
-    // What rapidjson calls; it names these.
+    // rapidjson calls these by their names.
     bool Null() { return document_.Null(); }
     bool Bool(bool value) { return document_.Bool(value); }
     bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
@@ -45,7 +48,7 @@ class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, St
         return document_.Double(number);
     }
     bool String(const char* text, rapidjson::SizeType length, bool copy) {
-        if (!is_utf8(text, length)) return stop("a string holds half a surrogate pair");
+        if (!is_utf8(text, length)) return stop("a string contains half a surrogate pair");
         return document_.String(text, length, copy);
     }
     bool StartObject() { return document_.StartObject(); }
@@ -91,7 +94,7 @@ class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, St
 rapidjson::Document parse_json(std::string_view what, std::string_view text, std::size_t limit) {
     if (text.size() > limit) {
         throw InputError{
-            fmt::format("{} has {} bytes; at most {} are read", what, text.size(), limit)};
+            fmt::format("{} has {} bytes, more than the limit of {}", what, text.size(), limit)};
     }
     constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
                                 rapidjson::kParseValidateEncodingFlag |
@@ -172,7 +175,7 @@ std::string JsonFields::text(const char* name, std::size_t limit) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     };
     if (std::any_of(text.begin(), text.end(), is_control)) {
-        refuse(name, "must not hold control characters");
+        refuse(name, "must not contain control characters");
     }
     return text;
 }

@@ -1,5 +1,5 @@
-// Strict reading of one JSON object: every field must be asked for by name, once, and no other may
-// be there.
+// Strict reading of a JSON object: the caller asks for every field by name, and finish() refuses
+// the object if it has any other field or the same field twice.
 #pragma once
 
 #include <rapidjson/document.h>
@@ -13,30 +13,38 @@
 
 namespace dedloc::formats {
 
-/// Parses text from outside without recursion. Errors: InputError naming `what` and the byte.
+/// Parses untrusted text of at most `limit` bytes, without recursion. Errors: InputError that names
+/// `what` and the position of the fault.
 rapidjson::Document parse_json(std::string_view what, std::string_view text, std::size_t limit);
 
-/// The fields of one object. Each reader throws InputError naming the full path of the field.
+/// The fields of one object. Every reader throws InputError with the full path of the field if it
+/// is missing, has another type or is out of range.
 class JsonFields {
   public:
-    /// `path` is empty at the root, `document` begins every message. `value` must outlive this.
+    /// `path` is the path of the object, empty for the root. Every error message begins with
+    /// `document`. `value` must outlive this object. Errors: InputError if it is not an object.
     JsonFields(const rapidjson::Value& value, std::string path, std::string document = "run file");
 
+    /// A whole number from `low` to `high`.
     std::uint64_t integer(const char* name, std::uint64_t low, std::uint64_t high);
+    /// A number from `low` to `high`.
     double number(const char* name, double low, double high);
+    /// true or false.
     bool boolean(const char* name);
-    /// At most `limit` bytes, at least one, without control characters.
+    /// A string of 1 to `limit` bytes without control characters.
     std::string text(const char* name, std::size_t limit);
-    /// Exactly out.size() bytes in hexadecimal.
+    /// A string of exactly 2 × out.size() hex digits.
     void hex(const char* name, std::span<std::byte> out);
-    /// An array with at least `least` and at most `most` elements.
+    /// An array of `least` to `most` elements.
     const rapidjson::Value& array(const char* name, std::size_t least, std::size_t most);
+    /// A nested object, whose own fields the caller reads and finishes.
     JsonFields object(const char* name);
 
+    /// Whether the field is present. Does not count as asking for it.
     bool has(const char* name) const { return value_.HasMember(name); }
-    /// Refuses fields that nobody asked for and fields that are there twice.
+    /// Refuses the object if it has a field that was not asked for, or a field twice.
     void finish() const;
-    /// InputError "<document>: field '<path of name>' <sentence>".
+    /// Throws InputError "<document>: field '<path of name>' <sentence>".
     [[noreturn]] void refuse(const char* name, const std::string& sentence) const;
 
   private:

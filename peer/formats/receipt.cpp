@@ -1,3 +1,7 @@
+// The file is an Ed25519 signature followed by a FlatBuffers payload. The signature covers a
+// preamble and the payload as it is in the file. The payload is copied to an aligned buffer for the
+// verifier; its list of lines is checked for length and alignment before it is read. The signature
+// is verified last, with the key that the receipt names.
 #include "peer/formats/receipt.hpp"
 
 #include <flatbuffers/flatbuffers.h>
@@ -13,7 +17,7 @@
 namespace dedloc::formats {
 namespace {
 
-// Signed in front of the payload, so that a signature on a receipt is none on anything else.
+// The signature covers this text and the payload, so it is not valid for any other kind of record.
 constexpr std::string_view kPreamble = "DeDLOC@home receipt 1\n";
 
 template <class Tag>
@@ -64,8 +68,9 @@ const char* describe(ReceiptError error) {
 }
 
 Buffer encode_receipt(const Receipt& receipt, const KeyPair& key) {
-    DEDLOC_CHECK(receipt.peer == key.public_key(), "a receipt is signed by the peer it names");
-    DEDLOC_CHECK(is_within_bounds(receipt), "a receipt keeps its bounds", receipt.lines.size());
+    DEDLOC_CHECK(receipt.peer == key.public_key(), "the peer that the receipt names signs it");
+    DEDLOC_CHECK(is_within_bounds(receipt), "every field of the receipt is within its bounds",
+                 receipt.lines.size());
     flatbuffers::FlatBufferBuilder out(1'024);
     std::vector<fb::ReceiptLine> lines;
     lines.reserve(receipt.lines.size());
@@ -86,7 +91,7 @@ Buffer encode_receipt(const Receipt& receipt, const KeyPair& key) {
 
 Result<Receipt, ReceiptError> decode_unsigned_receipt(std::span<const std::byte> payload) {
     if (payload.size() > kMaxReceiptBytes) return Failure{ReceiptError::kTooLarge};
-    // The verifier wants the alignment that the builder chose.
+    // The verifier needs the alignment that the builder chose.
     std::vector<std::uint64_t> aligned((payload.size() + 7) / 8);
     if (!payload.empty()) std::memcpy(aligned.data(), payload.data(), payload.size());
     const auto* data = reinterpret_cast<const std::uint8_t*>(aligned.data());
@@ -98,8 +103,8 @@ Result<Receipt, ReceiptError> decode_unsigned_receipt(std::span<const std::byte>
                     .peer = unpack<PeerKey>(*table.peer()),
                     .lines = {}};
     if (table.lines()->size() > kMaxReceiptLines) return Failure{ReceiptError::kOutOfBounds};
-    // FlatBuffers' verifier leaves the elements' alignment to the reader; its builder aligns no
-    // empty list.
+    // The verifier does not check the alignment of elements. The builder does not align empty
+    // lists.
     const bool is_aligned =
         table.lines()->size() == 0 ||
         reinterpret_cast<std::uintptr_t>(table.lines()->Data()) % alignof(fb::ReceiptLine) == 0;

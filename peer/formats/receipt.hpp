@@ -1,5 +1,5 @@
-// The receipt: a peer's own list of what it contributed, signed; the output file of every job. The
-// validator compares it with the backbone's ledger and grants credit.
+// The receipt: a peer's signed list of what it has contributed, and the output file of every job.
+// The validator compares it with the backbone's ledger and grants credit.
 #pragma once
 
 #include <cstddef>
@@ -15,39 +15,45 @@
 
 namespace dedloc::formats {
 
+/// Lines of a receipt.
 inline constexpr std::size_t kMaxReceiptLines = std::size_t{1} << 20;
-/// Largest receipt file: kMaxReceiptLines of 16 bytes, names, keys, signature.
+/// Size of a receipt file: kMaxReceiptLines lines of 16 bytes, names, keys and signature.
 inline constexpr std::size_t kMaxReceiptBytes = kMaxReceiptLines * 16 + 4'096;
 
+/// What the peer has contributed to one round.
 struct ReceiptLine {
-    StepIndex step;  ///< of the commit: the state that the contribution was computed on
-    Samples samples;
+    StepIndex step;   ///< CommitRecord::step, the state that the contribution was computed on
+    Samples samples;  ///< its samples in that record
     bool operator==(const ReceiptLine&) const = default;
 };
 
+/// All contributions of one job.
 struct Receipt {
-    RunId run;
-    std::string result_name;  ///< BOINC's name of the job that this is the output of
-    PeerKey peer;
+    RunId run;                       ///< the run that the job belongs to
+    std::string result_name;         ///< BOINC's name of the job
+    PeerKey peer;                    ///< the peer that claims the lines and signs the receipt
     std::vector<ReceiptLine> lines;  ///< ascending by step
     bool operator==(const Receipt&) const = default;
 };
 
+/// Why a receipt is refused.
 enum class ReceiptError : std::uint8_t {
-    kTooLarge,      ///< over kMaxReceiptBytes
-    kMalformed,     ///< no signature, or not a Receipt by FlatBuffers' verifier
-    kOutOfBounds,   ///< too many lines, steps that do not ascend, too many samples, a long name
-    kBadSignature,  ///< not signed by the peer it names
+    kTooLarge,      ///< more than kMaxReceiptBytes
+    kMalformed,     ///< too short, or refused by FlatBuffers' verifier
+    kOutOfBounds,   ///< too many lines or samples, steps that do not ascend, or a long name
+    kBadSignature,  ///< not signed by the peer that it names
 };
+/// A few words for the log.
 const char* describe(ReceiptError error);
 
-/// Requires receipt.peer == key.public_key() and what decode_receipt demands of a receipt (aborts).
+/// The signed file. Requires receipt.peer == key.public_key() and fields that decode_receipt()
+/// accepts (DEDLOC_CHECK).
 Buffer encode_receipt(const Receipt& receipt, const KeyPair& key);
 
-/// Untrusted input.
+/// The receipt in a file. Untrusted input.
 Result<Receipt, ReceiptError> decode_receipt(std::span<const std::byte> bytes);
 
-/// decode_receipt() of what follows the signature, whoever signed it: for tests and fuzzing.
+/// decode_receipt() for the bytes after the signature, which is not checked: for tests and fuzzing.
 Result<Receipt, ReceiptError> decode_unsigned_receipt(std::span<const std::byte> payload);
 
 }  // namespace dedloc::formats

@@ -1,3 +1,8 @@
+// One read_ function and one put_ function for each object of the file. parse_run_file() asks for
+// the fields in a fixed order, and finish() refuses unknown ones. write_run_file() writes the
+// canonical form, whose digest is the run's id, and parses it again as a check. A new field must
+// not appear in the canonical form while it has its default, or the ids of existing runs would
+// change (`codec`).
 #include "peer/formats/run_file.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +20,7 @@ namespace dedloc::formats {
 namespace {
 
 constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
-constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 16;  // shards hold 16-bit token ids
+constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 16;  // token ids in shards have 16 bits
 constexpr std::uint64_t kMaxSteps = std::uint64_t{1} << 32;
 constexpr double kMaxDouble = 1e30;
 
@@ -78,7 +83,9 @@ SpecialTokens read_special_tokens(JsonFields fields, std::uint64_t vocabulary) {
     fields.finish();
     const std::unordered_set<std::uint16_t> distinct{tokens.pad, tokens.unknown, tokens.cls,
                                                      tokens.sep, tokens.mask};
-    if (distinct.size() != 5) fields.refuse("mask", "and its siblings must differ from each other");
+    if (distinct.size() != 5)
+        fields.refuse("mask",
+                      "must differ from all other special tokens, and these from each other");
     return tokens;
 }
 
@@ -101,7 +108,7 @@ Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
                   host.size() <= wire::kMaxHostBytes;
         endpoint.host = host;
     }
-    if (!is_good) fields.refuse("dht_seeds", "must hold addresses of the form host:port");
+    if (!is_good) fields.refuse("dht_seeds", "must contain addresses of the form host:port");
     return endpoint;
 }
 
@@ -125,7 +132,7 @@ std::string read_gateway(JsonFields& fields) {
     std::string gateway = fields.text("gateway", wire::kMaxUrlBytes);
     const bool is_url = gateway.starts_with("https://") || gateway.starts_with("http://");
     if (!is_url || !gateway.ends_with('/')) {
-        fields.refuse("gateway", "must be an http or https URL with a slash at its end");
+        fields.refuse("gateway", "must be an http or https URL that ends with a slash");
     }
     return gateway;
 }
@@ -145,7 +152,7 @@ TensorSpec read_tensor(JsonFields fields) {
     std::uint64_t count = 1;
     for (const auto& extent : fields.array("shape", 1, 8).GetArray()) {
         if (!extent.IsUint64() || extent.GetUint64() == 0) {
-            fields.refuse("shape", "must hold whole numbers of at least 1");
+            fields.refuse("shape", "must contain whole numbers of at least 1");
         }
         if (extent.GetUint64() > wire::kMaxElements / count) fields.refuse("shape", "is too large");
         count *= extent.GetUint64();
@@ -171,7 +178,7 @@ void refuse_repeated_names(const std::vector<Element>& elements, const JsonField
     std::unordered_set<std::string_view> names;
     for (const Element& element : elements) {
         if (!names.insert(element.name).second) {
-            fields.refuse(field, fmt::format("names '{}' twice", element.name));
+            fields.refuse(field, fmt::format("contains '{}' twice", element.name));
         }
     }
 }
@@ -188,7 +195,8 @@ void read_lists(JsonFields& fields, RunFile& run) {
     for (const auto& value : fields.array("tensors", 1, kMaxTensors).GetArray()) {
         run.tensors.push_back(read_tensor({value, fmt::format("tensors[{}]", run.tensors.size())}));
         elements += run.tensors.back().count();
-        if (elements > wire::kMaxElements) fields.refuse("tensors", "are too large together");
+        if (elements > wire::kMaxElements)
+            fields.refuse("tensors", "have too many elements together");
     }
     refuse_repeated_names(run.shards, fields, "shards");
     refuse_repeated_names(run.tensors, fields, "tensors");
@@ -303,7 +311,7 @@ std::string serialise(const RunFile& run) {
     put(out, "backbone_key", run.backbone_key.hex());
     if (!run.gateway.empty()) put(out, "gateway", run.gateway);
     put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
-    // Runs from before there were codecs keep their id.
+    // Not written for fp32, so that runs that are older than codecs keep their ids.
     if (run.codec != Codec::kFp32) put(out, "codec", std::string{name_of(run.codec)});
     put_lists(out, run);
     out.EndObject();
@@ -339,7 +347,7 @@ RunFile parse_run_file(std::string_view json) {
 std::string write_run_file(const RunFile& run) {
     std::string json = serialise(run);
     const RunFile again = parse_run_file(json);
-    if (!(again == run)) throw InputError{"the run file does not read back equal to what it holds"};
+    if (!(again == run)) throw InputError{"the run file does not read back as it was written"};
     return json;
 }
 

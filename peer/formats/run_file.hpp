@@ -1,6 +1,6 @@
-// The run file: everything that defines a run, as JSON, the input file `run.json` of every job.
-// Who holds the same run file trains the same model: the run's id is the digest of its canonical
-// form.
+// The run file: everything that defines a run, as JSON. It is the input file `run.json` of every
+// job. Peers with the same run file train the same model: the id of the run is the digest of the
+// file's canonical form.
 #pragma once
 
 #include <cstddef>
@@ -14,63 +14,66 @@
 
 namespace dedloc::formats {
 
-inline constexpr std::size_t kMaxRunFileBytes = std::size_t{1} << 22;
-inline constexpr std::size_t kMaxTensors = 16'384;
-inline constexpr std::size_t kMaxShards = 4'096;
-inline constexpr std::size_t kMaxNameBytes = 254;
+inline constexpr std::size_t kMaxRunFileBytes = std::size_t{1} << 22;  ///< size of the file
+inline constexpr std::size_t kMaxTensors = 16'384;                     ///< tensors of a model
+inline constexpr std::size_t kMaxShards = 4'096;                       ///< shards of a run
+inline constexpr std::size_t kMaxNameBytes = 254;                      ///< most names in the file
 
-/// Shape of a model. Every field is a count.
+/// The dimensions of a model.
 struct ModelSpec {
-    std::string architecture = "albert";
-    std::uint64_t vocabulary = 0;
-    std::uint64_t embedding = 0;
-    std::uint64_t hidden = 0;
-    std::uint64_t layers = 0;
-    std::uint64_t heads = 0;
-    std::uint64_t ffn = 0;
-    std::uint64_t positions = 0;
+    std::string architecture = "albert";  ///< the only one
+    std::uint64_t vocabulary = 0;         ///< token ids are below this
+    std::uint64_t embedding = 0;          ///< width of the embeddings
+    std::uint64_t hidden = 0;             ///< width of the layers
+    std::uint64_t layers = 0;             ///< number of layers, which share their parameters
+    std::uint64_t heads = 0;              ///< attention heads; divides `hidden`
+    std::uint64_t ffn = 0;                ///< width of the feed-forward part
+    std::uint64_t positions = 0;          ///< longest sequence
     bool operator==(const ModelSpec&) const = default;
 };
 
+/// The optimizer and its schedule.
 struct OptimizerSpec {
-    std::string name = "lamb";
+    std::string name = "lamb";       ///< the only one
     double learning_rate = 0.00176;  ///< the peak
-    std::uint64_t warmup_steps = 0;
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-6;
-    double weight_decay = 0.01;
-    double clip_norm = 1.0;  ///< bound of the averaged gradient's norm; 0: no clipping
+    std::uint64_t warmup_steps = 0;  ///< steps until the peak is reached
+    double beta1 = 0.9;              ///< decay of the first moment
+    double beta2 = 0.999;            ///< decay of the second moment
+    double epsilon = 1e-6;           ///< added to the root of the second moment
+    double weight_decay = 0.01;      ///< for tensors with TensorSpec::decays
+    double clip_norm = 1.0;          ///< largest norm of the averaged gradient; 0: no clipping
     bool operator==(const OptimizerSpec&) const = default;
 };
 
+/// One file of the corpus.
 struct ShardReference {
-    std::string name;
-    Digest digest;  ///< BLAKE2b of the file
-    std::uint64_t bytes = 0;
+    std::string name;         ///< name of the file
+    Digest digest;            ///< BLAKE2b of the file
+    std::uint64_t bytes = 0;  ///< size of the file
     bool operator==(const ShardReference&) const = default;
 };
 
-/// Token ids with a meaning of their own.
+/// Ids of tokens with a special meaning. All differ.
 struct SpecialTokens {
-    std::uint16_t pad = 0;
-    std::uint16_t unknown = 1;
-    std::uint16_t cls = 2;
-    std::uint16_t sep = 3;
-    std::uint16_t mask = 4;
+    std::uint16_t pad = 0;      ///< fills a sequence that is too short
+    std::uint16_t unknown = 1;  ///< stands for text outside the vocabulary
+    std::uint16_t cls = 2;      ///< begins every sequence
+    std::uint16_t sep = 3;      ///< ends a sentence
+    std::uint16_t mask = 4;     ///< replaces masked tokens
     bool operator==(const SpecialTokens&) const = default;
 };
 
-/// What a tensor's elements are before the first step.
+/// The elements of a tensor before the first step: all 0, all 1, or normally distributed.
 enum class Initial : std::uint8_t { kZero, kOne, kNormal };
 
 /// One tensor of the model. Its place in the flat vector follows from the order of the list.
 struct TensorSpec {
-    std::string name;
-    std::vector<std::uint64_t> shape;
-    Initial initial = Initial::kZero;
-    double deviation = 0;  ///< of kNormal, else 0
-    bool decays = false;   ///< weight decay applies
+    std::string name;                  ///< unique in the model
+    std::vector<std::uint64_t> shape;  ///< extents, 1 to 8 of them
+    Initial initial = Initial::kZero;  ///< elements at the start
+    double deviation = 0;              ///< standard deviation with kNormal, else 0
+    bool decays = false;               ///< weight decay applies
+    /// Number of elements.
     std::uint64_t count() const {
         std::uint64_t product = 1;
         for (const std::uint64_t extent : shape) product *= extent;
@@ -79,48 +82,52 @@ struct TensorSpec {
     bool operator==(const TensorSpec&) const = default;
 };
 
+/// The contents of a run file. Fields have the same names in the file unless noted.
 struct RunFile {
-    std::string name;
-    std::uint64_t seed = 0;
-    ModelSpec model;
-    std::uint64_t sequence_length = 0;  ///< tokens a sample
-    std::uint64_t micro_batch = 0;      ///< samples
-    std::uint64_t target_batch = 0;     ///< samples of one step of the swarm
+    std::string name;                   ///< name of the run, at most 64 bytes
+    std::uint64_t seed = 0;             ///< seed of the initial state and of the data order
+    ModelSpec model;                    ///< the dimensions of the model
+    std::uint64_t sequence_length = 0;  ///< tokens per sample
+    std::uint64_t micro_batch = 0;      ///< samples per micro-batch of a trainer
+    std::uint64_t target_batch = 0;     ///< samples per step of the swarm
     std::uint64_t steps = 0;            ///< updates until the run is finished
-    OptimizerSpec optimizer;
-    double flops_per_sample = 0;
-    PeerKey project_key;
-    PeerKey backbone_key;
-    std::string gateway;   ///< URL with a slash at its end, where peers get tickets; empty: links
-                           ///< of this run prove nothing and are not encrypted
-    bool encrypts = true;  ///< "encryption": "on" (as if it were not there) or "off"; links are
-                           ///< proven in any case, so "off" is for a network of one's own
-    Codec codec = Codec::kFp32;  ///< "codec": "fp32" (as if it were not there) or "fp16"
-    std::vector<Endpoint> dht_seeds;
-    std::vector<ShardReference> shards;
-    SpecialTokens special_tokens;
-    std::vector<TensorSpec> tensors;
+    OptimizerSpec optimizer;            ///< the optimizer and its schedule
+    double flops_per_sample = 0;        ///< for credit
+    PeerKey project_key;                ///< signs tickets, revocations and generations
+    PeerKey backbone_key;               ///< the first voter
+    /// URL, ending with a slash, where peers get tickets. Empty: links of this run prove nothing
+    /// and are not encrypted.
+    std::string gateway;
+    /// "encryption": "on" (the default) or "off". Links prove their ends in both cases, so "off" is
+    /// for a private network.
+    bool encrypts = true;
+    Codec codec = Codec::kFp32;          ///< "fp32" (the default) or "fp16"
+    std::vector<Endpoint> dht_seeds;     ///< addresses of DHT nodes to start from
+    std::vector<ShardReference> shards;  ///< the corpus
+    SpecialTokens special_tokens;        ///< ids of tokens with a special meaning
+    std::vector<TensorSpec> tensors;     ///< the flat parameter vector, in this order
     bool operator==(const RunFile&) const = default;
 };
 
-/// Reads a run file and checks every field and the relations between them: heads divide hidden,
-/// the sequence fits the positions, names are unique, sums fit their limits.
+/// Reads a run file. Checks every field and the relations between fields: heads divide hidden, the
+/// sequence fits the positions, names are unique, sums are within their limits.
 ///
-/// Errors   InputError, one sentence that names the field, also for unknown and repeated fields
+/// Errors   InputError with one sentence that names the field, also if it is unknown or repeated
 RunFile parse_run_file(std::string_view json);
 
-/// Canonical JSON: fixed order of fields, no white space, shortest numbers that read back equal.
-/// parse_run_file(write_run_file(run)) == run for every run that parse_run_file accepts.
-/// Errors   InputError, as parse_run_file: what cannot be read is not written
+/// The canonical form: JSON with a fixed order of fields, no white space, and the shortest numbers
+/// that read back equal. parse_run_file(write_run_file(run)) == run.
+/// Errors   InputError, as parse_run_file(): a run that it would refuse is not written
 std::string write_run_file(const RunFile& run);
 
-/// BLAKE2b of the canonical JSON.
+/// The run's id: BLAKE2b of the canonical form.
 RunId run_id(const RunFile& run);
 
-/// Elements of all tensors together: N.
+/// N, the number of elements of all tensors.
 std::uint64_t element_count(const RunFile& run);
 
-/// Cobblestones for one sample: 200 a day for a machine of 10⁹ FLOP/s (BOINC's definition).
+/// Credit for one sample in cobblestones: a machine with 10⁹ FLOP/s earns 200 per day (BOINC's
+/// definition).
 double credit_per_sample(const RunFile& run);
 
 }  // namespace dedloc::formats

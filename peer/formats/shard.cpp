@@ -1,3 +1,7 @@
+// decode_shard() takes each list only if the remaining bytes suffice for it, so a false count in
+// the head allocates nothing. fault_of() then checks relations: ends ascend strictly and reach the
+// length of the list that they point into, and all token ids are in the vocabulary. encode_shard()
+// requires the same.
 #include "peer/formats/shard.hpp"
 
 #include <algorithm>
@@ -21,7 +25,7 @@ std::optional<std::vector<T>> take_list(ByteReader& in, std::uint64_t count) {
     return list;
 }
 
-/// Each end is larger than the one before (the first than 0) and the last one is `total`.
+/// Whether the ends ascend strictly from above 0 and the last one is `total`.
 bool ascend_to(std::span<const std::uint32_t> ends, std::size_t total) {
     std::uint32_t previous = 0;
     for (const std::uint32_t end : ends) {
@@ -48,7 +52,7 @@ std::optional<ShardError> fault_of(const Shard& shard) {
 const char* describe(ShardError error) {
     switch (error) {
         case ShardError::kTooShort:
-            return "it ends before its head says";
+            return "it is shorter than its head says";
         case ShardError::kNotAShard:
             return "it is not a shard of this version";
         case ShardError::kTrailingBytes:

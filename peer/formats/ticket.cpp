@@ -1,3 +1,7 @@
+// Fixed little-endian layouts that begin with a format number; change the number with the layout.
+// The signature covers a digest with a preamble of its own. Numbers missing in short input read as
+// values out of bounds, so the last check refuses them. Revocations are sets in ascending order, so
+// a list has exactly one encoding.
 #include "peer/formats/ticket.hpp"
 
 #include <algorithm>
@@ -10,7 +14,7 @@
 namespace dedloc::formats {
 namespace {
 
-/// Of the fields and their order; another layout gets another number.
+/// Versions of the two layouts.
 constexpr std::uint32_t kTicketFormat = 2;
 constexpr std::uint32_t kRevocationsFormat = 2;
 
@@ -62,7 +66,7 @@ void write_fields(ByteWriter& out, const Revocations& revocations) {
     for (const PeerKey& peer : revocations.peers) out.append(peer.bytes);
 }
 
-/// `count` entries in the one order that a set has; false for any other.
+/// Reads `count` strictly ascending entries; false if they are in another order.
 template <class Entry, class Read>
 bool read_set(std::set<Entry>& entries, std::size_t count, const Read& read) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -83,8 +87,8 @@ Digest digest_of(const Ticket& ticket) {
 }
 
 SignedTicket sign(const Ticket& ticket, const KeyPair& project) {
-    DEDLOC_CHECK(is_within_bounds(ticket), "a ticket keeps its bounds", count(ticket.issued),
-                 count(ticket.expires));
+    DEDLOC_CHECK(is_within_bounds(ticket), "every field of the ticket is within its bounds",
+                 count(ticket.issued), count(ticket.expires));
     return {.ticket = ticket, .signature = project.sign(digest_of(ticket).bytes)};
 }
 
@@ -93,13 +97,13 @@ bool is_signed_by(const PeerKey& project, const SignedTicket& ticket) {
 }
 
 Buffer encode(const SignedTicket& ticket) {
-    DEDLOC_CHECK(is_within_bounds(ticket.ticket), "a ticket keeps its bounds");
+    DEDLOC_CHECK(is_within_bounds(ticket.ticket), "every field of the ticket is within its bounds");
     ByteWriter out;
     out.write(kTicketFormat);
     write_fields(out, ticket.ticket);
     out.append(ticket.signature);
     Buffer bytes = std::move(out).finish();
-    DEDLOC_CHECK(bytes.size() == wire::kTicketBytes, "a ticket has one size", bytes.size());
+    DEDLOC_CHECK(bytes.size() == wire::kTicketBytes, "a ticket has kTicketBytes", bytes.size());
     return bytes;
 }
 
@@ -137,7 +141,7 @@ Digest digest_of(const Revocations& revocations) {
 }
 
 SignedRevocations sign(Revocations revocations, const KeyPair& project) {
-    DEDLOC_CHECK(is_within_bounds(revocations), "revocations keep their bounds",
+    DEDLOC_CHECK(is_within_bounds(revocations), "the revocations are within their bounds",
                  revocations.size());
     const Signature signature = project.sign(digest_of(revocations).bytes);
     return {.revocations = std::move(revocations), .signature = signature};
@@ -148,8 +152,8 @@ bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations) 
 }
 
 Buffer encode(const SignedRevocations& revocations) {
-    DEDLOC_CHECK(is_within_bounds(revocations.revocations), "revocations keep their bounds",
-                 revocations.revocations.size());
+    DEDLOC_CHECK(is_within_bounds(revocations.revocations),
+                 "the revocations are within their bounds", revocations.revocations.size());
     ByteWriter out;
     out.write(kRevocationsFormat);
     write_fields(out, revocations.revocations);

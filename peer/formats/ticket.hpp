@@ -1,6 +1,6 @@
-// The ticket: the project's word that a peer may take part in a run, and for whose seat it works.
-// Every link shows one at both ends. The gateway issues them; they are of one run and key, expire,
-// and can be revoked by what they name.
+// The ticket: the project's signed permission for one key to take part in one run, with the BOINC
+// job (seat) that the peer works for. Both ends of a link show one. The gateway issues tickets.
+// They expire, and the project can revoke them by user, host or key.
 #pragma once
 
 #include <chrono>
@@ -15,73 +15,84 @@
 
 namespace dedloc::formats {
 
-/// UTC by the clock of the machine, which a ticket is compared with.
+/// UTC by the clock of the machine, to compare with the times of a ticket.
 using UtcSeconds = std::chrono::sys_seconds;
 
-/// Whose result it is, in the project's database. A project's own peers have a seat of zeros.
+/// The BOINC job of a peer, as row ids of the project's database. The project's own peers have
+/// zeros.
 struct Seat {
-    std::uint64_t user = 0;
-    std::uint64_t host = 0;
-    std::uint64_t result = 0;
+    std::uint64_t user = 0;    ///< the volunteer
+    std::uint64_t host = 0;    ///< the volunteer's machine
+    std::uint64_t result = 0;  ///< the job
     bool operator==(const Seat&) const = default;
 };
 
+/// The fields of a ticket.
 struct Ticket {
-    RunId run;
-    PeerKey peer;
-    Seat seat;
-    /// Upper bound of what the seat's device can train; 0: not known. A peer that claims more is
-    /// refused, and no honest peer comes near it: the gateway computes it with a safety factor.
+    RunId run;     ///< the run that the peer may take part in
+    PeerKey peer;  ///< the key that the ticket is for
+    Seat seat;     ///< the job that the peer works for
+    /// Upper bound for the training speed of the seat's device; 0: not known. Coordinators refuse
+    /// larger claims. The gateway computes it with a safety factor, so honest peers stay far below.
     std::uint64_t max_samples_per_second = 0;
-    UtcSeconds issued;
-    UtcSeconds expires;  ///< from this second on it is void
+    UtcSeconds issued;   ///< valid from this second on, apart from kClockErrorSeconds
+    UtcSeconds expires;  ///< void from this second on
     bool operator==(const Ticket&) const = default;
 };
-/// What the project signs: every field, in the order of the struct, after a text of its own.
+/// What the project signs: every field in the order of the struct, after a preamble of its own.
 Digest digest_of(const Ticket& ticket);
 
+/// A ticket as peers show it.
 struct SignedTicket {
-    Ticket ticket;
-    Signature signature{};  ///< of digest_of(ticket) by the project
+    Ticket ticket;          ///< what is signed
+    Signature signature{};  ///< the project's, over digest_of(ticket)
     bool operator==(const SignedTicket&) const = default;
 };
 
-/// Requires the bounds of limits.hpp (DEDLOC_CHECK).
+/// Signs a ticket. Requires the bounds of limits.hpp (DEDLOC_CHECK).
 SignedTicket sign(const Ticket& ticket, const KeyPair& project);
+/// Whether this key has signed the ticket. Checks neither run nor times.
 [[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedTicket& ticket);
 
-/// kTicketBytes, always. Requires the bounds of limits.hpp (DEDLOC_CHECK).
+/// The ticket as kTicketBytes bytes. Requires the bounds of limits.hpp (DEDLOC_CHECK).
 Buffer encode(const SignedTicket& ticket);
-/// Untrusted input: nothing for anything that encode() does not make. Does not ask who signed.
+/// The ticket in these bytes. Untrusted input: nothing for bytes that encode() cannot produce. Does
+/// not verify the signature.
 std::optional<SignedTicket> decode_ticket(std::span<const std::byte> bytes);
 
-/// What the project had withdrawn at one moment before it expired: of two such lists the newer one
-/// counts, and who is not on it is forgiven. A seat of zeros has no user and no host.
+/// The complete list of revocations at one moment: a newer list replaces an older one, so an entry
+/// that is missing from it is no longer revoked.
 struct Revocations {
-    UtcSeconds as_of{};
-    std::set<std::uint64_t> users;
-    std::set<std::uint64_t> hosts;
-    std::set<PeerKey> peers;
+    UtcSeconds as_of{};             ///< the moment
+    std::set<std::uint64_t> users;  ///< Seat::user of revoked tickets
+    std::set<std::uint64_t> hosts;  ///< Seat::host of revoked tickets
+    std::set<PeerKey> peers;        ///< Ticket::peer of revoked tickets
+    /// Whether the ticket is revoked. User 0 and host 0, as in seats of zeros, are never revoked.
     bool covers(const Ticket& ticket) const;
+    /// Number of entries.
     std::size_t size() const { return users.size() + hosts.size() + peers.size(); }
     bool operator==(const Revocations&) const = default;
 };
-/// What the project signs: the moment and every entry, in order, after a text of its own.
+/// What the project signs: the moment and every entry, in order, after a preamble of its own.
 Digest digest_of(const Revocations& revocations);
 
+/// A list as the gateway hands it out.
 struct SignedRevocations {
-    Revocations revocations;
-    Signature signature{};  ///< of digest_of(revocations) by the project
+    Revocations revocations;  ///< what is signed
+    Signature signature{};    ///< the project's, over digest_of(revocations)
     bool operator==(const SignedRevocations&) const = default;
 };
 
-/// Requires at most kMaxRevocations and a moment within the bounds of limits.hpp (DEDLOC_CHECK).
+/// Signs a list. Requires at most kMaxRevocations entries and a moment within the bounds of
+/// limits.hpp (DEDLOC_CHECK).
 SignedRevocations sign(Revocations revocations, const KeyPair& project);
+/// Whether this key has signed the list.
 [[nodiscard]] bool is_signed_by(const PeerKey& project, const SignedRevocations& revocations);
 
-/// At most kMaxRevocationsBytes. Requires at most kMaxRevocations (DEDLOC_CHECK).
+/// The list as at most kMaxRevocationsBytes. Requires the same as sign() (DEDLOC_CHECK).
 Buffer encode(const SignedRevocations& revocations);
-/// Untrusted input: nothing for anything that encode() does not make. Does not ask who signed.
+/// The list in these bytes. Untrusted input: nothing for bytes that encode() cannot produce. Does
+/// not verify the signature.
 std::optional<SignedRevocations> decode_revocations(std::span<const std::byte> bytes);
 
 }  // namespace dedloc::formats

@@ -30,7 +30,7 @@ class StopSignals final {
     mutable int arrived_ = 0;  ///< the first signal; 0: none yet
 };
 
-/// From now on a write to a closed pipe or socket fails with EPIPE instead of ending the process.
+/// Makes a write to a closed pipe or socket fail with EPIPE instead of ending the process.
 void ignore_broken_pipes();
 
 }  // namespace dedloc::platform

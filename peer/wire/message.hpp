@@ -1,5 +1,5 @@
 // The messages of the swarm as values, and the envelope in which they travel. The comment of each
-// message says who sends it to whom.
+// message begins with its sender and its receivers.
 //
 // Frame      8-byte form ‖ 64-byte Ed25519 signature, if signed ‖ FlatBuffers Message
 //            (messages.fbs). The signature covers all bytes after it, as sent: run, generation,
@@ -48,11 +48,11 @@ struct Hello {
     Digest nonce;                      ///< Challenge::nonce of the other end
     bool operator==(const Hello&) const = default;
 };
-/// To every peer: the sender leaves the swarm. The receiver drops the link.
+/// Any peer to all: the sender leaves the swarm. The receiver drops the link.
 struct Leave {
     bool operator==(const Leave&) const = default;
 };
-/// Before a link is closed: the sender refuses the other end.
+/// Any peer to the other end of a link, before it closes the link: a refusal.
 struct Refusal {
     std::string reason;  ///< one sentence for the log
     bool operator==(const Refusal&) const = default;
@@ -60,8 +60,8 @@ struct Refusal {
 
 // --- heads -------------------------------------------------------------------
 
-/// To connected peers, once per RoundRules::heartbeat and when a field changes. The envelope's
-/// generation and step are the sender's head.
+/// Any peer to connected peers, once per RoundRules::heartbeat and when a field changes. The
+/// envelope's generation and step are the sender's head.
 struct Heartbeat {
     bool has_state = false;  ///< it holds the state of its head; false while it applies an update
     Digest state;            ///< that state
@@ -76,9 +76,9 @@ struct Heartbeat {
     std::uint32_t attempt = 0;  ///< Plan::attempt of the newest plan in this round; 0: none
     bool operator==(const Heartbeat&) const = default;
 };
-/// From any peer to one that may not know this generation: the project has appointed voters.
+/// Any peer to one that may not know this generation: the project has appointed voters.
 struct Generation {
-    SignedGeneration generation;
+    SignedGeneration generation;  ///< the receiver verifies the project's signature
     bool operator==(const Generation&) const = default;
 };
 
@@ -125,7 +125,7 @@ struct Join {
 };
 /// One member of a plan, with values from its Join.
 struct PlanMember {
-    PeerKey peer;
+    PeerKey peer;                       ///< its key
     Samples samples;                    ///< 0: it contributes nothing
     double loss_sum = 0;                ///< in nats
     std::uint32_t contribution_id = 0;  ///< Join::contribution_id
@@ -151,7 +151,7 @@ struct ReducerEndpoint {
 /// replaces the earlier plan of the same term.
 struct Plan {
     Term term;                              ///< the coordinator's
-    std::uint32_t attempt = 0;              ///< from 1 on, ascending over all rounds of a term
+    std::uint32_t attempt = 0;              ///< ascends from 1 over all rounds of a term
     std::uint64_t elements = 0;             ///< N, the length of the vector
     std::uint32_t chunk_elements = 0;       ///< elements of every chunk except the last one
     UpdateScalars scalars;                  ///< CommitRecord::scalars
@@ -202,7 +202,7 @@ inline Codec codec_of(const Elements& elements) {
 /// A chunk of a contribution or of the average. It is named by its contents and not by the attempt
 /// in which it was sent, so chunks that have arrived stay valid when a plan is amended.
 struct Chunk {
-    Phase phase = Phase::kScatter;
+    Phase phase = Phase::kScatter;     ///< contribution or average
     std::uint64_t sum_id = 0;          ///< scatter: the contribution id; gather: sum_id_of(plan)
     std::uint32_t chunk = 0;           ///< index of the chunk in the vector
     std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements
@@ -278,7 +278,8 @@ struct CommitQuery {
 
 // --- states ------------------------------------------------------------------
 
-/// To possible donors: what can you offer a peer at the envelope's generation and step?
+/// Peer that is behind to possible donors: what can you offer a peer at the envelope's generation
+/// and step?
 struct StateQuery {
     bool has_state = false;  ///< it holds that state and wants rounds; false: it wants a state
     bool operator==(const StateQuery&) const = default;
@@ -296,18 +297,18 @@ struct StateOffer {
 /// Donor to a peer that is behind: I have the average of this decided round, which updates the
 /// state of the envelope's step.
 struct RoundOffer {
-    CommitRecord record;
+    CommitRecord record;         ///< the decided round
     Certificate certificate;     ///< proves `record`
     std::vector<Digest> leaves;  ///< leaves of the average's digest tree
     bool operator==(const RoundOffer&) const = default;
 };
-/// To a donor: send me one leaf of an offered state or average.
+/// Peer that is behind to a donor: send me one leaf of an offered state or average.
 struct LeafRequest {
     Digest root;             ///< root of its digest tree
     std::uint32_t leaf = 0;  ///< index of the leaf
     bool operator==(const LeafRequest&) const = default;
 };
-/// From a donor: the answer to LeafRequest.
+/// Donor to a peer that is behind: the answer to LeafRequest.
 struct Leaf {
     Digest root;             ///< as requested
     std::uint32_t leaf = 0;  ///< as requested

@@ -1,4 +1,4 @@
-// From values to FlatBuffers tables: one operator of Packer for each message. FlatBuffers builds
+// Packs values into FlatBuffers tables: one operator of Packer for each message. FlatBuffers builds
 // from the back and does not allow nested tables, so each operator creates lists, strings and inner
 // tables before the table that refers to them. Bulk (elements of a chunk, data of a leaf or relayed
 // frame) gets an uninitialized vector at first; packed() then splits the built bytes around it, so

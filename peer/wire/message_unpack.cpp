@@ -1,7 +1,7 @@
-// From FlatBuffers tables to values: one body() of Unpacker for each message. FlatBuffers' verifier
-// passes over the bytes before any field is read. It checks offsets and lengths but neither the
-// alignment of list elements nor our limits, so list() checks both before it copies. A fault sets
-// has_failed_; from then on lists stay empty, and the caller drops the value at the end.
+// Unpacks FlatBuffers tables into values: one body() of Unpacker for each message. FlatBuffers'
+// verifier passes over the bytes before any field is read. It checks offsets and lengths but
+// neither the alignment of list elements nor our limits, so list() checks both before it copies. A
+// fault sets has_failed_; from then on lists stay empty, and the caller drops the value at the end.
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstdint>

@@ -74,7 +74,7 @@ struct Term {
 
 /// A line of a record: what one member contributed to the round.
 struct CommitLine {
-    PeerKey peer;
+    PeerKey peer;         ///< the member
     Samples samples;      ///< 0: the member took part without a contribution
     double loss_sum = 0;  ///< sum of the losses of its samples, in nats
     bool operator==(const CommitLine&) const = default;
@@ -102,8 +102,8 @@ Digest digest_of(const CommitRecord& record);
 
 /// One voter's signature of vote_bytes() or of state_vote_bytes().
 struct Vote {
-    PeerKey voter;
-    Signature signature{};
+    PeerKey voter;          ///< the voter's key
+    Signature signature{};  ///< made with that key
     bool operator==(const Vote&) const = default;
 };
 /// What a voter signs to accept the record with this digest in a term.
@@ -118,7 +118,7 @@ struct Certificate {
 
 /// A decided round, and one entry of a ledger.
 struct Decision {
-    CommitRecord record;
+    CommitRecord record;      ///< the result of the round
     Certificate certificate;  ///< proves `record`
     bool operator==(const Decision&) const = default;
 };
@@ -127,7 +127,7 @@ struct Decision {
 /// replaces a lower one. Generation 0 has no record: it begins with the initial state, and its only
 /// voter is the backbone that the run file names.
 struct GenerationRecord {
-    std::uint64_t generation = 0;  ///< from 1 on
+    std::uint64_t generation = 0;  ///< at least 1
     StepIndex step;                ///< the first step that these voters decide
     Digest state;                  ///< the state at that step
     std::vector<PeerKey> voters;   ///< ascending, 1 to kMaxVoters
@@ -138,17 +138,17 @@ struct GenerationRecord {
 Digest digest_of(const RunId& run, const GenerationRecord& record);
 /// A generation that peers accept if the signature is good.
 struct SignedGeneration {
-    GenerationRecord record;
-    Signature signature{};  ///< the project's, over digest_of(run, record)
+    GenerationRecord record;  ///< the voters and their first state
+    Signature signature{};    ///< the project's, over digest_of(run, record)
     bool operator==(const SignedGeneration&) const = default;
 };
 
 /// The head of a history: what has been decided last and what comes next.
 struct Head {
-    std::uint64_t generation = 0;
-    StepIndex step;               ///< the next round's: number of updates decided so far
-    Digest record;                ///< digest of the last record, or of the generation before one
-    std::vector<PeerKey> voters;  ///< the generation's voters, ascending
+    std::uint64_t generation = 0;  ///< the present generation
+    StepIndex step;                ///< the next round's: number of updates decided so far
+    Digest record;                 ///< digest of the last record, or of the generation before one
+    std::vector<PeerKey> voters;   ///< the generation's voters, ascending
     bool operator==(const Head&) const = default;
 };
 /// The head of a history without any decision: step 0, with the backbone as the only voter.
@@ -157,11 +157,11 @@ Head genesis(const RunId& run, const PeerKey& backbone);
 /// Proof of a state, and with it of a head: a majority of the generation's voters have signed that
 /// they hold the state that the record with digest `record` leads to.
 struct StateCertificate {
-    std::uint64_t generation = 0;
-    StepIndex step;
-    Digest record;            ///< Head::record
-    Digest state;             ///< the state at `step`
-    std::vector<Vote> votes;  ///< ascending by key, over state_vote_bytes()
+    std::uint64_t generation = 0;  ///< Head::generation
+    StepIndex step;                ///< Head::step: updates that the state has seen
+    Digest record;                 ///< Head::record
+    Digest state;                  ///< the state at `step`
+    std::vector<Vote> votes;       ///< ascending by key, over state_vote_bytes()
     bool operator==(const StateCertificate&) const = default;
 };
 /// What a voter signs once it holds the state of its head. Depends on all fields except `votes`.

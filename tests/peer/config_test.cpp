@@ -61,7 +61,7 @@ TEST_CASE("rules that would stop a swarm are refused with the name of the wrong 
 }
 
 TEST_CASE("a window holds the largest chunk and the largest leaf", "[averaging]") {
-    // With a smaller window a link would carry one leaf only when it is empty.
+    // A link with a smaller window would carry one leaf at a time.
     CHECK(fault_after([](auto& r) { r.window_bytes = 262'143; }) ==
           "window_bytes has to be at least 262144, the largest chunk or leaf");
     CHECK(fault_after([](auto& r) { r.window_bytes = 262'144; }).empty());

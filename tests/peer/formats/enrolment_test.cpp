@@ -34,7 +34,7 @@ EnrolmentReply some_reply() {
     return reply;
 }
 
-TEST_CASE("what is said at an enrolment reads back equal", "[wire]") {
+TEST_CASE("all documents of an enrolment read back equal", "[wire]") {
     const EnrolmentRequest request = some_request();
     CHECK(parse_enrolment_request(write_enrolment_request(request)) == request);
     const EnrolmentReply reply = some_reply();
@@ -50,7 +50,7 @@ TEST_CASE("what is said at an enrolment reads back equal", "[wire]") {
           "the job \"x\" is over");
 }
 
-TEST_CASE("a gateway may know no bandwidths, and more than we do", "[wire]") {
+TEST_CASE("a reply may lack bandwidths and may have unknown fields", "[wire]") {
     EnrolmentReply reply = some_reply();
     reply.upload_bytes_per_second = 0;
     reply.download_bytes_per_second = 0;
@@ -69,7 +69,7 @@ TEST_CASE("a gateway may know no bandwidths, and more than we do", "[wire]") {
     }
 }
 
-TEST_CASE("an enrolment that is cut or says something else is refused", "[wire]") {
+TEST_CASE("an enrolment that is cut off or has wrong fields is refused", "[wire]") {
     const std::string request = write_enrolment_request(some_request());
     const std::string reply = write_enrolment_reply(some_reply());
     for (std::size_t length = 0; length < request.size(); ++length) {

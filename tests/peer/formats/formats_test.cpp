@@ -1,4 +1,4 @@
-// Run file, shard and receipt: what is written reads back, and nothing else is taken.
+// Run file, shard and receipt: what is written reads back equal, and other input is refused.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -54,7 +54,7 @@ std::string refusal_of(const std::string& json) {
     return "accepted";
 }
 
-TEST_CASE("a run file reads back equal and its id follows its content", "[wire]") {
+TEST_CASE("a run file reads back equal and its id depends on its contents", "[wire]") {
     const RunFile run = tiny_run();
     const std::string json = write_run_file(run);
     CHECK(parse_run_file(json) == run);
@@ -65,7 +65,7 @@ TEST_CASE("a run file reads back equal and its id follows its content", "[wire]"
     CHECK(run_id(other) != run_id(run));
 }
 
-TEST_CASE("links of a run are encrypted unless its file says off", "[wire]") {
+TEST_CASE("links are encrypted unless the run file says off", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     CHECK(parse_run_file(json).encrypts);
     const std::string silent = with(json, "\"encryption\":\"on\",", "");
@@ -77,7 +77,7 @@ TEST_CASE("links of a run are encrypted unless its file says off", "[wire]") {
     CHECK(parse_run_file(write_run_file(open)) == open);
 }
 
-TEST_CASE("gradients of a run travel as fp32 unless its file says fp16", "[wire]") {
+TEST_CASE("gradients travel as fp32 unless the run file says fp16", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     CHECK(parse_run_file(json).codec == Codec::kFp32);
     CHECK(json.find("codec") == std::string::npos);
@@ -138,7 +138,7 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
     CHECK(refusal.find('\n') == std::string::npos);
 }
 
-TEST_CASE("numbers of a run file are read to the last bit, or refused", "[wire]") {
+TEST_CASE("numbers of a run file are read exactly or refused", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const auto beta_of = [&](const std::string& text) {
         return parse_run_file(with(json, "\"beta1\":0.9", "\"beta1\":" + text)).optimizer.beta1;
@@ -153,7 +153,7 @@ TEST_CASE("numbers of a run file are read to the last bit, or refused", "[wire]"
     }
 }
 
-TEST_CASE("the text of a run file is UTF-8, however it is escaped", "[wire]") {
+TEST_CASE("strings of a run file are UTF-8, with and without escapes", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const auto named = [&](const std::string& text) {
         return with(json, "\"name\":\"tiny\"", "\"name\":\"" + text + "\"");
@@ -168,7 +168,7 @@ TEST_CASE("the text of a run file is UTF-8, however it is escaped", "[wire]") {
                Catch::Contains("half a surrogate pair"));
 }
 
-TEST_CASE("a run file that is cut, nested without end or too long is refused", "[wire]") {
+TEST_CASE("a run file that is cut off, nested very deeply or too long is refused", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     for (std::size_t length = 0; length < json.size(); length += 7) {
         CHECK(refusal_of(json.substr(0, length)) != "accepted");
@@ -221,7 +221,8 @@ TEST_CASE("a shard reads back equal", "[wire]") {
     }
 }
 
-TEST_CASE("a cut, extended or altered shard is refused or stays within its bounds", "[wire]") {
+TEST_CASE("a shard that is cut, extended or altered is refused or stays within its bounds",
+          "[wire]") {
     const Buffer good = encode_shard(random_shard(Random{1}));
     for (std::size_t length = 0; length < good.size(); ++length) {
         CHECK_FALSE(decode_shard(std::span{good}.first(length)));
@@ -240,7 +241,7 @@ TEST_CASE("a cut, extended or altered shard is refused or stays within its bound
     }
 }
 
-TEST_CASE("a shard that claims more than it holds allocates nothing for it", "[wire]") {
+TEST_CASE("a shard with counts beyond its size allocates nothing", "[wire]") {
     ByteWriter out;
     out.write(std::uint32_t{0x31534C44});
     out.write(std::uint32_t{300});
@@ -267,7 +268,7 @@ TEST_CASE("a receipt reads back equal", "[wire]") {
     CHECK(*decode_receipt(encode_receipt(receipt, key)) == receipt);
 }
 
-TEST_CASE("a receipt with any bit changed or any end cut off is refused", "[wire]") {
+TEST_CASE("a receipt is refused if any bit is changed or any end is cut off", "[wire]") {
     const KeyPair key = KeyPair::generate();
     const Buffer good = encode_receipt(small_receipt(key), key);
     for (std::size_t length = 0; length < good.size(); ++length) {

@@ -1,4 +1,4 @@
-// Tickets: what the project has signed is read back, and nothing else is taken.
+// Tickets and revocations: what is written reads back equal, and other input is refused.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <limits>
@@ -15,7 +15,7 @@ using tests::test_ticket;
 
 constexpr std::uint8_t kProject = 9;
 
-TEST_CASE("a ticket reads back equal and is signed by its project alone", "[wire]") {
+TEST_CASE("a ticket reads back equal, and only its project has signed it", "[wire]") {
     const SignedTicket ticket = sign(test_ticket(1), test_key(kProject));
     const Buffer bytes = encode(ticket);
     CHECK(bytes.size() == wire::kTicketBytes);
@@ -24,7 +24,7 @@ TEST_CASE("a ticket reads back equal and is signed by its project alone", "[wire
     CHECK_FALSE(is_signed_by(test_key(1).public_key(), ticket));
 }
 
-TEST_CASE("a ticket with any bit changed is not what the project signed", "[wire]") {
+TEST_CASE("a ticket with any bit changed is refused or has a bad signature", "[wire]") {
     const Buffer bytes = encode(sign(test_ticket(1), test_key(kProject)));
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
         Buffer changed = bytes;
@@ -44,7 +44,7 @@ TEST_CASE("a ticket of another size is refused", "[wire]") {
     CHECK_FALSE(decode_ticket(Buffer(wire::kTicketBytes)));
 }
 
-TEST_CASE("a ticket of the format without a limit is refused", "[wire]") {
+TEST_CASE("a ticket in the format without a speed limit is refused", "[wire]") {
     const Buffer good = encode(sign(test_ticket(1), test_key(kProject)));
     for (unsigned format = 0; format < 256; ++format) {
         Buffer bytes = good;
@@ -58,7 +58,7 @@ TEST_CASE("a ticket of the format without a limit is refused", "[wire]") {
     CHECK_FALSE(decode_ticket(old));
 }
 
-// The expected value is of hashlib.blake2b over the fields as ticket.hpp orders them.
+// The expected value was computed with hashlib.blake2b over the fields in the order of ticket.hpp.
 TEST_CASE("the project signs every field of a ticket", "[wire]") {
     Ticket ticket = test_ticket(1);
     ticket.peer.bytes.fill(std::byte{1});
@@ -69,8 +69,8 @@ TEST_CASE("the project signs every field of a ticket", "[wire]") {
     CHECK(digest_of(ticket) != digest);
 }
 
-TEST_CASE("a ticket that ends before it begins or names impossible rows is refused", "[wire]") {
-    // Offsets of user, limit, issued and expires behind format, run and key.
+TEST_CASE("a ticket that expires before it is issued or has impossible ids is refused", "[wire]") {
+    // Offsets of user, limit, issued and expires, after format, run and key.
     constexpr std::size_t kUser = 4 + 32 + 32;
     constexpr std::size_t kLimit = kUser + 3 * 8;
     constexpr std::size_t kIssued = kLimit + 8;
@@ -96,7 +96,8 @@ TEST_CASE("a ticket that ends before it begins or names impossible rows is refus
     CHECK_FALSE(with(kExpires, std::numeric_limits<std::int64_t>::max()));
 }
 
-TEST_CASE("tickets are revoked by user, host or key, and seats of zeros by key only", "[wire]") {
+TEST_CASE("tickets are revoked by user, host or key, those with a seat of zeros by key only",
+          "[wire]") {
     const Ticket ticket = test_ticket(1);
     CHECK_FALSE(Revocations{}.covers(ticket));
     CHECK(Revocations{.users = {101}, .hosts = {}, .peers = {}}.covers(ticket));
@@ -116,7 +117,7 @@ Revocations some_revocations() {
             .peers = {test_key(1).public_key(), test_key(2).public_key()}};
 }
 
-TEST_CASE("revocations read back equal and are signed by their project alone", "[wire]") {
+TEST_CASE("revocations read back equal, and only their project has signed them", "[wire]") {
     for (const Revocations& revocations : {Revocations{}, some_revocations()}) {
         const SignedRevocations all = sign(revocations, test_key(kProject));
         CHECK(decode_revocations(encode(all)) == all);
@@ -125,7 +126,7 @@ TEST_CASE("revocations read back equal and are signed by their project alone", "
     }
 }
 
-TEST_CASE("revocations with any bit changed, cut or longer are not what the project signed",
+TEST_CASE("revocations that are changed, cut or extended are refused or have a bad signature",
           "[wire]") {
     Buffer bytes = encode(sign(some_revocations(), test_key(kProject)));
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -142,12 +143,12 @@ TEST_CASE("revocations with any bit changed, cut or longer are not what the proj
     CHECK_FALSE(decode_revocations(Buffer(wire::kMaxRevocationsBytes + 1)));
 }
 
-TEST_CASE("as many revocations as may be told fit, and no more are read", "[wire]") {
+TEST_CASE("the largest revocation list fits its limit, and a larger one is refused", "[wire]") {
     Revocations most;
     for (std::uint64_t id = 0; id < wire::kMaxRevocations; ++id) most.hosts.insert(id);
     Buffer bytes = encode(sign(most, test_key(kProject)));
     CHECK(decode_revocations(bytes));
-    // The count of hosts lies behind the format, the time and the count of users.
+    // The count of hosts comes after the format, the time and the count of users.
     bytes[4 * sizeof(std::uint32_t)] = std::byte{(wire::kMaxRevocations + 1) & 0xff};
     bytes.insert(bytes.begin() + 6 * sizeof(std::uint32_t), sizeof(std::uint64_t), std::byte{});
     CHECK_FALSE(decode_revocations(bytes));

@@ -13,7 +13,7 @@
 using namespace dedloc;
 using namespace dedloc::wire;
 
-TEST_CASE("an address is numeric exactly if the resolver's parser says so", "[wire][property]") {
+TEST_CASE("an address is numeric exactly if inet_pton accepts it", "[wire][property]") {
     const auto expected = [](const std::string& text) {
         std::array<std::uint8_t, 16> out{};
         return inet_pton(AF_INET, text.c_str(), out.data()) == 1 ||

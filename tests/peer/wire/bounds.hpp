@@ -1,4 +1,4 @@
-// How a bound of the wire is tested: a good value is changed, signed without asking, and decoded.
+// How bounds of the wire are tested: a good value is changed, signed without a check, and decoded.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kNanBits = 0x7fc00000u;
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 inline constexpr std::uint32_t kMinusOneBits = 0xbf800000u;
 
-/// What a receiver says of a body that a sender signed without asking a bound.
+/// The result of decode() for a body that was signed without a check of its bounds.
 inline bool is_accepted(const wire::Message& message) {
     const KeyPair key = test_key();
     const auto decoded = decode(*frame_of(message, &key), LinkKind::kUnproven);
@@ -35,7 +35,7 @@ inline bool is_accepted(wire::Body body) {
     return is_accepted(WireSamples{1}.message(std::move(body), test_key()));
 }
 
-/// A good body of this kind.
+/// A body of this kind within its bounds.
 template <class M>
 M good() {
     M body;
@@ -43,7 +43,7 @@ M good() {
     return body;
 }
 
-/// A good body, changed.
+/// Such a body after `change`.
 template <class M, class Change>
 bool accepts(Change change) {
     M body = good<M>();
@@ -52,7 +52,7 @@ bool accepts(Change change) {
     return is_accepted(body);
 }
 
-/// A field may be `limit` and not `beyond`.
+/// Checks that a field may have the value `limit` and not `beyond`.
 template <class M, class Field, class Value>
 void check_limit(Field field, Value limit, Value beyond) {
     REQUIRE(accepts<M>([&](M& m) { std::invoke(field, m) = limit; }));
@@ -68,7 +68,7 @@ inline std::vector<PeerKey> ascending_keys(std::size_t count) {
     return keys;
 }
 
-/// Every bound of a record, wherever it travels: `put` makes a body that carries it.
+/// Checks every bound of a record in the body that `put` makes of it.
 template <class Put>
 void check_record_bounds(Put put) {
     const CommitRecord one = good<CommitRecord>();
@@ -104,7 +104,7 @@ void check_record_bounds(Put put) {
     REQUIRE_FALSE(with([](CommitRecord& r) { r.generation = kMaxGeneration + 1; }));
 }
 
-/// Every bound of a list of votes: `put` makes a body that carries it.
+/// Checks every bound of a list of votes in the body that `put` makes of it.
 template <class Put>
 void check_vote_bounds(Put put, bool may_be_empty) {
     const auto votes = [&](const std::vector<PeerKey>& keys) {
@@ -136,7 +136,7 @@ void check_certificate_bounds(Put put) {
     REQUIRE_FALSE(with_term(kMaxTermNumber + 1));
 }
 
-/// The number of one of a body's terms.
+/// Checks the bound of the number of one term of a body.
 template <class M>
 void check_term(Term M::*field) {
     check_limit<M>(

@@ -29,7 +29,7 @@ TEST_CASE("the envelope's numbers are bounded", "[wire]") {
     REQUIRE_FALSE(is_accepted(message));
 }
 
-TEST_CASE("every bound of what links say is kept", "[wire]") {
+TEST_CASE("every bound of the messages of a handshake is kept", "[wire]") {
     check_limit<Hello>(&Hello::result_name, std::string(kMaxResultNameBytes, 'x'),
                        std::string(kMaxResultNameBytes + 1, 'x'));
     check_limit<Hello>(&Hello::role, Role::kBackbone, static_cast<Role>(3));
@@ -54,7 +54,7 @@ TEST_CASE("every bound of a heartbeat is kept", "[wire]") {
                            kMaxBytesPerSecond + 1);
 }
 
-TEST_CASE("the number of a term is bounded wherever it travels", "[wire]") {
+TEST_CASE("the number of a term is bounded in every message that has one", "[wire]") {
     check_term(&Heartbeat::term);
     check_term(&Elect::term);
     check_term(&Promise::term);
@@ -137,7 +137,7 @@ TEST_CASE("every bound of votes for a state is kept in each message that carries
         return body;
     };
     check_vote_bounds(state_votes, false);
-    // The first state of a generation is signed by the project.
+    // The first state of a generation needs no votes: the project has signed it.
     const auto offer = [](std::vector<Vote> votes) {
         StateOffer body = good<StateOffer>();
         body.votes = std::move(votes);
@@ -246,7 +246,7 @@ TEST_CASE("a plan names its members in order", "[wire]") {
     }
 }
 
-TEST_CASE("a plan cuts the vector into chunks and ranges without gaps", "[wire]") {
+TEST_CASE("a plan divides the vector into chunks and ranges without gaps", "[wire]") {
     const auto plan_of = [](std::uint64_t elements, std::uint32_t chunk_elements,
                             std::vector<ChunkRange> ranges) {
         return accepts<Plan>([&](Plan& m) {
@@ -288,7 +288,7 @@ TEST_CASE("a plan cuts the vector into chunks and ranges without gaps", "[wire]"
     REQUIRE_FALSE(single_chunks(kMaxRanges + 1));
 }
 
-TEST_CASE("a plan says where its reducers are", "[wire]") {
+TEST_CASE("a plan has addresses of its reducers", "[wire]") {
     const auto reducers = [](std::size_t count, Endpoint endpoint, std::uint32_t member = 0) {
         return accepts<Plan>([&](Plan& m) {
             m.reducers.assign(count, {PeerIndex{member}, endpoint});
@@ -304,7 +304,7 @@ TEST_CASE("a plan says where its reducers are", "[wire]") {
     REQUIRE_FALSE(reducers(1, {"localhost", 40'000}));
 }
 
-TEST_CASE("a plan's relays are members, each once", "[wire]") {
+TEST_CASE("a plan's relays are different members", "[wire]") {
     const auto relays = [](std::vector<std::uint32_t> indices) {
         return accepts<Plan>([&](Plan& m) {
             m.members.clear();
@@ -349,7 +349,7 @@ TEST_CASE("every bound of a state's messages is kept", "[wire]") {
     REQUIRE(accepts<Leaf>([](Leaf& m) { m.data.clear(); }));
 }
 
-TEST_CASE("a backbone's records are read only within their bounds", "[wire]") {
+TEST_CASE("records outside their bounds are not read from a backbone's files", "[wire]") {
     VoterState state;
     state.step = StepIndex{kMaxStep};
     REQUIRE(decode_voter_state(pack(state)).has_value());

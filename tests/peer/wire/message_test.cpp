@@ -38,7 +38,7 @@ bool is_signed(const Buffer& frame) {
 
 }  // namespace
 
-TEST_CASE("every message survives the wire", "[wire][property]") {
+TEST_CASE("every message is decoded as it was encoded", "[wire][property]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
         for (std::uint64_t seed = 0; seed < 40; ++seed) {
             const Message message = message_with(seed, body);
@@ -57,7 +57,7 @@ TEST_CASE("every message survives the wire", "[wire][property]") {
     }
 }
 
-TEST_CASE("only what may be relayed is signed where a link says who speaks", "[wire]") {
+TEST_CASE("on a proven link only messages that may be relayed are signed", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
         const Message message = message_with(9, body);
         const bool is_relayed = std::holds_alternative<Plan>(message.body) ||
@@ -72,7 +72,7 @@ TEST_CASE("only what may be relayed is signed where a link says who speaks", "[w
         const auto taken = decode(*bare, LinkKind::kProven);
         REQUIRE(taken.has_value() != is_relayed);
         if (is_relayed) REQUIRE(taken.reason() == DecodeError::kUnsigned);
-        // A signature that is not needed must be good all the same.
+        // A signature must be valid even if it is not needed.
         REQUIRE(decode(*signed_frame(message), LinkKind::kProven).has_value());
         const KeyPair other = test_key(2);
         const SharedBytes forged = frame_of(message, &other);
@@ -80,8 +80,8 @@ TEST_CASE("only what may be relayed is signed where a link says who speaks", "[w
     }
 }
 
-// What is said before the versions of both ends are known: its bytes are the same in all of them.
-TEST_CASE("peers of other versions can tell each other so", "[wire]") {
+// Messages before both ends know each other's versions: their bytes are the same in all versions.
+TEST_CASE("peers with different protocol versions can read each other's handshake", "[wire]") {
     RunId run;
     run.bytes.fill(std::byte{9});
     Digest nonce;
@@ -116,7 +116,7 @@ TEST_CASE("peers of other versions can tell each other so", "[wire]") {
     }
 }
 
-TEST_CASE("a frame has one of two forms", "[wire]") {
+TEST_CASE("a frame of another form is refused", "[wire]") {
     const SharedBytes frame = encode(message_with(1, 0), test_key(), LinkKind::kProven).whole();
     for (std::size_t i = 0; i < kFormBytes; ++i) {
         for (unsigned value = 0; value < 256; ++value) {
@@ -128,7 +128,7 @@ TEST_CASE("a frame has one of two forms", "[wire]") {
     }
 }
 
-TEST_CASE("a chunk's elements stay in their frame unless that holds much else", "[wire]") {
+TEST_CASE("a chunk's elements stay in their frame unless it is much larger", "[wire]") {
     WireSamples samples{8};
     for (const std::size_t count : {std::size_t{1}, std::size_t{16}, kChunkElements}) {
         FloatVector elements(count);
@@ -141,7 +141,7 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
         const auto* begin = reinterpret_cast<const float*>(frame->data());
         const auto* end = reinterpret_cast<const float*>(frame->data() + frame->size());
         const auto message = decode(frame, LinkKind::kProven).value();
-        frame.reset();  // whoever wants the bytes holds them
+        frame.reset();  // the elements keep the bytes alive
         const auto& read = std::get<SharedSlice<float>>(std::get<Chunk>(message.body).elements);
         REQUIRE(read.copy() == elements);
         const float* first = read.values().data();
@@ -150,7 +150,7 @@ TEST_CASE("a chunk's elements stay in their frame unless that holds much else", 
     }
 }
 
-TEST_CASE("a chunk that is not signed is sent from where its elements lie", "[wire]") {
+TEST_CASE("the elements of an unsigned chunk are sent without a copy", "[wire]") {
     WireSamples samples{8};
     for (const std::size_t count : {std::size_t{1}, std::size_t{5}, kChunkElements}) {
         auto sum = std::make_shared<FloatVector>(count + 3, 0.5F);
@@ -166,12 +166,12 @@ TEST_CASE("a chunk that is not signed is sent from where its elements lie", "[wi
         CHECK(*frame.whole() == *frame_of(message, nullptr));
         const std::weak_ptr<FloatVector> held = std::exchange(sum, nullptr);
         chunk = {};
-        CHECK_FALSE(held.expired());  // by the message, and by the frame
+        CHECK_FALSE(held.expired());  // the message and the frame hold it
         CHECK_FALSE(encode(message, test_key(), LinkKind::kUnproven).has_bulk());
     }
 }
 
-TEST_CASE("halves stay in their frame as well, and take half of it", "[wire]") {
+TEST_CASE("halves stay in their frame and have half the size", "[wire]") {
     WireSamples samples{8};
     std::vector<std::uint16_t> bits(kChunkElements);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
@@ -192,7 +192,7 @@ TEST_CASE("halves stay in their frame as well, and take half of it", "[wire]") {
     REQUIRE((std::greater_equal<>{}(first, begin) && std::less<>{}(first, end)));
 }
 
-TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
+TEST_CASE("a chunk has the overhead that the planner assumes", "[wire]") {
     WireSamples samples{8};
     const std::vector<Elements> both{
         FloatVector(kChunkElements),
@@ -212,7 +212,7 @@ TEST_CASE("around a chunk's elements there is what planners count", "[wire]") {
     }
 }
 
-TEST_CASE("a frame is read wherever it lies in memory", "[wire]") {
+TEST_CASE("a frame is read at any alignment in memory", "[wire]") {
     const SharedBytes frame = signed_frame(message_with(1, 10));
     for (std::size_t shift = 0; shift < 16; ++shift) {
         Buffer shifted(frame->size() + shift);
@@ -223,7 +223,7 @@ TEST_CASE("a frame is read wherever it lies in memory", "[wire]") {
     }
 }
 
-TEST_CASE("any changed bit of a frame is refused", "[wire]") {
+TEST_CASE("a frame with any bit changed is refused", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
         const SharedBytes frame = signed_frame(message_with(2, body, 2));
         for (std::size_t i = 0; i < frame->size(); ++i) {
@@ -234,7 +234,7 @@ TEST_CASE("any changed bit of a frame is refused", "[wire]") {
     }
 }
 
-TEST_CASE("any cut-off frame is refused, whether or not it is signed", "[wire]") {
+TEST_CASE("a frame that is cut off is refused, signed or not", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
         const SharedBytes frame = signed_frame(message_with(3, body, 2));
         for (std::size_t length = 0; length < frame->size(); ++length) {
@@ -247,11 +247,11 @@ TEST_CASE("any cut-off frame is refused, whether or not it is signed", "[wire]")
             const auto cut = std::span{*bare}.first(length);
             read += decode_unverified(cut).has_value() ? 1 : 0;
         }
-        REQUIRE(read <= 8);  // a builder pads the end to its alignment
+        REQUIRE(read <= 8);  // the builder pads the end to its alignment
     }
 }
 
-TEST_CASE("a frame signed by another key than it names is refused", "[wire]") {
+TEST_CASE("a frame that is not signed by the sender it names is refused", "[wire]") {
     for (std::size_t body = 0; body < kBodies; ++body) {
         const KeyPair other = test_key(2);
         const SharedBytes forged = frame_of(message_with(4, body), &other);
@@ -261,7 +261,7 @@ TEST_CASE("a frame signed by another key than it names is refused", "[wire]") {
     }
 }
 
-TEST_CASE("changed bits behind a good signature give another message or a refusal",
+TEST_CASE("changed bits under a valid signature give another message or a refusal",
           "[wire][property]") {
     Random random{5};
     for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
@@ -298,7 +298,7 @@ TEST_CASE("random bytes never become a message", "[wire][property]") {
     }
 }
 
-TEST_CASE("a plan of a thousand members takes sixty-one kilobytes", "[wire]") {
+TEST_CASE("a plan of 1,000 members has 61 kB", "[wire]") {
     WireSamples samples{6};
     Plan plan;
     samples.make(plan);
@@ -391,7 +391,7 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
     }
 }
 
-TEST_CASE("a backbone's records survive its files, and no other bytes do", "[wire][property]") {
+TEST_CASE("a backbone's records read back equal, and other bytes are refused", "[wire][property]") {
     const auto survives = [](const auto& value, auto decode_it, std::uint64_t seed) {
         const Buffer bytes = encode(value);
         INFO("seed " << seed);

@@ -1,4 +1,4 @@
-// Messages and records with random fields that keep every bound, for tests and seeds of fuzzing.
+// Messages and records with random fields within all bounds, for tests and for seeds of fuzzing.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline KeyPair test_key(std::uint8_t n = 1) {
     return KeyPair::from_seed(seed);
 }
 
-/// Of test_key(n) in run 0: issued at 1,000,000 and void an hour later.
+/// A ticket for test_key(n) in run 0, issued at 1,000,000 and valid for an hour.
 inline formats::Ticket test_ticket(std::uint8_t n) {
     const formats::UtcSeconds issued{std::chrono::seconds{1'000'000}};
     return {.run = {},
@@ -258,13 +258,13 @@ class WireSamples {
     std::uint64_t bandwidth() { return random_.below(wire::kMaxBytesPerSecond + 1); }
     std::uint32_t leaf() { return static_cast<std::uint32_t>(random_.below(wire::kMaxLeaves)); }
     Term term() { return {random_.below(wire::kMaxTermNumber + 1), bytes<PeerKey>()}; }
-    /// Of halves.
+    /// An exponent of halves.
     std::uint8_t scale() {
         constexpr auto kScales = wire::kMaxHalfExponent - wire::kMinHalfExponent + 1;
         return static_cast<std::uint8_t>(wire::kMinHalfExponent +
                                          random_.below(std::uint64_t{kScales}));
     }
-    /// Of the halves of a member; 0 with other codecs.
+    /// The exponent of a member; 0 as with other codecs.
     std::uint8_t exponent() { return coin() ? scale() : std::uint8_t{0}; }
     std::vector<PeerKey> voters() {
         std::vector<PeerKey> all = keys();

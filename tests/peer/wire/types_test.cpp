@@ -12,7 +12,7 @@
 using namespace dedloc;
 using namespace dedloc::tests;
 
-TEST_CASE("a member's line is found, and no other peer's", "[wire]") {
+TEST_CASE("line_of finds a member's line and nothing for other peers", "[wire]") {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         WireSamples samples{seed};
         CommitRecord record;
@@ -51,7 +51,7 @@ TEST_CASE("a record's digest covers every field", "[wire]") {
     REQUIRE(digests.size() == changes.size() + 1);
 }
 
-// The expected values are of hashlib.blake2b over the fields as types.hpp orders them.
+// The expected values were computed with hashlib.blake2b over the fields in the order of types.hpp.
 TEST_CASE("digests are the same on every machine", "[wire]") {
     RunId run;
     run.bytes.fill(std::byte{9});
@@ -81,7 +81,7 @@ TEST_CASE("digests are the same on every machine", "[wire]") {
             "f5a26a0ee6ded77333489751372a14f416ac73f77a09f66a31ecff8f12eb1410");
 }
 
-TEST_CASE("a vote is for one run, one term and one record", "[wire]") {
+TEST_CASE("a vote is valid for one run, one term and one record only", "[wire]") {
     WireSamples samples{3};
     const auto run = samples.bytes<RunId>();
     const auto record = samples.bytes<Digest>();
@@ -95,7 +95,7 @@ TEST_CASE("a vote is for one run, one term and one record", "[wire]") {
     REQUIRE(all.size() == 5);
 }
 
-TEST_CASE("a vote for a state is for one run, one place, one record and one state", "[wire]") {
+TEST_CASE("a vote for a state is valid for one run, place, record and state only", "[wire]") {
     WireSamples samples{3};
     const auto run = samples.bytes<RunId>();
     const StateCertificate one{.generation = 4,
@@ -126,8 +126,8 @@ TEST_CASE("a vote for a state is for one run, one place, one record and one stat
     REQUIRE(state_vote_bytes(run, with_votes) == state_vote_bytes(run, one));
 }
 
-TEST_CASE("a signature of one kind of thing is none of another", "[wire]") {
-    // All fields alike: only the texts that the digests begin with differ.
+TEST_CASE("a signature of one kind of record is not valid for another kind", "[wire]") {
+    // All fields are equal: only the preambles of the digests differ.
     const CommitRecord record;
     const std::set<Digest> all{digest_of(record),
                                Digest{vote_bytes({}, {}, {})},
@@ -137,7 +137,7 @@ TEST_CASE("a signature of one kind of thing is none of another", "[wire]") {
                                digest_of(formats::Ticket{}),
                                digest_of(formats::Revocations{})};
     REQUIRE(all.size() == 7);
-    // Nor is one for a record one for a state, whatever the numbers say.
+    // A vote for a record is no vote for a state either, whatever their fields are.
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         WireSamples samples{seed};
         const auto run = samples.bytes<RunId>();
@@ -173,7 +173,7 @@ TEST_CASE("a generation's digest covers every field and each voter", "[wire]") {
     REQUIRE(digests.size() == changes.size() + 2);
 }
 
-TEST_CASE("a history begins with the backbone alone", "[wire]") {
+TEST_CASE("the first head of a history has the backbone as its only voter", "[wire]") {
     WireSamples samples{4};
     const auto run = samples.bytes<RunId>();
     const auto backbone = samples.bytes<PeerKey>();
@@ -185,7 +185,7 @@ TEST_CASE("a history begins with the backbone alone", "[wire]") {
     REQUIRE(head.record != genesis(run, samples.bytes<PeerKey>()).record);
 }
 
-TEST_CASE("plans that only move chunks have the same mix", "[wire]") {
+TEST_CASE("plans that differ only in the assignment of chunks have the same sum id", "[wire]") {
     wire::Plan plan;
     WireSamples{5}.make(plan);
     plan.members.front().samples = Samples{8};
@@ -210,7 +210,7 @@ TEST_CASE("plans that only move chunks have the same mix", "[wire]") {
     REQUIRE(sum_id != mix_with([](wire::Plan& p) { p.members.pop_back(); }));
 }
 
-TEST_CASE("only what is named by its content is bulk", "[wire]") {
+TEST_CASE("only messages that are named by their contents are bulk", "[wire]") {
     WireSamples samples{6};
     std::size_t bulk = 0;
     for (std::size_t i = 0; i < std::variant_size_v<wire::Body>; ++i) {
