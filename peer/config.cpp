@@ -23,9 +23,8 @@ std::optional<std::string> fault_of_durations(const RoundRules& rules) {
     const auto none = Duration{0};
     if (rules.heartbeat <= none) return "heartbeat has to be longer than 0";
     if (rules.failure_timeout < 2 * rules.heartbeat) {
-        return "failure_timeout has to be at least two heartbeats, or one late heartbeat looks "
-               "like "
-               "a failure";
+        return "failure_timeout has to be at least two heartbeats, "
+               "or one late heartbeat looks like a failure";
     }
     if (rules.election_pause <= none) return "election_pause has to be longer than 0";
     if (rules.join_timeout <= none) return "join_timeout has to be longer than 0";

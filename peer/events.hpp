@@ -127,7 +127,7 @@ struct SnapshotTaken {
 /// The project has signed a generation: the answer to action::GenerationWanted. Only the host of a
 /// backbone sends this; other peers hear of the generation from the backbone.
 struct GenerationSigned {
-    SignedGeneration generation;  ///< with the record of GenerationWanted
+    SignedGeneration generation;  ///< its record is that of GenerationWanted
 };
 /// Backbone only: the project wants these voters. action::GenerationWanted follows as soon as every
 /// new voter holds the swarm's state, and is repeated until such a generation has begun.

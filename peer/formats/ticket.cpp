@@ -1,7 +1,7 @@
 // Fixed little-endian layouts that begin with a format number; change the number with the layout.
-// The signature covers a digest with a preamble of its own. Numbers missing in short input read as
-// values out of bounds, so the last check refuses them. Revocations are sets in ascending order, so
-// a list has exactly one encoding.
+// The signature covers a digest with a preamble of its own. Decoders check format and exact size
+// first, then the bounds of every field. The sets of a revocation list are read in ascending order
+// only, so a list has exactly one encoding.
 #include "peer/formats/ticket.hpp"
 
 #include <algorithm>
