@@ -30,7 +30,7 @@ Adversary::Adversary(const AdversarySettings& settings, const KeyPair& key)
       random_(Random{settings.random_seed}.split(1)),
       forger_(key, Random{settings.random_seed}.split(2)) {}
 
-// --- what the peer sends -----------------------------------------------------
+// --- frames of the peer ------------------------------------------------------
 
 void Adversary::send(TimePoint now, const action::Send& send, Actions& actions) {
     const auto found = links_.find(send.link);
@@ -150,7 +150,7 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
     }
 }
 
-// --- what is added -----------------------------------------------------------
+// --- added frames ------------------------------------------------------------
 
 void Adversary::add(LinkId link, StepIndex step, wire::Body body, Actions& actions) {
     Link& to = links_.at(link);
@@ -230,7 +230,7 @@ void Adversary::complain(LinkId link, Actions& actions) {
     add(link, plan_step_, std::move(stalled), actions);
 }
 
-// --- what the peer is told ---------------------------------------------------
+// --- events for the peer -----------------------------------------------------
 
 void Adversary::receive(TimePoint, const Event& event, std::vector<Event>& events,
                         Actions& actions) {

@@ -1,3 +1,11 @@
+// The checkers index every signed generation, record, state and frozen contribution by generation
+// and step. The first report of a record is checked in full; later reports must have the same
+// digest and only their certificate is checked, unless the same certificate was verified before.
+//
+// A newer generation that begins at step k makes all records of older generations from k on void
+// (is_void). Lookups therefore walk from the asking peer's generation back to older ones and skip
+// what is void. Sums are kept for eight steps only, to bound memory; a record that needs an older
+// sum is a violation.
 #include "peer/simulation/checkers.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +21,7 @@
 namespace dedloc::simulation {
 namespace {
 
-constexpr std::uint64_t kStepsOfSums = 8;  ///< sums of older steps are forgotten
+constexpr std::uint64_t kStepsOfSums = 8;  ///< sums are kept for this many steps
 
 template <class... Values>
 void require(bool condition, fmt::format_string<Values...> sentence, Values&&... values) {
@@ -67,7 +75,7 @@ void Checkers::amended(const PeerKey& peer, const event::ContributionFrozen& fro
     if (made == made_.end() || residual == nullptr) return;
     for (Made& one : made->second) {
         if (one.frozen.contribution.sum != frozen.contribution.sum) continue;
-        // A copy: its owner changes it.
+        // Copy it, as its owner modifies it later.
         one.frozen.residual = std::make_shared<FloatVector>(*residual);
     }
 }
@@ -83,10 +91,11 @@ void Checkers::generation_signed(const SignedGeneration& generation) {
 void Checkers::generation_begun(const SignedGeneration& generation) {
     const auto it = signed_.find(generation.record.generation);
     require(it != signed_.end() && it->second.record == generation.record,
-            "generation {} begins, which the project has not signed", generation.record.generation);
+            "a peer enters generation {}, which the project has not signed",
+            generation.record.generation);
     require(verify(settings_.project, digest_of(settings_.run, generation.record).bytes,
                    generation.signature),
-            "generation {} begins with a signature that is not the project's",
+            "a peer enters generation {} with a signature that is not the project's",
             generation.record.generation);
     begun_.insert(generation.record.generation);
     if (generation.record.generation <= newest_begun_) return;
@@ -101,7 +110,8 @@ GenerationRecord Checkers::begin_of(std::uint64_t generation) const {
         return first;
     }
     const auto it = signed_.find(generation);
-    require(it != signed_.end(), "generation {} is spoken of, which nobody signed", generation);
+    require(it != signed_.end(), "a peer uses generation {}, which the project has not signed",
+            generation);
     return it->second.record;
 }
 
@@ -114,7 +124,8 @@ bool Checkers::is_void(const Place& place, std::uint64_t by_generation) const {
 
 // --- states ------------------------------------------------------------------
 
-/// The digest of the state at a step as this generation sees it; null when nobody has reached it.
+/// The digest of the state of this step in the history of this generation; null if no peer has
+/// reached it.
 const Digest* Checkers::state_at(std::uint64_t generation, StepIndex step) const {
     for (; generation > 0; --generation) {
         if (!begun_.contains(generation)) continue;
@@ -137,11 +148,11 @@ void Checkers::reached(std::uint64_t generation, StepIndex step, const Digest& d
             step.value(), generation, known->brief(), digest.brief());
 }
 
-/// What this generation holds to be decided at a step; null when nothing is.
+/// The record of this step in the history of this generation; null if none is decided.
 const Round* Checkers::round_at(std::uint64_t generation, StepIndex step) const {
     auto it = rounds_.find({generation, step});
     for (std::uint64_t g = generation; it == rounds_.end() && g > 0; --g) {
-        // What an older generation decided before the newer one's first step holds in both.
+        // Records of an older generation before the newer one's first step are valid in both.
         if (!is_void({g - 1, step}, generation)) it = rounds_.find({g - 1, step});
     }
     return it == rounds_.end() ? nullptr : &it->second;
@@ -149,13 +160,13 @@ const Round* Checkers::round_at(std::uint64_t generation, StepIndex step) const 
 
 void Checkers::applies(std::uint64_t generation, const action::Apply& apply) {
     const Round* round = round_at(generation, apply.step);
-    require(round != nullptr, "an average is applied to state {} of generation {}, undecided",
+    require(round != nullptr, "an average is applied to state {} of generation {} without a record",
             apply.step.value(), generation);
     require(round->record.scalars == apply.scalars,
-            "state {} is updated with other scalars than were decided", apply.step.value());
+            "state {} is updated with scalars that differ from the record", apply.step.value());
     if (!settings_.computes_averages) return;
     require(digest_of_floats(*apply.average) == round->record.average,
-            "state {} is updated with another average than was decided", apply.step.value());
+            "state {} is updated with an average that differs from the record", apply.step.value());
 }
 
 void Checkers::loads(std::uint64_t generation, const action::Load& load) {
@@ -197,20 +208,20 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
     const std::uint64_t step = record.step.value();
     const bool is_void_now = is_void({record.generation, record.step}, newest_begun_);
     require(record.generation == newest_begun_ || is_void_now,
-            "generation {} decides step {} after {} has begun", record.generation, step,
+            "generation {} decides step {} after generation {} has begun", record.generation, step,
             newest_begun_);
     const GenerationRecord begin = begin_of(record.generation);
     Digest previous = genesis(settings_.run, settings_.backbone).record;
     if (record.generation > 0) previous = digest_of(settings_.run, begin);
     if (record.step > begin.step) {
         const auto before = rounds_.find({record.generation, StepIndex{step - 1}});
-        require(before != rounds_.end(), "step {} is decided before the one before it", step);
+        require(before != rounds_.end(), "step {} is decided before its predecessor", step);
         previous = before->second.digest;
     }
     require(record.step >= begin.step, "step {} is decided in generation {}, which begins at {}",
             step, record.generation, begin.step.value());
-    require(record.previous_record == previous, "the record of step {} continues another history",
-            step);
+    require(record.previous_record == previous,
+            "the record of step {} does not chain to its predecessor", step);
     const Digest* state = state_at(record.generation, record.step);
     require(state != nullptr && *state == record.previous_state,
             "the record of step {} starts from a state that is not the swarm's", step);
@@ -219,7 +230,7 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
     Samples all;
     for (std::size_t i = 0; i < record.members.size(); ++i) {
         require(i == 0 || record.members[i - 1].peer < record.members[i].peer,
-                "the members of step {} are not ascending, so one may count twice", step);
+                "the members of step {} are not in ascending order, so one may count twice", step);
         const CommitLine& line = record.members[i];
         all += line.samples;
         if (line.samples == Samples{0}) continue;
@@ -229,11 +240,12 @@ void Checkers::check_first(const CommitRecord& record, Round& round) {
             round.is_claimed = true;
         }
     }
-    require(all > Samples{0}, "step {} is decided without a sample", step);
+    require(all > Samples{0}, "step {} is decided without samples", step);
 }
 
-/// A hostile peer's line is within what its device can compute since the step before, as the
-/// coordinator's clock shows it, and a second; or a batch more, for who has been waiting.
+/// Bounds the samples that a hostile peer claims: what its device can compute since the previous
+/// decision by the fastest clock, plus all clock jumps and one second, plus one target batch for a
+/// peer that has been waiting.
 void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
                            Duration jumps) const {
     const auto hostile = hostile_.find(line.peer);
@@ -250,16 +262,17 @@ void Checkers::check_claim(const CommitRecord& record, const CommitLine& line, T
         static_cast<double>(hostile->second) * (kFastestClock * time.count() + slack.count()) +
         static_cast<double>(settings_.target_batch.value());
     require(static_cast<double>(line.samples.value()) <= most,
-            "step {} counts {} samples of {}, whose device can have computed {:.0f}",
+            "step {} counts {} samples of {}, whose device can have computed at most {:.0f}",
             record.step.value(), line.samples.value(), line.peer.brief(), most);
 }
 
-/// Null: a hostile peer's, which froze no such thing.
+/// The frozen contribution that a line counts; null if a hostile peer has frozen no such
+/// contribution. Throws Violation where an honest peer has not.
 const Frozen* Checkers::used_contribution(const CommitRecord& record, const CommitLine& line) {
     const auto made = made_.find({line.peer, record.step});
     const bool is_hostile = hostile_.contains(line.peer);
     if (made == made_.end() && is_hostile) return nullptr;
-    require(made != made_.end(), "step {} counts samples of {}, who froze none",
+    require(made != made_.end(), "step {} counts samples of {}, which has frozen none",
             record.step.value(), line.peer.brief());
     const auto match =
         std::find_if(made->second.begin(), made->second.end(), [&](const Made& candidate) {
@@ -267,15 +280,16 @@ const Frozen* Checkers::used_contribution(const CommitRecord& record, const Comm
                    candidate.frozen.contribution.loss_sum == line.loss_sum;
         });
     if (match == made->second.end() && is_hostile) return nullptr;
-    require(match != made->second.end(), "step {} counts {} samples of {}, who froze others",
+    require(match != made->second.end(),
+            "step {} counts {} samples of {}, which has frozen another contribution",
             record.step.value(), line.samples.value(), line.peer.brief());
     require(match->frozen.contribution.is_finite, "step {} counts a gradient that is not finite",
             record.step.value());
     require(!match->is_tainted && match->frozen.state == record.previous_state,
-            "step {} counts samples of {} on another state", record.step.value(),
+            "step {} counts samples of {} that were computed on another state", record.step.value(),
             line.peer.brief());
     for (const Place& place : match->used_in) {
-        require(is_void(place, record.generation), "samples of {} count twice at step {}",
+        require(is_void(place, record.generation), "samples of {} are counted twice at step {}",
                 line.peer.brief(), record.step.value());
     }
     match->used_in.push_back({record.generation, record.step});
@@ -290,7 +304,8 @@ const Frozen* Checkers::used_contribution(const CommitRecord& record, const Comm
 
 void Checkers::check_average(const Round& round) const {
     for (const Frozen& frozen : round.contributions) {
-        require(frozen.contribution.sum != nullptr, "a contribution of step {} is used late",
+        require(frozen.contribution.sum != nullptr,
+                "step {} is decided so late that a contribution's sum is forgotten",
                 round.record.step.value());
     }
     const FloatVector average = average_of(settings_.codec, round.contributions);
@@ -308,14 +323,15 @@ void Checkers::check_certificate(const CommitRecord& record, const Digest& diges
     for (std::size_t i = 0; i < certificate.votes.size(); ++i) {
         const Vote& vote = certificate.votes[i];
         require(i == 0 || certificate.votes[i - 1].voter < vote.voter,
-                "the votes for step {} are not ascending, so one may count twice", step);
+                "the votes for step {} are not in ascending order, so one may count twice", step);
         require(std::find(voters.begin(), voters.end(), vote.voter) != voters.end(),
-                "{} voted for step {} and is not appointed", vote.voter.brief(), step);
+                "{} voted for step {} and is not a voter", vote.voter.brief(), step);
         require(verify(vote.voter, signed_bytes, vote.signature),
                 "a vote of {} for step {} is forged", vote.voter.brief(), step);
     }
-    require(2 * certificate.votes.size() > voters.size(), "step {} is decided with {} votes of {}",
-            step, certificate.votes.size(), voters.size());
+    require(2 * certificate.votes.size() > voters.size(),
+            "step {} is decided with {} votes of {} voters", step, certificate.votes.size(),
+            voters.size());
 }
 
 std::vector<Round> Checkers::history() const {

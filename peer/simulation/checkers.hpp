@@ -1,17 +1,19 @@
-// What must hold in a swarm after every event, whatever fails. Told of what every peer does, it
-// knows more than any of them: all contributions, all decisions, all states.
+// The invariants of a swarm, checked after every event, whatever fails. The checkers see every
+// peer's actions, so they know all contributions, decisions and states.
 //
-//   one record      of a generation and step there is one, over the whole swarm and for ever; once
-//                   a newer generation has begun, an old one decides only what is void in that
-//   proven          every certificate shown holds a majority of the generation's voters
-//   counted once    a line is a contribution that its peer froze, on that state, and each is in one
-//                   record at most; Σ weights = Σ samples, for the average is computed again
-//   nobody alone    a state changes by the average of a decided record, or by loading a state that
-//                   follows from decided records
-//   equal states    one digest at one generation and step
+//   one record      There is at most one record for each generation and step, over the whole swarm
+//                   and for ever. Once a newer generation has begun, an older one decides only
+//                   steps whose records are void in the newer one.
+//   proven          Every certificate holds valid votes of a majority of the generation's voters.
+//   counted once    Each line of a record is a contribution that its peer froze on that state. Each
+//                   contribution is in one record at most. The average is recomputed from these
+//                   contributions, so the weights add up to the samples.
+//   no lone steps   A state changes only by the average of a decided record, or by loading a state
+//                   that follows from decided records.
+//   equal states    There is one digest for each generation and step.
 //
-// Of hostile peers only what is decided counts: a line of one that it has not frozen is within the
-// cap of its device, and an average is not computed again where one has sent garbage for it.
+// Hostile peers are checked less: a line that such a peer has not frozen must be within its
+// device's sample limit, and an average for which it has sent garbage is not recomputed.
 #pragma once
 
 #include <cstdint>
@@ -29,71 +31,87 @@
 
 namespace dedloc::simulation {
 
-/// Something that must never happen has happened.
+/// Thrown when an invariant is violated; its text says which one.
 struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A decided round, with what was averaged. Lines without samples have no contribution.
+/// A decided round and what was averaged in it.
 struct Round {
-    CommitRecord record;
-    Digest digest;                      ///< of the record
-    std::vector<Frozen> contributions;  ///< of the lines with samples, in their order
-    bool is_claimed = false;  ///< a hostile peer's line is not what it froze: it has none here
+    CommitRecord record;                ///< what was decided
+    Digest digest;                      ///< digest of the record
+    std::vector<Frozen> contributions;  ///< one for each line with samples, in the same order
+    bool is_claimed = false;  ///< a hostile peer's line has no contribution here: it did not freeze
+                              ///< what it claims
 };
 
-/// The average of these contributions, given as sums of N elements, as everybody has it in the end.
+/// The average that all peers must compute from these contributions. Their sums have N elements.
 FloatVector average_of(Codec codec, const std::vector<Frozen>& contributions);
 
+/// Checks one world's swarm. The world reports everything that its peers and trainers do.
 class Checkers {
   public:
+    /// What all peers of the run agree on.
     struct Settings {
-        RunId run;
-        PeerKey project;
-        PeerKey backbone;
-        std::function<UpdateScalars(StepIndex)> scalars_of;
-        Codec codec = Codec::kFp32;
-        Samples target_batch;
+        RunId run;                                           ///< the run
+        PeerKey project;                                     ///< signs generations
+        PeerKey backbone;                                    ///< the only voter of generation 0
+        std::function<UpdateScalars(StepIndex)> scalars_of;  ///< scalars of each step's update
+        Codec codec = Codec::kFp32;                          ///< codec of contributions
+        Samples target_batch;                                ///< samples of a round
         bool computes_averages = true;  ///< false: saves time and memory in large worlds
     };
     explicit Checkers(Settings settings);
 
+    /// A trainer has frozen a contribution. `is_tainted`: its state has a flipped bit.
     void frozen(const PeerKey& peer, const Frozen& frozen, bool is_tainted);
-    /// Its peer adds this to what it has just been given; null: nothing.
+    /// The peer will add `residual` to the contribution that it is about to be given (fp16); null:
+    /// nothing.
     void amended(const PeerKey& peer, const event::ContributionFrozen& frozen,
                  const SharedFloats& residual);
+    /// The project has signed this generation. Throws Violation if it has signed another one of
+    /// the same number.
     void generation_signed(const SignedGeneration& generation);
-    /// Does not keep to the protocol; its device computes so many samples a second at most.
+    /// The peer is hostile; its device computes at most this many samples per second.
     void set_hostile(const PeerKey& peer, std::uint64_t max_samples_per_second);
-    /// A hostile peer has sent garbage for averages of the round of this step.
+    /// A hostile peer has sent garbage averages in the round of this step.
     void distrust_average(StepIndex step) { distrusted_.insert(step); }
+    /// Number of steps whose average is not recomputed for that reason.
     std::size_t distrusted_averages() const { return distrusted_.size(); }
 
-    // What a peer does. `generation` is the one it was last told of. All throw Violation.
-    /// `jumps`: by how much clocks have jumped so far.
+    // A peer's actions. `generation` is the generation that the peer was last told of. All throw
+    // Violation.
+    /// A peer reports a decided round. `jumps` is the sum of all jumps of clocks so far.
     void committed(const action::Committed& committed, TimePoint now, Duration jumps);
+    /// A peer enters a generation.
     void generation_begun(const SignedGeneration& generation);
+    /// A peer applies an average to its state.
     void applies(std::uint64_t generation, const action::Apply& apply);
+    /// A peer loads a state.
     void loads(std::uint64_t generation, const action::Load& load);
+    /// A trainer without a flipped bit has reached a state.
     void reached(std::uint64_t generation, StepIndex step, const Digest& digest);
 
-    /// The rounds that hold, oldest first: of the newest generation back to the first.
+    /// All rounds that are not void in the newest generation, oldest first.
     std::vector<Round> history() const;
+    /// The newest generation that has begun.
     std::uint64_t generation() const { return newest_begun_; }
+    /// Number of records so far, including void ones.
     std::uint64_t record_count() const { return rounds_.size(); }
-    /// Of a generation that is known to be signed.
+    /// The voters of a generation. Throws Violation if the project has not signed it.
     std::vector<PeerKey> voters_of(std::uint64_t generation) const {
         return begin_of(generation).voters;
     }
-    /// The state after the newest record that holds; 0 before the first.
+    /// The step of the state after the newest record that is not void; 0 before the first.
     StepIndex newest_step() const { return newest_step_; }
 
   private:
     using Place = std::pair<std::uint64_t, StepIndex>;  ///< generation and step
+    /// A frozen contribution.
     struct Made {
         Frozen frozen;
         bool is_tainted = false;
-        std::vector<Place> used_in;
+        std::vector<Place> used_in;  ///< the records that count it; all but one are void
     };
 
     void check_first(const CommitRecord& record, Round& round);
@@ -110,16 +128,17 @@ class Checkers {
 
     const Settings settings_;
     std::map<std::uint64_t, SignedGeneration> signed_;
-    std::set<std::uint64_t> begun_;  ///< of these: a backbone drops those that come too late
+    std::set<std::uint64_t> begun_;  ///< signed generations that a peer has entered; a backbone
+                                     ///< drops a generation that arrives too late
     std::uint64_t newest_begun_ = 0;
     StepIndex newest_step_;
     std::map<Place, Round> rounds_;
     std::map<Place, Digest> states_;
     std::map<std::pair<PeerKey, StepIndex>, std::vector<Made>> made_;
-    std::set<Digest> proven_;                   ///< certificates
-    std::map<PeerKey, std::uint64_t> hostile_;  ///< samples a second
-    std::set<StepIndex> distrusted_;
-    std::map<StepIndex, TimePoint> decided_at_;  ///< first
+    std::set<Digest> proven_;                    ///< digests of verified certificates
+    std::map<PeerKey, std::uint64_t> hostile_;   ///< max. samples per second
+    std::set<StepIndex> distrusted_;             ///< steps whose average is not recomputed
+    std::map<StepIndex, TimePoint> decided_at_;  ///< first decision of each step
 };
 
 }  // namespace dedloc::simulation

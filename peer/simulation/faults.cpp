@@ -1,3 +1,9 @@
+// Each chain waits a random time, up to twice the mean interval, draws a kind by its rate, lets it
+// happen and waits again. A crash, pause or partition schedules its own end (restart, resume,
+// heal); calm_down() ends what lasts until the end of the run, like a changed bandwidth. No fault
+// happens while a state is damaged, so the repair is tested alone. The order and number of random
+// draws is part of a seed's meaning: a new fault must draw from apart_, or it changes every
+// recorded seed.
 #include "peer/simulation/faults.hpp"
 
 #include <algorithm>
@@ -6,7 +12,7 @@
 namespace dedloc::simulation {
 namespace {
 
-/// Of the random numbers of what is drawn and scheduled apart.
+/// The random stream of the faults that are drawn and scheduled separately.
 constexpr std::uint64_t kApart = 60;
 
 }  // namespace
@@ -117,7 +123,7 @@ void Faults::run(Duration duration) {
     if (apart_.rate > 0) next(apart_);
 }
 
-/// `chain` is one of ours.
+/// Schedules the next fault of `chain`, which is usual_ or apart_.
 void Faults::next(Chain& chain) {
     const Duration mean{static_cast<std::int64_t>(60e9 / chain.rate)};
     world_.after(chain.up_to(2 * mean), [this, &chain] {
@@ -178,7 +184,7 @@ void Faults::kill_at_point() {
     if (!world_.is_alive(id)) return;
     const Point point = all_points()[usual_.random.below(kPointCount)];
     world_.kill(id, point, world_.step(id));
-    // Whether the point is reached or not: dead hosts are looked after, and nobody dies later.
+    // Restart the host if it has reached the point; otherwise cancel the kill.
     world_.after(mix_.longest_absence, [this, id] {
         world_.spare(id);
         bring_back(id, usual_);

@@ -1,4 +1,4 @@
-// What goes wrong by chance. A scenario is a fleet, a mix of faults, a number of steps and a seed.
+// Random faults. A scenario is a fleet, a mix of faults, a number of steps and a seed.
 #pragma once
 
 #include <cstdint>
@@ -10,54 +10,57 @@
 
 namespace dedloc::simulation {
 
-/// One knob a fault. Rates are events a minute over the whole swarm.
+/// The rate of each kind of fault, in events per minute over the whole swarm.
 struct FaultMix {
-    double crashes = 0;           ///< of a trainer or aggregator; half of them lose all memory
-    double backbone_crashes = 0;  ///< its disk survives, its model state may be some steps old
-    double point_kills = 0;       ///< of anybody, at a named point of the round at hand
-    double hangs = 0;
-    double suspensions = 0;
-    double cuts = 0;         ///< of one link, both ends hear of it
-    double silent_cuts = 0;  ///< of one link, nobody hears of it
-    double partitions = 0;   ///< of a random half
-    double poisons = 0;      ///< a gradient that is not finite
-    double bit_flips = 0;    ///< in a trainer's parameters; nothing else until it is mended
-    double clock_jumps = 0;
-    double full_disks = 0;  ///< of the backbone, which dies of it
+    double crashes = 0;           ///< a trainer or aggregator dies; a third restart without memory
+    double backbone_crashes = 0;  ///< its disk survives; its model state may be some steps old
+    double point_kills = 0;       ///< any host dies at a named point of its present round
+    double hangs = 0;             ///< a process hangs
+    double suspensions = 0;       ///< a host is suspended and resumed
+    double cuts = 0;              ///< a link is cut, and both ends are told
+    double silent_cuts = 0;       ///< a link is cut, and neither end is told
+    double partitions = 0;        ///< a random half is cut off from the other half
+    double poisons = 0;           ///< a gradient that is not finite
+    double bit_flips = 0;         ///< in parameters; no other fault until the state is repaired
+    double clock_jumps = 0;       ///< a clock jumps forward
+    double full_disks = 0;        ///< the backbone's disk is full; its next write kills it
 
-    // Drawn and scheduled apart from those above, so that they change none of them.
-    double one_way_cuts = 0;  ///< what one host sends to another one is lost for a while
-    double rate_changes = 0;  ///< of one host's bandwidth, down to a fiftieth
-    /// A host, or the backbone, is suspended, hangs or is dead for up to `longest_pause`. One at a
-    /// time.
+    // The following are drawn and scheduled from a separate random stream, so that their rates do
+    // not change the faults above.
+    double one_way_cuts = 0;  ///< frames from one host to another are lost for a while
+    double rate_changes = 0;  ///< a host's bandwidth changes, by factors from 0.02 to 2
+    /// A host, which may be the backbone, is suspended, hangs or is dead for up to `longest_pause`.
+    /// At most one such pause at a time.
     double long_pauses = 0;
 
-    double corruption = 0;  ///< probability that a frame has a byte changed
-    DirectoryFaults directory;
+    double corruption = 0;      ///< probability that a byte of a frame is changed
+    DirectoryFaults directory;  ///< faults of the directory's answers
 
-    Duration longest_absence = std::chrono::seconds{20};  ///< dead, suspended or cut off
-    Duration longest_hang = std::chrono::seconds{15};
-    Duration longest_jump = std::chrono::seconds{4};
-    Duration longest_pause = std::chrono::hours{2};
-    /// From the last fault until all of them are over.
+    Duration longest_absence = std::chrono::seconds{20};  ///< limit for dead, suspended or cut off
+    Duration longest_hang = std::chrono::seconds{15};     ///< limit for `hangs`
+    Duration longest_jump = std::chrono::seconds{4};      ///< limit for `clock_jumps`
+    Duration longest_pause = std::chrono::hours{2};       ///< limit for `long_pauses`
+    /// The longest time from the last fault until its effect ends.
     Duration recovery() const { return long_pauses > 0 ? longest_pause : longest_absence; }
 
-    /// A bad evening on home links.
+    /// Typical faults of a bad evening on home links.
     static FaultMix ordinary();
-    /// Far more than any swarm sees.
+    /// Far more faults than any real swarm has.
     static FaultMix rough();
-    /// One kind more of a mix that is drawn from the seed: every seed tries another blend.
+    /// A random selection of rough()'s faults, so that every seed tries another mix.
     static FaultMix drawn(Random& random);
 };
 
-/// Sets faults loose in a world and puts right what they did: after `duration` and the longest
-/// absence everybody runs and reaches everybody.
+/// Causes the faults of a mix in a world and ends their effects: after `duration` and the mix's
+/// recovery() every host runs and can reach all others.
 class Faults {
   public:
-    /// `world` must outlive it, and it must outlive the run.
+    /// `world` must outlive this object, which must outlive the run.
     Faults(World& world, const FaultMix& mix, Random random);
+    /// Schedules faults for `duration` from now on.
     void run(Duration duration);
 
+    /// Number of faults so far.
     std::uint64_t count() const { return count_; }
 
   private:
@@ -65,11 +68,11 @@ class Faults {
         double rate;
         std::function<void()> happen;
     };
-    /// Faults one after the other.
+    /// A sequence of faults with its own random numbers.
     struct Chain {
         Random random;
         std::vector<Kind> kinds{};
-        double rate = 0;  ///< of all
+        double rate = 0;  ///< sum over all kinds
 
         void add(double kind_rate, std::function<void()> happen);
         Duration up_to(Duration most);
@@ -79,8 +82,8 @@ class Faults {
     void next(Chain& chain);
     bool is_anybody_damaged() const;
     void calm_down();
-    World::Id anybody();
-    World::Id somebody();  ///< not the backbone; the backbone where it is alone
+    World::Id anybody();   ///< a random host
+    World::Id somebody();  ///< a random host except host 0, unless host 0 is the only one
     void crash(World::Id id);
     void bring_back(World::Id id, Chain& chain);
     void kill_at_point();
@@ -94,7 +97,7 @@ class Faults {
     World& world_;
     const FaultMix mix_;
     Chain usual_;
-    Chain apart_;
+    Chain apart_;  ///< the faults with a separate random stream
     bool is_pausing_ = false;
     TimePoint end_;
     std::uint64_t count_ = 0;

@@ -1,3 +1,8 @@
+// A table (kRules) describes each point: the direction, the kind of message, which message of that
+// kind, and whether the peer dies before or after it. KillPoint counts frames of that kind in the
+// present round and compares the count with the number that the newest plan makes this peer send or
+// receive. Plans are read from received and sent frames alike, as a coordinator receives none, so
+// the expected number is known before the first chunk. kRules and Point must have the same order.
 #include "peer/simulation/kill_points.hpp"
 
 #include <algorithm>
@@ -25,9 +30,9 @@ enum class Kind : std::uint8_t {
 };
 enum class Which : std::uint8_t {
     kFirst,
-    kHalf,  ///< of what the plan makes this peer send or receive
+    kHalf,  ///< half of the messages that the plan makes this peer send or receive
     kLast,
-    kEndOfBroadcast,  ///< no more of its kind is asked for at once
+    kEndOfBroadcast,  ///< the last message of its kind among the actions of one event
 };
 enum class Side : std::uint8_t { kBefore, kAfter };
 
@@ -45,7 +50,7 @@ constexpr auto kBefore = Side::kBefore;
 constexpr auto kAfter = Side::kAfter;
 constexpr auto kFirst = Which::kFirst;
 
-/// In the order of Point.
+/// The rules, in the order of Point.
 constexpr std::array<Rule, kPointCount> kRules{{
     {"before the Call is handled", kIn, Kind::kCall, kFirst, kBefore},
     {"after the Call is received", kIn, Kind::kCall, kFirst, kAfter},
@@ -132,7 +137,7 @@ std::string_view name_of(Point point) {
 KillPoint::KillPoint(Point point, StepIndex step, const PeerKey& self)
     : point_(point), step_(step), self_(self) {}
 
-/// How many chunks of the point's kind this peer will send or receive.
+/// Computes from a plan how many chunks of the point's kind this peer will send or receive.
 void KillPoint::learn(const wire::Plan& plan) {
     const std::uint32_t index = wire::index_of(plan, self_);
     if (index == plan.members.size()) return;
@@ -156,7 +161,7 @@ void KillPoint::learn(const wire::Plan& plan) {
     if (rule.kind == Kind::kGather && !is_sent) expected_ = others;
 }
 
-/// Counts the frame if it is of the point's kind.
+/// Counts the frame if it is of the point's kind; returns whether it is.
 bool KillPoint::is_match(const SharedBytes& frame) {
     const auto message = read(frame);
     if (!message || message->step < std::max(step_, round_)) return false;
@@ -190,7 +195,7 @@ bool KillPoint::is_before(const Event& event) {
     if (received == nullptr) return false;
     const Rule& rule = rule_of(point_);
     if (rule.way != Way::kReceived) {
-        if (rule.way == Way::kSent) {  // only to learn of the plan
+        if (rule.way == Way::kSent) {  // only to read the plan
             const auto message = read(received->frame);
             if (!message) return false;
             const auto* plan = std::get_if<wire::Plan>(&message->body);

@@ -1,5 +1,5 @@
-// Named moments of a round at which a peer may die. A point is found in what a peer is sent and
-// asks for, so it means the same whatever the protocol does in between.
+// Named points of a round at which a peer may die. A point is recognised from the peer's events and
+// actions only, so its meaning does not depend on the protocol's implementation.
 #pragma once
 
 #include <array>
@@ -11,8 +11,9 @@
 
 namespace dedloc::simulation {
 
+/// A point of a round. kRules in kill_points.cpp gives each its name and condition, in this order.
 enum class Point : std::uint8_t {
-    // A member: before it does what it was told, before it says so, after it has said so.
+    // A member: before it handles a message, before it sends its answer, after it has sent it.
     kBeforeCallHandled,
     kAfterCallReceived,
     kBeforeJoinSent,
@@ -35,14 +36,14 @@ enum class Point : std::uint8_t {
     kBeforeCommitHandled,
     kAfterCommitted,
     kAfterApplied,
-    // A reducer.
+    // A reducer: in the course of scatter and gather.
     kFirstScatterReceived,
     kHalfScatterReceived,
     kLastScatterReceived,
     kFirstGatherSent,
     kHalfGatherSent,
     kLastGatherSent,
-    // A coordinator: before a broadcast, in the middle of it, after it.
+    // A coordinator: before a broadcast, after its first message, after its last.
     kBeforeCallSent,
     kCallSentToOne,
     kAfterCallSent,
@@ -56,26 +57,33 @@ enum class Point : std::uint8_t {
     kCommitSentToOne,
     kAfterCommitSent,
 };
+/// Number of points.
 inline constexpr std::size_t kPointCount = static_cast<std::size_t>(Point::kAfterCommitSent) + 1;
 
+/// All points, in the order of the enumeration.
 std::array<Point, kPointCount> all_points();
+/// The point's name in traces, for example "before Join is sent".
 std::string_view name_of(Point point);
 
-/// Waits for one point of the round of a step, or of a later one if it does not come before.
+/// Detects when a peer reaches a point in the round of a step, or in a later round.
 class KillPoint {
   public:
+    /// Waits for `point` from the round of `step` on. `self` is the peer's own key.
     KillPoint(Point point, StepIndex step, const PeerKey& self);
 
-    /// Whether the peer dies now: instead of handling the event, …
+    // Each returns whether the peer dies now. Ask for every event and action once, in order.
+    /// The peer dies instead of handling this event.
     bool is_before(const Event& event);
-    /// … after it has handled it and done everything it asked for, …
+    /// The peer dies after it has handled the event and all its actions have been performed.
     bool is_after_event();
-    /// … or instead of, or after, doing actions[i]. Ask for each action once, in order.
+    /// The peer dies instead of performing actions[i].
     bool is_before(const Actions& actions, std::size_t i);
+    /// The peer dies after performing actions[i].
     bool is_after(const Actions& actions, std::size_t i);
 
+    /// The point that it waits for.
     Point point() const { return point_; }
-    /// That the last frame, record or average of the point's kind was of.
+    /// The step of the last frame, record or average of the point's kind.
     StepIndex round() const { return round_; }
 
   private:
@@ -86,10 +94,10 @@ class KillPoint {
     const Point point_;
     const StepIndex step_;
     const PeerKey self_;
-    StepIndex round_;             ///< that is counted in
-    std::uint64_t seen_ = 0;      ///< frames of the point's kind
-    std::uint64_t expected_ = 1;  ///< by the newest plan
-    bool is_due_ = false;         ///< at the end of the event or action at hand
+    StepIndex round_;             ///< the round in which frames are counted
+    std::uint64_t seen_ = 0;      ///< frames of the point's kind in that round
+    std::uint64_t expected_ = 1;  ///< expected number of such frames by the newest plan
+    bool is_due_ = false;         ///< the peer dies at the end of the present event or action
 };
 
 }  // namespace dedloc::simulation

@@ -1,3 +1,8 @@
+// A frame passes three queues of its sending end: queued (until the uplink has sent it), in_the_air
+// (until it reaches the other machine) and arrived (until the downlink has received it). pump_up()
+// and pump_down() start the next frame of a free lane and schedule its end. A cut empties queues
+// while moments for their frames are still scheduled; so every handler first checks whether its
+// queue is empty, and the frame lost.
 #include "peer/simulation/network.hpp"
 
 #include <algorithm>
@@ -38,7 +43,7 @@ Network::Network(Timeline& timeline, NetworkSink& sink, Random random,
 
 NodeId Network::add_node(const Connection& connection, const Endpoint& endpoint) {
     DEDLOC_CHECK(connection.upload_bytes_per_second > 0 && connection.download_bytes_per_second > 0,
-                 "a connection carries something in both directions");
+                 "a connection has a bandwidth above 0 in both directions");
     const auto id = static_cast<NodeId>(nodes_.size());
     DEDLOC_CHECK(at_endpoint_.emplace(endpoint, id).second, "two machines at one address");
     nodes_.push_back({.connection = connection,
@@ -51,7 +56,7 @@ NodeId Network::add_node(const Connection& connection, const Endpoint& endpoint)
 }
 
 void Network::start(NodeId node) {
-    DEDLOC_CHECK(!nodes_[node].is_up, "a process runs once");
+    DEDLOC_CHECK(!nodes_[node].is_up, "a process is started only if it does not run");
     ++nodes_[node].life;
     nodes_[node].is_up = true;
     nodes_[node].is_gone = false;
@@ -137,12 +142,12 @@ void Network::handle(const Moment& moment) {
         case What::kCall:
             break;
     }
-    DEDLOC_CHECK(false, "a moment that is not the network's");
+    DEDLOC_CHECK(false, "the network handles only moments of its own kinds");
 }
 
 void Network::send(LinkId link, SharedBytes frame) {
     End& from = end(link);
-    DEDLOC_CHECK(frame != nullptr, "a frame has bytes");
+    DEDLOC_CHECK(frame != nullptr, "a frame to send is not null");
     if (from.state != State::kOpen) return;
     from.queued_bytes += frame->size();
     from.queued.push(std::move(frame));
@@ -180,7 +185,7 @@ void Network::pump_up(NodeId id) {
     while (!node.up.is_busy && !node.up.heap.empty()) {
         const LinkId link = node.up.pop();
         End& from = end(link);
-        if (from.queued.is_empty()) {  // lost meanwhile
+        if (from.queued.is_empty()) {  // the frame was lost meanwhile
             from.is_in_uplink = false;
             continue;
         }
@@ -194,7 +199,7 @@ void Network::pump_up(NodeId id) {
         node.traffic.frames_sent += 1;
         node.traffic.bytes_sent += cost(frame);
         if (from.is_dead) continue;
-        // The downlink may start on it early enough to end with the last byte.
+        // The downlink may start early enough to finish together with the last byte.
         const NodeId to = end(from.other).node;
         const TimePoint head = std::max(
             now, done - time_for(cost(frame), nodes_[to].connection.download_bytes_per_second));
@@ -209,7 +214,7 @@ void Network::uplink_done(NodeId id, LinkId link) {
     node.up.is_busy = false;
     End& from = end(link);
     from.is_in_uplink = false;
-    const bool was_lost = from.queued.is_empty();  // the link was cut while it was served
+    const bool was_lost = from.queued.is_empty();  // the link was cut while the frame was sent
     if (!was_lost) {
         from.queued_bytes -= from.queued.pop()->size();
         offer_uplink(link);
@@ -221,7 +226,7 @@ void Network::uplink_done(NodeId id, LinkId link) {
 
 void Network::arrival(LinkId link) {
     End& from = end(link);
-    if (from.in_the_air.is_empty()) return;  // cut
+    if (from.in_the_air.is_empty()) return;  // the link was cut
     from.arrived.push(from.in_the_air.pop());
     offer_downlink(link);
     pump_down(end(from.other).node);
@@ -282,7 +287,7 @@ void Network::finish_stream(LinkId link) {
     timeline_.at(from.last_arrival, What::kArrival, 0, link.value());
 }
 
-/// What was queued or is being sent at this moment will not arrive whole.
+/// Drops all queued frames, and the frame that is being sent, which would arrive incomplete.
 void Network::lose_queue(LinkId link) {
     End& from = end(link);
     const Lane& up = nodes_[from.node].up;
@@ -297,7 +302,7 @@ void Network::lose_queue(LinkId link) {
     from.queued_bytes = 0;
 }
 
-/// The end takes and gives nothing any more.
+/// Puts the end into a state in which it neither receives frames nor accepts new ones.
 void Network::shut(LinkId link, State state) {
     End& here = end(link);
     here.state = state;
@@ -318,7 +323,7 @@ void Network::close(LinkId link) {
     if (here.queued.is_empty()) finish_stream(link);
 }
 
-/// The other end has said all that it will.
+/// The receiver has received the end of this end's stream: closes the receiver's end.
 void Network::stream_ended(LinkId link) {
     const LinkId here = end(link).other;
     if (end(here).state != State::kOpen) return;
@@ -350,7 +355,7 @@ void Network::silent_cut(LinkId link) {
     }
 }
 
-/// Nothing that this end sends arrives any more, nor its pings.
+/// Neither frames nor pings of this end arrive any more.
 void Network::fall_silent(LinkId link) {
     End& from = end(link);
     from.in_the_air.clear();
@@ -389,7 +394,8 @@ void Network::set_blocked(NodeId from, NodeId to, bool is_blocked) {
 }
 
 void Network::set_bandwidth(NodeId id, double upload, double download) {
-    DEDLOC_CHECK(upload > 0 && download > 0, "a connection carries something in both directions");
+    DEDLOC_CHECK(upload > 0 && download > 0,
+                 "a connection has a bandwidth above 0 in both directions");
     nodes_[id].connection.upload_bytes_per_second = upload;
     nodes_[id].connection.download_bytes_per_second = download;
 }

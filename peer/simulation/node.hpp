@@ -1,4 +1,4 @@
-// A host of a simulated peer, as the world keeps it.
+// The world's record of one host: its disk, clock, peer and trainer.
 #pragma once
 
 #include <memory>
@@ -12,49 +12,54 @@
 
 namespace dedloc::simulation {
 
-/// What survives the process.
+/// What survives the end of the process.
 struct World::Disk {
+    /// A checkpoint on the disk.
     struct Written {
-        std::uint64_t generation = 0;  ///< that the state belongs to
+        std::uint64_t generation = 0;  ///< the generation that the state belongs to
         Checkpoint state;
     };
-    bool is_full = false;
-    /// Everything that was decided and begun, in order.
+    bool is_full = false;  ///< writes fail
+    /// All decisions and generations, in order.
     std::vector<std::variant<Decision, SignedGeneration>> ledger;
-    std::optional<VoterState> voter;
-    std::vector<Written> checkpoints;  ///< the newest few, oldest first
+    std::optional<VoterState> voter;   ///< a voter's memory: promises and votes
+    std::vector<Written> checkpoints;  ///< the newest three, oldest first
 };
 
+/// One host.
 struct World::Node {
+    // The host, which survives its process.
     KeyPair key;
     Role role;
     Profile profile;
     Endpoint endpoint{};
     Clock clock{};
     Disk disk{};
-    std::unique_ptr<Peer> peer{};
-    std::unique_ptr<VirtualTrainer> trainer{};
-    std::optional<hostile::Misbehaviour> misbehaviour{};
-    std::unique_ptr<hostile::Adversary> adversary{};  ///< of a hostile peer's life
-    std::uint64_t life = 0;              ///< what was scheduled for an earlier one is void
-    std::uint64_t generation = 0;        ///< that the peer was last told of
-    std::uint64_t state_generation = 0;  ///< that the trainer's state belongs to
-    bool is_alive = false;
-    bool is_hung = false;
-    bool is_leaving = false;  ///< asked to leave, and not asked back
-    bool has_left = false;
-    bool is_finished = false;
-    std::string refusal{};
-    std::vector<Event> inbox{};  ///< of a process that hangs
-    TimePoint tick_at = kNever;
-    std::uint64_t loads = 0;       ///< of whole states
-    std::uint32_t idle_ticks = 0;  ///< in a row, without any time passing in between
-    std::optional<KillPoint> kill_point{};
-    Exit kill_exit = Exit::kFlushed;
-    bool was_killed = false;
-    bool has_flip_coming = false;
-    PeerKey coordinator{};  ///< as it says
-    std::vector<PeerKey> wanted_voters{};
+
+    // Its process, and what the world has in store for it.
+    std::unique_ptr<Peer> peer{};                         ///< null before the first start
+    std::unique_ptr<VirtualTrainer> trainer{};            ///< null before the first start
+    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: an honest peer
+    std::unique_ptr<hostile::Adversary> adversary{};      ///< null: an honest peer
+    std::uint64_t life = 0;              ///< number of starts; calls for an earlier life are void
+    std::uint64_t generation = 0;        ///< the generation that the peer was last told of
+    std::uint64_t state_generation = 0;  ///< the generation that the trainer's state belongs to
+    bool is_alive = false;               ///< the process runs
+    bool is_hung = false;                ///< the process hangs: it neither reads nor writes
+    bool is_leaving = false;             ///< asked to leave, and not asked to return
+    bool has_left = false;               ///< action::Left
+    bool is_finished = false;            ///< action::Finished
+    std::string refusal{};               ///< the reason in action::Refused; empty: none
+    std::vector<Event> inbox{};          ///< events that wait while the process hangs
+    TimePoint tick_at = kNever;          ///< time of the only valid Tick in the timeline
+    std::uint64_t loads = 0;             ///< number of whole states loaded in this life
+    std::uint32_t idle_ticks = 0;        ///< ticks in a row that left the deadline in the past
+    std::optional<KillPoint> kill_point{};  ///< where it dies, if anywhere
+    Exit kill_exit = Exit::kFlushed;        ///< how it dies there
+    bool was_killed = false;                ///< it has died there
+    bool has_flip_coming = false;           ///< a bit flips with one of its next updates
+    PeerKey coordinator{};                  ///< the coordinator by its last action::SwarmSeen
+    std::vector<PeerKey> wanted_voters{};   ///< for event::VotersWanted at each start
 };
 
 }  // namespace dedloc::simulation

@@ -1,5 +1,5 @@
-// Sees what the peers of a world are told and what they answer, for measurements. It changes
-// nothing: the same seed gives the same history with and without one.
+// Observes the events and actions of all peers of a world, for measurements. It does not influence
+// the world: the same seed gives the same history with and without an observer.
 #pragma once
 
 #include "peer/events.hpp"
@@ -7,12 +7,14 @@
 
 namespace dedloc::simulation {
 
+/// The two functions are called directly before and after Peer::handle, so the difference of a
+/// clock read in both is the peer's computing time. `now` is the world's time.
 class Observer {
   public:
     virtual ~Observer() = default;
-    /// Just before and just after Peer::handle, and nothing in between but that: a clock read in
-    /// both has the peer's own time. `now` is the world's.
+    /// The peer is about to handle this event.
     virtual void handles(TimePoint now, NodeId node, const Event& event) = 0;
+    /// The peer has handled the event and answered with these actions.
     virtual void has_handled(TimePoint now, NodeId node, const Actions& actions) = 0;
 };
 

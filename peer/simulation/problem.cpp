@@ -1,3 +1,6 @@
+// Gradients are written out by hand. The order of operations is fixed and no libm function is used,
+// so that contributions have the same bits on every machine; do not let it depend on a library.
+// Every sample splits its own random stream from the data's seed by its number.
 #include "peer/simulation/problem.hpp"
 
 #include <algorithm>
@@ -8,7 +11,8 @@
 namespace dedloc::simulation {
 namespace {
 
-constexpr std::uint64_t kParameters = 1;  ///< streams of Random
+// Random streams.
+constexpr std::uint64_t kParameters = 1;
 constexpr std::uint64_t kTeacher = 2;
 constexpr std::uint64_t kData = 3;
 
@@ -19,9 +23,9 @@ FloatVector normal_vector(std::uint64_t count, std::uint64_t seed, std::uint64_t
     return values;
 }
 
-/// Both layers of the perceptron for one input.
+/// The values of a forward pass for one input.
 struct Forward {
-    std::array<float, TinyNetwork::kHidden> before{};  ///< f is taken of it
+    std::array<float, TinyNetwork::kHidden> before{};  ///< A x, the arguments of f
     std::array<float, TinyNetwork::kHidden> hidden{};
     std::array<float, TinyNetwork::kOutputs> output{};
 };
@@ -72,8 +76,8 @@ FloatVector Quadratic::initial_parameters() const {
 
 double Quadratic::add_gradient(std::span<const float> parameters, std::uint64_t sample,
                                std::span<float> sum) const {
-    // One draw places the sample on a line through the optimum, another moves it off that line: two
-    // numbers make it cheap, and the gradients of two samples still differ.
+    // Two random numbers per sample are cheap and still give any two samples different gradients:
+    // one shifts the even elements of the target, the other the odd elements.
     Random random = Random{data_seed_, kData}.split(sample);
     const auto along = static_cast<float>(random.uniform() * 2 - 1);
     const auto shift = static_cast<float>(random.uniform() * 2 - 1);
@@ -112,7 +116,7 @@ double TinyNetwork::add_gradient(std::span<const float> parameters, std::uint64_
     const Forward wanted = forward(teacher_, input);
     const Forward made = forward(parameters, input);
     double loss = 0;
-    std::array<float, kHidden> back{};  // derivative by each hidden value
+    std::array<float, kHidden> back{};  // derivative of the loss by each hidden value
     for (std::size_t o = 0; o < kOutputs; ++o) {
         const float difference = made.output[o] - wanted.output[o];
         loss += 0.5 * double{difference} * double{difference};

@@ -1,3 +1,6 @@
+// Replaces the sum in each frozen contribution by a freshly computed one and passes the result to
+// the checkers' average_of(), which encodes, adds and divides as peers do. The order of samples and
+// members is the swarm's, so all sums have the same bits.
 #include "peer/simulation/replay.hpp"
 
 #include <cstdint>
@@ -14,7 +17,7 @@ std::vector<Digest> train_alone(const Problem& problem, Codec codec,
     state.initialise(problem.initial_parameters());
     std::vector<Digest> digests;
     for (const Round& round : rounds) {
-        DEDLOC_CHECK(round.record.step == state.step(), "rounds follow each other",
+        DEDLOC_CHECK(round.record.step == state.step(), "rounds have consecutive steps from 0 on",
                      round.record.step.value(), state.step().value());
         std::vector<Frozen> contributions = round.contributions;
         for (Frozen& frozen : contributions) {

@@ -1,4 +1,5 @@
-// One machine that trains with the swarm's batches: what the swarm's result must equal, bit by bit.
+// The reference result: one machine trains with the swarm's batches, and the swarm's states must
+// equal its states bit by bit.
 #pragma once
 
 #include <vector>
@@ -9,13 +10,13 @@
 
 namespace dedloc::simulation {
 
-/// Computes every round again from the public samples that its record counts: each member's sum on
-/// the state at hand, the weighted mean in member order, the update. Nothing of what the swarm
-/// computed is used, only who had which samples, and with fp16 what each owed from before.
+/// Recomputes every round from the samples that its record counts: each member's sum on the present
+/// state, the weighted mean in member order, the update. The swarm's sums and averages are not
+/// used, only the assignment of samples to members and, with fp16, each member's rounding residual.
 ///
 /// Returns   the digest of the state after each round
 /// Requires  rounds of one history, oldest first, from step 0 on (aborts)
-/// Cost      that of all samples
+/// Cost      one gradient per counted sample
 std::vector<Digest> train_alone(const Problem& problem, Codec codec,
                                 const std::vector<Round>& rounds);
 

@@ -1,5 +1,5 @@
-// What will happen, in the order in which it will. A moment is 32 bytes and holds no function, so a
-// thousand peers' frames cost a heap operation each and nothing else.
+// The event queue of a world, ordered by time. A moment is 32 bytes and holds no function, so a
+// frame of any of a thousand peers costs one heap operation and nothing else.
 #pragma once
 
 #include <algorithm>
@@ -12,40 +12,43 @@
 
 namespace dedloc::simulation {
 
-/// What kind of thing happens: who schedules it says what `subject` and `detail` mean.
+/// What happens, and what a moment's `subject` and `detail` mean then.
 enum class What : std::uint32_t {
-    kUplinkDone,    ///< subject: node, detail: link that was served
-    kArrival,       ///< detail: link it was sent on
-    kDownlinkDone,  ///< subject: node, detail: link it was sent on
-    kDialDone,      ///< detail: number of the dial
-    kAccepted,      ///< detail: the accepting end
-    kSilence,       ///< detail: the end that has heard nothing for too long
-    kClosed,        ///< detail: the end that hears of it
-    kTick,          ///< subject: node, detail: its life
-    kCall,          ///< detail: number of the function
+    kUplinkDone,    ///< a frame has been sent; subject: node, detail: sending end
+    kArrival,       ///< a frame reaches the downlink; detail: sending end
+    kDownlinkDone,  ///< a frame has been received; subject: node, detail: sending end
+    kDialDone,      ///< a dial ends; detail: number of the dial
+    kAccepted,      ///< a link is accepted; detail: accepting end
+    kSilence,       ///< a link times out; detail: the end that has received nothing
+    kClosed,        ///< a link closes; detail: the end that is told
+    kTick,          ///< a peer's deadline; subject: node, detail: its life
+    kCall,          ///< a function of World::after; detail: its number
 };
 
+/// A scheduled event.
 struct Moment {
-    TimePoint when;
-    std::uint64_t order = 0;  ///< of equal times, what was scheduled first happens first
-    What what = What::kCall;
-    std::uint32_t subject = 0;
-    std::uint64_t detail = 0;
+    TimePoint when;             ///< the world's time
+    std::uint64_t order = 0;    ///< moments of equal time happen in the order of scheduling
+    What what = What::kCall;    ///< the kind of event
+    std::uint32_t subject = 0;  ///< see What
+    std::uint64_t detail = 0;   ///< see What
 };
 
-/// A binary heap of moments and the time: the world's own, that no peer's clock shows exactly.
+/// A binary heap of moments, and the world's time. No peer's clock shows this time exactly.
 class Timeline {
   public:
-    /// Requires when ≥ now().
+    /// Schedules a moment. Requires when ≥ now() (DEDLOC_CHECK).
     void at(TimePoint when, What what, std::uint32_t subject, std::uint64_t detail) {
-        DEDLOC_CHECK(when >= now_, "nothing is scheduled in the past");
+        DEDLOC_CHECK(when >= now_, "no moment is scheduled in the past");
         heap_.push_back({when, next_order_++, what, subject, detail});
         std::push_heap(heap_.begin(), heap_.end(), is_later);
     }
+    /// Whether nothing is scheduled.
     bool is_empty() const { return heap_.empty(); }
-    /// Requires that something is scheduled.
+    /// The time of the earliest moment. Requires that something is scheduled.
     TimePoint next() const { return heap_.front().when; }
-    /// Takes the earliest moment; it is that time now. Requires that something is scheduled.
+    /// Removes and returns the earliest moment; now() is its time. Requires that something is
+    /// scheduled.
     Moment pop() {
         std::pop_heap(heap_.begin(), heap_.end(), is_later);
         const Moment moment = heap_.back();
@@ -53,12 +56,14 @@ class Timeline {
         now_ = moment.when;
         return moment;
     }
-    /// Requires now() ≤ time ≤ next().
+    /// Advances the time without an event. Requires now() ≤ time ≤ next() (DEDLOC_CHECK).
     void pass_to(TimePoint time) {
-        DEDLOC_CHECK(time >= now_ && (is_empty() || time <= next()), "a moment was passed over");
+        DEDLOC_CHECK(time >= now_ && (is_empty() || time <= next()), "a moment was skipped");
         now_ = time;
     }
+    /// The world's time.
     TimePoint now() const { return now_; }
+    /// Number of moments scheduled so far.
     std::uint64_t scheduled() const { return next_order_; }
 
   private:

@@ -1,3 +1,7 @@
+// Every event and action enters the hash, but only those worth reading become lines. A line of a
+// frame keeps the frame and is decoded only when last_lines() is called, which keeps tracing cheap.
+// The name tables follow the order of Event, Action and wire::Body; static_asserts check their
+// size.
 #include "peer/simulation/trace.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +51,7 @@ constexpr std::array kBodyNames{
     "LeafRequest", "Leaf",       "Relay"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
-/// Empty for a heartbeat.
+/// One line about a frame; empty for a heartbeat.
 std::string describe(const SharedBytes& frame) {
     const auto message = wire::decode_unverified(*frame);
     if (!message) return fmt::format("unreadable frame of {} bytes", frame->size());

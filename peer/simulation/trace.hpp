@@ -1,4 +1,5 @@
-// What happened in a world: a hash over everything, and the last lines for whoever reads a failure.
+// Records what happens in a world: a hash over all events and actions, to compare two runs, and the
+// last lines of a log, to read after a failure.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +13,26 @@
 
 namespace dedloc::simulation {
 
-/// Of the alternative of wire::Body with this index.
+/// The name of the alternative of wire::Body with this index.
 const char* name_of_body(std::size_t index);
 
+/// The trace of one world. Times are the world's.
 class Trace {
   public:
+    /// A node receives an event.
     void event(TimePoint when, std::uint32_t node, const Event& event);
+    /// A node's peer asks for an action.
     void action(TimePoint when, std::uint32_t node, const Action& action);
-    /// A fault, or anything else worth reading.
+    /// Adds a line of text: a peer's note or a fault. It is not hashed.
     void note(TimePoint when, std::uint32_t node, std::string line);
 
-    /// Over time, node, kind and size of everything so far.
+    /// Hash of time, node, kind and size of all events and actions so far.
     std::uint64_t hash() const { return hash_; }
-    /// From now on keeps everything for last_lines().
+    /// Keeps all lines from now on, so that last_lines() returns them.
     void keep_all() { max_lines_ = max_printed_ = ~std::size_t{0}; }
-    /// The last lines but for heartbeats, oldest first.
+    /// The last lines, oldest first, without heartbeats.
     std::vector<std::string> last_lines() const;
-    /// The notes of all peers and faults, oldest first.
+    /// The last 400 notes of peers and faults, oldest first.
     const std::deque<std::string>& notes() const { return notes_; }
 
   private:
@@ -36,16 +40,16 @@ class Trace {
     struct Line {
         TimePoint when;
         std::uint32_t node;
-        bool is_sent;  ///< of `frame`
+        bool is_sent;  ///< whether the node sent or received `frame`
         LinkId link;
-        SharedBytes frame;  ///< described only when somebody reads
+        SharedBytes frame;  ///< described when last_lines() is called; null: `text` is the line
         std::string text;
     };
     void mix(TimePoint when, std::uint32_t node, std::uint64_t kind, std::uint64_t size);
     void keep(Line line);
 
-    std::size_t max_lines_ = 1'000;  ///< with heartbeats, which are not printed
-    std::size_t max_printed_ = 120;
+    std::size_t max_lines_ = 1'000;  ///< lines kept, including heartbeats
+    std::size_t max_printed_ = 120;  ///< lines that last_lines() returns
     std::uint64_t hash_ = 0;
     std::deque<Line> lines_;
     std::deque<std::string> notes_;

@@ -1,3 +1,7 @@
+// Updates and loads are computed at once but reported after apply_time; events of later calls wait
+// behind them in answers_, because a Trainer answers in the order of its calls. A micro-batch that
+// is being computed cannot be cancelled: stop_work() increments epoch_, and the callback of an
+// older epoch does nothing.
 #include "peer/simulation/virtual_trainer.hpp"
 
 #include <algorithm>
@@ -26,7 +30,7 @@ void VirtualTrainer::start_at_the_beginning() {
 
 void VirtualTrainer::start_from(const Checkpoint& checkpoint) {
     const bool is_sound = state_.restore(checkpoint.step, *checkpoint.bytes, checkpoint.digest);
-    DEDLOC_CHECK(is_sound, "a checkpoint is what was written", checkpoint.step.value());
+    DEDLOC_CHECK(is_sound, "a checkpoint has its recorded digest", checkpoint.step.value());
     report_state();
 }
 
@@ -99,7 +103,7 @@ void VirtualTrainer::hand_over() {
 }
 
 void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
-    DEDLOC_CHECK(has_state_ && step == state_.step(), "an update is for the state we hold",
+    DEDLOC_CHECK(has_state_ && step == state_.step(), "an update is for the trainer's state",
                  step.value());
     pause();
     (void)state_.apply(*average, scalars);
@@ -111,7 +115,7 @@ void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateSca
 }
 
 void VirtualTrainer::snapshot() {
-    DEDLOC_CHECK(has_state_, "a snapshot of nothing");
+    DEDLOC_CHECK(has_state_, "a snapshot requires a state");
     const auto bytes = state_.bytes();
     answer(event::SnapshotTaken{.step = state_.step(),
                                 .digest = digest_,

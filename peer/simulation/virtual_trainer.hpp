@@ -1,5 +1,5 @@
-// A Trainer in virtual time. It computes real gradients of a Problem at once and tells of them when
-// the time of the micro-batch has passed.
+// A Trainer in virtual time. It computes real gradients of a Problem, and reports each micro-batch
+// when its virtual duration has passed.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,48 @@
 
 namespace dedloc::simulation {
 
-/// What a trainer froze, so that others can compute it again: samples [first, first + count) of the
-/// data, added one after the other to a sum that began at zero.
+/// A frozen contribution and how to recompute it: add the gradients of samples
+/// [first_sample, first_sample + contribution.samples) in order to a sum of zeros.
 struct Frozen {
-    StepIndex step;
-    Digest state;  ///< that it was computed on
-    Contribution contribution;
-    std::uint64_t first_sample = 0;
-    SharedFloats residual{};  ///< what its peer added to it (fp16); null: nothing
+    StepIndex step;                  ///< step of the state it was computed on
+    Digest state;                    ///< digest of that state
+    Contribution contribution;       ///< what the peer was given
+    std::uint64_t first_sample = 0;  ///< number of the first sample
+    SharedFloats residual{};         ///< what the peer added to the sum (fp16); null: nothing
 };
 
-/// A state as a host keeps it on its disk.
+/// A saved model state.
 struct Checkpoint {
-    StepIndex step;
-    Digest digest;
-    SharedBytes bytes;
+    StepIndex step;     ///< the state's step
+    Digest digest;      ///< the state's digest
+    SharedBytes bytes;  ///< ModelState::bytes()
 };
 
+/// The trainer of one simulated host.
 class VirtualTrainer final : public Trainer {
   public:
-    /// Calls the function after the wait, unless the process is gone by then.
+    /// Calls a function after a virtual duration, unless the process has ended by then.
     using Schedule = std::function<void(Duration, std::function<void()>)>;
+    /// Receives every contribution with samples before the peer does.
     using Witness = std::function<void(const Frozen&)>;
+    /// Speed and data of a trainer.
     struct Settings {
-        Duration micro_batch_time = std::chrono::milliseconds{200};
-        std::uint64_t micro_batch = 8;  ///< samples; 0: computes nothing
-        Duration apply_time{};          ///< from apply or load to StateReached
-        std::uint64_t first_sample = 0;
+        Duration micro_batch_time = std::chrono::milliseconds{200};  ///< duration of a micro-batch
+        std::uint64_t micro_batch = 8;   ///< samples in a micro-batch; 0: computes nothing
+        Duration apply_time{};           ///< time from apply or load to StateReached
+        std::uint64_t first_sample = 0;  ///< number of the first sample; the others follow
     };
 
-    /// `problem` must outlive it. `witness` sees every contribution with samples before it is sent.
+    /// `problem` must outlive this object.
     VirtualTrainer(const Problem& problem, const Settings& settings, EventSink sink,
                    Schedule schedule, Witness witness);
 
-    /// Begins with the problem's first state, or with a checkpoint, and reports it.
+    /// Takes the problem's state of step 0 and reports it.
     void start_at_the_beginning();
+    /// Takes the state of a checkpoint and reports it. Requires an intact one (DEDLOC_CHECK).
     void start_from(const Checkpoint& checkpoint);
 
+    // The Trainer interface.
     void work(StepIndex step) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
@@ -58,15 +63,19 @@ class VirtualTrainer final : public Trainer {
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
     void pause() override;
 
+    /// Whether it holds a state.
     bool has_state() const { return has_state_; }
+    /// Its state; meaningless without has_state().
     const state::ModelState& state() const { return state_; }
+    /// A copy of its state.
     Checkpoint checkpoint() const;
+    /// Whether a micro-batch is being computed.
     bool is_computing() const { return is_working_; }
-    /// The next contribution is not finite.
+    /// Makes the next contribution contain an infinite element.
     void poison() { is_poisoned_ = true; }
-    /// A bit of the parameters flips while the next average is applied.
+    /// Changes a parameter while the next average is applied, like a flipped bit in memory.
     void flip_a_bit() { flips_ = true; }
-    /// Whether such a flip is in the state.
+    /// Whether the state contains such a change.
     bool is_tainted() const { return is_tainted_; }
 
   private:
@@ -85,24 +94,24 @@ class VirtualTrainer final : public Trainer {
     const Witness witness_;
     state::ModelState state_;
     bool has_state_ = false;
-    bool is_working_ = false;  ///< a micro-batch is under way
-    bool wants_work_ = false;
-    std::optional<StepIndex> freeze_;
-    std::uint64_t epoch_ = 0;  ///< call-backs of an older one are void
+    bool is_working_ = false;          ///< a micro-batch is being computed
+    bool wants_work_ = false;          ///< sum_ is being accumulated
+    std::optional<StepIndex> freeze_;  ///< freeze() waits for the end of the micro-batch
+    std::uint64_t epoch_ = 0;          ///< callbacks of an older epoch are void
     bool is_poisoned_ = false;
     bool flips_ = false;
     bool is_tainted_ = false;
     std::uint64_t next_sample_;
-    std::uint64_t first_of_sum_ = 0;
-    Digest digest_;  ///< of state_
+    std::uint64_t first_of_sum_ = 0;  ///< first sample in sum_
+    Digest digest_;                   ///< digest of state_
     Samples samples_;
     double loss_sum_ = 0;
     FloatVector sum_;
     struct Answer {
         Event event;
-        bool is_ready;  ///< false: the update it tells of is still being computed
+        bool is_ready;  ///< false: the update or load that it reports is not finished
     };
-    std::deque<Answer> answers_;  ///< in the order of the calls
+    std::deque<Answer> answers_;  ///< events not sent yet, in the order of the calls
 };
 
 }  // namespace dedloc::simulation

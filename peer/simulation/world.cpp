@@ -1,3 +1,9 @@
+// The world drives each peer like net/reactor does: deliver() passes an event to Peer::handle and
+// performs the returned actions one by one, so a kill point can end the peer between two of them.
+// After each event it checks the peer's invariants and schedules its next deadline. Everything runs
+// from one timeline; callbacks for a host are tagged with its life, and those for an earlier life
+// do nothing. All randomness comes from streams split from the seed by fixed numbers, so a new use
+// of random numbers needs its own stream to keep recorded seeds valid.
 #include "peer/simulation/world.hpp"
 
 #include <fmt/format.h>
@@ -26,8 +32,8 @@ std::unique_ptr<const Problem> make_problem(const WorldOptions& options, std::ui
     if (options.problem == ProblemKind::kQuadratic) {
         return std::make_unique<Quadratic>(options.rules.elements, seed);
     }
-    DEDLOC_CHECK(options.rules.elements == TinyNetwork::kElements, "the network's own size",
-                 TinyNetwork::kElements);
+    DEDLOC_CHECK(options.rules.elements == TinyNetwork::kElements,
+                 "the rules have the network's number of elements", TinyNetwork::kElements);
     return std::make_unique<TinyNetwork>(seed);
 }
 
@@ -84,7 +90,7 @@ World::World(std::uint64_t seed, const WorldOptions& options)
     if (options.voters > 1) begin_with_voters();
 }
 
-/// Appointed before the run begins: with generation 1, at the first state.
+/// Appoints the voters before the run begins, with a generation 1 at the state of step 0.
 void World::begin_with_voters() {
     VirtualTrainer first{*problem_, {}, [](const Event&) {}, [](Duration, const auto&) {}, {}};
     first.start_at_the_beginning();
@@ -105,7 +111,7 @@ World::~World() = default;
 // --- hosts -------------------------------------------------------------------
 
 World::Id World::add(Role role, const Profile& profile) {
-    DEDLOC_CHECK(!nodes_.empty() || role == Role::kBackbone, "the backbone comes first");
+    DEDLOC_CHECK(!nodes_.empty() || role == Role::kBackbone, "the first host is a backbone");
     const std::size_t number = nodes_.size();
     const Endpoint endpoint{
         fmt::format("10.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255), 4'000};
@@ -113,11 +119,11 @@ World::Id World::add(Role role, const Profile& profile) {
     nodes_.push_back(std::make_unique<Node>(
         Node{.key = key_of(seed_, 1 + number), .role = role, .profile = profile}));
     node(id).endpoint = endpoint;
-    // Nobody's clock shows what another's does.
+    // Every clock shows another time.
     const TimePoint shown = TimePoint{} + std::chrono::milliseconds{random_.below(1'000'000)};
     node(id).clock = Clock{now(), shown, profile.drift_ppm};
     if (role != Role::kBackbone) return id;
-    // A key that is made now has voted for nothing, whatever was decided before.
+    // A new key has not voted, whatever was decided before.
     const bool is_first_voter = id == 0 && options_.voters == 1;
     const std::uint64_t generation = id < options_.voters ? 0 : checkers_.generation();
     node(id).disk.voter = first_memory(generation, is_first_voter);
@@ -143,7 +149,7 @@ void World::appoint(const std::vector<Id>& voters) {
     std::vector<PeerKey> wanted;
     for (const Id id : voters) wanted.push_back(key(id));
     std::sort(wanted.begin(), wanted.end());
-    note(0, fmt::format("is to appoint {} voters", wanted.size()));
+    note(0, fmt::format("is told to appoint {} voters", wanted.size()));
     node(0).wanted_voters = wanted;
     if (node(0).is_alive) deliver(0, event::VotersWanted{wanted});
 }
@@ -203,7 +209,7 @@ PeerConfig World::config_for(Id id, Memory memory) const {
 std::unique_ptr<VirtualTrainer> World::trainer_for(Id id) {
     const Node& host = node(id);
     const bool computes = host.role == Role::kTrainer;
-    // Every life of every host has samples of its own.
+    // Every life of every host computes different samples.
     const std::uint64_t first_sample = (std::uint64_t{id} << 48) + (host.life << 32);
     return std::make_unique<VirtualTrainer>(
         *problem_,
@@ -228,9 +234,9 @@ std::unique_ptr<VirtualTrainer> World::trainer_for(Id id) {
 
 void World::start(Id id, Memory memory) {
     Node& host = node(id);
-    DEDLOC_CHECK(!host.is_alive, "only who does not run is started", id);
+    DEDLOC_CHECK(!host.is_alive, "a host is started only if its peer does not run", id);
     DEDLOC_CHECK(host.role != Role::kBackbone || host.life == 0 || memory != Memory::kLost,
-                 "a backbone that has lost its ledger is another run's");
+                 "a backbone does not restart without its ledger");
     ++host.life;
     host.is_alive = true;
     host.is_hung = host.is_leaving = host.has_left = host.is_finished = false;
@@ -255,7 +261,7 @@ void World::start(Id id, Memory memory) {
     answer_directory(id);
 }
 
-/// The model state that the peer starts with, if any.
+/// Gives the trainer the model state that the peer starts with, if any.
 void World::load_disk(Id id, Memory memory) {
     Node& host = node(id);
     const auto& checkpoints = host.disk.checkpoints;
@@ -268,7 +274,7 @@ void World::load_disk(Id id, Memory memory) {
     }
 }
 
-/// After event::StateReached: a peer's host keeps the newest few states.
+/// Writes a checkpoint after event::StateReached; the host keeps the newest three.
 void World::write_checkpoint(Id id, StepIndex step) {
     Node& host = node(id);
     const std::uint64_t every = host.profile.checkpoint_every;
@@ -389,7 +395,7 @@ void World::handle(Id id, const Event& event) {
     Node& host = node(id);
     Actions actions;
     const TimePoint shown = host.clock.at(now());
-    // Before: who is alone decides the round in the same breath.
+    // Read the residual first: a lone peer decides the round while it handles this event.
     if (const auto* frozen = std::get_if<event::ContributionFrozen>(&event)) {
         checkers_.amended(key(id), *frozen, host.peer->residual());
     }
@@ -412,7 +418,7 @@ void World::die_at_point(Id id) {
     host.was_killed = true;
 }
 
-/// Schedules the next Tick. Of all that are scheduled for a host, only the one at tick_at counts.
+/// Schedules the next Tick. Of all scheduled ticks of a host only the one at tick_at is valid.
 void World::arm(Id id) {
     Node& host = node(id);
     const TimePoint due = host.clock.when_shows(host.peer->next_deadline());
@@ -430,7 +436,8 @@ void World::tick(Id id, const Moment& moment) {
     deliver(id, event::Tick{});
     if (host.is_alive && host.peer->next_deadline() <= host.clock.at(now())) {
         if (++host.idle_ticks >= kMaxIdleTicks) {
-            throw Violation{fmt::format("peer {} has a deadline that its ticks do not move", id)};
+            throw Violation{
+                fmt::format("peer {} keeps a deadline in the past after its ticks", id)};
         }
     } else {
         host.idle_ticks = 0;

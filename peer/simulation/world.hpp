@@ -1,6 +1,6 @@
 // A seeded world for the protocol core: virtual time, a network, hosts with disks and clocks, and
-// whatever goes wrong with them. The same seed gives the same history, event by event; after every
-// event the checkers and the peer's own invariants are asked.
+// their faults. The same seed gives the same history, event by event. After every event, the
+// checkers and the peer's own invariants are checked.
 //
 //     World world{seed, rules};
 //     world.add_backbone();
@@ -33,158 +33,189 @@
 
 namespace dedloc::simulation {
 
-/// One host.
+/// The properties of a host.
 struct Profile {
-    Connection connection;
-    Duration micro_batch_time = std::chrono::milliseconds{400};
-    std::uint64_t micro_batch = 16;      ///< samples
-    bool receives = true;                ///< of an aggregator: false, it holds no state
-    Duration apply_time{};               ///< from Apply or Load to StateReached
-    std::int64_t drift_ppm = 0;          ///< the clock gains so many µs a second
-    std::uint64_t checkpoint_every = 1;  ///< steps between checkpoints on its disk
-    bool guesses_bandwidth = true;       ///< tells the peer its own bandwidths as a first guess
-    bool measures_bandwidth = true;      ///< false: the peer keeps to the first guess
-    bool holds_first_state = false;      ///< need not fetch the state that the run begins with
+    Connection connection;                                       ///< its bandwidths and latency
+    Duration micro_batch_time = std::chrono::milliseconds{400};  ///< duration of a micro-batch
+    std::uint64_t micro_batch = 16;                              ///< samples in a micro-batch
+    bool receives = true;                ///< false, for an aggregator: it holds no state
+    Duration apply_time{};               ///< time from Apply or Load to StateReached
+    std::int64_t drift_ppm = 0;          ///< µs per second that its clock gains
+    std::uint64_t checkpoint_every = 1;  ///< steps between checkpoints on its disk; 0: none
+    bool guesses_bandwidth = true;       ///< the peer starts with its true bandwidths
+    bool measures_bandwidth = true;      ///< false: the peer keeps the bandwidths it starts with
+    bool holds_first_state = false;      ///< the peer starts with the state of step 0
 
+    /// A host with these bandwidths in Mbit/s.
     static Profile with_mbit(double upload, double download);
-    static Profile home();    ///< 100 down, 20 up, in Mbit/s
-    static Profile office();  ///< 1,000 both ways
-    Profile outbound_only() const;
+    static Profile home();          ///< 100 Mbit/s down, 20 Mbit/s up
+    static Profile office();        ///< 1,000 Mbit/s in both directions
+    Profile outbound_only() const;  ///< the same host behind a NAT: it cannot be dialled
 };
 
 /// What a host still has when its peer starts again.
 enum class Memory : std::uint8_t {
-    kLost,   ///< its key only
-    kDisk,   ///< what was on its disk
-    kStale,  ///< its model state is that of an older checkpoint; a backbone's records are kept
+    kLost,   ///< only its key
+    kDisk,   ///< everything on its disk
+    kStale,  ///< its oldest checkpoint; ledger and votes are complete
 };
 
-/// What the directory does to its answers, which travel as datagrams.
+/// Faults of the directory's answers, as if they travelled in datagrams.
 struct DirectoryFaults {
     double missing = 0;    ///< probability that an answer is lost
-    double duplicate = 0;  ///< … comes twice
-    double stale = 0;      ///< … names an address where nobody was for long
-    double partial = 0;    ///< … of each address, to be left out
+    double duplicate = 0;  ///< probability that an answer arrives twice
+    double stale = 0;      ///< probability that an answer also names an address without a peer
+    double partial = 0;    ///< probability, for each address, that the answer lacks it
 };
 
+/// What the swarm learns (problem.hpp).
 enum class ProblemKind : std::uint8_t { kQuadratic, kTinyNetwork };
 
+/// The properties of a world.
 struct WorldOptions {
-    RoundRules rules;
-    NetworkOptions network;
-    ProblemKind problem = ProblemKind::kQuadratic;
-    /// Voters of the first round, on hosts 0, 1, …: the backbone alone by generation 0, more by a
-    /// generation 1 that the project has signed before the run begins.
+    RoundRules rules;                               ///< the rules of the run
+    NetworkOptions network;                         ///< properties of all links
+    ProblemKind problem = ProblemKind::kQuadratic;  ///< what the swarm learns
+    /// Number of voters of the first round, on hosts 0, 1, …: with 1 the backbone votes by
+    /// generation 0, with more they vote by a generation 1 that is signed before the run begins.
     std::size_t voters = 1;
-    bool auto_sign = true;          ///< the project signs generations that are wanted
-    bool computes_averages = true;  ///< checks averages; false saves time in large worlds
-    /// Links say whose they are, as after a real network's handshake; nothing: the seed decides.
+    bool auto_sign = true;          ///< the project signs every generation that is requested
+    bool computes_averages = true;  ///< recomputes averages; false saves time in large worlds
+    /// Links prove the key at their other end, as after a real handshake; nothing: the seed
+    /// decides.
     std::optional<bool> proves_links{};
-    bool checks_bytes_queued = true;
-    bool checks_invariants = true;  ///< of every peer after every event: O(its links)
-    Observer* observer = nullptr;   ///< outlives the world
-    Duration directory_interval = std::chrono::seconds{1};
-    std::size_t directory_answer = 64;  ///< most addresses in one, beside the run's backbone
-    bool keeps_whole_trace = false;
-    std::string replay;  ///< how to see it again, for the message of a failure
+    bool checks_bytes_queued = true;  ///< a peer that queues too much at a link is a violation
+    bool checks_invariants = true;    ///< checks the peer after each of its events: O(its links)
+    Observer* observer = nullptr;     ///< must outlive the world; null: none
+    Duration directory_interval = std::chrono::seconds{1};  ///< time between answers to a peer
+    std::size_t directory_answer = 64;  ///< max. addresses in an answer, not counting host 0's
+    bool keeps_whole_trace = false;     ///< Trace::keep_all()
+    std::string replay;                 ///< how to repeat the run, for the message of a failure
 };
 
+/// A swarm of simulated hosts. Hosts are numbered in the order in which they are added.
 class World final : private NetworkSink {
   public:
-    using Id = NodeId;
+    using Id = NodeId;  ///< a host's number
 
+    /// A world with these rules and otherwise default options.
     World(std::uint64_t seed, const RoundRules& rules);
     World(std::uint64_t seed, const WorldOptions& options);
     ~World() override;
 
-    // --- who is there ---
-    /// The first host; then other voters, or backbones that may be appointed.
+    // --- hosts ---
+    /// Adds and starts a backbone. The first host must be one; further ones are voters or
+    /// candidates that may be appointed.
     Id add_backbone(const Profile& profile = {});
-    /// As many as WorldOptions::voters, which come first.
+    /// Adds WorldOptions::voters backbones. They must be the first hosts.
     std::vector<Id> add_voters(const Profile& profile = {});
-    /// The project wants these to vote, and tells its backbone (host 0), now and at every start.
+    /// The project appoints these voters: host 0 receives event::VotersWanted now and at each
+    /// start.
     void appoint(const std::vector<Id>& voters);
+    /// Adds and starts a trainer.
     Id add_trainer(const Profile& profile = {});
+    /// Adds and starts `count` equal trainers.
     std::vector<Id> add_trainers(std::size_t count, const Profile& profile = {});
+    /// Adds and starts an aggregator, which computes no samples.
     Id add_aggregator(const Profile& profile = {});
-    /// A trainer whose frames pass through an adversary.
+    /// Adds and starts a trainer whose frames pass through an adversary.
     Id add_hostile(hostile::Misbehaviour misbehaviour, const Profile& profile = {});
-    /// A host whose peer does not run until start().
+    /// Adds a host whose peer does not run until start().
     Id add(Role role, const Profile& profile);
+    /// Starts a host's peer. Requires that it does not run (DEDLOC_CHECK).
     void start(Id id, Memory memory = Memory::kLost);
 
-    // --- what goes wrong ---
+    // --- faults ---
+    /// Ends the host's process, or its machine.
     void crash(Id id, Exit exit = Exit::kFlushed);
+    /// Starts a crashed host's peer again.
     void restart(Id id, Memory memory = Memory::kDisk) { start(id, memory); }
-    /// Dies at a point of the round of `step`.
+    /// Crashes the host when it reaches a point in the round of `step` or in a later one.
     void kill(Id id, Point point, StepIndex step, Exit exit = Exit::kFlushed);
-    void spare(Id id);  ///< takes kill() back, unless it has happened
-    /// The round of the point, once it is reached.
+    void spare(Id id);  ///< cancels kill() if the host has not reached the point
+    /// The step of the round in which kill() has crashed the host; nothing if it has not.
     std::optional<StepIndex> killed_in(Id id) const;
-    void hang(Id id);  ///< neither reads nor writes nor closes …
-    void wake(Id id);  ///< … and goes on as if nothing had happened
-    void suspend(Id id);
-    void resume(Id id);
-    void jump_clock(Id id, Duration step);
-    void partition(const std::vector<Id>& side);  ///< from all others
-    void heal();
-    void part(Id one, Id other);  ///< they never reach each other any more
-    /// What `from` sends to `to` is lost, until it is not blocked any more and they link again.
+    void hang(Id id);                       ///< the process neither reads nor writes until wake()
+    void wake(Id id);                       ///< the process continues with the events that waited
+    void suspend(Id id);                    ///< event::LeaveRequested
+    void resume(Id id);                     ///< event::ReturnRequested after suspend()
+    void jump_clock(Id id, Duration step);  ///< the host's clock jumps forward
+    void partition(const std::vector<Id>& side);  ///< these hosts cannot reach the others
+    void heal();                                  ///< ends partition(), part() and block()
+    void part(Id one, Id other);                  ///< the two hosts cannot reach each other
+    /// Frames from `from` to `to` are lost; false: not any more, once the two have a new link.
     void block(Id from, Id to, bool is_blocked);
-    /// Its links have so many times the bandwidth of its profile from now on.
+    /// Sets the host's bandwidths to `factor` times its profile's.
     void scale_bandwidth(Id id, double factor);
-    void cut(Id id, std::uint64_t which);         ///< one of its links
-    void silent_cut(Id id, std::uint64_t which);  ///< one of its links, and nobody is told
-    /// Frames from now on have a byte changed with this probability. Links that prove who speaks
-    /// notice that, and end.
+    void cut(Id id, std::uint64_t which);         ///< cuts link `which` modulo their number
+    void silent_cut(Id id, std::uint64_t which);  ///< the same, and neither end is told
+    /// Every frame from now on has a byte changed with this probability. Proven links detect that
+    /// and close.
     void corrupt(double probability) { corruption_ = probability; }
+    /// Sets the faults of the directory's answers from now on.
     void set_directory(const DirectoryFaults& faults) { directory_ = faults; }
-    void fill_disk(Id id, bool is_full);  ///< who must write and cannot, dies
+    void fill_disk(Id id, bool is_full);  ///< a backbone that cannot write crashes
     void poison(Id id);                   ///< its next contribution is not finite
-    /// In its parameters, with its next update after which a majority of the voters without it is
-    /// sound and here: what they sign is the swarm's state, so more damage is not damage.
+    /// Changes a parameter of the host in its next update at which a majority of the voters, not
+    /// counting this host, is up and undamaged. Otherwise the voters might sign the damaged state,
+    /// which would then be the swarm's state.
     void flip_a_bit(Id id);
+    /// Adds a line to the trace.
     void note(Id id, const std::string& line);
 
     // --- time ---
-    /// Runs until `is_done` or until `limit` has passed; says whether it was. Throws Violation.
+    /// Runs until `is_done()` holds or `limit` has passed. Returns whether it holds. Throws
+    /// Violation.
     bool run_until(const std::function<bool()>& is_done, Duration limit);
+    /// Runs for this time. Throws Violation.
     void run_for(Duration time);
+    /// Calls a function after this time.
     void after(Duration wait, std::function<void()> what);
+    /// The world's time.
     TimePoint now() const { return timeline_.now(); }
 
-    // --- what is seen ---
+    // --- observation ---
+    /// Number of hosts.
     std::size_t size() const { return nodes_.size(); }
-    bool is_alive(Id id) const;
-    bool is_up(Id id) const;       ///< alive, not hung, and in the swarm as far as its host knows
-    bool is_damaged(Id id) const;  ///< alive, and its state has a flipped bit
-    bool is_finished(Id id) const;
-    bool has_left(Id id) const;
-    bool is_refused(Id id) const;
-    bool has_state(Id id) const;
-    StepIndex step(Id id) const;  ///< of the state it holds; 0 without one
-    Digest digest(Id id) const;
-    std::uint64_t loads(Id id) const;        ///< of whole states, in this life
-    std::size_t ledger_length(Id id) const;  ///< entries on its disk
-    /// All honest peers that run and receive hold this or a later state, or were told that the run
-    /// is over.
+    bool is_alive(Id id) const;              ///< its process runs
+    bool is_up(Id id) const;                 ///< alive, not hung, and not suspended
+    bool is_damaged(Id id) const;            ///< alive, and its state contains a flipped bit
+    bool is_finished(Id id) const;           ///< its peer was told that the run is over
+    bool has_left(Id id) const;              ///< its peer has left the swarm after suspend()
+    bool is_refused(Id id) const;            ///< its peer was refused by the swarm
+    bool has_state(Id id) const;             ///< its trainer holds a model state
+    StepIndex step(Id id) const;             ///< step of its model state; 0 without one
+    Digest digest(Id id) const;              ///< digest of its model state
+    std::uint64_t loads(Id id) const;        ///< whole states that it has loaded in this life
+    std::size_t ledger_length(Id id) const;  ///< number of ledger entries on its disk
+    /// Whether every honest peer that is up and receives holds this or a later state, or was told
+    /// that the run is over.
     bool are_all_at(StepIndex step) const;
-    const VirtualTrainer& trainer(Id id) const;
-    const PeerKey& key(Id id) const;
-    Role role(Id id) const;
-    bool is_hostile(Id id) const;
+    const VirtualTrainer& trainer(Id id) const;  ///< requires a host that was started
+    const PeerKey& key(Id id) const;             ///< the peer's public key
+    Role role(Id id) const;                      ///< the peer's role
+    bool is_hostile(Id id) const;                ///< its frames pass through an adversary
+    /// The host of this peer; nothing if there is none.
     std::optional<Id> find(const PeerKey& key) const;
-    /// As the first backbone that is up sees it; nothing without one.
+    /// The coordinator as seen by the first host that is up and knows one; nothing if none does.
     std::optional<Id> coordinator() const;
+    /// What the host has sent and received.
     const Traffic& traffic(Id id) const { return network_.traffic(id); }
+    /// The invariants and everything that they know of the swarm.
     const Checkers& checkers() const { return checkers_; }
+    /// What the swarm learns.
     const Problem& problem() const { return *problem_; }
+    /// The run's codec.
     Codec codec() const { return options_.rules.codec; }
+    /// All action::Settled of all peers, in order.
     const std::vector<action::Settled>& settled() const { return settled_; }
+    /// Hash of the history so far.
     std::uint64_t trace_hash() const { return trace_.hash(); }
+    /// The trace so far.
     const Trace& trace() const { return trace_; }
+    /// Number of events scheduled so far.
     std::uint64_t event_count() const { return timeline_.scheduled(); }
-    /// Seed, time, replay and the last lines of the trace.
+    /// Seed, time, hosts, how to replay, and the last lines of the trace.
     std::string describe() const;
 
   private:
@@ -201,7 +232,7 @@ class World final : private NetworkSink {
     void do_dial(Id id, const action::Dial& dial);
     void do_send(Id id, const action::Send& send);
     void put_on_link(LinkId link, const Frame& frame);
-    // Of a hostile peer (world_hostile.cpp).
+    // Hostile peers (world_hostile.cpp).
     void deliver_to_adversary(Id id, const Event& event);
     void send_through_adversary(Id id, const action::Send& send);
     void act_as_adversary(const Node& host, Id id, const Actions& actions);
@@ -244,7 +275,7 @@ class World final : private NetworkSink {
     std::uint64_t next_call_ = 0;
     std::map<std::uint64_t, SignedGeneration> signed_;
     std::vector<action::Settled> settled_;
-    Duration jumps_{};  ///< of clocks, all of them
+    Duration jumps_{};  ///< sum of all jumps of clocks
     double corruption_ = 0;
     DirectoryFaults directory_;
 };

@@ -1,4 +1,9 @@
-// What a host does for its peer, and what goes wrong with hosts and network.
+// World: performing a peer's actions (perform()), the simulated disk, directory and project, the
+// faults, and the queries of a host's state.
+//
+// An action that must be durable before later ones take effect (Voted, Committed, GenerationBegun)
+// is written to the disk at once, before the next action of the same event; a full disk crashes the
+// host there. The directory and the project answer by timed callbacks that check the host's life.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +19,8 @@ namespace dedloc::simulation {
 namespace {
 
 constexpr Duration kSigningTime = std::chrono::milliseconds{500};
-/// Beside bulk, a link may hold plans, and a second's heartbeats for as long as silence is borne.
+/// Bytes that a peer may queue at a link in addition to bulk data: plans, and the heartbeats of a
+/// failure timeout.
 constexpr std::uint64_t kControlBytes = 2 * wire::kMaxFrameBytes;
 
 template <class... Handlers>
@@ -24,7 +30,7 @@ struct Overloaded : Handlers... {
 
 }  // namespace
 
-// --- what a peer asks for ----------------------------------------------------
+// --- actions of a peer -------------------------------------------------------
 
 void World::perform(Id id, const Action& action) {
     Node& host = node(id);
@@ -39,7 +45,7 @@ void World::perform(Id id, const Action& action) {
                        host.state_generation = host.generation;
                        if (host.has_flip_coming && is_damage_noticed(id)) {
                            host.has_flip_coming = false;
-                           note(id, "has a flipped bit");
+                           note(id, "a bit of its parameters flips");
                            host.trainer->flip_a_bit();
                        }
                        host.trainer->apply(a.step, a.average, a.scalars);
@@ -85,7 +91,7 @@ void World::do_dial(Id id, const action::Dial& dial) {
 
 void World::do_send(Id id, const action::Send& send) {
     if (node(id).has_left) {
-        throw Violation{fmt::format("peer {} has left and sends something", id)};
+        throw Violation{fmt::format("peer {} sends a frame after it has left", id)};
     }
     if (is_hostile(id)) return send_through_adversary(id, send);
     put_on_link(send.link, send.frame);
@@ -107,7 +113,7 @@ void World::put_on_link(LinkId link, const Frame& sent) {
     network_.send(link, std::move(frame));
 }
 
-/// What must be on the disk before the peer goes on. Who cannot write it dies.
+/// Writes what must be on the disk before the next action. A host that cannot write it crashes.
 void World::do_write(Id id, const Action& action) {
     Node& host = node(id);
     if (host.role != Role::kBackbone) return;
@@ -138,7 +144,7 @@ std::optional<Decision> World::last_decision(const Disk& disk) const {
     return decision != nullptr ? std::optional{*decision} : std::nullopt;
 }
 
-/// From where the ledger stood at this generation and step.
+/// Answers with the ledger entries that follow this generation and step.
 void World::read_history(Id id, const action::ReadHistory& wanted) {
     event::HistoryRead read{.to = wanted.to, .entries = {}};
     std::uint64_t generation = 0;
@@ -168,7 +174,7 @@ void World::sign(Id id, const GenerationRecord& wanted) {
          fmt::format("wants generation {} from step {}", wanted.generation, wanted.step.value()));
     if (!options_.auto_sign) return;
     const auto [it, is_new] = signed_.emplace(wanted.generation, signed_by_project(wanted));
-    // The project signs a number once; the backbone that asks again gets what was signed.
+    // The project signs each generation once; a repeated request gets the same signed generation.
     if (is_new) checkers_.generation_signed(it->second);
     after(kSigningTime, [this, id, life = node(id).life, answer = it->second] {
         if (node(id).life == life) deliver(id, event::GenerationSigned{answer});
@@ -176,7 +182,7 @@ void World::sign(Id id, const GenerationRecord& wanted) {
 }
 
 void World::answer_directory(Id id) {
-    // It names everybody who was there of late, as a real one does for a while.
+    // The answer names every peer that has ever started, as a real directory forgets peers slowly.
     const double chance = random_.uniform();
     std::vector<Endpoint> found;
     for (const auto& other : nodes_) {
@@ -187,7 +193,7 @@ void World::answer_directory(Id id) {
     for (std::size_t i = found.size(); i > 1; --i) std::swap(found[i - 1], found[random_.below(i)]);
     if (found.size() > options_.directory_answer) {
         found.resize(options_.directory_answer);
-        // The head that the project signs is in every answer, and names its backbone.
+        // The project's signed head is in every answer, and it names the backbone.
         if (nodes_.front()->life != 0) found.push_back(nodes_.front()->endpoint);
     }
     if (random_.uniform() < directory_.stale) found.push_back({"10.255.0.1", 4'000});
@@ -203,12 +209,12 @@ void World::answer_directory(Id id) {
     });
 }
 
-// --- what goes wrong ---------------------------------------------------------
+// --- faults ------------------------------------------------------------------
 
 void World::crash(Id id, Exit exit) {
     Node& host = node(id);
     if (!host.is_alive) return;
-    note(id, exit == Exit::kSilent ? "its machine is gone" : "its process is gone");
+    note(id, exit == Exit::kSilent ? "its machine crashes" : "its process crashes");
     host.is_alive = false;
     host.is_hung = false;
     network_.stop(id, exit);
@@ -281,7 +287,8 @@ void World::jump_clock(Id id, Duration step) {
 }
 
 void World::partition(const std::vector<Id>& side) {
-    note(side.empty() ? 0 : side.front(), fmt::format("{} hosts are cut off", side.size()));
+    note(side.empty() ? 0 : side.front(),
+         fmt::format("a side of {} hosts is cut off from the others", side.size()));
     for (const Id id : side) network_.set_group(id, 1);
 }
 
@@ -293,14 +300,15 @@ void World::heal() {
 }
 
 void World::part(Id one, Id other) {
-    note(one, fmt::format("does not reach {} any more", other));
+    note(one, fmt::format("can no longer reach {}", other));
     network_.set_blocked(one, other, true);
     network_.set_blocked(other, one, true);
 }
 
 void World::block(Id from, Id to, bool is_blocked) {
     note(from,
-         fmt::format("{} {}", is_blocked ? "is not heard any more by" : "is heard again by", to));
+         fmt::format("{} {}", is_blocked ? "its frames no longer reach" : "its frames reach again",
+                     to));
     network_.set_blocked(from, to, is_blocked);
 }
 
@@ -331,14 +339,14 @@ void World::fill_disk(Id id, bool is_full) {
     node(id).disk.is_full = is_full;
 }
 void World::poison(Id id) {
-    note(id, "will have a gradient that is not finite");
+    note(id, "its next gradient will not be finite");
     node(id).trainer->poison();
 }
 void World::flip_a_bit(Id id) {
-    note(id, "will have a flipped bit in an update");
+    note(id, "a bit of its parameters will flip in an update");
     node(id).has_flip_coming = true;
 }
-/// Whether the other voters that are sound and here are a majority.
+/// Whether the other voters that are up and undamaged are a majority of all voters.
 bool World::is_damage_noticed(Id id) const {
     const std::vector<PeerKey> voters = checkers_.voters_of(node(id).generation);
     std::vector<PeerKey> sound;
@@ -359,7 +367,7 @@ void World::note(Id id, const std::string& line) {
     trace_.note(now(), id, line);
 }
 
-// --- what is seen ------------------------------------------------------------
+// --- observation -------------------------------------------------------------
 
 bool World::is_alive(Id id) const {
     return node(id).is_alive;
@@ -397,7 +405,7 @@ std::size_t World::ledger_length(Id id) const {
 bool World::are_all_at(StepIndex wanted) const {
     for (Id id = 0; id < nodes_.size(); ++id) {
         if (!is_up(id) || !node(id).profile.receives || is_hostile(id)) continue;
-        // Who comes when the run is over need not fetch its last state.
+        // A peer that arrives after the end of the run need not fetch its last state.
         if (node(id).is_finished && node(id).role != Role::kBackbone) continue;
         if (!has_state(id) || step(id) < wanted) return false;
     }

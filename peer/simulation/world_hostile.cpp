@@ -1,5 +1,7 @@
-// What a host of a hostile peer does: frames and events pass through the adversary, which acts on
-// the network of its own accord as well.
+// World: hosts of hostile peers. Frames that the peer sends and events that it receives pass
+// through the adversary. The adversary's own actions go to the network directly, without the checks
+// that honest peers must pass. Its actions on an event are performed before the peer handles that
+// event.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -22,7 +24,8 @@ bool World::is_hostile(Id id) const {
     return node(id).misbehaviour.has_value();
 }
 
-/// What a ticket says of its device: four times what it computes. Without tickets the run's figure.
+/// The sample rate that the peer's ticket allows: four times what its device computes. Without
+/// proven links there are no tickets, and the run's limit applies.
 std::uint64_t World::max_samples_per_second(Id id) const {
     if (!proves_links_) return options_.rules.max_samples_per_second;
     const Profile& profile = node(id).profile;
@@ -47,7 +50,7 @@ void World::deliver_to_adversary(Id id, const Event& event) {
     std::vector<Event> events;
     Actions actions;
     host.adversary->receive(now(), event, events, actions);
-    // Before the peer's answers, whose frames have higher sequence numbers.
+    // These frames go before the peer's answers, whose frames have higher sequence numbers.
     if (!host.has_left) act_as_adversary(host, id, actions);
     for (const Event& for_peer : events) {
         if (host.is_alive) deliver_to_peer(id, for_peer);
