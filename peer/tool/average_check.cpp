@@ -1,3 +1,6 @@
+// The expected mean is computed with the same kernel as in the swarm. With fp16 its elements may
+// differ by a bound: the rounding of each contribution, of the remainder of its peer's previous one
+// and of the average, each relative to the largest possible element (gradients are below 1).
 #include "peer/tool/average_check.hpp"
 
 #include <algorithm>
@@ -9,8 +12,8 @@
 namespace dedloc::tool {
 namespace {
 
-/// What rounding to 11 bits takes of a number at most, beside it, and a little for that what is
-/// rounded holds such an error already.
+/// Relative error of rounding to 11 bits, and a little more, since the rounded number already
+/// contains such an error.
 constexpr double kRounding = 0x1.01p-11;
 
 }  // namespace
@@ -33,8 +36,8 @@ bool AverageCheck::holds(const CommitRecord& record, const FloatVector& average)
                               [&](float x, float y) { return std::abs(x - y) <= *error; });
 }
 
-/// Of an element of the average. Gradients of a sample are below 1, so contributions are below
-/// their samples. Nothing: not known.
+/// Largest error of an element of the average; nothing if it is not known. A contribution's
+/// elements are below its number of samples, since gradients of a sample are below 1.
 std::optional<float> AverageCheck::max_error(const CommitRecord& record) const {
     if (codec_ == Codec::kFp32) return 0.0F;
     double rounded = 0;

@@ -1,5 +1,5 @@
-// Whether averages are what their contributors have sent, as far as anybody can compute it again
-// (synthetic_gradient.hpp). Thread: one.
+// Checks that a round's average equals the mean of its contributions, which every peer can compute
+// again (synthetic_gradient.hpp). Thread: one.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,21 @@
 
 namespace dedloc::tool {
 
+/// Checks the averages of one run, round by round.
 class AverageCheck {
   public:
+    /// `elements` is the length of the run's vector.
     AverageCheck(Codec codec, std::uint64_t elements) : codec_(codec), elements_(elements) {}
 
-    /// Whether this can be the average that the record promises.
+    /// True if `average` is valid for this record.
     ///
-    ///     fp32   bit for bit
-    ///     fp16   as near as rounding leaves it. A contribution also makes up for what rounding
-    ///            took of its peer's last one, so a round in which somebody contributes for the
-    ///            first time since the last gap cannot be judged, and counts as right.
+    ///     fp32   equal bit for bit
+    ///     fp16   within the error of rounding. A contribution also carries the rounding error of
+    ///            its peer's last one. So a round with a contributor that has no counted round since
+    ///            the last gap cannot be judged, and passes.
     ///
-    /// To be called for one round after the other; a round that is left out is a gap. Cost: a
-    /// gradient for each contributor.
+    /// Call it for consecutive rounds; a missing round is a gap. Cost: computes one gradient for
+    /// each contributor.
     bool holds(const CommitRecord& record, const FloatVector& average);
 
   private:
@@ -32,7 +34,7 @@ class AverageCheck {
     const Codec codec_;
     const std::uint64_t elements_;
     std::optional<StepIndex> last_;
-    std::map<PeerKey, Samples> counted_;  ///< in each one's last contribution since the last gap
+    std::map<PeerKey, Samples> counted_;  ///< samples of each peer's last contribution since a gap
 };
 
 }  // namespace dedloc::tool

@@ -1,3 +1,5 @@
+// Each file is replaced atomically (temporary file, rename). On recall, a decision counts only if it
+// belongs to the kept generation: a later generation voids the decisions after its step.
 #include "peer/tool/backbone_memory.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ namespace {
 constexpr const char* kVote = "vote";
 constexpr const char* kDecision = "decision";
 constexpr const char* kGeneration = "generation";
-/// Step (64 bits, little-endian) ‖ digest ‖ bytes of the state.
+/// File of: step (64 bits, little-endian) ‖ digest ‖ bytes of the state.
 constexpr const char* kState = "state";
 
 template <class Decode>
@@ -30,7 +32,7 @@ auto recalled(const std::filesystem::path& path, Decode decode)
         decode(std::span<const std::byte>{platform::read_file(path, wire::kMaxFrameBytes)});
     if (!value) {
         throw InputError(
-            fmt::format("{} is damaged: a backbone that has forgotten its votes may "
+            fmt::format("{} is damaged: a backbone without its votes must "
                         "not vote",
                         path.string()));
     }
@@ -56,7 +58,7 @@ BackboneMemory::BackboneMemory(std::filesystem::path folder) : folder_(std::move
     std::filesystem::create_directories(folder_, error);
     if (error) {
         throw IoError(
-            fmt::format("the folder {} cannot be made: {}", folder_.string(), error.message()));
+            fmt::format("the folder {} cannot be created: {}", folder_.string(), error.message()));
     }
 }
 

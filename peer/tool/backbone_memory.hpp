@@ -1,5 +1,5 @@
-// What a backbone has to know of its earlier lives before it may vote, and the newest state that it
-// has reached: four files in a folder.
+// Durable memory of a backbone in four files of a folder: its votes, its last decision, its
+// generation, and its newest state. Without its votes a restarted backbone must not vote.
 #pragma once
 
 #include <filesystem>
@@ -12,30 +12,36 @@
 
 namespace dedloc::tool {
 
-/// A state as it lies on the disk.
+/// A state as the file has it.
 struct KeptState {
-    StepIndex step;
-    Digest digest;
-    Buffer bytes;  ///< parameters ‖ m ‖ v
+    StepIndex step;  ///< updates that the state has seen
+    Digest digest;   ///< the digest that was written with it, not verified
+    Buffer bytes;    ///< parameters ‖ m ‖ v
 };
 
+/// Reads and writes the four files.
 class BackboneMemory final {
   public:
-    /// Makes the folder. Errors: IoError.
+    /// Creates the folder. Errors: IoError.
     explicit BackboneMemory(std::filesystem::path folder);
 
-    /// Gives a backbone what was kept, or in an empty folder the memory of a voter that has never
-    /// voted. Where there are decisions but no votes it gets none and does not vote, which is in
-    /// the log. Errors: InputError (a file is damaged: then the backbone may not vote).
+    /// Loads the memory into `config`. An empty folder gives the memory of a voter that has never
+    /// voted. If there are decisions but no votes, config.voter stays empty: the backbone does not
+    /// vote, and the log says so. Errors: InputError (a file is damaged: the backbone must not
+    /// vote).
     void recall(PeerConfig& config) const;
-    /// The newest one that was kept, as it lies there: nobody has compared its digest.
+    /// The newest state that was kept; its digest is not verified. Nothing: there is none.
     std::optional<KeptState> state() const;
 
-    /// Each is on the disk when it returns. Errors: IoError.
+    // Each keep() returns when the data is durable. Errors: IoError.
+
+    /// Replaces the votes.
     void keep(const VoterState& vote) const;
+    /// Replaces the last decision.
     void keep(const Decision& decision) const;
-    /// Decisions and states after it are void.
+    /// Replaces the generation. Removes a state after its step, which is void now.
     void keep(const SignedGeneration& generation) const;
+    /// Replaces the state.
     void keep(StepIndex step, const Digest& digest, std::span<const std::byte> state) const;
 
   private:

@@ -1,3 +1,5 @@
+// Prints one line for each finding: "ok", "NO" (needed and failed) or "no" (failed, but a peer can
+// take part). A "NO" makes the exit status 1.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +23,7 @@ void check(const CheckupOptions& options) {
         return finding.is_needed && !finding.works;
     };
     const auto count = std::ranges::count_if(findings, is_in_the_way);
-    if (count > 0) throw Error("from here nobody can take part: see what says NO");
+    if (count > 0) throw Error("a peer on this machine cannot take part: see the lines with NO");
 }
 
 }  // namespace
@@ -30,16 +32,16 @@ void add_check_command(CLI::App& app) {
     const auto options = std::make_shared<CheckupOptions>();
     CLI::App* command = app.add_subcommand(
         "check",
-        "Say what works from here, and what to do about the rest: gateway, clock, "
-        "DHT, port, and bandwidth, for which a few megabytes are transferred");
-    command->add_option("URL", options->url, "The project's, as volunteers attach to it")
+        "Check from this machine what a peer needs, and say what to do about problems: gateway, "
+        "clock, DHT, port, and bandwidth, for which a few megabytes are transferred");
+    command->add_option("URL", options->url, "URL of the project, as volunteers attach to it")
         ->required();
     command->add_option("--port", options->port, "TCP port to listen on; 0: any")
         ->capture_default_str();
     command->add_option("--proxy", options->proxy,
-                        "URL of an HTTP or SOCKS proxy; else as the environment says");
+                        "URL of an HTTP or SOCKS proxy; default: from the environment");
     command->add_option("--certificates", options->certificates,
-                        "File with trusted certificates; else the system's");
+                        "File with trusted certificates; default: the system's");
     command->callback([options] { check(*options); });
 }
 

@@ -1,3 +1,6 @@
+// The gateway is asked first: its report names the project's clock and DHT seeds and says whether
+// it could dial the port, so a transport listens before the request. Each check makes one Finding;
+// only the gateway's failure ends the checkup.
 #include "peer/tool/checkup.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +22,7 @@ namespace {
 constexpr long kOk = 200;
 constexpr std::chrono::milliseconds kSeedPatience{3'000};
 
-/// Listens, or the finding that says why not.
+/// Opens the transport; on failure returns the finding with the reason.
 std::optional<Finding> listen(std::optional<net::TcpTransport>& transport, std::uint16_t port) {
     net::TransportOptions options;
     options.listen = Endpoint{"0.0.0.0", port};
@@ -58,7 +61,7 @@ formats::GatewayReport ask_gateway(const CheckupOptions& options, const std::str
     try {
         return formats::parse_gateway_report(answer.body);
     } catch (const InputError& error) {
-        throw Error(fmt::format("what answers at {} is no gateway: {}", url, error.what()));
+        throw Error(fmt::format("the server at {} is not a gateway: {}", url, error.what()));
     }
 }
 
@@ -100,7 +103,7 @@ Finding judge_port(const formats::GatewayReport& report, std::uint16_t port) {
             .sentence = report.is_reachable
                             ? fmt::format("the project can dial {}", where)
                             : fmt::format("the project cannot dial {}: open or forward it, or do "
-                                          "nothing; a peer that nobody can dial takes part too",
+                                          "nothing; a peer that cannot be dialled takes part too",
                                           where)};
 }
 

@@ -1,4 +1,5 @@
-// Could a peer take part in a project from here? Each thing that it needs is tried, once.
+// Checks whether a peer on this machine could take part in a project: tries everything that it
+// needs once.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +8,28 @@
 
 namespace dedloc::tool {
 
+/// The result of one check.
 struct Finding {
-    std::string what;  ///< one or two words: what was tried
-    bool works = false;
-    bool is_needed = true;   ///< nobody can take part without it
-    std::string sentence{};  ///< what came of it and, if it does not work, what to do
+    std::string what;        ///< name of the check, one or two words
+    bool works = false;      ///< the check has passed
+    bool is_needed = true;   ///< a peer cannot take part if this check fails
+    std::string sentence{};  ///< the result and, on failure, what to do
     bool operator==(const Finding&) const = default;
 };
 
+/// Parameters of check_up().
 struct CheckupOptions {
-    std::string url;             ///< of the project, as volunteers attach to it
-    std::uint16_t port = 0;      ///< to listen on; 0: any
-    std::string proxy{};         ///< as net::HttpRequest has it
-    std::string certificates{};  ///< likewise
+    std::string url;             ///< the project's URL, as volunteers attach to it
+    std::uint16_t port = 0;      ///< TCP port to listen on; 0: any
+    std::string proxy{};         ///< see net::HttpRequest
+    std::string certificates{};  ///< see net::HttpRequest
 };
 
-/// Gateway, clock, DHT seeds, the port and the bandwidth, in this order.
+/// Checks gateway, clock, DHT seeds, port and bandwidth, in this order.
 ///
-/// Errors    Error, one sentence: the gateway does not answer, so nothing else is known.
-///           InputError: no http or https URL
-/// Deadline  half a minute, three seconds for each seed, and what measure_gateway_link says
+/// Errors    Error: the gateway does not answer, so nothing else can be checked.
+///           InputError: not an http or https URL
+/// Deadline  half a minute, plus three seconds for each seed, plus measure_gateway_link()
 std::vector<Finding> check_up(const CheckupOptions& options);
 
 }  // namespace dedloc::tool

@@ -1,4 +1,4 @@
-// The subcommands of dedloc-peer. Each adds itself to the command line and is run by its parsing.
+// The subcommands of dedloc-peer. Each function adds one; CLI11 runs it while it parses.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,7 +7,8 @@
 
 namespace dedloc::tool {
 
-/// `signals` outlives the app. Errors of running: InputError (arguments that do not fit), Error.
+/// `signals` must outlive the app. Parsing throws the subcommand's errors: InputError (wrong
+/// arguments), Error.
 void add_check_command(CLI::App& app);
 void add_create_command(CLI::App& app);
 void add_join_command(CLI::App& app, platform::StopSignals& signals);

@@ -1,3 +1,5 @@
+// Validates the whole run file before the key file is created, so that wrong arguments leave nothing
+// behind. Backbone and project have the same key.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -49,7 +51,7 @@ void create(const Arguments& arguments) {
         throw InputError(arguments.run.string() + " exists already");
     }
     formats::RunFile run = make_run(synthetic);
-    (void)formats::write_run_file(run);  // says what is wrong before a key is made
+    (void)formats::write_run_file(run);  // throws before a key file is created
     run.project_key = run.backbone_key = platform::read_or_create_key(arguments.key).public_key();
     platform::replace_file(arguments.run, bytes_of(formats::write_run_file(run)));
 }
@@ -58,35 +60,36 @@ void create(const Arguments& arguments) {
 
 void add_create_command(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
-    CLI::App* command = app.add_subcommand(
-        "create", "Write the run file of a vector of any size, without a model, for the others");
-    command->add_option("RUNFILE", arguments->run, "Where it goes")->required();
+    CLI::App* command =
+        app.add_subcommand("create", "Write a run file without a model, with a vector of any size");
+    command->add_option("RUNFILE", arguments->run, "Run file to write")->required();
     command
         ->add_option("--key", arguments->key,
-                     "The backbone's key, which is the project's too; made if there is none")
+                     "Key file of backbone and project, created if it does not exist")
         ->required();
-    command->add_option("--bytes", arguments->bytes, "Of the vector in fp32, such as 18MB")
+    command->add_option("--bytes", arguments->bytes, "Size of the vector in fp32, such as 18MB")
         ->required()
         ->transform(CLI::AsSizeValue(true));
-    command->add_option("--steps", arguments->steps, "Until the run is finished")
-        ->capture_default_str();
+    command->add_option("--steps", arguments->steps, "Steps of the run")->capture_default_str();
     command->add_option("--target-batch", arguments->target_batch, "Samples of one step")
         ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch))
         ->capture_default_str();
     command->add_option("--micro-batch", arguments->micro_batch, "Samples computed at once")
         ->capture_default_str();
-    command->add_option("--random-seed", arguments->random_seed, "Another one is another run")
+    command
+        ->add_option("--random-seed", arguments->random_seed,
+                     "A different number makes a different run")
         ->capture_default_str();
     command
         ->add_option("--encryption", arguments->encryption,
-                     "off: of a network of one's own; with tickets, links prove who speaks even so")
+                     "off: plain frames, for a trusted network; tickets are still proven")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
     command
         ->add_option_function<std::string>(
             "--codec",
             [arguments](const std::string& name) { arguments->codec = *codec_named(name); },
-            "How gradients and averages travel: fp16 in half the bytes of fp32")
+            "Encoding of gradients and averages; fp16 needs half the bytes of fp32")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(arguments->codec));
     command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");

@@ -1,3 +1,5 @@
+// Builds the bencoded query by hand and sends it from a connected UDP socket. Any datagram with the
+// query's transaction counts as an answer. Each try waits for a third of the timeout.
 #include "peer/tool/dht_ping.hpp"
 
 #include <netdb.h>
@@ -29,14 +31,14 @@ class UdpSocket {
     explicit UdpSocket(const addrinfo& peer)
         : descriptor_(socket(peer.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
         if (descriptor_ < 0) throw IoError("there is no UDP on this machine");
-        // From now on nobody else's datagrams are read.
+        // A connected socket receives datagrams of this address only.
         is_connected_ = connect(descriptor_, peer.ai_addr, peer.ai_addrlen) == 0;
     }
     ~UdpSocket() { close(descriptor_); }
     UdpSocket(const UdpSocket&) = delete;
     UdpSocket& operator=(const UdpSocket&) = delete;
 
-    /// What comes in answer to `question`; empty if nothing does.
+    /// Sends `question` and returns the first datagram; empty after the timeout or an error.
     std::string ask(const std::string& question, std::chrono::milliseconds timeout) const {
         if (!is_connected_ || send(descriptor_, question.data(), question.size(), 0) < 0) return {};
         pollfd waiting{.fd = descriptor_, .events = POLLIN, .revents = 0};

@@ -1,4 +1,4 @@
-// Whether somebody of a DHT answers at an address.
+// Checks whether a DHT node answers at an address.
 #pragma once
 
 #include <chrono>
@@ -7,9 +7,9 @@
 
 namespace dedloc::tool {
 
-/// Sends BEP 5's ping over UDP up to three times. Requires a numeric host.
+/// Sends BEP 5's ping over UDP up to three times; true if an answer comes. Requires a numeric host.
 ///
-/// Deadline  `patience`
+/// Deadline  `timeout` for all three
 /// Errors    IoError: this machine has no UDP
 bool answers_ping(const Endpoint& node, std::chrono::milliseconds timeout);
 

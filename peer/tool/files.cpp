@@ -1,3 +1,5 @@
+// A ticket file is one line: the encoded ticket in hex digits. Trailing newlines are ignored, and a
+// file that is much longer than a ticket is not read.
 #include "peer/tool/files.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@
 namespace dedloc::tool {
 namespace {
 
-/// A file of one line, without its end. Errors: InputError.
+/// The text of a file without newlines at its end. Errors: InputError.
 std::string read_line(const std::filesystem::path& path, std::size_t limit) {
     std::string text = platform::read_text(path, limit);
     while (!text.empty() && text.back() == '\n') text.pop_back();

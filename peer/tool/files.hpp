@@ -1,4 +1,4 @@
-// Run files and tickets as the tool reads and writes them.
+// Reads run files; reads and writes ticket files.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace dedloc::tool {
 
-/// Errors: InputError (no such file, no run file).
+/// Reads a run file. Errors: InputError (no such file, not a run file).
 formats::RunFile read_run(const std::filesystem::path& path);
 
-/// A ticket, as hex digits. Errors: InputError (cannot be read, holds something else).
+/// Reads a ticket in hex digits. Errors: InputError (cannot be read, not a ticket).
 formats::SignedTicket read_ticket(const std::filesystem::path& path);
-/// Errors: IoError.
+/// Writes a ticket in hex digits. Errors: IoError.
 void write_ticket(const std::filesystem::path& path, const formats::SignedTicket& ticket);
 
 }  // namespace dedloc::tool

@@ -1,3 +1,6 @@
+// An empty download first gives the latency, which is subtracted from every transfer. Each transfer
+// is sized for kAimedAt by the previous rate, at most kGrowth times as large; the last one counts.
+// Uploads send random bytes, which no proxy can compress.
 #include "peer/tool/gateway_link.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +21,8 @@ constexpr std::uint64_t kFirstBytes = 64 * 1024;  // two seconds at 256 kbit/s
 constexpr Seconds kLongEnough{0.6};
 constexpr Seconds kAimedAt{1.2};
 constexpr Seconds kMinTime{1e-6};
-/// From one transfer to the next: many links let a short burst through faster than what follows.
+/// Limit of the growth from one transfer to the next: many links forward a short burst faster than
+/// the data after it.
 constexpr double kGrowth = 4;
 constexpr int kMaxTransfers = 5;
 
@@ -42,7 +46,7 @@ constexpr long kTooMany = 429;
 class Transfers {
   public:
     explicit Transfers(const net::HttpRequest& proxied) : proxied_(proxied) {
-        // What a transfer takes before and after its bytes, which is no bandwidth.
+        // The time of a transfer without bytes is latency, not bandwidth.
         latency_ = receive(0);
     }
 

@@ -1,5 +1,5 @@
-// How fast bytes go between here and a project's gateway: measured by transfers that grow until
-// they take long enough to say so, over one connection, so that TCP has found its pace by then.
+// Measures the bandwidth between this machine and a project's gateway, with transfers that grow
+// until they take long enough. All use one connection, so that TCP's window has grown by then.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace dedloc::tool {
 
+/// The measured bandwidths.
 struct GatewayLink {
-    // Of the bodies of HTTP; what TCP and IP add is not in them.
+    // Bytes of HTTP bodies, without the headers of HTTP, TCP and IP.
     double upload_bytes_per_second = 0;
     double download_bytes_per_second = 0;
 };
 
-/// There is no measurement; why, as one sentence.
+/// The measurement has failed; what() is the reason.
 class NotMeasured : public Error {
   public:
     using Error::Error;
 };
 
-/// First down, then up: at most five transfers each way, of at most formats::kMaxMeasuredBytes, and
-/// none begins after one that took 0.6 s or more. `proxied` names proxy and certificates; its URL
-/// is the project's, with a slash at its end.
+/// Measures the download first, then the upload: at most five transfers in each direction, of at
+/// most formats::kMaxMeasuredBytes, and none after one that took 0.6 s or more. `proxied` has proxy
+/// and certificates; its URL is the project's, with a slash at its end.
 ///
 /// Errors    NotMeasured
-/// Deadline  usually two seconds each way; ten for a transfer, which the gateway ends then
+/// Deadline  usually two seconds for each direction; the gateway ends a transfer after ten
 GatewayLink measure_gateway_link(const net::HttpRequest& proxied);
 
 }  // namespace dedloc::tool

@@ -1,3 +1,5 @@
+// SharedAdversary holds its lock only while the adversary decides. Its actions are executed without
+// the lock, because the transport may post an event at once, which comes back through receive().
 #include "peer/tool/hostile_transport.hpp"
 
 #include <chrono>
@@ -47,7 +49,7 @@ void HostileTransport::taken(LinkId link) {
     perform(adversary_.take_waiting());
 }
 
-/// Without the lock: the transport may tell of an event at once.
+/// Executes actions. The adversary's lock must not be held.
 void HostileTransport::perform(Actions actions) {
     for (Action& action : actions) {
         if (auto* sent = std::get_if<action::Send>(&action)) {

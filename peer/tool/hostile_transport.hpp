@@ -1,11 +1,11 @@
-// An adversary between the reactor and the transport, for tests of swarms: `join --misbehave`.
+// Places an adversary between reactor and transport, for tests of swarms: `join --misbehave`.
 //
 //     transport ── events ──► through(adversary, sink) ──► queue ──► reactor
 //     transport ◄── frames ── HostileTransport ◄────────────────────── reactor
 //
-// Events come from the transport's thread and frames from the reactor's, which is the only one that
-// may use the transport: what the adversary does when an event comes waits for the reactor's next
-// call, which is that the event has been taken.
+// Events come from the transport's thread, frames from the reactor's. Only the reactor's thread may
+// call the transport, so the adversary's actions on an event wait until the reactor's next call:
+// taken(), for that event.
 #pragma once
 
 #include <mutex>
@@ -18,30 +18,33 @@
 
 namespace dedloc::tool {
 
-/// An adversary that two threads share. Thread: any.
+/// An adversary with a lock. Thread: any.
 class SharedAdversary final {
   public:
+    /// `key` is the peer's key, with which the adversary signs.
     SharedAdversary(const hostile::AdversarySettings& settings, const KeyPair& key)
         : adversary_(settings, key) {}
 
-    /// The peer sends a frame: what is to be done now, with what has been waiting first.
+    /// The peer sends a frame: returns the waiting actions and then those instead of the frame.
     Actions send(const action::Send& send);
-    /// An event is on its way: what the peer gets instead. What is to be done waits.
+    /// The peer is to get an event: returns the events that it gets instead; actions wait.
     std::vector<Event> receive(const Event& event);
+    /// Removes and returns the waiting actions.
     Actions take_waiting();
 
   private:
-    std::mutex mutex_;  ///< guards all below
+    std::mutex mutex_;  ///< guards the members below
     hostile::Adversary adversary_;
     Actions waiting_;
 };
 
-/// `adversary` outlives the sink.
+/// A sink whose events pass through the adversary. `adversary` must outlive it.
 EventSink through(SharedAdversary& adversary, EventSink sink);
 
+/// A transport whose frames pass through the adversary.
 class HostileTransport final : public net::Transport {
   public:
-    /// Both outlive it.
+    /// Both arguments must outlive it.
     HostileTransport(net::Transport& transport, SharedAdversary& adversary)
         : transport_(transport), adversary_(adversary) {}
 

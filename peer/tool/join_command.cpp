@@ -1,3 +1,5 @@
+// Declares the options that only `join` has, checks what excludes what, and runs one Stay until the
+// run is over or a signal comes.
 #include <memory>
 
 #include "peer/base/error.hpp"
@@ -42,19 +44,19 @@ void add_join_command(CLI::App& app, platform::StopSignals& signals) {
     MemberArguments& member = arguments->member;
     CLI::App* command =
         app.add_subcommand("join", "Join a run's swarm with a synthetic gradient until it is over");
-    command->add_option("RUNFILE", member.run, "The run")->required();
+    command->add_option("RUNFILE", member.run, "Run file")->required();
     command->add_option("--seed", member.seeds,
                         "HOST:PORT of a DHT seed, once for each (default: the run file's)");
     auto* listen = command->add_option("--listen", member.listen,
-                                       "[HOST:]PORT where others dial (default: any port)");
+                                       "[HOST:]PORT that peers dial (default: any port)");
     auto* maps = command->add_flag("--map-port", member.maps_port,
-                                   "Ask the router (UPnP, NAT-PMP) to let others dial this port");
-    command->add_flag("--outbound-only", member.is_outbound_only, "Cannot be dialled")
+                                   "Ask the router (UPnP, NAT-PMP) to forward this port");
+    command->add_flag("--outbound-only", member.is_outbound_only, "Do not listen")
         ->excludes(listen)
         ->excludes(maps);
     auto* backbone = command->add_flag("--backbone", arguments->is_backbone,
-                                       "The member of the run that coordinates; wants --key");
-    command->add_flag("--aggregator", arguments->is_aggregator, "Reduces only, holds no state")
+                                       "Be the run's backbone, which coordinates; needs --key");
+    command->add_flag("--aggregator", arguments->is_aggregator, "Only reduce; hold no state")
         ->excludes(backbone);
     command
         ->add_option("--misbehave", member.misbehaviour,

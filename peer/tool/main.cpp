@@ -1,5 +1,6 @@
 // dedloc-peer: a headless member of a swarm with a synthetic gradient, for tests, measurements and
-// an administrator's search for trouble.
+// troubleshooting. Each subcommand is run by CLI11 while it parses, so its errors come out of run();
+// main() turns them into one sentence and an exit status.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -18,19 +19,18 @@ constexpr int kFailure = 1;
 constexpr int kWrongArguments = 2;
 constexpr int kInterrupted = 130;
 
-/// CLI11's messages are sentences without a full stop, some over several lines: the first one is
-/// said.
+/// The first line of CLI11's message, a sentence without a full stop.
 std::string one_sentence(const CLI::Error& error) {
     const std::string message = error.what();
     return message.substr(0, message.find('\n'));
 }
 
 int run(int count, char** words, dedloc::platform::StopSignals& signals) {
-    CLI::App app{"Join a DeDLOC@home swarm with a synthetic gradient, to test and to measure."};
+    CLI::App app{"Join a DeDLOC@home swarm with a synthetic gradient, for tests and measurements."};
     app.name("dedloc-peer");
     app.footer(
-        "Prints a line of JSON for each step, and one at the end. Exit status: 1 if something\n"
-        "fails, 2 for wrong arguments, 130 after Ctrl-C.\n");
+        "Prints a line of JSON for each step and one at the end. Exit status: 1 after a\n"
+        "failure, 2 for wrong arguments, 130 after Ctrl-C.\n");
     app.require_subcommand(1);
     dedloc::tool::add_check_command(app);
     dedloc::tool::add_create_command(app);

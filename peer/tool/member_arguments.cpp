@@ -1,3 +1,6 @@
+// add_member_options() only describes the options to CLI11. stay_options() checks their
+// combinations, converts Mbit/s to bytes per second, and chooses the listening host: loopback if all
+// DHT seeds are on loopback, else every interface.
 #include "peer/tool/member_arguments.hpp"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ namespace {
 constexpr double kBytesPerMegabit = 125'000;
 constexpr double kMaxMegabits = 1e9;
 
-/// Loopback if all seeds are there, else every interface.
+/// The host to listen on if none is given.
 std::string usual_host(const StayOptions& options, const formats::RunFile& run) {
     std::vector<std::string> hosts;
     for (const Endpoint& seed : run.dht_seeds) hosts.push_back(seed.host);
@@ -28,7 +31,7 @@ std::string usual_host(const StayOptions& options, const formats::RunFile& run) 
     return is_local ? "127.0.0.1" : "0.0.0.0";
 }
 
-/// [HOST:]PORT.
+/// Parses [HOST:]PORT; `usual` is the host if there is none. Errors: InputError.
 Endpoint listening_endpoint(const std::string& text, const std::string& usual) {
     std::uint16_t port = 0;
     const char* const end = text.data() + text.size();
@@ -50,27 +53,28 @@ std::uint64_t bytes_per_second(double megabits) {
 void add_member_options(CLI::App& command, MemberArguments& arguments) {
     const CLI::Range rate{0.0, kMaxMegabits};
     command.add_option("--key", arguments.key,
-                       "Key file, made if there is none; else a key for this stay only");
+                       "Key file, created if it does not exist; default: a temporary key");
     command
         .add_option("--samples-per-second", arguments.samples_per_second,
-                    "How fast gradients come; 0: holds a state and computes nothing")
+                    "Speed of the synthetic gradient; 0: hold a state and compute nothing")
         ->check(rate)
         ->capture_default_str();
-    command.add_option("--upload-mbit", arguments.upload_mbit, "A first guess; 0: not known")
+    command.add_option("--upload-mbit", arguments.upload_mbit, "Initial estimate; 0: not known")
         ->check(rate);
-    command.add_option("--download-mbit", arguments.download_mbit, "A first guess; 0: not known")
+    command
+        .add_option("--download-mbit", arguments.download_mbit, "Initial estimate; 0: not known")
         ->check(rate);
     command.add_flag("--declared", arguments.is_declared,
-                     "The two bandwidths are no guess: measure none");
+                     "The two bandwidths are exact: do not measure them");
     command.add_flag("--check", arguments.checks,
-                     "Compute every average again from its contributors' keys");
+                     "Verify every average: compute it again from its contributors' keys");
     command.add_flag("--quiet", arguments.is_quiet, "Print no line for each step");
     command.add_option("--ticket", arguments.ticket,
-                       "File of this key's ticket: links prove both ends' tickets and are encrypted"
-                       " as the run file says; without: they prove nothing");
+                       "File of this key's ticket: links then prove both ends' tickets and are"
+                       " encrypted as the run file says; default: they prove nothing");
     command.add_option(
         "--memory", arguments.memory,
-        "Folder in which a backbone keeps its votes and its state; without: it may not restart");
+        "Folder where a backbone keeps its votes and its state; without it, it must not restart");
 }
 
 StayOptions stay_options(const MemberArguments& arguments, Role role, const formats::RunFile& run) {

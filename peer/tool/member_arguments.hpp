@@ -1,4 +1,4 @@
-// What both `join` and `seed` may be told about a member.
+// Command-line arguments of a member, shared by `join` and `seed`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,28 +10,31 @@
 
 namespace dedloc::tool {
 
+/// The arguments as given; empty texts and paths: not given.
 struct MemberArguments {
-    std::filesystem::path run;
-    std::filesystem::path key;
-    std::filesystem::path memory;
-    std::filesystem::path ticket;
-    std::string listen;
-    bool is_outbound_only = false;
-    bool maps_port = false;
-    double samples_per_second = 0;
-    double upload_mbit = 0;
-    double download_mbit = 0;
-    bool is_declared = false;
-    bool checks = false;
-    bool is_quiet = false;
-    std::vector<std::string> seeds;
-    std::string misbehaviour;
+    std::filesystem::path run;       ///< run file
+    std::filesystem::path key;       ///< --key: key file
+    std::filesystem::path memory;    ///< --memory: folder of a backbone's votes and state
+    std::filesystem::path ticket;    ///< --ticket: ticket file
+    std::string listen;              ///< --listen: [HOST:]PORT
+    bool is_outbound_only = false;   ///< --outbound-only
+    bool maps_port = false;          ///< --map-port
+    double samples_per_second = 0;   ///< --samples-per-second; 0: computes nothing
+    double upload_mbit = 0;          ///< --upload-mbit; 0: not known
+    double download_mbit = 0;        ///< --download-mbit; 0: not known
+    bool is_declared = false;        ///< --declared: bandwidths are not measured
+    bool checks = false;             ///< --check: verify every average
+    bool is_quiet = false;           ///< --quiet: no line for each step
+    std::vector<std::string> seeds;  ///< --seed: HOST:PORT of DHT seeds
+    std::string misbehaviour;        ///< --misbehave: name of a misbehaviour
 };
 
-/// Those that do not depend on the kind of member.
+/// Adds the options that every kind of member has.
 void add_member_options(CLI::App& command, MemberArguments& arguments);
 
-/// Errors: InputError (an address is none, no key where one is needed).
+/// Converts arguments to options; reads key and ticket, and creates a missing key file (not a
+/// backbone's). Errors: InputError (invalid address, a backbone without a key, an option that the
+/// role does not allow).
 StayOptions stay_options(const MemberArguments& arguments, Role role, const formats::RunFile& run);
 
 }  // namespace dedloc::tool

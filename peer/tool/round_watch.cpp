@@ -1,3 +1,6 @@
+// Frames are classified by the index of their body; only plans, and this peer's own Ready and Propose
+// messages, are decoded. Signatures are not verified. Bulk frames are only counted, so the watch
+// costs little. The forecast uses the newest heartbeats for the members' bandwidths.
 #include "peer/tool/round_watch.hpp"
 
 #include <sys/resource.h>
@@ -16,7 +19,7 @@
 namespace dedloc::tool {
 namespace {
 
-/// To read what more members say of their bandwidths would cost more than it is worth.
+/// No forecast for plans with more members: decoding their heartbeats would cost too much.
 constexpr std::size_t kMaxMembers = 128;
 
 template <class Kind, std::size_t I = 0>
@@ -52,7 +55,7 @@ double cpu_seconds_now() {
 
 void RoundWatch::sent(const Frame& frame) {
     if (!frame.has_bulk()) return look_at(Direction::kOut, LinkId{0}, frame.whole());
-    // A chunk: nothing else is sent from where it lies.
+    // Only chunks have a body that is sent from its place in memory.
     const std::lock_guard lock(mutex_);
     count(Direction::kOut, true, frame.size());
 }
@@ -64,14 +67,14 @@ void RoundWatch::closed(LinkId link) {
     heartbeats_.erase(link);
 }
 
-/// With the lock held.
+/// Adds a frame to the traffic. The lock must be held.
 void RoundWatch::count(Direction direction, bool is_bulk, std::size_t frame_bytes) {
     Traffic& traffic = traffic_[static_cast<std::size_t>(direction)];
     (is_bulk ? traffic.bulk : traffic.control) += frame_bytes + sizeof(net::FrameHeader);
     ++traffic.frames;
 }
 
-/// Frames are told apart by their form; only the few that say something about a round are read.
+/// Counts a frame; keeps heartbeats, and decodes the few messages that show a round's progress.
 void RoundWatch::look_at(Direction direction, LinkId link, const SharedBytes& frame) {
     const auto index = wire::body_index(*frame);
     const std::lock_guard lock(mutex_);
@@ -95,7 +98,7 @@ void RoundWatch::take(const wire::Message& message, Direction direction) {
     if (const auto* plan = std::get_if<wire::Plan>(&message.body)) {
         take_plan(message, *plan);
     } else if (direction == Direction::kOut) {
-        // A proposal goes to each voter, and a second time to those who are silent.
+        // A proposal goes to each voter, and again to voters that do not answer: the first counts.
         RoundTimes& times = round_of(message.step);
         if (times.averaged != 0) return;
         times.averaged = seconds_now();
@@ -103,7 +106,7 @@ void RoundWatch::take(const wire::Message& message, Direction direction) {
     }
 }
 
-/// A coordinator sends its plan many times; a member gets it once.
+/// A coordinator sends the same plan to many members: only the first one of an attempt counts.
 void RoundWatch::take_plan(const wire::Message& message, const wire::Plan& plan) {
     RoundTimes& times = round_of(message.step);
     if (times.planned != 0 && times.attempt == plan.attempt) return;

@@ -1,5 +1,5 @@
-// What can be seen of rounds from the frames that pass: when they began and ended, what the plan
-// promised, how many bytes went by. Nothing here takes part in the protocol.
+// Observes rounds from the frames that a member sends and receives: when each phase ended, what the
+// plan forecast, how many bytes were sent. It takes no part in the protocol.
 #pragma once
 
 #include <array>
@@ -15,52 +15,63 @@
 
 namespace dedloc::tool {
 
-/// Frames and bytes that have gone one way, headers of the transport included; pings and what
-/// TCP and IP add are not.
+/// Traffic in one direction. Bytes include the transport's frame headers, but not pings and the
+/// headers of TCP and IP.
 struct Traffic {
     std::uint64_t bulk = 0;     ///< bytes of frames with chunks or leaves
-    std::uint64_t control = 0;  ///< bytes of all others
-    std::uint64_t frames = 0;
+    std::uint64_t control = 0;  ///< bytes of all other frames
+    std::uint64_t frames = 0;   ///< number of frames
+    /// All bytes.
     std::uint64_t bytes() const { return bulk + control; }
 };
 
-/// One round as seen from one member. Seconds of the machine's clock since it was started, so
+/// One round as seen by one member. Times are seconds since the machine was started, so that
 /// processes of one machine can be compared; 0: not seen.
 struct RoundTimes {
-    StepIndex step;
-    double frozen = 0;        ///< the contribution is handed over
-    double planned = 0;       ///< the last plan is here
-    double averaged = 0;      ///< we hold the whole average; of a coordinator: everybody does
-    double committed = 0;     ///< decided
-    double cpu_frozen = 0;    ///< processor seconds of this process until `frozen`
-    double cpu_averaged = 0;  ///< … until `averaged`
-    std::uint32_t attempt = 0;
-    std::uint32_t reducers = 0;
-    /// The transfer time that the plan promises with the bandwidths that its members have told: T*
-    /// but for whole chunks. Nothing: no bandwidth is known, or too many members.
+    StepIndex step;              ///< the round's step
+    double frozen = 0;           ///< the contribution was handed over
+    double planned = 0;          ///< the last plan was sent or received
+    double averaged = 0;         ///< we held the whole average; coordinator: all members did
+    double committed = 0;        ///< the round was decided
+    double cpu_frozen = 0;       ///< CPU seconds of this process at `frozen`
+    double cpu_averaged = 0;     ///< CPU seconds of this process at `averaged`
+    std::uint32_t attempt = 0;   ///< attempt of the last plan
+    std::uint32_t reducers = 0;  ///< number of reducers in the last plan
+    /// Forecast transfer time of the plan in seconds, with the bandwidths that its members have
+    /// reported: T*, with whole chunks. Nothing: no bandwidth is known, or there are too many
+    /// members.
     std::optional<double> promised;
 };
 
-/// Seconds since the machine was started, also those it slept.
+/// Seconds since the machine was started, including sleep.
 double seconds_now();
-/// Of this process, all its threads, user and system.
+/// CPU seconds of this process: all threads, user and system.
 double cpu_seconds_now();
 
-/// Thread: any.
+/// Collects the times of the current round and the traffic. Thread: any.
 class RoundWatch final {
   public:
-    /// Of a run with this codec.
+    /// `codec` is the run's, for the forecast.
     explicit RoundWatch(Codec codec) : codec_(codec) {}
 
+    // Called by the wiring for what this peer does.
+
+    /// A frame is sent.
     void sent(const Frame& frame);
+    /// A frame has arrived on this link.
     void received(LinkId link, const SharedBytes& frame);
+    /// The link has ended; forgets its heartbeat.
     void closed(LinkId link);
+    /// The contribution for this step was handed over.
     void frozen(StepIndex step);
+    /// The round of this step was decided.
     void committed(StepIndex step);
 
-    /// Of the last round that anything was seen of.
+    /// The times of the last round of which anything was seen.
     RoundTimes times() const;
+    /// Traffic to other peers so far.
     Traffic sent() const;
+    /// Traffic from other peers so far.
     Traffic received() const;
 
   private:
@@ -73,18 +84,18 @@ class RoundWatch final {
     RoundTimes& round_of(StepIndex step);
 
     const Codec codec_;
-    mutable std::mutex mutex_;  ///< guards all below
+    mutable std::mutex mutex_;  ///< guards the members below
     RoundTimes times_;
     std::array<Traffic, 2> traffic_;
-    /// The newest heartbeat of each link, not decoded before a plan asks what it says; ours has the
+    /// The newest heartbeat frame of each link, decoded only when a plan needs it; our own has the
     /// id 0.
     std::map<LinkId, SharedBytes> heartbeats_;
 };
 
-/// Tells a watch of everything that is sent, and passes it on.
+/// Passes all calls on to a transport and reports sent frames to a watch.
 class WatchedTransport final : public net::Transport {
   public:
-    /// Both outlive it.
+    /// Both arguments must outlive it.
     WatchedTransport(net::Transport& transport, RoundWatch& watch)
         : transport_(transport), watch_(watch) {}
 
@@ -102,8 +113,8 @@ class WatchedTransport final : public net::Transport {
     RoundWatch& watch_;
 };
 
-/// A sink that tells the watch what has been received, and passes everything on. `watch` outlives
-/// it.
+/// A sink that passes all events on and reports received frames and closed links to the watch,
+/// which must outlive it.
 EventSink watched(RoundWatch& watch, EventSink sink);
 
 }  // namespace dedloc::tool

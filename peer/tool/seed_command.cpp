@@ -1,3 +1,5 @@
+// Runs a DHT seed, prints its address first, and saves its known nodes from the polling loop. With
+// --run the same process is also the run's backbone, which uses this seed.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -30,7 +32,7 @@ struct Arguments {
     std::uint64_t save_every = 60;
 };
 
-/// Writes the known nodes every so often.
+/// Saves the known nodes at a fixed interval; look() must be called often.
 class Keeper {
   public:
     Keeper(const net::DhtSeed& seed, std::chrono::seconds interval)
@@ -78,18 +80,19 @@ void seed(Arguments& arguments, platform::StopSignals& signals) {
 void add_seed_command(CLI::App& app, platform::StopSignals& signals) {
     const auto arguments = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand(
-        "seed", "Be the seed of a DHT, and with --run the backbone of that run beside it");
-    command->add_option("HOST:PORT", arguments->address, "Where it answers (UDP); port 0: any")
+        "seed", "Be the seed of a DHT and, with --run, also the backbone of that run");
+    command->add_option("HOST:PORT", arguments->address, "UDP address to listen on; port 0: any")
         ->required();
     command->add_option("--nodes", arguments->nodes,
-                        "File that keeps the known nodes, so that a restart forgets nobody");
-    command->add_option("--save-every", arguments->save_every, "Seconds between two savings")
+                        "File that keeps the known nodes for the next start");
+    command->add_option("--save-every", arguments->save_every, "Seconds between saves of this file")
         ->check(CLI::Range(1, 86'400))
         ->capture_default_str();
-    auto* run = command->add_option("--run", arguments->member.run, "Run to be the backbone of");
+    auto* run = command->add_option("--run", arguments->member.run,
+                                    "Run file: be the backbone of this run");
     command
         ->add_option("--listen", arguments->member.listen,
-                     "[HOST:]PORT where members dial (TCP; default: any port)")
+                     "[HOST:]PORT that members dial (TCP; default: any port)")
         ->needs(run);
     add_member_options(*command, arguments->member);
     command->callback([arguments, &signals] { seed(*arguments, signals); });

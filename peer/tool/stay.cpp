@@ -1,3 +1,7 @@
+// The members of Stay are declared in the order of their wiring: the queue first, the reactor last,
+// so that each part outlives those that use it. Frames pass reactor, adversary (if any), watch and
+// transport in this order. The reactor is created only in wait_until_over(), after the router was
+// asked for a port. The polling loop ends on a failure, on a finished run or by `pause`.
 #include "peer/tool/stay.hpp"
 
 #include <chrono>
@@ -13,7 +17,7 @@
 namespace dedloc::tool {
 namespace {
 
-/// `options` with the run's seeds where it names none. Errors: InputError.
+/// Validates `options` and adds the run's seeds if there are none. Errors: InputError.
 StayOptions completed(const formats::RunFile& run, StayOptions options) {
     const bool is_backbone = options.role == Role::kBackbone;
     if (is_backbone && options.key.public_key() != run.backbone_key) {
@@ -85,7 +89,7 @@ net::TransportOptions Stay::transport_options() const {
                                           .key = options_.key,
                                           .ticket = options_.ticket,
                                           .encrypts = run_.encrypts};
-    // Said here and now, and not by everybody who is dialled.
+    // Checked here, so that an invalid ticket fails at once and not on each link.
     const auto now = platform::utc_now();
     const net::LinkRefusal fault = net::judge(options_.ticket, *options.session, now, {});
     if (fault != net::LinkRefusal::kNone) throw InputError(net::describe_own(fault));
@@ -145,7 +149,7 @@ SyntheticTrainerOptions Stay::trainer_options() {
     return options;
 }
 
-/// What the trainer says, with what the log and the watch want to know of it.
+/// The trainer's sink: reports to the log and the watch, then posts the event.
 EventSink Stay::reporting_sink() {
     return [this](Event event) {
         if (const auto* reached = std::get_if<event::StateReached>(&event)) {

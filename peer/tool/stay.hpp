@@ -1,4 +1,4 @@
-// One stay in a swarm with a synthetic gradient: everything wired together.
+// One stay of a synthetic peer in a swarm, from joining to leaving: wires all parts together.
 #pragma once
 
 #include <cstdint>
@@ -23,39 +23,42 @@
 
 namespace dedloc::tool {
 
+/// Parameters of a stay.
 struct StayOptions {
-    Role role = Role::kTrainer;
-    KeyPair key;
-    std::vector<std::string> seeds;  ///< HOST:PORT each; nothing: those of the run file
+    Role role = Role::kTrainer;      ///< kBackbone needs the run's backbone key
+    KeyPair key;                     ///< this peer's key
+    std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds; empty: those of the run file
     std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
-    bool maps_port = false;          ///< asks the router to let others dial it
-    double samples_per_second = 0;
+    bool maps_port = false;          ///< asks the router to forward the port
+    double samples_per_second = 0;   ///< speed of the trainer; 0: computes nothing
     std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
     std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
-    bool measures_bandwidth = true;
-    bool checks = false;           ///< every average is computed again
-    std::filesystem::path memory;  ///< of a backbone: votes and state; empty: nowhere
-    bool is_quiet = false;
+    bool measures_bandwidth = true;               ///< false: the two bandwidths are exact
+    bool checks = false;                          ///< verifies every average
+    std::filesystem::path memory;  ///< folder of a backbone's memory; empty: not kept
+    bool is_quiet = false;         ///< prints no line for each step
     std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
-    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< not of a backbone; nothing: honest
+    std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
 };
 
-/// Waits a little; true when it is time to stop.
+/// Waits for a short time; returns true when the stay should end.
 using Pause = std::function<bool()>;
 
 /// Not copyable. Thread: one.
 class Stay final {
   public:
-    /// Listens and joins nothing yet. `run` must outlive it. Errors: InputError (wrong key of a
-    /// backbone, no seed, a ticket that is not good), IoError (port in use).
+    /// Opens the port and starts the trainer; joins nothing yet. `run` must outlive it. Errors:
+    /// InputError (wrong key, no seed, invalid ticket), IoError (port in use).
     Stay(const formats::RunFile& run, const StayOptions& options);
+    /// Leaves the swarm if wait_until_over() has thrown.
     ~Stay();
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
 
-    /// Joins, and prints a line for each state reached, until the run is finished (a backbone stays
-    /// for latecomers), `pause` says so, or something fails; then leaves the swarm and prints the
-    /// last line. Errors: Error (refused, something of ours cannot go on).
+    /// Joins the swarm and prints a line for each state reached. Ends when the run is finished (not
+    /// for a backbone, which latecomers need), when `pause` returns true, or after a failure; then
+    /// leaves the swarm and prints the last line. Errors: Error (refused by the swarm, or a failure
+    /// of this process).
     void wait_until_over(const Pause& pause);
 
   private:
@@ -82,7 +85,7 @@ class Stay final {
     std::optional<HostileTransport> hostile_;
     net::DhtDirectory directory_;
     SyntheticTrainer trainer_;
-    std::optional<net::Reactor> reactor_;  ///< once it is known where others can dial
+    std::optional<net::Reactor> reactor_;  ///< created once the port for other peers is known
 };
 
 }  // namespace dedloc::tool

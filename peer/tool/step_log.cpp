@@ -1,3 +1,7 @@
+// A lock guards the state, since the network, trainer and main threads all report here. The last few
+// decisions are kept to add their fields to a state's line, to check averages, and to answer
+// read_history(), as this backbone has no ledger. Durable data is written before the lock is taken.
+// A line is built from literal JSON; its fields are part of the interface for tests.
 #include "peer/tool/step_log.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +16,7 @@
 namespace dedloc::tool {
 namespace {
 
-/// Decisions that are remembered for their lines.
+/// Number of decisions that are kept.
 constexpr std::size_t kKeptDecisions = 16;
 
 long largest_kilobytes() {
@@ -58,7 +62,7 @@ void StepLog::generation_wanted(const action::GenerationWanted& wanted) {
                                                .signature = options_.project->sign(digest.bytes)}});
 }
 
-/// From the last few decisions: this backbone keeps no ledger.
+/// Answers from the kept decisions; entries may be missing.
 void StepLog::read_history(const action::ReadHistory& wanted) {
     event::HistoryRead answer{.to = wanted.to, .entries = {}};
     {
@@ -179,12 +183,12 @@ void StepLog::print_end(const std::string& reason) {
         received.frames, cpu_seconds_now(), largest_kilobytes()));
 }
 
-/// Under the lock. Whoever reads us may be gone: then there is nobody to tell.
+/// Prints a line. The lock must be held. The reader may have closed the pipe: the stay then fails.
 void StepLog::print(const std::string& line) {
     const bool is_written = std::fputs(line.c_str(), stdout) >= 0 &&
                             std::fputc('\n', stdout) != EOF && std::fflush(stdout) == 0;
     if (is_written || end_.failure) return;
-    end_.failure = "standard output cannot be written to";
+    end_.failure = "standard output cannot be written";
 }
 
 StayEnd StepLog::end() const {

@@ -1,5 +1,5 @@
-// The host of the tool's peer: a line of JSON on standard output for every state reached, and news
-// for main. README.md says what the fields mean.
+// The Host of the tool's peer: prints a line of JSON on standard output for every state reached and
+// records why the stay ends. README.md describes the fields.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,29 @@
 
 namespace dedloc::tool {
 
+/// Parameters of a StepLog.
 struct StepLogOptions {
-    RunId run;
-    std::uint64_t elements = 0;
-    Codec codec = Codec::kFp32;
-    /// Of a backbone that may sign generations, and where their events go.
-    std::optional<KeyPair> project;
-    EventSink events;
-    std::function<void(const action::Settled&)> publish;  ///< what such a backbone lets all know
-    const BackboneMemory* memory = nullptr;  ///< of a backbone that wants to remember; borrowed
-    bool is_quiet = false;                   ///< no lines for steps, only the last one
+    RunId run;                       ///< for signed generations and the first line
+    std::uint64_t elements = 0;      ///< length of the run's vector
+    Codec codec = Codec::kFp32;      ///< for the check of averages
+    std::optional<KeyPair> project;  ///< the project's key, if this backbone has it
+    EventSink events;                ///< gets the answers to the core's requests
+    /// Publishes the swarm's head; called only if there is a project key.
+    std::function<void(const action::Settled&)> publish;
+    const BackboneMemory* memory = nullptr;  ///< null: votes are not kept; must outlive it
+    bool is_quiet = false;                   ///< prints no lines for steps
 };
 
-/// Why a stay is over.
+/// Why a stay is over; both fields are empty while it goes on.
 struct StayEnd {
-    bool is_finished = false;            ///< the run has its last step, and we hold it
-    std::optional<std::string> failure;  ///< refused, or something of ours cannot go on; a sentence
+    bool is_finished = false;            ///< the run is complete
+    std::optional<std::string> failure;  ///< the swarm's refusal or a failure here, as a sentence
 };
 
 /// Thread: any; calls of net::Host come from the network thread.
 class StepLog final : public net::Host {
   public:
-    /// `watch` outlives it.
+    /// `watch` must outlive it.
     StepLog(RoundWatch& watch, StepLogOptions options);
 
     void voted(const action::Voted& vote) override;
@@ -54,17 +55,17 @@ class StepLog final : public net::Host {
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;
 
-    /// The trainer holds this state: prints its line.
+    /// The trainer has reached this state: prints its line.
     void reached(const event::StateReached& reached);
-    /// Fails the stay unless this is the average that the record of the step promises, as far as
-    /// AverageCheck can tell. After committed(), and from one thread only, which is the trainer's.
+    /// Verifies an average with AverageCheck; if it is wrong, the stay fails. Call it after
+    /// committed(), from the trainer's thread only.
     void check(StepIndex step, const FloatVector& average);
-    /// First line: who we are.
+    /// Prints the first line.
     void print_start(const PeerKey& peer, std::uint16_t port);
-    /// Last line.
+    /// Prints the last line.
     void print_end(const std::string& reason);
 
-    /// Nothing in it while the stay goes on.
+    /// Whether and why the stay is over.
     StayEnd end() const;
 
   private:
@@ -74,13 +75,13 @@ class StepLog final : public net::Host {
     RoundWatch& watch_;
     const StepLogOptions options_;
     const double started_ = seconds_now();
-    AverageCheck average_check_;  ///< the trainer's own
+    AverageCheck average_check_;  ///< used by the trainer's thread only
 
-    mutable std::mutex mutex_;  ///< guards all below
+    mutable std::mutex mutex_;  ///< guards the members below
     StayEnd end_;
-    std::map<StepIndex, Decision> decided_;  ///< the last few
+    std::map<StepIndex, Decision> decided_;  ///< the last kKeptDecisions
     std::uint64_t generation_ = 0;
-    std::uint64_t rounds_ = 0;  ///< that we were in to the end
+    std::uint64_t rounds_ = 0;  ///< states reached whose decision was known
     StepIndex step_;
     Digest digest_;
     Traffic sent_;      ///< at the last line

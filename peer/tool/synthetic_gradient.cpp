@@ -1,3 +1,7 @@
+// Philox with a counter per four elements makes any part of a gradient computable on its own. Its
+// key is a digest of the peer's key and the step. The low 8 bits of each word are dropped, so that
+// the number is exact in fp32. The sum of a contribution is its gradient times its samples, and the
+// mean is computed by the same kernel as in the swarm.
 #include "peer/tool/synthetic_gradient.hpp"
 
 #include <array>
@@ -11,7 +15,7 @@
 namespace dedloc::tool {
 namespace {
 
-/// The key of the generator for one gradient.
+/// The generator's key for one gradient.
 std::array<std::uint32_t, 2> generator_key(const PeerKey& peer, StepIndex step) {
     ByteWriter out;
     out.append(bytes_of("dedloc synthetic gradient 1\n"));
@@ -23,7 +27,7 @@ std::array<std::uint32_t, 2> generator_key(const PeerKey& peer, StepIndex step) 
     return key;
 }
 
-/// Exact: 24 bits.
+/// Uses 24 bits, which fp32 represents exactly.
 float number_of(std::uint32_t word) {
     return static_cast<float>(static_cast<std::int32_t>(word) >> 8) * 0x1p-23f;
 }
@@ -42,7 +46,8 @@ void fill_gradient(const PeerKey& peer, StepIndex step, std::span<float> out) {
 }
 
 void scale_gradient(std::span<const float> gradient, Samples samples, std::span<float> sum) {
-    DEDLOC_CHECK(gradient.size() == sum.size(), "a sum is as long as the gradient", sum.size());
+    DEDLOC_CHECK(gradient.size() == sum.size(), "the sum and the gradient differ in length",
+                 sum.size());
     const auto factor = static_cast<float>(samples.value());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = factor * gradient[i];
 }

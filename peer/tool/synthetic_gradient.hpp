@@ -1,5 +1,5 @@
-// Gradients that anybody can compute again: the one of a sample depends on whose it is and on the
-// step, and on nothing else. So the average of a round follows from its commit record alone.
+// Gradients that every peer can compute again: a sample's gradient depends only on its peer's key
+// and on the step. So the average of a round follows from its commit record.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace dedloc::tool {
 
-/// Any sample's gradient: multiples of 2⁻²³ in [−1, 1), a random number for each element from the
-/// key and the step. Cost: a third of a Philox block an element.
+/// Fills in the gradient of each sample of this peer and step: for each element a pseudo-random
+/// multiple of 2⁻²³ in [−1, 1). Cost: a quarter of a Philox block per element.
 void fill_gradient(const PeerKey& peer, StepIndex step, std::span<float> out);
 
-/// sum[i] = float(samples) × gradient[i]. Requires as many elements (aborts).
+/// sum[i] = float(samples) × gradient[i]. Requires equal lengths (DEDLOC_CHECK).
 void scale_gradient(std::span<const float> gradient, Samples samples, std::span<float> sum);
 
-/// What the members of this record must have averaged, bit for bit. Nothing if nobody of them had
-/// samples. Cost: a gradient for each of them.
+/// The exact average of this record's round, bit for bit. Empty if no member had samples. Cost: one
+/// gradient for each contributor.
 FloatVector expected_average(const CommitRecord& record, std::uint64_t elements);
 
 }  // namespace dedloc::tool

@@ -1,3 +1,5 @@
+// The model in the run file is the smallest valid one; the tool never builds it. Only the tensors
+// matter: their sizes add up to the vector.
 #include "peer/tool/synthetic_run.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +15,7 @@ constexpr std::uint64_t kTensorElements = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxTensors = 1'024;
 
 std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
-    // Large vectors have larger tensors, not more of them than a run file may name.
+    // Large vectors get larger tensors, so that their number stays within the limit.
     const std::uint64_t longest =
         std::max(kTensorElements, (elements + kMaxTensors - 1) / kMaxTensors);
     std::vector<formats::TensorSpec> tensors;
@@ -27,7 +29,7 @@ std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
     return tensors;
 }
 
-/// The smallest one that a run file may hold: nothing looks at it.
+/// The smallest valid model; it is not used.
 formats::ModelSpec no_model() {
     return {.architecture = "albert",
             .vocabulary = 6,
@@ -43,7 +45,7 @@ formats::ModelSpec no_model() {
 
 formats::RunFile make_run(const SyntheticRun& synthetic) {
     if (synthetic.bytes < sizeof(float) || synthetic.bytes % sizeof(float) != 0) {
-        throw InputError("a vector of fp32 numbers has a multiple of 4 bytes");
+        throw InputError("the size of a vector of fp32 numbers must be a multiple of 4 bytes");
     }
     formats::RunFile run;
     run.name = "synthetic";

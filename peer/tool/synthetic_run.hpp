@@ -1,4 +1,4 @@
-// A run without a model: a vector of any size, so that a swarm can be measured and tested.
+// A run without a model but with a vector of any size, for tests and measurements of a swarm.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,21 @@
 
 namespace dedloc::tool {
 
+/// Parameters of a synthetic run.
 struct SyntheticRun {
-    std::uint64_t bytes = 0;  ///< of the vector in fp32, a multiple of 4, at least 4
-    std::uint64_t steps = 1;
-    std::uint64_t target_batch = 1;  ///< samples
-    std::uint64_t micro_batch = 1;   ///< samples
-    std::uint64_t seed = 0;          ///< makes runs of equal size different ones
-    bool encrypts = true;            ///< links between members that show tickets
-    Codec codec = Codec::kFp32;
-    std::vector<Endpoint> dht_seeds;
+    std::uint64_t bytes = 0;          ///< size of the vector in fp32: a multiple of 4, at least 4
+    std::uint64_t steps = 1;          ///< steps of the run
+    std::uint64_t target_batch = 1;   ///< samples of one step
+    std::uint64_t micro_batch = 1;    ///< samples of one micro-batch
+    std::uint64_t seed = 0;           ///< distinguishes runs with equal parameters
+    bool encrypts = true;             ///< seals frames on links with tickets
+    Codec codec = Codec::kFp32;       ///< encoding of contributions and averages
+    std::vector<Endpoint> dht_seeds;  ///< may be empty
 };
 
-/// Tensors of at most 4 MiB, all ones, every other one with weight decay. The keys are left open.
-/// Errors: InputError (a number that no run file holds).
+/// The run file, without keys. The vector is split into tensors of 4 MiB (larger ones if there
+/// would be more than 1,024), all ones, every other one with weight decay. Errors: InputError
+/// (bytes is not valid).
 formats::RunFile make_run(const SyntheticRun& synthetic);
 
 }  // namespace dedloc::tool

@@ -1,3 +1,7 @@
+// The public functions queue closures; the worker runs them and counts a micro-batch whenever its
+// time has passed, so a long update delays micro-batches. A contribution is the step's gradient
+// times the samples counted. Loading and updating stop computing first, which answers a pending
+// freeze with an empty contribution. The state is kept before it is reported.
 #include "peer/tool/synthetic_trainer.hpp"
 
 #include <exception>
@@ -12,9 +16,10 @@
 namespace dedloc::tool {
 namespace {
 
-/// The protocol has one update, one load and one snapshot under way at most.
+/// Capacity of the queue of calls; the protocol has at most one update, one load and one snapshot
+/// in progress.
 constexpr std::size_t kMaxCalls = 16;
-/// Every sample's loss: there is no model.
+/// Loss of every sample, as there is no model.
 constexpr double kLoss = 1.0;
 
 }  // namespace
@@ -165,7 +170,8 @@ void SyntheticTrainer::stop_computing() {
 
 void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
                               const UpdateScalars& scalars) {
-    DEDLOC_CHECK(step == state_.step(), "an update is for the state at hand", step.value());
+    DEDLOC_CHECK(step == state_.step(), "the update is for another step than the state's",
+                 step.value());
     stop_computing();
     if (options_.checks) options_.checks(step, average);
     state_.apply(average, scalars);
@@ -176,7 +182,7 @@ bool SyntheticTrainer::recall() {
     const auto kept = options_.memory != nullptr ? options_.memory->state() : std::nullopt;
     if (!kept) return false;
     if (state_.restore(kept->step, kept->bytes, kept->digest)) return true;
-    log_warning("the state that was kept is damaged: the members have to have it");
+    log_warning("the kept state is damaged: it must be loaded from the members");
     return false;
 }
 

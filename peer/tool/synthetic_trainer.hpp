@@ -1,5 +1,5 @@
-// The Trainer seam with synthetic gradients: a real state and real updates, samples by the clock.
-// One worker thread owns the state.
+// A Trainer with synthetic gradients. State and updates are the project's; samples are counted by
+// the clock. One worker thread owns the state.
 #pragma once
 
 #include <chrono>
@@ -20,27 +20,29 @@
 
 namespace dedloc::tool {
 
+/// Parameters of a trainer.
 struct SyntheticTrainerOptions {
-    PeerKey peer;                            ///< whose gradients
+    PeerKey peer;                            ///< the gradients depend on this key
     double samples_per_second = 0;           ///< 0: holds a state and computes nothing
-    const BackboneMemory* memory = nullptr;  ///< null: begins with the run's first state
-    /// Looks whether this average of state `step` is what its contributors have sent. Worker
-    /// thread. Empty: every average is taken.
+    const BackboneMemory* memory = nullptr;  ///< keeps each state; null: states are not kept
+    /// Verifies the average of step `step` before it is applied; called on the worker thread.
+    /// Empty: averages are not verified.
     std::function<void(StepIndex, const FloatVector&)> checks;
-    /// The worker has met an exception and has stopped; one sentence. Worker thread.
+    /// The worker has stopped because of an exception with this message; called on the worker.
     std::function<void(const std::string&)> failed;
 };
 
+/// Runs all calls one after the other on its worker.
 class SyntheticTrainer final : public Trainer {
   public:
-    /// Starts the worker, which reports event::StateReached of the state in the memory, else of the
-    /// run's first. `sink` is called on the worker thread.
+    /// Starts the worker, which reports event::StateReached of the kept state or, if there is none,
+    /// of the run's first state. `sink` is called on the worker thread.
     SyntheticTrainer(const formats::RunFile& run, SyntheticTrainerOptions options, EventSink sink);
-    /// Ends the worker after the call at hand.
+    /// Waits for the current call and ends the worker.
     ~SyntheticTrainer() override;
 
-    // A micro-batch takes the time that the rate says; freeze waits for the one at hand. A call
-    // while kMaxCalls wait makes the caller wait.
+    // A micro-batch takes its samples divided by the rate; freeze waits for the end of the current
+    // one. While kMaxCalls calls are queued, further calls block.
     void work(StepIndex step) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
@@ -52,7 +54,7 @@ class SyntheticTrainer final : public Trainer {
     using Clock = std::chrono::steady_clock;
 
     void post(std::function<void()> call);
-    /// The next call; an empty one when the micro-batch at hand is over; nothing at the end.
+    /// The next call; an empty function at the end of the micro-batch; nothing at shutdown.
     std::optional<std::function<void()>> next();
     void run();
     void begin(StepIndex step);
@@ -66,20 +68,20 @@ class SyntheticTrainer final : public Trainer {
     const SyntheticTrainerOptions options_;
     const EventSink sink_;
     const Samples micro_batch_;
-    const Clock::duration micro_batch_time_;  ///< of no interest without a rate
+    const Clock::duration micro_batch_time_;  ///< zero without a rate
 
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> calls_;  ///< guarded by mutex_
     bool is_over_ = false;                     ///< guarded by mutex_
 
-    // The worker's own.
+    // Used by the worker only.
     state::ModelState state_;
-    FloatVector gradient_;  ///< of a sample on the state at hand
+    FloatVector gradient_;  ///< a sample's gradient on the current state
     bool is_computing_ = false;
     Clock::time_point batch_ends_at_;
     Samples samples_;
-    std::optional<StepIndex> freeze_;  ///< waits for the end of the micro-batch
+    std::optional<StepIndex> freeze_;  ///< requested; done at the end of the micro-batch
     std::thread worker_;
 };
 

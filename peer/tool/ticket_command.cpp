@@ -1,3 +1,5 @@
+// Signs a ticket that is valid from now on. The project's key must exist and match the run file; the
+// member's key is created if it does not exist.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -48,17 +50,19 @@ void add_ticket_command(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand(
         "ticket", "Sign a ticket for a member, as a project's gateway does for volunteers");
-    command->add_option("RUNFILE", arguments->run, "The run")->required();
+    command->add_option("RUNFILE", arguments->run, "Run file")->required();
     command->add_option("--project-key", arguments->project_key, "Key file of the run's project")
         ->required();
-    command->add_option("--key", arguments->key, "Key file of the member, made if there is none")
+    command
+        ->add_option("--key", arguments->key,
+                     "Key file of the member, created if it does not exist")
         ->required();
-    command->add_option("--ticket", arguments->ticket, "Where the ticket goes")->required();
+    command->add_option("--ticket", arguments->ticket, "Ticket file to write")->required();
     const CLI::Range row{std::int64_t{0}, std::int64_t{1} << 62};
-    command->add_option("--user", arguments->seat.user, "Whose it is")->check(row);
-    command->add_option("--host", arguments->seat.host, "On which host")->check(row);
-    command->add_option("--result", arguments->seat.result, "For which result")->check(row);
-    command->add_option("--seconds", arguments->seconds, "How long it is good from now on")
+    command->add_option("--user", arguments->seat.user, "Id of the user")->check(row);
+    command->add_option("--host", arguments->seat.host, "Id of the host")->check(row);
+    command->add_option("--result", arguments->seat.result, "Id of the result")->check(row);
+    command->add_option("--seconds", arguments->seconds, "Validity from now on")
         ->check(CLI::Range(std::int64_t{1}, 3'650 * kDay))
         ->capture_default_str();
     command->callback([arguments] { issue(*arguments); });
