@@ -1,3 +1,6 @@
+// JsonFields checks types, ranges and unknown fields. Rules about several fields are checked here:
+// unique names, at least one peer that can be dialled, `elements` or `bytes`, and a contributing peer
+// with a speed if there is a target batch. Error messages name the peer by position and name.
 #include "peer/plan_tool/fleet_file.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +42,7 @@ planning::Codec codec_of(const JsonFields& fields, const char* name, const std::
 }
 
 std::uint64_t bytes_a_second(double megabits) {
-    // A link so slow that it rounds to nothing is not one that is not known.
+    // 0 means that the bandwidth is not known, so a very slow link is rounded up to 1.
     const double bytes = megabits * kBytesPerMegabit;
     return bytes > 0 ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(bytes)))
                      : 0;
@@ -51,7 +54,7 @@ struct Peer {
     double samples_per_second = 0;
 };
 
-/// Where messages say a peer is: by position, and by name if it has one.
+/// How error messages name a peer: by position, and by name if it has a printable one.
 std::string place_of(const rapidjson::Value& value, std::size_t position) {
     const std::string place = fmt::format("peers[{}]", position);
     if (!value.IsObject()) return place;

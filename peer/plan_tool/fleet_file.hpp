@@ -1,4 +1,4 @@
-// FLEET.json: who takes part, and what they average.
+// Reads FLEET.json: the peers of a fleet, and the vector that they average.
 #pragma once
 
 #include <filesystem>
@@ -10,18 +10,19 @@
 
 namespace dedloc::plan {
 
+/// The contents of a fleet file.
 struct Fleet {
-    std::vector<std::string> names;  ///< in the order of the file, each once
-    std::string codec;
-    std::string average_codec;
-    /// target_batch 0: not given.
-    planning::TrainingRequest training;
+    std::vector<std::string> names;      ///< unique, in the order of the file
+    std::string codec;                   ///< name of the codec of contributions
+    std::string average_codec;           ///< name of the codec of averages
+    planning::TrainingRequest training;  ///< members and vector; target_batch 0: not given
 };
 
-/// Errors: InputError, one sentence that names the field, and the peer if it is one's.
+/// Parses a fleet file; `document` is its name for error messages. Errors: InputError, a sentence
+/// that names the field and, if there is one, the peer.
 Fleet parse_fleet(std::string_view document, std::string_view text);
 
-/// Errors: as parse_fleet; IoError when the file cannot be read.
+/// Reads and parses a file. Errors: those of parse_fleet; IoError (the file cannot be read).
 Fleet read_fleet(const std::filesystem::path& path);
 
 }  // namespace dedloc::plan

@@ -1,4 +1,5 @@
-// dedloc-plan: how a fleet would average a vector, how long that takes, what would help.
+// dedloc-plan: shows how a fleet would average a vector, how long that takes, and what would help.
+// The report is computed first, then printed as text or JSON.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -18,11 +19,11 @@ constexpr const char* kFooter =
     "  peers          a list of {name, upload_mbit, download_mbit (0: not known),\n"
     "                 contributes (default true), receives (default: as contributes),\n"
     "                 outbound_only (default false), samples_per_second (default 0)}\n"
-    "  elements       of the vector; or bytes, of an encoded contribution\n"
-    "  codec          fp32, fp16, bf16 or int8; average_codec, where it differs\n"
-    "  target_batch   samples of a step (optional): who should compute, and how large it should "
-    "be\n"
-    "  latency_ms     of a message (default 0)\n"
+    "  elements       length of the vector; or bytes: size of an encoded contribution\n"
+    "  codec          fp32, fp16, bf16 or int8; average_codec, if averages use another\n"
+    "  target_batch   samples of a step (optional): shows which peers should compute, and a "
+    "better\n                 target batch\n"
+    "  latency_ms     latency of a message (default 0)\n"
     "Exit status: 1 if the file cannot be used, 2 for wrong arguments.\n";
 
 struct Arguments {
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
     app.footer(kFooter);
     app.add_option("FLEET.json", arguments.fleet, "The peers and the vector")->required();
     app.add_flag("--simulate", arguments.is_simulated,
-                 "Also play a round in a simulated world: seconds to minutes");
+                 "Also simulate a round; takes seconds to minutes");
     app.add_flag("--json", arguments.is_json, "Print JSON");
     try {
         app.parse(argc, argv);

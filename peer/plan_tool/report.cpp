@@ -1,3 +1,6 @@
+// Every number comes from peer/planning; this file only asks the questions: the plan and two
+// baselines, one more aggregator of three bandwidths, and the trainers' pace. The simulation is
+// separate, because it takes much longer.
 #include "peer/plan_tool/report.hpp"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What dedloc-plan has to say about a fleet.
+// The results of dedloc-plan for a fleet, and their output as text and JSON.
 #pragma once
 
 #include <optional>
@@ -12,51 +12,53 @@
 
 namespace dedloc::plan {
 
-/// What a further aggregator would do to T*.
+/// T* with one more aggregator.
 struct AggregatorAdvice {
-    std::uint64_t mbit = 0;  ///< of its link, up and down
-    Duration optimum{0};
+    std::uint64_t mbit = 0;  ///< bandwidth of the new aggregator, both up and down
+    Duration optimum{0};     ///< T* of the larger fleet
 };
 
-/// With samples_per_second and a target batch.
+/// Time of a step and how to shorten it; needs samples_per_second and a target batch.
 struct TrainingAdvice {
-    planning::Pace pace;
-    planning::TrainerChoice choice;
-    std::uint64_t batch_for_90_percent =
-        0;  ///< target batch at which 90 % of the time is computing
+    planning::Pace pace;             ///< if all trainers compute
+    planning::TrainerChoice choice;  ///< the trainers that should not compute
+    /// Target batch at which computing takes 90 % of the time.
+    std::uint64_t batch_for_90_percent = 0;
 };
 
+/// All results.
 struct Report {
-    planning::SharePlan plan;
-    planning::SharePlan equal;
-    planning::SharePlan server;
-    std::vector<AggregatorAdvice> aggregators;  ///< by ascending bandwidth
-    std::optional<TrainingAdvice> training;
-    /// One round as the protocol plays it, beside other plans of the same members.
+    planning::SharePlan plan;                   ///< the planner's plan
+    planning::SharePlan equal;                  ///< equal shares for all
+    planning::SharePlan server;                 ///< the best parameter server
+    std::vector<AggregatorAdvice> aggregators;  ///< in ascending order of bandwidth
+    std::optional<TrainingAdvice> training;     ///< nothing: no target batch was given
+    /// A simulated round, and other plans of the same members.
     struct Simulated {
-        SimulatedRounds played;  ///< with one round
-        planning::SharePlan equal;
-        planning::SharePlan server;
+        SimulatedRounds played;      ///< contains one round
+        planning::SharePlan equal;   ///< equal shares for all
+        planning::SharePlan server;  ///< the best parameter server
     };
-    std::optional<Simulated> simulated;
+    std::optional<Simulated> simulated;  ///< nothing: not asked for
 };
 
-/// Requires a fleet as parse_fleet returns it.
+/// Computes all results but the simulation. Requires a fleet as parse_fleet returns it.
 Report report_on(const Fleet& fleet);
 
-/// Errors: Error if nobody contributes, or if the simulated swarm does not finish a round.
-/// Cost: a second or so for every peer of a fleet of 16; much more for hundreds.
+/// Simulates a round. Errors: Error (no peer contributes, or the simulated swarm does not finish a
+/// round). Cost: about a second per peer for a fleet of 16; much more for hundreds.
 Report::Simulated simulated_on(const Fleet& fleet);
 
-/// A table and sentences, for people; ends with a newline.
+/// The report as a table and sentences; ends with a newline.
 std::string text_of(const Fleet& fleet, const Report& report);
-/// The same as one JSON object; times in seconds, ends with a newline.
+/// The report as one JSON object; times in seconds, ends with a newline.
 std::string json_of(const Fleet& fleet, const Report& report);
 
 /// "upload", "download" or "none".
 const char* name_of(planning::Limit limit);
+/// Converts to seconds.
 double seconds_of(Duration time);
-/// The one member that averages everything in a parameter server's plan.
+/// Name of the member that averages the whole vector in the parameter server's plan.
 const std::string& server_of(const Fleet& fleet, const Report& report);
 
 }  // namespace dedloc::plan

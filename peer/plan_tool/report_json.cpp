@@ -1,4 +1,5 @@
-// The report as JSON.
+// Writes the report as JSON. Programs read the keys: do not rename them. Members appear in the order
+// of the fleet file.
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 

@@ -1,4 +1,5 @@
-// The report as a table and sentences.
+// Writes the report as text: a table of the members, then a sentence for each result. Long lists of
+// names are shortened.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ void print_limits(Text out, const Fleet& fleet, const Report& report) {
             .push_back(fmt::format("{} ({})", fleet.names[k], name_of(load.limit)));
     }
     if (!own.empty()) {
-        fmt::format_to(out, "Nobody can be faster than what {} must send and get {}.\n",
+        fmt::format_to(out, "No plan is faster than what {} must send and receive {}.\n",
                        some_of(own), own.size() == 1 ? "itself" : "themselves");
     } else if (others.size() == fleet.names.size() && others.size() > 1) {
         fmt::format_to(out, "Every link is as full as every other: only more bandwidth helps.\n");
@@ -135,7 +136,7 @@ void print_simulated(Text out, const Report::Simulated& simulated) {
     };
     fmt::format_to(
         out,
-        "\nA round as the protocol plays it, with a backbone that receives as well, fp32 "
+        "\nA simulated round of the protocol, with a backbone that receives as well, fp32 "
         "frames and {:.4g} s of latency:\n",
         seconds_of(played.request.latency));
     line("T* of these members", best);

@@ -1,3 +1,6 @@
+// The first plan of the round tells how many chunks each host must receive: its own range from every
+// other contributor, and all other ranges as averages if it receives. Each received chunk counts
+// down; amended plans are ignored, so use it only where no member is lost.
 #include "peer/plan_tool/round_watch.hpp"
 
 #include <algorithm>
@@ -14,7 +17,7 @@ void RoundWatch::begin(StepIndex step) {
     whole_at_.reset();
 }
 
-/// Nothing unless it is about the round. Peers check signatures; who only looks need not.
+/// The message, if it belongs to the observed round. An observer need not verify signatures.
 std::optional<wire::Message> RoundWatch::read(const SharedBytes& frame) const {
     auto message = wire::decode_unverified(*frame);
     if (!message || message->step != step_) return {};
@@ -36,7 +39,8 @@ void RoundWatch::learn(const wire::Plan& plan) {
     for (std::size_t k = 0; k < plan.members.size(); ++k) {
         const wire::PlanMember& member = plan.members[k];
         const auto host = host_of_(member.peer);
-        DEDLOC_CHECK(host && *host < missing_.size(), "a member is a host of this world", k);
+        DEDLOC_CHECK(host && *host < missing_.size(),
+                     "a member of the plan is not a host of this world", k);
         const std::uint64_t others = contributors - (contributes(member) ? 1 : 0);
         missing_[*host] = own[k] * others + (member.receives ? chunks - own[k] : 0);
         waiting_ += missing_[*host] > 0 ? 1 : 0;

@@ -1,5 +1,5 @@
-// Watches one simulated round: when its plan was sent, and when every member had all that the plan
-// sends it.
+// Observes one simulated round: when its plan was sent, and when every member had received all
+// chunks that the plan sends to it.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,26 @@
 
 namespace dedloc::plan {
 
+/// Counts the chunks that arrive at each host.
 class RoundWatch final : public simulation::Observer {
   public:
     using NodeId = simulation::NodeId;
 
-    /// `host_of` says on which of so many hosts the peer with this key runs.
+    /// `host_of` maps a peer's key to its host, one of `hosts`.
     RoundWatch(std::size_t hosts, std::function<std::optional<NodeId>(const PeerKey&)> host_of)
         : host_of_(std::move(host_of)), missing_(hosts, 0) {}
 
-    /// Of the round of this step from now on.
+    /// Starts to observe the round of this step.
     void begin(StepIndex step);
+    /// Counts received chunks.
     void handles(TimePoint now, NodeId node, const Event& event) override;
+    /// Looks for the first plan that is sent.
     void has_handled(TimePoint now, NodeId node, const Actions& actions) override;
 
+    /// When the plan was sent; nothing: not yet.
     std::optional<TimePoint> planned_at() const { return planned_at_; }
-    /// Every reducer has its chunks of all contributions, every receiver the averages of the rest.
+    /// When every reducer had its chunks of all contributions and every receiver all other averages;
+    /// nothing: not yet.
     std::optional<TimePoint> whole_at() const { return whole_at_; }
 
   private:
@@ -38,8 +43,8 @@ class RoundWatch final : public simulation::Observer {
     StepIndex step_;
     std::optional<TimePoint> planned_at_;
     std::optional<TimePoint> whole_at_;
-    std::vector<std::uint64_t> missing_;  ///< chunks, by host
-    std::uint64_t waiting_ = 0;           ///< hosts that miss some
+    std::vector<std::uint64_t> missing_;  ///< number of missing chunks of each host
+    std::uint64_t waiting_ = 0;           ///< number of hosts with missing chunks
 };
 
 }  // namespace dedloc::plan

@@ -1,3 +1,7 @@
+// The fleet is converted to a world of simulated hosts with the real protocol; averages are not
+// computed, only their bytes are sent. A first round warms the swarm up. Then each round is timed
+// from outside, from the last freeze until all members hold the next state. A day of simulated time
+// without the expected event ends the simulation.
 #include "peer/plan_tool/simulated_rounds.hpp"
 
 #include <algorithm>
@@ -16,19 +20,20 @@ using planning::PlanRequest;
 using simulation::Profile;
 using simulation::World;
 
-/// Chunks as fine as those of the real vector, or nearly; a host holds some six vectors.
+/// Limits of the scaled vector, for one host and for all together: it should have about as many
+/// chunks as the real one, and a host holds some six vectors.
 constexpr std::uint64_t kMaxElements = 4'000'000;
 constexpr std::uint64_t kMaxElementsOfAll = 100'000'000;
 constexpr std::uint64_t kElementBytes = 4;
 constexpr std::uint64_t kMicroBatch = 8;
-constexpr std::uint64_t kMicroBatches = 4;  ///< of every trainer until the target is reached
+constexpr std::uint64_t kMicroBatches = 4;  ///< micro-batches of each trainer per step
 constexpr Duration kMaxWait = std::chrono::hours{24};
 
 std::uint64_t scaled(std::uint64_t speed, std::uint64_t by) {
     return std::max<std::uint64_t>(1, speed / by);
 }
 
-/// Takes the backbone's place in the fleet, or adds it, and puts it first.
+/// Chooses or adds the backbone and makes it the first member.
 void place_backbone(PlanRequest& request) {
     auto& members = request.members;
     auto found = std::find_if(members.begin(), members.end(), [](const Member& member) {
@@ -59,7 +64,7 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
         Member& member = request.members[k];
         member.upload = scaled(links[k].upload, scale);
         member.download = scaled(links[k].download, scale);
-        member.receives |= member.contributes;  // who computes needs the next state
+        member.receives |= member.contributes;  // a trainer needs the next state
     }
     place_backbone(request);
     request.elements = elements / scale + 1;
@@ -79,7 +84,7 @@ Profile profile_of(const Member& member, Duration latency) {
                           .is_outbound_only = !member.is_reachable};
     profile.micro_batch = kMicroBatch;
     profile.receives = member.receives;
-    profile.measures_bandwidth = false;  // what is played is the plan that is printed
+    profile.measures_bandwidth = false;  // the peers must follow the plan in the result
     profile.holds_first_state = true;
     profile.checkpoint_every = 0;  // none
     return profile;
@@ -98,13 +103,13 @@ simulation::WorldOptions world_options(const PlanRequest& request, std::uint32_t
     return options;
 }
 
-/// Times the rounds of a world from outside.
+/// Measures the rounds of a world.
 class Stopwatch {
   public:
     Stopwatch(World& world, RoundWatch& watch, const PlanRequest& request)
         : world_(world), watch_(watch), request_(request) {}
 
-    /// Until the first round with everybody is over.
+    /// Runs the world until the first round with all trainers is over.
     bool warm_up() {
         const bool is_full = world_.run_until([&] { return is_everybody_computing(); }, kMaxWait);
         return is_full && next_round().has_value();
@@ -152,7 +157,8 @@ class Stopwatch {
 SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOptions& options) {
     SimulatedRounds result{.request = request_for(fleet, options), .plan = {}, .rounds = {}};
     const PlanRequest& request = result.request;
-    DEDLOC_CHECK(planning::traffic_of(request).contributors > 0, "a round of nothing");
+    DEDLOC_CHECK(planning::traffic_of(request).contributors > 0,
+                 "no member of the round contributes");
     result.plan = planning::plan_shares(request).value();
     const World* players = nullptr;
     RoundWatch watch{request.members.size(),

@@ -1,4 +1,4 @@
-// Rounds of a fleet as the protocol plays them, in the seeded world of peer/simulation.
+// Runs rounds of a fleet with the real protocol in the seeded world of peer/simulation.
 #pragma once
 
 #include <chrono>
@@ -9,33 +9,35 @@
 
 namespace dedloc::plan {
 
+/// Parameters of a simulation.
 struct SimulationOptions {
-    std::uint64_t seed = 1;
-    std::uint32_t rounds = 1;
-    Duration latency = std::chrono::milliseconds{20};  ///< of a message between two members
+    std::uint64_t seed = 1;                            ///< seed of the world
+    std::uint32_t rounds = 1;                          ///< rounds after the first one
+    Duration latency = std::chrono::milliseconds{20};  ///< one way, between two members
 };
 
-/// From the last contribution's freeze …
+/// Times from the freeze of the last contribution.
 struct SimulatedRound {
-    Duration planned{0};    ///< … until the plan is sent,
-    Duration moved{0};      ///< … until every receiver has the whole average,
-    Duration committed{0};  ///< … until all members hold the next state
+    Duration planned{0};    ///< until the plan is sent
+    Duration moved{0};      ///< until every receiver has the whole average
+    Duration committed{0};  ///< until all members hold the next state
 };
 
+/// The simulated fleet and its rounds.
 struct SimulatedRounds {
-    /// What was played: see simulate_rounds. The backbone is the first member.
-    planning::PlanRequest request;
-    planning::SharePlan plan;
-    std::vector<SimulatedRound> rounds;  ///< fewer than asked for if the swarm got stuck
+    planning::PlanRequest request;       ///< the scaled fleet; the backbone is the first member
+    planning::SharePlan plan;            ///< the plan that the peers follow
+    std::vector<SimulatedRound> rounds;  ///< fewer than asked for if the swarm made no progress
 };
 
-/// Plays rounds of the fleet over fp32 frames: the vector has as many elements as make the larger
-/// of the encodings. Vector and bandwidths are scaled down together, so that times stay and all
-/// hosts need some 2.5 GB at most. A swarm has a backbone: the first aggregator that can be
-/// dialled, else one more member with the link of the fastest. It receives averages. Peers are told
-/// their bandwidths and do not measure them: the plan they follow is the one in the result.
+/// Simulates rounds of the fleet with fp32 frames: the vector has as many elements as give the
+/// larger of the two encodings. Vector and bandwidths are scaled down together, so that times do
+/// not change and all hosts together need at most 2.5 GB or so. The swarm's backbone is the first
+/// aggregator that can be dialled, else one more member with the fastest link; it receives
+/// averages. Peers are given their bandwidths and do not measure them, so they follow the plan in
+/// the result.
 ///
-/// Requires  somebody contributes (DEDLOC_CHECK)
+/// Requires  at least one contributor (DEDLOC_CHECK)
 SimulatedRounds simulate_rounds(const planning::PlanRequest& fleet,
                                 const SimulationOptions& options);
 
