@@ -27,13 +27,13 @@ void Peer::Core::pump_to(const PeerKey& peer) {
     };
     // A round's data first: donating never delays a round.
     while (member_.has_next(peer)) {
-        if (!links_.has_room(peer, member_.window_bytes())) return;
+        if (!links_.has_space(peer, member_.window_bytes())) return;
         const Frame frame = member_.next_frame(now_, peer, link, seal);
         if (!frame || !links_.send_sealed(peer, frame, out_.actions)) return;
         upload_.begin(now_);
     }
     // Then a leaf at a time: what a slow uplink has before it is what a heartbeat waits for.
-    while (links_.has_room(peer, wire::kLeafBytes)) {
+    while (links_.has_space(peer, wire::kLeafBytes)) {
         auto leaf = donor_.next(now_, peer);
         if (!leaf) return;
         const Frame frame = seal(head().step, *std::move(leaf));

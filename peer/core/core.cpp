@@ -128,13 +128,13 @@ void Peer::Core::post() {
 }
 
 void Peer::Core::deliver(const OutgoingMessage& message) {
-    std::optional<membership::Links::Circular> circular;
+    std::optional<membership::Links::SharedMessage> shared_message;
     bool is_ours = false;
     for (const PeerKey& to : message.to) {
         is_ours = is_ours || to == self_;
         if (to == self_ || links_.find(to) == nullptr) continue;
-        if (!circular) circular = links_.circular(message.step, message.body);
-        links_.send(to, *circular, out_.actions);
+        if (!shared_message) shared_message = links_.shared_message(message.step, message.body);
+        links_.send(to, *shared_message, out_.actions);
     }
     // Last: what we answer ourselves has a higher sequence number.
     if (!is_ours) return;

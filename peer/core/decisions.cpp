@@ -26,9 +26,9 @@ void Peer::Core::take(const wire::Message& m, const wire::Accept& body) {
     decide(*decision, true);
     addressed_ = members;
     settle_votes();
-    membership::Links::Circular circular = links_.circular(step, commit);
+    membership::Links::SharedMessage shared_message = links_.shared_message(step, commit);
     for (const PeerKey& peer : members) {
-        if (peer != self_) links_.send(peer, circular, out_.actions);
+        if (peer != self_) links_.send(peer, shared_message, out_.actions);
     }
     tell_outsiders(step);
 }

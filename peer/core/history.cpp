@@ -34,7 +34,7 @@ void Peer::Core::ask_for_history() {
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::CommitQuery&) {
-    if (!keeps_history() || !links_.has_room(m.sender, config_.rules.window_bytes)) return;
+    if (!keeps_history() || !links_.has_space(m.sender, config_.rules.window_bytes)) return;
     if (!missed_.may_answer(now_, m.sender)) return;
     out_.act(action::ReadHistory{.to = m.sender,
                                  .generation = m.generation,

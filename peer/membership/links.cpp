@@ -70,7 +70,7 @@ void Links::forget_queue(Link& link) {
     link.queue.clear();
 }
 
-bool Links::has_room(const PeerKey& peer, std::uint64_t window) const {
+bool Links::has_space(const PeerKey& peer, std::uint64_t window) const {
     const Known* known = find(peer);
     return known != nullptr && links_.at(known->link).queued_bytes < window;
 }
@@ -327,32 +327,32 @@ bool Links::send(const PeerKey& to, StepIndex step, wire::Body body, Actions& ac
            send_sealed(to, seal(step, std::move(body), kind_of(to)), actions);
 }
 
-Links::Circular Links::circular(StepIndex step, wire::Body body) {
+Links::SharedMessage Links::shared_message(StepIndex step, wire::Body body) {
     return {.message = message_with(step, std::move(body))};
 }
 
-const Frame& Links::frame_for(const Link& link, Circular& circular) {
-    Frame& frame = circular.frames[link.kind()];
-    if (!frame) frame = wire::encode(circular.message, key_, link.kind());
+const Frame& Links::frame_for(const Link& link, SharedMessage& shared_message) {
+    Frame& frame = shared_message.frames[link.kind()];
+    if (!frame) frame = wire::encode(shared_message.message, key_, link.kind());
     return frame;
 }
 
-bool Links::send(const PeerKey& to, Circular& circular, Actions& actions) {
+bool Links::send(const PeerKey& to, SharedMessage& shared_message, Actions& actions) {
     const Known* known = find(to);
     if (known == nullptr) return false;
-    post(known->link, frame_for(links_.at(known->link), circular), actions);
+    post(known->link, frame_for(links_.at(known->link), shared_message), actions);
     return true;
 }
 
 void Links::broadcast(StepIndex step, const wire::Body& body, Actions& actions) {
     if (known_.empty()) return;
-    Circular all = circular(step, body);
+    SharedMessage all = shared_message(step, body);
     for (const auto& [peer, known] : known_) send(peer, all, actions);
 }
 
 void Links::broadcast_heartbeat(StepIndex step, const wire::Heartbeat& heartbeat, bool is_news,
                                 Actions& actions) {
-    Circular all = circular(step, heartbeat);
+    SharedMessage all = shared_message(step, heartbeat);
     for (const auto& [peer, known] : known_) {
         if ((is_news && is_small_) || is_watched(peer)) send(peer, all, actions);
     }

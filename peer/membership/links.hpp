@@ -109,13 +109,13 @@ class Links {
                              Actions& actions);
 
     /// One message to several peers, encoded once for each kind of link.
-    struct Circular {
+    struct SharedMessage {
         wire::Message message;                     ///< what is sent
         std::map<wire::LinkKind, Frame> frames{};  ///< encodings made so far
     };
     /// Prepares such a message, and sends it to one peer; false if that peer is not known.
-    Circular circular(StepIndex step, wire::Body body);
-    bool send(const PeerKey& to, Circular& circular, Actions& actions);
+    SharedMessage shared_message(StepIndex step, wire::Body body);
+    bool send(const PeerKey& to, SharedMessage& shared_message, Actions& actions);
 
     /// send() in steps: the kind of a peer's link (kUnproven if it is not known), a frame for links
     /// of a kind, and sending it. send_sealed() is false if the peer is not known.
@@ -131,7 +131,7 @@ class Links {
     /// Takes a written frame off its link's queue.
     Written written(const event::FrameWritten& event);
     /// True if the queue to this peer holds less than `window` bytes.
-    bool has_room(const PeerKey& peer, std::uint64_t window) const;
+    bool has_space(const PeerKey& peer, std::uint64_t window) const;
     /// Bytes in the queues of all links.
     std::uint64_t queued_bytes() const { return queued_bytes_; }
     /// True in a large swarm while the queues hold a window of bytes: messages that are not urgent
@@ -190,7 +190,7 @@ class Links {
     void dial(TimePoint now, const Endpoint& endpoint, Actions& actions);
     TimePoint silent_at(const Link& link) const;
     wire::Message message_with(StepIndex step, wire::Body body);
-    const Frame& frame_for(const Link& link, Circular& circular);
+    const Frame& frame_for(const Link& link, SharedMessage& shared_message);
     TimePoint earliest_deadline() const;
     bool is_voter(const PeerKey& peer) const;
     void remember_voter(const PeerKey& peer, const Known& known);
