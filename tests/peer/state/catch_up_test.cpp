@@ -31,7 +31,7 @@ std::vector<std::uint64_t> seeds() {
     return all;
 }
 
-/// Makes it die, fall silent, or lie about leaves and offers, or none of these.
+/// Makes the member die, fall silent, send wrong leaves or forged offers, or do none of these.
 void spoil(Member& member, Random& random, std::uint64_t seed) {
     if (random.below(3) == 0) member.messages_left = random.below(30);
     if (random.below(6) == 0) member.is_mute = true;
@@ -65,10 +65,10 @@ void spoil(Member& member, Random& random, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a newcomer fetches from three donors at once, each giving a share", "[state]") {
+TEST_CASE("a new peer fetches a share of the state from each of three donors", "[state]") {
     TransferWorld world{20 * kLeafElements, 1};
     for (int i = 0; i < 3; ++i) world.add_member(k5);
-    world.add_member(k5, true).bytes_per_second = 1;  // a voter has other things to do
+    world.add_member(k5, true).bytes_per_second = 1;  // voters are asked last
     world.members[3]->own.has_state = false;
     world.aim_at(k5);
     REQUIRE(world.run_until_current(10s));
@@ -81,7 +81,7 @@ TEST_CASE("a newcomer fetches from three donors at once, each giving a share", "
     CHECK(world.loads.size() == 1);
 }
 
-TEST_CASE("a voter is asked only when fewer than four others can give", "[state]") {
+TEST_CASE("a voter is asked only if fewer than four other donors are known", "[state]") {
     for (const int others : {0, 1, 3, 4, 6}) {
         TransferWorld world{100, 2};
         world.add_member(k5, true);
@@ -95,7 +95,7 @@ TEST_CASE("a voter is asked only when fewer than four others can give", "[state]
     }
 }
 
-TEST_CASE("slow donors do not hold up the end", "[state]") {
+TEST_CASE("slow donors do not delay the end of a fetch", "[state]") {
     TransferWorld world{20 * kLeafElements, 3};
     world.add_member(k5);
     world.add_member(k5).bytes_per_second = 100e3;
@@ -108,7 +108,7 @@ TEST_CASE("slow donors do not hold up the end", "[state]") {
     CHECK(world.notes.empty());
 }
 
-TEST_CASE("a lying donor is dropped, named, and not asked again", "[state]") {
+TEST_CASE("a donor that sends a wrong leaf is dropped, noted and not asked again", "[state]") {
     TransferWorld world{20 * kLeafElements, 4};
     for (int i = 0; i < 3; ++i) world.add_member(k5);
     Member& liar = *world.members[1];
@@ -121,7 +121,7 @@ TEST_CASE("a lying donor is dropped, named, and not asked again", "[state]") {
     CHECK(*world.own_bytes == *world.history.state(k5));
 }
 
-TEST_CASE("leaves of wrong sizes are lies, whatever they hold", "[state]") {
+TEST_CASE("a leaf of the wrong size is a wrong leaf", "[state]") {
     for (const std::size_t size : {std::size_t{1}, std::size_t{262'143}}) {
         TransferWorld world{2 * kLeafElements, 4};
         world.add_member(k5);
@@ -133,7 +133,7 @@ TEST_CASE("leaves of wrong sizes are lies, whatever they hold", "[state]") {
     }
 }
 
-TEST_CASE("a state is fetched although a donor dies, wherever that is", "[state]") {
+TEST_CASE("a state is fetched although a donor dies at any point", "[state]") {
     for (const bool is_lone : {false, true}) {
         for (std::uint64_t point = 0; point < 14; ++point) {
             INFO("dies after " << point << " messages, lone " << is_lone);
@@ -152,7 +152,7 @@ TEST_CASE("a state is fetched although a donor dies, wherever that is", "[state]
     }
 }
 
-TEST_CASE("a fetch goes on where it was cut when all donors are replaced", "[state]") {
+TEST_CASE("a fetch keeps its leaves when all donors are replaced", "[state]") {
     TransferWorld world{20 * kLeafElements, 6};
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
@@ -168,7 +168,7 @@ TEST_CASE("a fetch goes on where it was cut when all donors are replaced", "[sta
     CHECK(*world.own_bytes == *world.history.state(k5));
 }
 
-TEST_CASE("many who answer nothing do not hide the one who would give", "[state]") {
+TEST_CASE("many donors that never answer do not hide one that does", "[state]") {
     TransferWorld world{1'000, 21};
     for (int i = 0; i < 8; ++i) world.add_member(k5).is_mute = true;
     world.add_member(k5, true);
@@ -176,7 +176,7 @@ TEST_CASE("many who answer nothing do not hide the one who would give", "[state]
     REQUIRE(world.run_until_current(3 * world.rules.failure_timeout));
 }
 
-TEST_CASE("a donor that takes requests and sends nothing is replaced in time", "[state]") {
+TEST_CASE("a donor that receives requests and sends nothing is replaced", "[state]") {
     TransferWorld world{4 * kLeafElements, 7};
     Member& mute = world.add_member(k5);
     world.add_member(k5).bytes_per_second = 1e6;
@@ -187,20 +187,20 @@ TEST_CASE("a donor that takes requests and sends nothing is replaced in time", "
     CHECK(mute.is_alive);
 }
 
-TEST_CASE("what is equal in a newer state is kept when donors have moved on", "[state]") {
-    TransferWorld world{20 * kLeafElements, 8, 10};  // a tenth of the leaves changes a step
+TEST_CASE("leaves that are equal in a newer state are kept when donors move on", "[state]") {
+    TransferWorld world{20 * kLeafElements, 8, 10};  // every step changes a tenth of the leaves
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
     REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.5; }, 10s));
     world.advance();
-    for (const auto& member : world.members) member->donor.reset();  // forgets its snapshots
+    for (const auto& member : world.members) member->donor.reset();  // forget all snapshots
     REQUIRE(world.run_until_current(30s));
     CHECK(world.own.step == plus(k5, 1));
     CHECK(world.loads.size() == 1);
-    CHECK(leaves_sent(world) <= 60 + 6 + 16 + 4);  // changed ones, and empty ones
+    CHECK(leaves_sent(world) <= 60 + 6 + 16 + 4);  // all leaves, changed ones, empty answers
 }
 
-TEST_CASE("a snapshot stays while newer steps go on, then rounds catch up", "[state]") {
+TEST_CASE("a snapshot is kept while the swarm moves on, then rounds are fetched", "[state]") {
     TransferWorld world{20 * kLeafElements, 9};
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
@@ -215,7 +215,7 @@ TEST_CASE("a snapshot stays while newer steps go on, then rounds catch up", "[st
     CHECK(world.rounds == std::vector<StepIndex>{k5, plus(k5, 1)});
 }
 
-TEST_CASE("one who is behind catches up by rounds, and by a state beyond what is kept", "[state]") {
+TEST_CASE("a peer fetches rounds while they are retained, and else a whole state", "[state]") {
     constexpr std::uint32_t kKept = 4;
     for (std::uint64_t behind = 1; behind <= kKept + 2; ++behind) {
         INFO(behind << " steps behind");
@@ -243,7 +243,7 @@ TEST_CASE("rounds are fetched no faster than they are applied", "[state]") {
     CHECK(world.notes.empty());
 }
 
-TEST_CASE("an update that gave another state is mended by a whole one", "[state]") {
+TEST_CASE("an update with an uncertified result is repaired by a whole state", "[state]") {
     TransferWorld world{1'000, 23, 1, 4};
     for (int i = 0; i < 3; ++i) world.add_member(plus(k5, 4));
     world.start_at(k5);
@@ -257,11 +257,11 @@ TEST_CASE("an update that gave another state is mended by a whole one", "[state]
     CHECK(std::get<wire::StateQuery>(out.messages[0].body) == wire::StateQuery{.has_state = false});
 }
 
-TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]") {
+TEST_CASE("a state is fetched if no donor retains the round", "[state]") {
     TransferWorld world{kLeafElements, 11, 1, 3};
     for (int i = 0; i < 3; ++i) {
         Member& member = world.add_member(plus(k5, 2));
-        member.donor.begin(0);  // has joined just now: no rounds
+        member.donor.begin(0);  // forget all rounds, like a member that has just joined
         world.certify(member, plus(k5, 2));
     }
     world.start_at(k5);
@@ -272,7 +272,7 @@ TEST_CASE("a round that nobody holds any more is replaced by a state", "[state]"
     CHECK(world.now.time_since_epoch() < 2s);
 }
 
-TEST_CASE("a round's donor may die wherever it likes", "[state]") {
+TEST_CASE("rounds are fetched although a donor dies at any point", "[state]") {
     for (std::uint64_t point = 0; point < 10; ++point) {
         INFO("dies after " << point << " messages");
         TransferWorld world{3 * kLeafElements, 12 + point, 1, 3};
@@ -285,7 +285,7 @@ TEST_CASE("a round's donor may die wherever it likes", "[state]") {
     }
 }
 
-TEST_CASE("a lying donor of a round is dropped, and the average is the decided one", "[state]") {
+TEST_CASE("a donor that sends a wrong leaf of a round is dropped", "[state]") {
     TransferWorld world{3 * kLeafElements, 13, 1, 3};
     for (int i = 0; i < 2; ++i) world.add_member(plus(k5, 3));
     world.members[0]->tamper = [](wire::Leaf& leaf) { leaf.data[0] ^= std::byte{4}; };
@@ -307,7 +307,7 @@ TEST_CASE("a damaged member fetches only the leaves that differ", "[state]") {
     CHECK(*world.own_bytes == *world.history.state(k5));
 }
 
-TEST_CASE("a refused state is fetched again, and then without the own leaves", "[state]") {
+TEST_CASE("a refused state is fetched again without reusing own leaves", "[state]") {
     TransferWorld world{4 * kLeafElements, 15};
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.start_at(k5, {3});
@@ -318,7 +318,7 @@ TEST_CASE("a refused state is fetched again, and then without the own leaves", "
     CHECK(leaves_sent(world) >= 1 + 12);
 }
 
-TEST_CASE("states of all sizes are fetched whole", "[state]") {
+TEST_CASE("states of all sizes are fetched completely", "[state]") {
     for (const std::uint64_t elements : {1u, 2u, 21'845u, 21'846u, 43'690u, 43'691u, 65'535u,
                                          65'536u, 65'537u, 87'382u, 300'001u}) {
         INFO(elements << " elements");
@@ -333,7 +333,7 @@ TEST_CASE("states of all sizes are fetched whole", "[state]") {
     }
 }
 
-TEST_CASE("the first state of a generation is taken without votes", "[state]") {
+TEST_CASE("the first state of a generation is accepted without votes", "[state]") {
     TransferWorld world{1'000, 16};
     world.add_member(StepIndex{0});
     world.aim_at(StepIndex{0});
@@ -341,14 +341,14 @@ TEST_CASE("the first state of a generation is taken without votes", "[state]") {
     CHECK(world.loads.size() == 1);
 }
 
-TEST_CASE("an offer that is ahead of the aim is taken by its own certificate", "[state]") {
+TEST_CASE("an offer ahead of the target is accepted by its own certificate", "[state]") {
     TransferWorld world{1'000, 17};
     Member& donor = world.add_member(k5);
     world.aim_at(k5);
     donor.own.step = plus(k5, 1);
     donor.own.state = world.history.state_digest(donor.own.step);
     donor.donor.keep(world.history.record(k5), History::certificate(), world.history.average(k5));
-    // Not before that is here.
+    // Not before the donor has the certificate.
     REQUIRE_FALSE(world.run_until_current(500ms));
     CHECK(world.loads.empty());
     world.certify(donor, plus(k5, 1));
@@ -358,7 +358,7 @@ TEST_CASE("an offer that is ahead of the aim is taken by its own certificate", "
     CHECK(world.loads[0].digest == world.history.state_digest(plus(k5, 1)));
 }
 
-TEST_CASE("an offer that its certificate does not prove is refused and noted", "[state]") {
+TEST_CASE("an offer with an invalid certificate is refused and noted", "[state]") {
     const std::vector<std::function<void(wire::StateOffer&)>> twists{
         [](wire::StateOffer& o) { o.votes.clear(); },
         [](wire::StateOffer& o) { o.votes[0].signature[0] ^= std::byte{1}; },
@@ -370,7 +370,7 @@ TEST_CASE("an offer that its certificate does not prove is refused and noted", "
         TransferWorld world{kLeafElements, 24};
         Member& donor = world.add_member(plus(k5, 1));
         donor.twist = [&](wire::Body& body) { twist(std::get<wire::StateOffer>(body)); };
-        world.aim_at(k5);  // the donor is ahead of it
+        world.aim_at(k5);  // the donor is ahead of this target
         REQUIRE_FALSE(world.run_until_current(20s));
         CHECK(world.has_note(donor.key.brief() +
                              " offers a state of step 6 that its certificate does not prove"));
@@ -396,7 +396,7 @@ TEST_CASE("a certificate of another step proves no state", "[state]") {
     CHECK(donor.requests == 0);
 }
 
-TEST_CASE("who asks while an update is applied is answered right after it", "[state]") {
+TEST_CASE("a query during an update is answered right after it", "[state]") {
     TransferWorld world{1'000, 18};
     Member& donor = world.add_member(k5);
     world.aim_at(k5);
@@ -409,7 +409,7 @@ TEST_CASE("who asks while an update is applied is answered right after it", "[st
     CHECK(world.own.step == plus(k5, 1));
 }
 
-TEST_CASE("a higher generation ends what is under way", "[state]") {
+TEST_CASE("a higher generation ends a fetch", "[state]") {
     TransferWorld world{20 * kLeafElements, 19};
     world.add_member(k5);
     world.aim_at(k5);
@@ -425,7 +425,7 @@ TEST_CASE("a higher generation ends what is under way", "[state]") {
     CHECK(world.catch_up->next_deadline() == kNever);
 }
 
-TEST_CASE("offers of another state than the one aimed at are noted and not used", "[state]") {
+TEST_CASE("offers of a state other than the target are noted and not used", "[state]") {
     const std::vector<std::function<void(wire::StateOffer&)>> twists{
         [](wire::StateOffer& o) { o.leaves[1].bytes[0] ^= std::byte{1}; },
         [](wire::StateOffer& o) { std::swap(o.leaves[0], o.leaves[1]); },
@@ -445,7 +445,7 @@ TEST_CASE("offers of another state than the one aimed at are noted and not used"
     }
 }
 
-TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded", "[state]") {
+TEST_CASE("under all faults, the target and no other state is loaded", "[state]") {
     for (const std::uint64_t seed : seeds()) {
         INFO("replay: DEDLOC_SEED=" << seed);
         Random random{seed, 77};
@@ -461,7 +461,7 @@ TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded",
             Member& member = world.add_member(start, i == 0);
             member.bytes_per_second = 50e3 + random.uniform() * 10e6;
             member.latency = std::chrono::milliseconds{1 + random.below(200)};
-            if (i > 0) spoil(member, random, seed);  // the voter stays
+            if (i > 0) spoil(member, random, seed);  // the voter stays honest
         }
         world.aim_at(start);
         for (std::uint64_t i = random.below(4); i > 0; --i) {
@@ -473,7 +473,7 @@ TEST_CASE("whatever happens, only what is aimed at is loaded, and it is loaded",
         std::set<StepIndex> steps;
         for (const action::Load& load : world.loads) {
             CHECK(world.aimed.contains({load.step, load.digest}));
-            CHECK(steps.insert(load.step).second);  // nothing is fetched twice
+            CHECK(steps.insert(load.step).second);  // no state is loaded twice
         }
     }
 }

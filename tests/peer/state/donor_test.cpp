@@ -13,7 +13,7 @@ const StepIndex k5{5};
 const PeerKey kAsker{{std::byte{101}}};
 const PeerKey kOther{{std::byte{102}}};
 
-/// A donor at a step of a history, and what it says.
+/// A donor at a step of a history, and the messages that it sends.
 struct Desk {
     explicit Desk(std::uint32_t kept_averages = 2) : history(kElements, 1) {
         rules.elements = kElements;
@@ -30,7 +30,7 @@ struct Desk {
                .state = history.state_digest(step.next())};
         if (certifies) certify(step.next());
     }
-    /// What the voters have signed is here.
+    /// The donor receives the certificate of this state.
     void certify(StepIndex step) {
         out = {};
         donor.certified(now, history.proof(step), own, out);
@@ -56,7 +56,7 @@ struct Desk {
         donor.advance(now, own, out);
         donor.check_invariants();
     }
-    /// Who is offered a state, in this order.
+    /// The peers that are offered a state, in this order.
     std::vector<PeerKey> offered() const {
         std::vector<PeerKey> peers;
         for (const OutgoingMessage& message : out.messages) {
@@ -66,7 +66,7 @@ struct Desk {
         }
         return peers;
     }
-    /// Somebody asks, and the trainer answers.
+    /// A peer queries a state, and the trainer takes the snapshot.
     void snapshot(const PeerKey& from) {
         query(from, own.step);
         REQUIRE(is_taking());
@@ -88,7 +88,7 @@ struct Desk {
     state::Own own;
     TimePoint now{};
     Outbox out;
-    bool certifies = true;  ///< each state at once
+    bool certifies = true;  ///< keep() also certifies the state
 };
 
 }  // namespace
@@ -98,7 +98,7 @@ TEST_CASE("a state is offered after a snapshot, with its leaves and certificate"
     desk.query(kAsker, k5);
     REQUIRE(desk.is_taking());
     desk.query(kOther, k5);
-    CHECK(desk.out.actions.empty());  // one snapshot for both
+    CHECK(desk.out.actions.empty());  // one snapshot serves both
     desk.taken(desk.history.snapshot(k5));
     REQUIRE(desk.out.messages.size() == 2);
     const auto* offer = desk.said<wire::StateOffer>();
@@ -127,21 +127,21 @@ TEST_CASE("retained rounds are offered, and the oldest are dropped", "[state]") 
         CHECK(kernels::leaf_digest(leaf->data) == round->leaves[0].bytes);
     }
     desk.query(kAsker, k5, true);
-    CHECK(desk.out.messages.empty());  // it is where we are
+    CHECK(desk.out.messages.empty());  // the querier is at the donor's step
     CHECK(desk.out.actions.empty());
     desk.query(kAsker, StepIndex{4}, true, 1);
-    CHECK_FALSE(desk.said<wire::RoundOffer>());  // of another generation
+    CHECK_FALSE(desk.said<wire::RoundOffer>());  // the query names another generation
 }
 
-TEST_CASE("without room for averages none are kept", "[state]") {
+TEST_CASE("no average is kept if kept_averages is 0", "[state]") {
     Desk desk{0};
     desk.query(kAsker, StepIndex{4}, true);
     CHECK_FALSE(desk.said<wire::RoundOffer>());
     CHECK(desk.is_taking());
 }
 
-TEST_CASE("an average that is retained no more comes back", "[state]") {
-    Desk desk;  // retains those of steps 3 and 4
+TEST_CASE("keep returns an average that is no longer retained", "[state]") {
+    Desk desk;  // retains the averages of steps 3 and 4
     const auto keep = [&](StepIndex step, const SharedFloats& average) {
         return desk.donor.keep(desk.history.record(step), History::certificate(), average);
     };
@@ -149,8 +149,8 @@ TEST_CASE("an average that is retained no more comes back", "[state]") {
     const SharedFloats first = keep(k5, five);
     REQUIRE(first);
     CHECK(*first == *desk.history.average(StepIndex{3}));
-    CHECK_FALSE(keep(k5, five));               // is retained already
-    CHECK_FALSE(keep(StepIndex{6}, nullptr));  // not held
+    CHECK_FALSE(keep(k5, five));               // already retained
+    CHECK_FALSE(keep(StepIndex{6}, nullptr));  // the average is not held
     CHECK(keep(StepIndex{6}, five) != nullptr);
     CHECK(keep(StepIndex{7}, five) == five);
     Desk none{0};
@@ -164,16 +164,16 @@ TEST_CASE("two snapshots are kept, and both stay while they are fetched", "[stat
     desk.snapshot(kOther);
     desk.keep(StepIndex{6});
     desk.query(kAsker, StepIndex{7});
-    CHECK(desk.out.actions.empty());  // no third one: the newer one is offered
+    CHECK(desk.out.actions.empty());  // no third snapshot: the newer one is offered
     REQUIRE(desk.said<wire::StateOffer>());
     CHECK(desk.out.messages[0].step == StepIndex{6});
     desk.query(kAsker, k5);
-    CHECK(desk.out.messages[0].step == k5);  // what is asked for is held
+    CHECK(desk.out.messages[0].step == k5);  // the queried state is held
 
     desk.now += desk.rules.failure_timeout;
     CHECK(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.size() == 262'144);
     desk.query(kOther, StepIndex{7});
-    REQUIRE(desk.is_taking());  // the unused one makes room
+    REQUIRE(desk.is_taking());  // replaces the unused snapshot
     desk.taken(desk.history.snapshot(StepIndex{7}));
     CHECK(desk.leaf(desk.history.state_digest(k5), 1)->data.empty());
     CHECK_FALSE(desk.leaf(desk.history.state_digest(StepIndex{6}), 1)->data.empty());
@@ -183,7 +183,7 @@ PeerKey asker(int number) {
     return PeerKey{{std::byte{7}, static_cast<std::byte>(number)}};
 }
 
-TEST_CASE("a state goes to four at once, and on to who has waited longest", "[state]") {
+TEST_CASE("a state is served to four peers at once, then to the longest waiting", "[state]") {
     Desk desk;
     desk.snapshot(asker(9));
     for (const int k : {8, 7, 6}) {
@@ -196,9 +196,9 @@ TEST_CASE("a state goes to four at once, and on to who has waited longest", "[st
         CHECK(desk.out.messages.empty());
     }
     desk.query(asker(7), k5);
-    CHECK(desk.offered() == std::vector{asker(7)});  // it has not heard us, and keeps its turn
+    CHECK(desk.offered() == std::vector{asker(7)});  // it has missed the offer, and keeps its turn
 
-    // Who asks for leaves, or is sent some, is served on; two have all they wanted, one is lost.
+    // A peer with leaf requests keeps its turn; two others request nothing, and one is lost.
     desk.now += desk.rules.heartbeat / 2;
     desk.donor.requested(desk.now, asker(9), {.root = desk.history.state_digest(k5), .leaf = 0});
     CHECK(desk.donor.next_deadline() < desk.now + desk.rules.heartbeat);
@@ -210,7 +210,7 @@ TEST_CASE("a state goes to four at once, and on to who has waited longest", "[st
     CHECK(desk.donor.next_deadline() == desk.now + 2 * desk.rules.failure_timeout);
 }
 
-TEST_CASE("who waits for a state and no longer asks has no turn", "[state]") {
+TEST_CASE("a waiting peer that stops asking gets no turn", "[state]") {
     Desk desk;
     desk.snapshot(asker(9));
     for (const int k : {8, 7, 6, 5, 4}) desk.query(asker(k), k5);
@@ -223,7 +223,7 @@ TEST_CASE("who waits for a state and no longer asks has no turn", "[state]") {
     CHECK(desk.offered().empty());
 }
 
-TEST_CASE("who never has enough keeps nobody else from a state", "[state]") {
+TEST_CASE("a peer that requests leaves for ever does not block the others", "[state]") {
     Desk desk;
     desk.donor.set_upload(100'000);  // one at a time
     desk.snapshot(asker(9));
@@ -241,7 +241,7 @@ TEST_CASE("who never has enough keeps nobody else from a state", "[state]") {
     CHECK(desk.now >= start + 2 * desk.rules.failure_timeout);
 }
 
-TEST_CASE("who has been sent every leaf makes room at once", "[state]") {
+TEST_CASE("a turn ends when every leaf has been sent", "[state]") {
     Desk desk;
     desk.donor.set_upload(100'000);  // one at a time
     desk.snapshot(asker(9));
@@ -258,7 +258,7 @@ TEST_CASE("who has been sent every leaf makes room at once", "[state]") {
     CHECK(desk.offered() == std::vector{asker(8)});
 }
 
-TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
+TEST_CASE("on a slow uplink a state is served to one peer at a time", "[state]") {
     Desk desk;
     desk.donor.set_upload(100'000);
     desk.snapshot(asker(9));
@@ -271,7 +271,7 @@ TEST_CASE("on a slow uplink a state goes to one after the other", "[state]") {
     CHECK(desk.offered().empty());
 }
 
-TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "[state]") {
+TEST_CASE("a snapshot is forgotten when unused for two failure timeouts", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
     const Digest root = desk.history.state_digest(k5);
@@ -282,7 +282,7 @@ TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "
     desk.now += 2 * desk.rules.failure_timeout - 1ns;
     desk.donor.requested(desk.now, kAsker, {.root = root, .leaf = 1});
     desk.now += 10 * desk.rules.failure_timeout;
-    desk.advance();  // a round keeps the link busy: what is queued is still wanted
+    desk.advance();  // a queued request keeps the snapshot, however long the link is busy
     CHECK_FALSE(desk.donor.next(desk.now, kAsker)->data.empty());
     desk.now += 2 * desk.rules.failure_timeout;
     desk.advance();
@@ -290,7 +290,7 @@ TEST_CASE("a snapshot is forgotten after twice the silence limit without use", "
     CHECK(desk.donor.next_deadline() == kNever);
 }
 
-TEST_CASE("a snapshot that is not of the history is not offered", "[state]") {
+TEST_CASE("a snapshot of another history is not offered", "[state]") {
     Desk desk;
     desk.query(kAsker, k5);
     auto wrong = desk.history.snapshot(k5);
@@ -302,12 +302,12 @@ TEST_CASE("a snapshot that is not of the history is not offered", "[state]") {
     desk.query(kAsker, k5);
     REQUIRE(desk.is_taking());
     desk.keep(k5);
-    desk.own.has_state = false;  // already on to the next step
+    desk.own.has_state = false;  // it applies the next update
     desk.taken(desk.history.snapshot(k5));
     CHECK(desk.said<wire::StateOffer>());
 }
 
-TEST_CASE("a snapshot that nobody asked for is let go", "[state]") {
+TEST_CASE("a snapshot that was not requested is ignored", "[state]") {
     Desk desk;
     desk.taken(desk.history.snapshot(k5));
     CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
@@ -333,7 +333,7 @@ TEST_CASE("requests are bounded, and repeated ones count once", "[state]") {
     CHECK_FALSE(desk.donor.has_next(kAsker));
 }
 
-TEST_CASE("who asks again and again gets a few answers a heartbeat", "[state]") {
+TEST_CASE("repeated queries get a limited number of answers per heartbeat", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
     std::size_t answers = 0;
@@ -349,20 +349,20 @@ TEST_CASE("who asks again and again gets a few answers a heartbeat", "[state]") 
     CHECK(desk.out.messages.size() == 1);
 }
 
-TEST_CASE("nothing of one history is given in another", "[state]") {
+TEST_CASE("a new generation offers nothing of an older one", "[state]") {
     Desk desk;
     desk.snapshot(kAsker);
     desk.donor.begin(1);
     CHECK(desk.leaf(desk.history.state_digest(k5), 0)->data.empty());
     desk.query(kAsker, StepIndex{4}, true, 1);
     CHECK(desk.out.messages.empty());
-    CHECK(desk.out.actions.empty());  // the own state is still of the old one
+    CHECK(desk.out.actions.empty());  // the donor's state is of the old generation
     desk.own.generation = 1;
     desk.query(kAsker, k5, false, 1);
     REQUIRE(desk.is_taking());
     desk.taken(desk.history.snapshot(k5));
     CHECK(desk.out.messages.empty());
-    desk.certify(k5);  // of the generation before
+    desk.certify(k5);  // a certificate of the old generation
     CHECK(desk.out.messages.empty());
     StateCertificate first = desk.history.proof(k5);
     first.generation = 1;
@@ -372,7 +372,7 @@ TEST_CASE("nothing of one history is given in another", "[state]") {
     CHECK(desk.said<wire::StateOffer>()->votes.empty());
 }
 
-TEST_CASE("a snapshot is not offered before its certificate is here", "[state]") {
+TEST_CASE("a snapshot is not offered before its certificate is known", "[state]") {
     Desk desk;
     desk.certifies = false;
     desk.keep(k5);
@@ -383,7 +383,7 @@ TEST_CASE("a snapshot is not offered before its certificate is here", "[state]")
     CHECK(desk.out.messages.empty());
     desk.advance();
     CHECK(desk.out.messages.empty());
-    // Of another step, or of another state: nothing that this snapshot could be offered with.
+    // A certificate of another step does not match this snapshot.
     desk.certify(StepIndex{7});
     CHECK(desk.out.messages.empty());
     desk.query(kOther, k6);
@@ -406,13 +406,13 @@ TEST_CASE("a snapshot of a state that the voters have not signed is never offere
     desk.donor.certified(desk.now, other, desk.own, desk.out);
     desk.donor.check_invariants();
     CHECK(desk.out.messages.empty());
-    desk.certify(k6);  // too late: there is one certificate of a step
+    desk.certify(k6);  // too late: another certificate of this step is known
     CHECK(desk.out.messages.empty());
 }
 
-TEST_CASE("a snapshot whose certificate is missing holds up no state that is proven", "[state]") {
+TEST_CASE("a snapshot without a certificate does not block a certified one", "[state]") {
     Desk desk;
-    desk.snapshot(asker(9));  // of step 5, proven
+    desk.snapshot(asker(9));  // step 5, certified
     desk.certifies = false;
     desk.keep(k5);
     desk.query(asker(1), StepIndex{6});

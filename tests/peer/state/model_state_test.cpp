@@ -15,7 +15,7 @@ using namespace dedloc::state;
 
 namespace {
 
-constexpr std::size_t kCount = 70'000;  // more than one leaf a vector, more than one segment a norm
+constexpr std::size_t kCount = 70'000;  // several leaves per vector, several segments per norm
 
 LambSettings settings() {
     return {.learning_rate = 0.01, .warmup_steps = 3, .total_steps = 20};
@@ -72,7 +72,7 @@ TEST_CASE("a restored state continues with the same digests", "[state]") {
     CHECK(views[5] == whole.parameters()[5]);
 }
 
-TEST_CASE("threads change no bit of a state", "[state]") {
+TEST_CASE("the number of threads changes no bit of a state", "[state]") {
     const kernels::ThreadWorkers workers{3};
     ModelState one{tensors(), settings()};
     ModelState several{tensors(), settings()};
@@ -117,7 +117,7 @@ TEST_CASE("a state with another digest, step or size is refused and changes noth
     CHECK(state.restore(StepIndex{3}, bytes, digest));
 }
 
-TEST_CASE("any flipped bit and any other step changes the digest", "[state]") {
+TEST_CASE("any flipped bit and any change of the step changes the digest", "[state]") {
     ModelState state{tensors(), settings()};
     state.initialise(start());
     advance(state, 1);
@@ -138,7 +138,7 @@ TEST_CASE("any flipped bit and any other step changes the digest", "[state]") {
     CHECK(state_digest(StepIndex{1}, state.leaf_digests(), state.byte_count()) == digest);
 }
 
-// The bits of state and initial parameters are a contract between versions and machines.
+// The bits of the state and the initial parameters must not change between versions and machines.
 TEST_CASE("initial parameters and five updates give the golden digests", "[state]") {
     ModelState state{tensors(), settings()};
     CHECK(state.digest().hex() ==
@@ -164,7 +164,7 @@ TEST_CASE("an average that is not finite only advances the step", "[state]") {
     CHECK(std::ranges::equal(before, state.bytes()));
 }
 
-TEST_CASE("an update clips by the global norm and decays only what should", "[state]") {
+TEST_CASE("an update clips by the global norm and decays only marked tensors", "[state]") {
     ModelState state{tensors(), settings()};
     state.initialise(start());
     FloatVector zero(kCount);
@@ -199,7 +199,7 @@ TEST_CASE("the coordinator's scalars follow schedule and bias correction", "[sta
     }
 }
 
-TEST_CASE("scalars and settings that no peer can apply are told apart", "[state]") {
+TEST_CASE("invalid scalars and settings are recognised", "[state]") {
     const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
     CHECK_FALSE(are_usable(UpdateScalars{bits(-1), bits(1)}));
     CHECK_FALSE(are_usable(UpdateScalars{bits(NAN), bits(1)}));

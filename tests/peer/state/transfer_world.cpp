@@ -18,7 +18,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-/// Far more than any scenario needs at one moment.
+/// Far more events than any scenario has at one moment.
 constexpr int kMaxEventsAtOnce = 100'000;
 
 }  // namespace
@@ -35,7 +35,7 @@ History::Step History::make(const Step* before) {
         if (before && (leaf + number.value()) % drift_ != 0) continue;
         const std::size_t first = leaf * kernels::kLeafBytes;
         const std::size_t end = std::min(size, first + kernels::kLeafBytes);
-        // A number at each end is enough to tell leaves apart, and quick.
+        // One number at each end is quick and enough to make leaves differ.
         for (std::size_t i = first; i < std::min(end, first + 8); ++i) {
             (*bytes)[i] = static_cast<std::byte>(random_.below(256));
         }
@@ -90,7 +90,7 @@ StateCertificate History::proof(StepIndex step) {
                            .record = record_before(step),
                            .state = state_digest(step),
                            .votes = {}};
-    // The first one is the project's word.
+    // The first state of a generation needs no votes, as the project has signed it.
     if (step > StepIndex{0}) proof.votes.push_back({.voter = {}, .signature = {std::byte{7}}});
     return proof;
 }
@@ -227,7 +227,7 @@ bool TransferWorld::run_until(const std::function<bool()>& done, Duration limit)
         if (now > end) return false;
         at_once = now == last ? at_once + 1 : 0;
         last = now;
-        DEDLOC_CHECK(at_once < kMaxEventsAtOnce, "time stands still",
+        DEDLOC_CHECK(at_once < kMaxEventsAtOnce, "virtual time advances",
                      now.time_since_epoch().count());
     }
     return true;
@@ -239,7 +239,7 @@ void TransferWorld::step() {
     for (const auto& m : members) deadline = std::min(deadline, m->donor.next_deadline());
     next = std::min(next, std::max(now, deadline));
     if (next == kNever) {
-        now += rules.heartbeat;  // nothing will ever happen: let the limit pass
+        now += rules.heartbeat;  // nothing is scheduled: advance to the limit
         return;
     }
     now = next;
@@ -292,8 +292,9 @@ void TransferWorld::flush() {
     }
     if (is_applying_) return;
     if (auto round = catch_up->take_round()) {
-        DEDLOC_CHECK(round->record.step == own.step, "rounds come in order");
-        DEDLOC_CHECK(*round->average == *history.average(own.step), "the decided average");
+        DEDLOC_CHECK(round->record.step == own.step, "rounds are fetched in order");
+        DEDLOC_CHECK(*round->average == *history.average(own.step),
+                     "the average is the decided one");
         rounds.push_back(own.step);
         own.step = own.step.next();
         own.state = history.state_digest(own.step);
@@ -311,7 +312,8 @@ void TransferWorld::load(const action::Load& load) {
         --refuse_loads;
         return catch_up->refused(now, out_);
     }
-    DEDLOC_CHECK(state::state_digest(load.step, *load.bytes) == load.digest, "a whole state");
+    DEDLOC_CHECK(state::state_digest(load.step, *load.bytes) == load.digest,
+                 "a loaded state has the promised digest");
     own.has_state = true;
     own.generation = 0;
     own.step = load.step;

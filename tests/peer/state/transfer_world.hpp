@@ -1,6 +1,6 @@
-// One peer that is behind and the members it can fetch from, in virtual time: links with bandwidth
-// and latency, members that die, lie, stall and step on. The protocol around it (who decides, who
-// coordinates) is replaced by a history that is written down in advance.
+// One peer that is behind (the fetcher) and the members that it can fetch from, in virtual time:
+// links with bandwidth and latency, members that die, send wrong data, stall or move on to newer
+// steps. Voting and coordination are replaced by a prepared history.
 #pragma once
 
 #include <functional>
@@ -19,10 +19,10 @@ namespace dedloc::test {
 
 using namespace std::chrono_literals;
 
-/// What was decided: states, averages and records by step. Made when first asked for.
+/// The decided states, averages and records by step, made on first use.
 class History {
   public:
-    /// Of each state's leaves, every `drift`-th differs from the state before (1: all).
+    /// Every `drift`-th leaf of a state differs from the previous state (1: all leaves).
     History(std::uint64_t elements, std::uint64_t seed, std::uint32_t drift = 1)
         : elements_(elements), drift_(drift), random_(seed) {}
 
@@ -30,12 +30,12 @@ class History {
     SharedBytes state(StepIndex step);
     Digest state_digest(StepIndex step);
     SharedFloats average(StepIndex step);
-    /// Of the round on state `step`.
+    /// The record of the round on state `step`.
     const CommitRecord& record(StepIndex step);
-    /// The digest of the decision that led to `step`.
+    /// The digest of the record that led to `step`.
     Digest record_before(StepIndex step);
     static Certificate certificate();
-    /// Of the state after `step` updates: what the voters have signed.
+    /// The voters' certificate of the state after `step` updates.
     StateCertificate proof(StepIndex step);
     static Digest origin() { return Digest{{std::byte{9}}}; }
     event::SnapshotTaken snapshot(StepIndex step);
@@ -57,6 +57,7 @@ class History {
     std::vector<std::unique_ptr<Step>> steps_;
 };
 
+/// A member that donates, with its link to the fetcher.
 struct Member {
     Member(PeerKey its_key, const RoundRules& rules) : key(its_key), donor(rules, workers) {}
 
@@ -68,16 +69,17 @@ struct Member {
     Duration latency = 10ms;
     bool is_alive = true;
     bool is_voter = false;
-    bool is_mute = false;                        ///< takes everything, sends nothing
-    std::function<void(wire::Leaf&)> tamper;     ///< what it does to its leaves
-    std::function<void(wire::Body&)> twist;      ///< and to its offers
-    std::optional<std::uint64_t> messages_left;  ///< dies after so many
+    bool is_mute = false;                        ///< receives messages and sends nothing
+    std::function<void(wire::Leaf&)> tamper;     ///< changes the leaves that it sends
+    std::function<void(wire::Body&)> twist;      ///< changes the offers that it sends
+    std::optional<std::uint64_t> messages_left;  ///< it dies after sending this many
     bool is_sending = false;
     std::uint64_t leaves_sent = 0;
     std::uint64_t queries = 0;
     std::uint64_t requests = 0;
 };
 
+/// The fetcher, its members and the time.
 class TransferWorld {
   public:
     TransferWorld(std::uint64_t elements, std::uint64_t seed, std::uint32_t drift = 1,
@@ -86,18 +88,19 @@ class TransferWorld {
 
     /// A member that holds the state of `step` and the rounds before it.
     Member& add_member(StepIndex step, bool is_voter = false);
-    /// The member hears what proves the state of this step.
+    /// The member receives the certificate of the state of this step.
     void certify(Member& member, StepIndex step);
-    /// At once noticed (its link closes), or quietly (after the silence limit).
+    /// The member dies. Quietly: its link stays open and times out; otherwise it closes at once.
     void kill(Member& member, bool quietly);
-    /// All living members decide a round; the fetcher's aim follows.
+    /// All living members decide a round; the fetcher's target follows.
     void advance();
-    /// The fetcher holds this state already. Damaged: these leaves differ.
+    /// The fetcher holds this state already, except that the `damaged` leaves differ.
     void start_at(StepIndex step, std::set<std::uint32_t> damaged = {});
-    /// The fetcher hears the aim and begins; it begins again whenever it stopped short of the aim.
+    /// The fetcher receives the target and begins; it begins again whenever it stops before the
+    /// target.
     void aim_at(StepIndex step);
 
-    /// False when `limit` passed first.
+    /// Runs until `done()` holds; returns false if `limit` passes first.
     bool run_until(const std::function<bool()>& done, Duration limit);
     bool run_until_current(Duration limit);
     bool is_current() const;
@@ -115,8 +118,8 @@ class TransferWorld {
     std::set<std::pair<StepIndex, Digest>> aimed;
     std::vector<action::Load> loads;
     Duration apply_time = 5ms;
-    std::uint64_t refuse_loads = 0;  ///< so many of the next ones
-    std::vector<StepIndex> rounds;   ///< applied one by one
+    std::uint64_t refuse_loads = 0;  ///< number of next loads that the trainer refuses
+    std::vector<StepIndex> rounds;   ///< steps of the rounds that were applied, in order
     std::vector<std::string> notes;
 
   private:
