@@ -1,4 +1,4 @@
-// Swarms that begin, and swarms that are torn in two: never two histories.
+// Swarms that start, and swarms that are partitioned, never have two histories.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -12,12 +12,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Of a run that lasts longer than what goes wrong in it: half a minute with few trainers.
+/// Steps of a run that lasts longer than its faults: half a minute with few trainers.
 constexpr std::uint64_t kSteps = 15;
 
 }  // namespace
 
-TEST_CASE("four peers that start at any time with links that break make one history",
+TEST_CASE("four peers that start at random times with breaking links make one history",
           "[membership][sim]") {
     for (const auto seed : seeds(1'000)) {
         INFO("replay: " << replay_command(seed));
@@ -71,7 +71,7 @@ TEST_CASE("a partition that heals leaves one history", "[membership][sim]") {
     }
 }
 
-TEST_CASE("a swarm that loses all members but its backbone goes on without a new generation",
+TEST_CASE("a swarm that loses all members except its backbone continues without a new generation",
           "[membership][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
@@ -93,7 +93,7 @@ TEST_CASE("a swarm that loses all members but its backbone goes on without a new
     }
 }
 
-TEST_CASE("a swarm whose newest states are lost goes on from an older one when the project says so",
+TEST_CASE("a swarm whose newest states are lost continues from an older one by a new generation",
           "[membership][state][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));

@@ -1,5 +1,5 @@
-// What a swarm learns is what one machine learns from the same batches, bit for bit: for a
-// quadratic and for a small network, with members that come, go and crash in between.
+// A swarm's states equal those of one machine that trains with the same batches, bit for bit: for a
+// quadratic and for a small network, with members that join, leave and crash meanwhile.
 #include <catch2/catch.hpp>
 
 #include "peer/simulation/replay.hpp"
@@ -16,7 +16,7 @@ void require_every_state_equal(const World& world, std::uint64_t steps) {
     const auto rounds = world.checkers().history();
     REQUIRE(rounds.size() == steps);
     const auto digests = train_alone(world.problem(), world.codec(), rounds);
-    // The record of step k names the state before it, which is the one after round k − 1.
+    // The record of step k names its previous state, which is the state after round k − 1.
     for (std::size_t k = 1; k < rounds.size(); ++k) {
         REQUIRE(rounds[k].record.previous_state == digests[k - 1]);
     }

@@ -1,5 +1,5 @@
-// Everything at once: every seed draws a fleet and a mix of faults. Whatever happens, the checkers
-// hold; and once the faults are over, everybody reaches the end of the run.
+// All faults together: every seed draws a fleet and a mix of faults. The invariants hold at any
+// time, and after the last fault every peer reaches the end of the run.
 #include <catch2/catch.hpp>
 #include <iterator>
 #include <string>
@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint64_t kSteps = 10;
-/// Beyond the first thousand: each of them has found a bug.
+/// Seeds beyond the first thousand, each of which has found a bug.
 constexpr std::uint64_t kOnceFailed[] = {1'132, 1'540, 1'676, 2'860, 3'563, 4'719};
-constexpr Duration kFaultTime = 30s;  ///< as long as ten steps without faults, about
+constexpr Duration kFaultTime = 30s;  ///< about the duration of ten steps without faults
 
 Profile drawn_profile(Random& random) {
     Profile profile = random.below(2) == 0 ? Profile::home() : Profile::office();
@@ -33,7 +33,7 @@ Profile drawn_profile(Random& random) {
 }
 
 RoundRules drawn_rules(Random& random) {
-    // Signatures are most of the work, and a chunk has one: few runs have many.
+    // Signatures take most of the time, and each chunk has one, so few runs have many chunks.
     const std::uint64_t elements = 64 + random.below(random.below(10) == 0 ? 20'000 : 200);
     RoundRules rules = quick_rules(kSteps, elements);
     rules.target_batch = Samples{160};
@@ -44,7 +44,7 @@ RoundRules drawn_rules(Random& random) {
 
 }  // namespace
 
-TEST_CASE("whatever fails, there is one history, and it goes on when the faults are over",
+TEST_CASE("under all faults there is one history that continues when the faults end",
           "[averaging][state][sim]") {
     auto tried = seeds_or_more(1'000);
     if (tried.size() > 1) tried.insert(tried.end(), std::begin(kOnceFailed), std::end(kOnceFailed));

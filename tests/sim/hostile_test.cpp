@@ -1,6 +1,6 @@
-// Hostile members: each of them breaks the protocol in one way, with a key and a ticket like any
-// other. Honest peers go on at about the speed that they have without it, with one history, and
-// none of them is left out for good.
+// Hostile members break the protocol, each in one way, with a key and a ticket like any other
+// member. Honest peers continue at about their speed without the hostile member, with one history,
+// and no honest peer is excluded for good.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,15 +29,15 @@ constexpr std::uint64_t kSteps = 10;
 constexpr std::size_t kHonest = 5;
 constexpr Duration kFaultTime = 30s;
 
-/// Those whose claims concern decisions: against them the protocol holds whatever they do.
+/// Misbehaviours that the protocol stops.
 constexpr std::array kDecisive{Misbehaviour::kForgedPromise, Misbehaviour::kForgedHead,
                                Misbehaviour::kOverclaimJoin, Misbehaviour::kOverclaimHeartbeat,
                                Misbehaviour::kDialStorm,     Misbehaviour::kNan,
                                Misbehaviour::kExponent,      Misbehaviour::kSilentAfterJoin};
-/// Those that it does not stop yet: no harm to safety, some to speed.
+/// Misbehaviours that it does not stop yet: they cost time, but not safety.
 constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kSlander};
 
-/// In these the links are so slow that members reduce, in the others the backbone does it alone.
+/// Whether the links are so slow that members reduce; otherwise the backbone reduces alone.
 bool has_slow_links(std::uint64_t seed) {
     return Random{seed}.split(81).below(2) == 0;
 }
@@ -57,11 +57,11 @@ RoundRules rules_for(std::uint64_t seed) {
 }
 
 struct Outcome {
-    Duration time{};  ///< to the last step
+    Duration time{};  ///< duration of the run
     std::vector<Round> rounds;
     std::size_t cancelled = 0;
-    std::size_t left_out = 0;  ///< members, once for each time
-    std::size_t garbled = 0;   ///< rounds in which a hostile reducer has sent garbage
+    std::size_t left_out = 0;  ///< number of times that a member was left out of a round
+    std::size_t garbled = 0;   ///< rounds in which a hostile reducer sent garbage
     double samples_per_round() const {
         double sum = 0;
         for (const Round& round : rounds) sum += static_cast<double>(samples_of(round));
@@ -80,7 +80,7 @@ std::size_t notes_with(const World& world, const std::string& words) {
         [&](const std::string& note) { return note.find(words) != std::string::npos; }));
 }
 
-/// Each honest trainer has samples in one of the last rounds.
+/// Requires that each honest trainer has samples in at least one of the `last` newest rounds.
 void require_all_included(const World& world, const Outcome& outcome, std::size_t last) {
     std::set<PeerKey> included;
     const std::size_t first = outcome.rounds.size() - std::min(last, outcome.rounds.size());
@@ -100,7 +100,7 @@ Profile backbone_of(std::uint64_t seed) {
     return has_slow_links(seed) ? with_slow_link(Profile::office()) : Profile::office();
 }
 
-/// A home whose trainer is up to half as fast again as another one.
+/// A home; the speeds of two trainers differ by less than half.
 Profile home_of(std::uint64_t seed, Random& random) {
     Profile profile = has_slow_links(seed) ? with_slow_link(Profile::home()) : Profile::home();
     profile.connection.latency = std::chrono::milliseconds{5 + random.below(30)};
@@ -108,7 +108,7 @@ Profile home_of(std::uint64_t seed, Random& random) {
     return profile;
 }
 
-/// Five honest trainers and the backbone, with these besides.
+/// Runs the backbone, five honest trainers and these hostile members without other faults.
 Outcome run_quietly(World& world, std::uint64_t seed,
                     const std::vector<Misbehaviour>& misbehaviours, Duration limit) {
     Random random = Random{seed}.split(80);
@@ -144,7 +144,7 @@ std::string summary(const char* name, const Outcome& outcome, const Outcome& hon
         outcome.garbled);
 }
 
-/// One member of six is hostile: what it may cost, and what it may not touch.
+/// One of six members is hostile: requires that the run is nearly as fast and its result correct.
 void require_harmless(Misbehaviour misbehaviour) {
     for (const auto seed : seeds(8)) {
         INFO("replay: " << replay_command(seed));
@@ -179,22 +179,22 @@ Profile drawn_profile(std::uint64_t seed, Random& random) {
 
 // --- one at a time -----------------------------------------------------------
 
-TEST_CASE("a member that speaks as a voter decides nothing", "[averaging][sim]") {
+TEST_CASE("a member that acts as a voter decides nothing", "[averaging][sim]") {
     require_harmless(Misbehaviour::kForgedPromise);
 }
-TEST_CASE("heads that a member claims move no head", "[state][sim]") {
+TEST_CASE("a head that a member claims moves no peer's head", "[state][sim]") {
     require_harmless(Misbehaviour::kForgedHead);
 }
 TEST_CASE("a member that joins with too many samples is left out", "[averaging][sim]") {
     require_harmless(Misbehaviour::kOverclaimJoin);
 }
-TEST_CASE("a member that reports too many samples makes no round small", "[averaging][sim]") {
+TEST_CASE("a member that reports too many samples does not make rounds small", "[averaging][sim]") {
     require_harmless(Misbehaviour::kOverclaimHeartbeat);
 }
 TEST_CASE("endpoints that a member names are not dialled", "[averaging][sim]") {
     require_harmless(Misbehaviour::kDialStorm);
 }
-TEST_CASE("a member that sends what is not finite is left out", "[averaging][sim]") {
+TEST_CASE("a member that sends elements that are not finite is left out", "[averaging][sim]") {
     require_harmless(Misbehaviour::kNan);
 }
 TEST_CASE("a member that sends another exponent than it joined with is left out",
@@ -205,7 +205,8 @@ TEST_CASE("a member that joins and sends nothing is left out", "[averaging][sim]
     require_harmless(Misbehaviour::kSilentAfterJoin);
 }
 
-TEST_CASE("what garbage and slander cost is time, not the history", "[averaging][sim]") {
+TEST_CASE("garbage averages and slander cost time but do not change the history",
+          "[averaging][sim]") {
     for (const Misbehaviour misbehaviour : kUndefended) {
         for (const auto seed : seeds(4)) {
             INFO("replay: " << replay_command(seed));
@@ -220,7 +221,7 @@ TEST_CASE("what garbage and slander cost is time, not the history", "[averaging]
 
 // --- among other faults ------------------------------------------------------
 
-TEST_CASE("up to a third of the members break the protocol, and the run goes on",
+TEST_CASE("a run continues while up to a third of the members break the protocol",
           "[averaging][state][sim]") {
     for (const auto seed : seeds_or_more(250)) {
         INFO("replay: " << replay_command(seed));

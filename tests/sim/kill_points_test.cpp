@@ -1,7 +1,7 @@
-// Every role dies at every named point of a round that it passes, in swarms of three to six peers
-// with one voter, and of five to eight with three: the others end with equal states, lose no more
-// than two time-outs, and none of them falls back: no peer loads a state anew, and what every one
-// of them has computed for the round is in it. The only voter of a swarm comes back after a second.
+// A peer of every role dies at every named point of a round that it passes, in swarms of three to
+// six peers with one voter, and of five to eight with three. The other peers lose at most two
+// timeouts and end with equal states, no peer loads a whole state, and the contribution of every
+// other peer is in the round. The only voter of a swarm restarts after a second.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 namespace {
 
 enum class Victim {
-    kCoordinator,  ///< of three voters
-    kOtherVoter,   ///< of three
+    kCoordinator,  ///< the coordinator of three voters
+    kOtherVoter,   ///< a voter of three that does not coordinate
     kOnlyVoter,
     kReducer,
     kOutboundOnly,
@@ -28,7 +28,7 @@ enum class Victim {
 };
 constexpr std::array kVictims{Victim::kCoordinator, Victim::kOtherVoter,   Victim::kOnlyVoter,
                               Victim::kReducer,     Victim::kOutboundOnly, Victim::kAggregator};
-constexpr Duration kAbsence = 1s;  ///< of the only voter
+constexpr Duration kAbsence = 1s;  ///< how long the only voter is dead
 
 std::size_t voters_with(Victim victim) {
     return victim == Victim::kCoordinator || victim == Victim::kOtherVoter ? 3 : 1;
@@ -63,7 +63,7 @@ WorldOptions options_with(std::uint64_t seed, const RoundRules& rules, Victim vi
     return options;
 }
 
-/// A swarm of `peers` beside further voters, with one of each role that it has room for.
+/// A swarm of `peers`, not counting further voters, with one peer of each role that fits in.
 struct Swarm {
     Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
         : world(seed,
@@ -76,7 +76,7 @@ struct Swarm {
         }
         while (world.size() < peers) dialled.push_back(world.add_trainer(profile()));
     }
-    /// So slow, for so many elements, that everybody who can be dialled reduces a part.
+    /// So slow that every peer that can be dialled reduces a part of the vector.
     static Profile profile() { return Profile::with_mbit(1, 1); }
     static RoundRules rules(Codec codec) {
         RoundRules rules = quick_rules(kSteps, 4'096);
@@ -109,7 +109,7 @@ struct Swarm {
     const Watch watch{world};
 };
 
-/// Whether a peer of this role comes by this point in every round. Proposals are for other voters.
+/// Whether a peer of this role passes this point in every round. Only other voters get proposals.
 bool passes(Victim victim, Point point) {
     const bool has_samples = victim == Victim::kReducer || victim == Victim::kOutboundOnly;
     switch (point) {
@@ -141,26 +141,26 @@ bool passes(Victim victim, Point point) {
         case Point::kFirstGatherSent:
         case Point::kHalfGatherSent:
         case Point::kLastGatherSent:
-            return victim != Victim::kOutboundOnly;  // nobody can bring it anything to reduce
+            return victim != Victim::kOutboundOnly;  // reduces nothing
         case Point::kFirstGatherReceived:
         case Point::kHalfGatherReceived:
         case Point::kLastGatherReceived:
         case Point::kAfterCommitted:
         case Point::kAfterApplied:
             return true;
-        default:  // what a coordinator is told: it is not told that by messages
+        default:  // the coordinator sends itself no messages
             return !coordinates(victim);
     }
 }
 
-/// How long it may take until all the others hold the state after the round at hand: two time-outs,
-/// until the dead one is judged gone (at once when its links close) and until what hangs on it is
-/// said to stall; the micro-batch in the works, when nobody was frozen yet; one part once more (a
-/// lost reducer's chunks are scattered again); and an exchange each for Elect, Call, Plan, the
-/// chunks, Ready, Propose, Commit and for telling it to a peer that has missed it. Without its
-/// coordinator the swarm also waits for a candidate's turn, or for the only voter to come back and
-/// be dialled again (two seconds between tries), and then for two heartbeats, in which the new
-/// coordinator learns what is frozen.
+/// The limit for the time until all other peers hold the state after the present round. It is the
+/// sum of: the failure timeout (0 if the dead peer's links close); the stall timeout for chunks
+/// that wait for it; a micro-batch, if no peer has frozen yet; the transfer of one part, as a lost
+/// reducer's chunks are scattered again; and one exchange each for Elect, Call, Plan, chunks,
+/// Ready, Propose, Commit and for repeating the Commit. After the loss of a coordinator, the swarm
+/// also waits for a candidate's turn, or for the only voter to restart and to be dialled again
+/// (every two seconds), and then for two heartbeats, in which the new coordinator learns which
+/// contributions are frozen.
 Duration longest_recovery(Victim victim, Exit exit) {
     constexpr int kExchanges = 8;
     const RoundRules rules = Swarm::rules(Codec::kFp32);
@@ -168,10 +168,11 @@ Duration longest_recovery(Victim victim, Exit exit) {
     const Connection& link = profile.connection;
     const double vector_bytes = static_cast<double>(sizeof(float) * rules.elements);
     const double slowest = std::min(link.upload_bytes_per_second, link.download_bytes_per_second);
-    // One reducer may be left: then all is its part.
+    // If only one reducer is alive, its part is the whole vector.
     const auto part =
         std::chrono::duration_cast<Duration>(std::chrono::duration<double>{vector_bytes / slowest});
-    const Duration exchange = 2 * 2 * (link.latency + link.jitter);  // there and back, at both ends
+    // A round trip; both ends add their latency.
+    const Duration exchange = 2 * 2 * (link.latency + link.jitter);
     const Duration failure_timeout = exit == Exit::kSilent ? rules.failure_timeout : Duration{};
     Duration lead{};
     if (victim == Victim::kCoordinator) lead = 2 * rules.election_pause + 2 * rules.heartbeat;
@@ -187,7 +188,7 @@ std::vector<std::uint64_t> loads(const World& world) {
     return all;
 }
 
-/// The round is decided with what every other trainer has computed for it.
+/// Requires that the record counts a contribution of every trainer except the victim.
 void require_all_counted(const World& world, World::Id victim, StepIndex step) {
     const CommitRecord record = world.checkers().history().at(step.value()).record;
     for (World::Id id = 0; id < world.size(); ++id) {
@@ -198,22 +199,23 @@ void require_all_counted(const World& world, World::Id victim, StepIndex step) {
     }
 }
 
-/// The newest round had every host in it.
+/// Whether every host was a member of the newest round.
 bool is_everybody_in(const World& world) {
     const auto& history = world.checkers().history();
     return !history.empty() && history.back().record.members.size() == world.size();
 }
 
-/// Kills the victim at the point, in a round that everybody is in; says how long it took the others
-/// to end the round, or nothing if the point is not reached within two rounds.
+/// Kills the victim at the point after a round of which all hosts were members. Returns how long
+/// the other peers took to finish the round, or nothing if the point was not reached within two
+/// rounds.
 std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point point, Exit exit) {
     World& world = swarm.world;
     const World::Id id = swarm.find(victim);
-    require_within(world, 60s, "all to be in", [&] { return is_everybody_in(world); });
-    // One round may be under way.
+    require_within(world, 60s, "a round with all hosts", [&] { return is_everybody_in(world); });
+    // A round may be in progress.
     const StepIndex step{world.checkers().history().size() + 1};
     world.kill(id, point, step, exit);
-    require_within(world, 60s, "two rounds, or a death",
+    require_within(world, 60s, "two rounds or a crash",
                    [&] { return world.killed_in(id) || world.are_all_at(step.next().next()); });
     const auto round = world.killed_in(id);
     if (!round) return std::nullopt;
@@ -227,7 +229,8 @@ std::optional<Duration> kill_and_recover(Swarm& swarm, Victim victim, Point poin
     require_all_at(world, round->next().next(), 120s);
     require_equal_to_one_machine(world);
     auto loads_after = loads(world);
-    if (victim == Victim::kOnlyVoter) loads_after[0] += loads_before[0];  // counted by life
+    // Loads are counted per life.
+    if (victim == Victim::kOnlyVoter) loads_after[0] += loads_before[0];
     REQUIRE(loads_after == loads_before);
     require_all_counted(world, id, *round);
     return took;
@@ -237,7 +240,8 @@ constexpr std::size_t kFewest = 3;
 constexpr std::size_t kMost = 6;
 constexpr std::size_t kCombinations = kVictims.size() * kPointCount * (kMost - kFewest + 1);
 
-/// Seed k is combination k − 1; beyond the last one they begin anew with other random numbers.
+/// Seed k tests combination k − 1 modulo their number, so higher seeds repeat combinations with
+/// other random numbers.
 void kill_everywhere(Exit exit) {
     std::map<std::string, Duration> longest;
     std::size_t deaths = 0, all = 0;
@@ -259,7 +263,7 @@ void kill_everywhere(Exit exit) {
         auto& most = longest[name_of(victim)];
         most = std::max(most, *took);
     }
-    std::string text = std::to_string(deaths) + " deaths, at every point that a role passes, of " +
+    std::string text = std::to_string(deaths) + " crashes at all points that a role passes, of " +
                        std::to_string(all) + " combinations; longest recovery:";
     for (const auto& [victim, most] : longest) {
         const auto time = std::chrono::duration_cast<std::chrono::milliseconds>(most);
@@ -270,12 +274,12 @@ void kill_everywhere(Exit exit) {
 
 }  // namespace
 
-TEST_CASE("a process that dies at any point of a round costs one time-out at most",
+TEST_CASE("a process that dies at any point of a round costs at most one timeout",
           "[averaging][sim]") {
     kill_everywhere(Exit::kFlushed);
 }
 
-TEST_CASE("a machine that vanishes at any point of a round costs two time-outs at most",
+TEST_CASE("a machine that vanishes at any point of a round costs at most two timeouts",
           "[averaging][sim]") {
     kill_everywhere(Exit::kSilent);
 }

@@ -1,4 +1,4 @@
-// What is different in a swarm that is larger than its view: relays, and a view of some members.
+// A swarm with more members than a peer's view: the coordinator sends plans and commits by relays.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kTrainers = 75;
 
-/// Counts the frames that relays pass on, by relay.
+/// Counts the frames that each relay forwards.
 class RelayWatch final : public Observer {
   public:
     void handles(TimePoint, NodeId, const Event&) override {}
@@ -37,7 +37,7 @@ struct LargeFleet {
         world.add_backbone(Profile::with_mbit(4, 100));
         fast = world.add_trainers(3, with_batches(Profile::with_mbit(400, 400)));
         world.add_trainers(kTrainers - 3, with_batches(Profile::with_mbit(20, 100)));
-        // Slow, so that it averages nothing and is linked with no relay.
+        // So slow that it reduces nothing and is linked with no relay.
         Profile idle = Profile::with_mbit(1, 1);
         idle.receives = false;
         world.add_aggregator(idle);
@@ -54,9 +54,10 @@ struct LargeFleet {
         options.observer = &watch;
         return options;
     }
-    /// A round that everybody was in, after which the view is smaller than the swarm.
+    /// Waits for a round of which all peers were members; from then on views are smaller than the
+    /// swarm.
     void fill() {
-        require_within(world, 120s, "a round with everybody", [&] {
+        require_within(world, 120s, "a round with all peers", [&] {
             const auto history = world.checkers().record_count();
             if (history == 0 || history == seen_) return false;
             seen_ = history;
@@ -76,7 +77,8 @@ struct LargeFleet {
 
 }  // namespace
 
-TEST_CASE("in a large swarm relays pass on what a slow coordinator says", "[averaging][sim]") {
+TEST_CASE("in a large swarm relays forward the messages of a slow coordinator",
+          "[averaging][sim]") {
     LargeFleet fleet{1};
     fleet.fill();
     const CommitRecord record = fleet.world.checkers().history().back().record;
@@ -92,7 +94,7 @@ TEST_CASE("in a large swarm relays pass on what a slow coordinator says", "[aver
     }
 }
 
-TEST_CASE("who hears nothing from its relay is told by the coordinator", "[averaging][sim]") {
+TEST_CASE("a peer whose relay fails receives messages from the coordinator", "[averaging][sim]") {
     LargeFleet fleet{2};
     fleet.fill();
     require_all_at(fleet.world, fleet.world.checkers().newest_step().next(), 60s);

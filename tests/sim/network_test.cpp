@@ -1,4 +1,4 @@
-// The simulated network by itself, with nodes that only write down what they are told.
+// The simulated network alone, with nodes that only record their events.
 #include "peer/simulation/network.hpp"
 
 #include <catch2/catch.hpp>
@@ -48,7 +48,7 @@ class Lab final : public NetworkSink {
         while (!timeline.is_empty() && timeline.next() <= end) network.handle(timeline.pop());
         timeline.pass_to(end);
     }
-    /// The end of `from` of a new link.
+    /// Opens a link and returns the end at `from`.
     LinkId connect(NodeId from, NodeId to) {
         network.dial(from, address(to));
         run();
@@ -92,7 +92,8 @@ TEST_CASE("a dial takes a round trip and opens both ends", "[net][sim]") {
     REQUIRE(lab.all<event::LinkOpened>(b)[0].remote.host == Lab::address(a).host);
 }
 
-TEST_CASE("dials fail at once where nobody listens and late where nobody answers", "[net][sim]") {
+TEST_CASE("dials fail at once if no process listens and by timeout if no machine answers",
+          "[net][sim]") {
     Lab lab;
     const NodeId a = lab.add(kMB, kMB), dead = lab.add(kMB, kMB), gone = lab.add(kMB, kMB);
     const NodeId hidden = lab.add(kMB, kMB, 10ms, true);
@@ -107,7 +108,7 @@ TEST_CASE("dials fail at once where nobody listens and late where nobody answers
     REQUIRE(lab.heard[2].when == TimePoint{} + 5s);
 }
 
-TEST_CASE("a frame takes its bytes over the slower of both ends, and a latency", "[net][sim]") {
+TEST_CASE("a frame takes its bytes over the slower end's bandwidth plus a latency", "[net][sim]") {
     for (const auto& [up, down, wanted] : {std::tuple{1.0, 10.0, 1.02}, {10.0, 1.0, 1.02}}) {
         Lab lab{{.window_bytes = 1 << 20, .frame_overhead = 0, .dial_timeout = 5s}};
         const NodeId a = lab.add(up * kMB, kMB), b = lab.add(kMB, down * kMB);
@@ -143,10 +144,10 @@ TEST_CASE("links share an uplink evenly and a short frame does not wait for all 
         }
     }
     for (NodeId b = 1; b <= 4; ++b) REQUIRE(last[b] == Approx(4.0).margin(0.35));
-    REQUIRE(last[5] < 0.15);  // the frame at hand and a latency
+    REQUIRE(last[5] < 0.15);  // the frame being sent, and a latency
 }
 
-TEST_CASE("a slow receiver holds up its sender by a window, and no other link", "[net][sim]") {
+TEST_CASE("a slow receiver delays only its sender's link and only after a window", "[net][sim]") {
     Lab lab{{.window_bytes = 1 << 20, .frame_overhead = 0, .dial_timeout = 5s}};
     const NodeId a = lab.add(100 * kMB, kMB), slow = lab.add(kMB, 0.1 * kMB);
     const NodeId fast = lab.add(kMB, 100 * kMB);
@@ -166,7 +167,7 @@ TEST_CASE("a slow receiver holds up its sender by a window, and no other link", 
     REQUIRE(lab.network.queued_bytes(to_slow) == 0);
 }
 
-TEST_CASE("many senders share a downlink and it is never idle", "[net][sim]") {
+TEST_CASE("many senders share a downlink that is never idle", "[net][sim]") {
     Lab lab{{.window_bytes = 1 << 20, .frame_overhead = 0, .dial_timeout = 5s}};
     const NodeId sink = lab.add(kMB, kMB);
     std::vector<LinkId> links;
@@ -213,8 +214,7 @@ TEST_CASE("frames of a link arrive whole and in order whatever the jitter", "[ne
     for (std::size_t k = 1; k <= 200; ++k) REQUIRE(sink.sizes[k - 1] == k);
 }
 
-TEST_CASE("what was sent before a close is delivered, and each end hears of it once",
-          "[net][sim]") {
+TEST_CASE("frames sent before a close are delivered and each end is told once", "[net][sim]") {
     Lab lab;
     const NodeId a = lab.add(kMB, kMB), b = lab.add(kMB, kMB);
     const LinkId link = lab.connect(a, b);
@@ -229,7 +229,7 @@ TEST_CASE("what was sent before a close is delivered, and each end hears of it o
     REQUIRE(lab.network.links_of(b).empty());
 }
 
-TEST_CASE("a process that goes flushes or loses what it had sent", "[net][sim]") {
+TEST_CASE("a process that ends flushes or loses its queued frames", "[net][sim]") {
     for (const auto& [exit, fewest, most] :
          {std::tuple{Exit::kFlushed, 5, 5}, {Exit::kCutOff, 0, 2}, {Exit::kSilent, 0, 2}}) {
         Lab lab;
@@ -250,7 +250,7 @@ TEST_CASE("a process that goes flushes or loses what it had sent", "[net][sim]")
     }
 }
 
-TEST_CASE("a cut is heard of by both ends, a silent one noticed first by who says something",
+TEST_CASE("both ends are told of a cut; a silent cut is noticed first by the end that sends",
           "[net][sim]") {
     for (const bool is_silent : {false, true}) {
         Lab lab;
@@ -276,7 +276,7 @@ TEST_CASE("a cut is heard of by both ends, a silent one noticed first by who say
     }
 }
 
-TEST_CASE("a partition kills links for good and dials until it heals", "[net][sim]") {
+TEST_CASE("a partition ends links for good and makes dials fail until it heals", "[net][sim]") {
     Lab lab;
     const NodeId a = lab.add(kMB, kMB), b = lab.add(kMB, kMB), c = lab.add(kMB, kMB);
     const LinkId link = lab.connect(a, b), beside = lab.connect(a, c);
@@ -297,7 +297,7 @@ TEST_CASE("a partition kills links for good and dials until it heals", "[net][si
     REQUIRE(lab.all<event::FrameReceived>(b)[0].frame->size() == 200);
 }
 
-TEST_CASE("a process that hangs is sent a window and reads it when it wakes", "[net][sim]") {
+TEST_CASE("a process that hangs is sent one window and reads it when it wakes", "[net][sim]") {
     Lab lab;
     const NodeId a = lab.add(kMB, kMB), b = lab.add(kMB, kMB);
     const LinkId link = lab.connect(a, b);
@@ -311,7 +311,7 @@ TEST_CASE("a process that hangs is sent a window and reads it when it wakes", "[
     REQUIRE(lab.all<event::FrameReceived>(b).size() == 30);
 }
 
-TEST_CASE("where one direction is lost, the other stops at a window", "[net][sim]") {
+TEST_CASE("when one direction of a link is lost the other stops after a window", "[net][sim]") {
     Lab lab;
     const NodeId a = lab.add(kMB, kMB), b = lab.add(kMB, kMB);
     const LinkId from_a = lab.connect(a, b);
@@ -324,7 +324,7 @@ TEST_CASE("where one direction is lost, the other stops at a window", "[net][sim
     REQUIRE(lab.all<event::FrameReceived>(a).size() == 10);
 }
 
-TEST_CASE("a thousand senders and a hundred receivers cost little a frame",
+TEST_CASE("a thousand senders and a hundred receivers cost little per frame",
           "[net][sim][!benchmark]") {
     Lab lab;
     std::vector<NodeId> ids;

@@ -32,7 +32,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
 
 }  // namespace
 
-/// Catch wraps long lines; a trace is read better as it is.
+/// Prints the trace here, as Catch would wrap its long lines.
 CATCH_TRANSLATE_EXCEPTION(const simulation::Violation& violation) {
     const std::string text = violation.what();
     print("violation: " + text);
@@ -97,7 +97,7 @@ void require_within(simulation::World& world, Duration limit, const std::string&
 }
 
 void require_all_at(simulation::World& world, StepIndex step, Duration limit) {
-    require_within(world, limit, "everybody at step " + std::to_string(step.value()),
+    require_within(world, limit, "all peers at step " + std::to_string(step.value()),
                    [&] { return world.are_all_at(step); });
 }
 

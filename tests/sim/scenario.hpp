@@ -1,4 +1,4 @@
-// What the scenarios share: which seeds to run, and how to see a failure again.
+// Common parts of the scenarios: which seeds to run, how to replay a failure, common checks.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace dedloc::sim {
 
-/// Seeds 1 to `count`, or DEDLOC_SEED alone. Of these only the share of this process:
-/// DEDLOC_SHARD=2/3 is the second of three.
+/// Seeds 1 to `count`, or only DEDLOC_SEED if it is set. DEDLOC_SHARD=2/3 selects the second of
+/// three processes' share of the seeds.
 std::vector<std::uint64_t> seeds(std::uint64_t count);
 
-/// The same, but up to DEDLOC_SEEDS if that is more.
+/// Like seeds(), but up to DEDLOC_SEEDS if that is more.
 std::vector<std::uint64_t> seeds_or_more(std::uint64_t count);
 
-/// The command that runs the test case at hand with this seed.
+/// The command that repeats the present test case with this seed. Catch splits a name at commas, so
+/// names of scenarios have none.
 std::string replay_command(std::uint64_t seed);
 
-/// A world's options with the replay command filled in. With DEDLOC_TRACE set, a failure prints all
-/// that happened.
+/// A world's options with the replay command. If DEDLOC_TRACE is set, a failure prints the whole
+/// trace.
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules);
 
-/// A small run: few seconds a step. Signatures are most of the work, and a chunk has one: the
-/// vector is ten chunks, so that each of four reducers has some and no run has many.
+/// Rules of a small run with a few seconds per step. Signatures take most of the time, and each
+/// chunk has one, so the vector has only ten chunks: enough for four reducers.
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 
-/// While it lives, a peer's failed check prints the world before the process ends.
+/// While an object of this class exists, a failed DEDLOC_CHECK prints the world before it aborts.
 class Watch {
   public:
     explicit Watch(const simulation::World& world);
@@ -37,19 +38,19 @@ class Watch {
     Watch& operator=(const Watch&) = delete;
 };
 
-/// Runs until `is_done`; if that is not within `limit`, prints what is known of the world and
-/// fails.
+/// Runs until `is_done()` holds. If that takes longer than `limit`, prints the world and fails.
 void require_within(simulation::World& world, Duration limit, const std::string& what,
                     const std::function<bool()>& is_done);
 
-/// All that run and receive hold state `step` within `limit`.
+/// Requires that all honest peers that are up and receive hold state `step` within `limit`.
 void require_all_at(simulation::World& world, StepIndex step, Duration limit);
 
-/// Records of steps 0 to `steps` − 1 and no others, and what the backbone saw of them: every
-/// member that reported had its digest.
+/// Requires records of steps 0 to `steps` − 1 and no others, and that every member that reported a
+/// state to a backbone had the right digest.
 void require_clean_history(const simulation::World& world, std::uint64_t steps);
 
-/// All who hold the newest state hold the same, and one machine alone gets to it as well.
+/// Requires that all peers with the newest state hold the state that one machine computes alone
+/// from the same batches.
 void require_equal_to_one_machine(const simulation::World& world);
 
 }  // namespace dedloc::sim

@@ -1,4 +1,4 @@
-// The protocol in the seeded world: what a run looks like, and one thing going wrong at a time.
+// The protocol in the seeded world: complete runs, with one fault at a time.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -61,7 +61,7 @@ Profile slow_link(double mbit) {
     return profile;
 }
 
-/// Counts who complains that a peer has stalled.
+/// Counts Stalled messages.
 class StallWatch final : public Observer {
   public:
     void handles(TimePoint, NodeId, const Event&) override {}
@@ -90,7 +90,8 @@ TEST_CASE("three trainers and a backbone finish a run with equal states", "[aver
     }
 }
 
-TEST_CASE("parts of several chunks and a state of many are exchanged whole", "[averaging][sim]") {
+TEST_CASE("parts of several chunks and states of many leaves are exchanged completely",
+          "[averaging][sim]") {
     const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
     Fleet fleet{1, 3, 2, 700'000, codec};
     fleet.finish(120s);
@@ -115,7 +116,7 @@ TEST_CASE("the swarm comes close to the optimum of its quadratic", "[averaging][
         const auto rounds = fleet.world.checkers().history();
         return std::pair{mean_loss(rounds.front()), mean_loss(rounds.back())};
     };
-    // Samples lie within 1 of the optimum, evenly: 1/6 is what nobody gets below.
+    // Samples are uniform within 1 of the optimum, so the least possible mean loss is 1/6.
     const auto [first, last] = losses(Codec::kFp32);
     REQUIRE(first > 3);
     REQUIRE(last < 0.6);
@@ -124,7 +125,7 @@ TEST_CASE("the swarm comes close to the optimum of its quadratic", "[averaging][
     REQUIRE(std::abs(last_rounded - last) < 0.05);
 }
 
-TEST_CASE("a trainer that crashes at any moment costs nobody else anything", "[averaging][sim]") {
+TEST_CASE("a trainer that crashes at any moment costs no other peer anything", "[averaging][sim]") {
     for (const auto seed : seeds(60)) {
         INFO("replay: " << replay_command(seed));
         Random random{seed};
@@ -139,7 +140,7 @@ TEST_CASE("a trainer that crashes at any moment costs nobody else anything", "[a
     }
 }
 
-TEST_CASE("a trainer that hangs is dropped and comes back when it wakes", "[averaging][sim]") {
+TEST_CASE("a trainer that hangs is dropped and returns when it wakes", "[averaging][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
         Random random{seed};
@@ -153,7 +154,7 @@ TEST_CASE("a trainer that hangs is dropped and comes back when it wakes", "[aver
     }
 }
 
-TEST_CASE("a newcomer loads the state and joins the rounds", "[state][sim]") {
+TEST_CASE("a new peer loads the state and joins the rounds", "[state][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
         Random random{seed};
@@ -167,12 +168,12 @@ TEST_CASE("a newcomer loads the state and joins the rounds", "[state][sim]") {
     }
 }
 
-TEST_CASE("who needs longer for an average than the others for a batch gets into the rounds",
+TEST_CASE("a peer that fetches an average slower than others compute a batch joins the rounds",
           "[state][sim]") {
     for (const auto seed : seeds(3)) {
         INFO("replay: " << replay_command(seed));
-        // A batch takes 0.4 s, an average, of 1 MB over 8 Mbit/s, at least 1 and a round 2: who was
-        // not in the last one would be a step behind for good.
+        // A batch takes 0.4 s. An average of 1 MB takes at least 1 s over 8 Mbit/s and a round 2 s.
+        // So a peer that missed the last round would always be a step behind.
         RoundRules rules = quick_rules(80, 262'144);
         rules.target_batch = Samples{64};
         World world{seed, options_for(seed, rules)};
@@ -185,17 +186,17 @@ TEST_CASE("who needs longer for an average than the others for a batch gets into
         const auto is_in = [&](const Round& round) {
             return has_samples_of(round, world.key(late));
         };
-        require_within(world, 60s, "the newcomer is in a round",
+        require_within(world, 60s, "the new peer is in a round",
                        [&] { return is_in(world.checkers().history().back()); });
         const std::size_t joined = round_count();
-        require_within(world, 60s, "ten rounds more", [&] { return round_count() >= joined + 10; });
+        require_within(world, 60s, "ten more rounds", [&] { return round_count() >= joined + 10; });
         const auto history = world.checkers().history();
         CHECK(std::all_of(history.begin() + static_cast<std::ptrdiff_t>(joined), history.end(),
                           is_in));
     }
 }
 
-TEST_CASE("a suspended trainer sends nothing and comes back", "[boinc][sim]") {
+TEST_CASE("a suspended trainer sends nothing and returns", "[boinc][sim]") {
     for (const auto seed : seeds(40)) {
         INFO("replay: " << replay_command(seed));
         Random random{seed};
@@ -221,7 +222,7 @@ TEST_CASE("a gradient that is not finite is left out", "[averaging][sim]") {
     require_clean_history(fleet.world, 5);
 }
 
-TEST_CASE("a trainer whose parameters are damaged gets the state anew", "[state][sim]") {
+TEST_CASE("a trainer with damaged parameters fetches the state again", "[state][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
         Fleet fleet{seed, 12, 3};
@@ -233,7 +234,7 @@ TEST_CASE("a trainer whose parameters are damaged gets the state anew", "[state]
     }
 }
 
-TEST_CASE("corrupted frames close a link and no more", "[wire][sim]") {
+TEST_CASE("corrupted frames only close their link", "[wire][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
         Fleet fleet{seed, 8, 3};
@@ -245,7 +246,7 @@ TEST_CASE("corrupted frames close a link and no more", "[wire][sim]") {
     }
 }
 
-TEST_CASE("clocks that run fast, slow and forward change nothing", "[averaging][sim]") {
+TEST_CASE("clocks that run fast or slow or jump forward change nothing", "[averaging][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
         World world{seed, options_for(seed, quick_rules(10))};
@@ -281,11 +282,11 @@ TEST_CASE("an aggregator that holds no state averages for trainers that cannot b
     }
 }
 
-TEST_CASE("in a long round of slow links nobody is taken for stalled", "[averaging][sim]") {
+TEST_CASE("in a long round of slow links no peer is reported as stalled", "[averaging][sim]") {
     for (const auto seed : seeds(2)) {
         INFO("replay: " << replay_command(seed));
-        // A step takes 15 s, and the slowest reduce a chunk or two: nothing comes from them, or to
-        // them from the others who are as slow, for longer than a time-out.
+        // A step takes 15 s, and the slowest peers reduce one or two chunks. So for longer than the
+        // stall timeout nothing arrives from them, or at them from equally slow peers.
         RoundRules rules = quick_rules(4, 262'144);
         rules.target_batch = Samples{512};
         StallWatch stalls;
@@ -303,18 +304,17 @@ TEST_CASE("in a long round of slow links nobody is taken for stalled", "[averagi
     }
 }
 
-TEST_CASE("a crowd of newcomers passes on the state of a backbone with a slow uplink",
-          "[state][sim]") {
+TEST_CASE("many new peers pass on the state of a backbone with a slow uplink", "[state][sim]") {
     for (const auto seed : seeds(2)) {
         INFO("replay: " << replay_command(seed));
-        // To send its 3 MB to all sixteen would take it 400 s.
+        // Sending its 3 MB to all sixteen peers itself would take it 400 s.
         RoundRules rules = quick_rules(1, 262'144);
         rules.target_batch = Samples{512};
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         const auto backbone = world.add_backbone(Profile::with_mbit(1, 100));
         world.add_trainers(16, Profile::home());
-        require_within(world, 90s, "everybody has the state", [&] {
+        require_within(world, 90s, "all peers hold the state", [&] {
             for (World::Id id = 0; id < world.size(); ++id) {
                 if (!world.has_state(id)) return false;
             }
@@ -334,7 +334,7 @@ TEST_CASE("a voter that dies between a decision and its update fetches that roun
         profile.apply_time = 500ms;
         const auto backbone = world.add_backbone(profile);
         world.add_trainers(3, Profile::home());
-        // In the end the decision is of the last step, so no later one says where the history is.
+        // One of the seeds takes the last step, where no later decision shows the head.
         const StepIndex decided{1 + seed % 6};
         require_within(world, 60s, "the decision",
                        [&] { return world.checkers().newest_step() == decided; });

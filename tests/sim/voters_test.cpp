@@ -1,5 +1,5 @@
-// Swarms whose rounds are decided by one, three or five voters: any minority may be away for any
-// time, all of them may go and come back, and the project may appoint others while a run goes on.
+// Swarms whose rounds are decided by one, three or five voters. Any minority may be absent for any
+// time, all voters may crash and return, and the project may appoint other voters during a run.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -22,7 +22,7 @@ struct Swarm {
           voters(world.add_voters()) {
         trainers = world.add_trainers(trainer_count);
     }
-    /// Links that prove who speaks save most signatures.
+    /// Proven links save time, as most messages on them need no signature.
     static WorldOptions options(std::uint64_t seed, std::size_t voter_count, std::uint64_t steps,
                                 std::uint64_t target, std::optional<bool> proves_links = {}) {
         RoundRules rules = quick_rules(steps);
@@ -32,11 +32,11 @@ struct Swarm {
         made.proves_links = proves_links;
         return made;
     }
-    /// Decided rounds that hold.
+    /// Number of decided rounds that are not void.
     std::size_t steps() const { return world.checkers().history().size(); }
     void require_steps(std::size_t more, Duration limit) {
         const std::size_t before = steps();
-        require_within(world, limit, std::to_string(more) + " steps more",
+        require_within(world, limit, std::to_string(more) + " more steps",
                        [&] { return steps() >= before + more; });
     }
 
@@ -49,7 +49,7 @@ Duration drawn(Random& random, std::uint64_t milliseconds) {
     return std::chrono::milliseconds{random.below(milliseconds)};
 }
 
-/// As many of them as are no majority.
+/// Returns random voters, as many as possible without a majority.
 std::vector<World::Id> minority_of(std::vector<World::Id> voters, Random& random) {
     const std::size_t size = (voters.size() - 1) / 2;
     for (std::size_t i = voters.size(); i > 1; --i) {
@@ -61,7 +61,7 @@ std::vector<World::Id> minority_of(std::vector<World::Id> voters, Random& random
 
 }  // namespace
 
-TEST_CASE("one, three and five voters finish a run", "[membership][sim]") {
+TEST_CASE("one or three or five voters finish a run", "[membership][sim]") {
     for (const auto seed : seeds(30)) {
         INFO("replay: " << replay_command(seed));
         Swarm swarm{seed, 1 + 2 * (seed % 3), 3, 10};
@@ -75,7 +75,7 @@ TEST_CASE("one, three and five voters finish a run", "[membership][sim]") {
     }
 }
 
-TEST_CASE("a minority of the voters that is killed stops no round", "[membership][sim]") {
+TEST_CASE("killing a minority of the voters stops no round", "[membership][sim]") {
     for (const auto seed : seeds(60)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(90);
@@ -117,7 +117,7 @@ TEST_CASE("a minority of the voters dies at every point of a round", "[membershi
     }
 }
 
-TEST_CASE("all voters go at any point of a round, and the run goes on when they return",
+TEST_CASE("all voters crash at any point of a round and the run continues when they return",
           "[membership][sim]") {
     for (const auto seed : seeds(3 * kPointCount)) {
         INFO("replay: " << replay_command(seed));
@@ -147,7 +147,7 @@ TEST_CASE("all voters go at any point of a round, and the run goes on when they 
     }
 }
 
-TEST_CASE("a backbone that is away for minutes costs no step, and the first commit comes at once",
+TEST_CASE("after minutes without the backbone no step is lost and the first commit comes at once",
           "[membership][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
@@ -157,7 +157,7 @@ TEST_CASE("a backbone that is away for minutes costs no step, and the first comm
         const std::size_t before = swarm.steps();
         swarm.world.crash(0, random.below(2) == 0 ? Exit::kSilent : Exit::kFlushed);
         swarm.world.run_for(10min);
-        // What they hold is about one target batch, not ten minutes of work.
+        // They have stopped at about one target batch instead of computing for ten minutes.
         std::size_t computing = 0;
         for (const World::Id id : swarm.trainers) {
             computing += swarm.world.trainer(id).is_computing() ? 1 : 0;
@@ -169,7 +169,7 @@ TEST_CASE("a backbone that is away for minutes costs no step, and the first comm
         const CommitRecord first = swarm.world.checkers().history()[before].record;
         Samples held;
         for (const CommitLine& line : first.members) held += line.samples;
-        // They compute 120 a second, until they notice after five that it is silent.
+        // They compute 120 samples/s for five seconds, until the backbone times out.
         REQUIRE(held.value() >= 150);
         REQUIRE(held.value() <= 192 + 120 * 6);
         require_all_at(swarm.world, StepIndex{30}, 120s);
@@ -180,14 +180,15 @@ TEST_CASE("a backbone that is away for minutes costs no step, and the first comm
     }
 }
 
-TEST_CASE("a backbone dies before or after its vote for a state, and nobody waits",
+TEST_CASE("a run continues although the backbone dies before or after its vote for a state",
           "[membership][sim]") {
     for (const auto seed : seeds(60)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(96);
         Swarm swarm{seed, 1, 3, 20};
         swarm.require_steps(2 + random.below(4), 60s);
-        // Of this state, from its decision to when everybody has heard that it is signed.
+        // Crash it between the decision that leads to this state and the time when all peers know
+        // the state's certificate.
         const StepIndex next{swarm.steps() + 1};
         const auto decided = [&] { return swarm.world.ledger_length(0) >= next.value(); };
         require_within(swarm.world, 60s, "a decision", decided);
@@ -206,7 +207,7 @@ TEST_CASE("a backbone dies before or after its vote for a state, and nobody wait
     }
 }
 
-TEST_CASE("a voter that comes back after a thousand steps has a ledger without a gap",
+TEST_CASE("a voter that returns after a thousand steps fills the gap in its ledger",
           "[membership][sim]") {
     const std::uint64_t seed = seeds(1).front();
     INFO("replay: " << replay_command(seed));
@@ -221,7 +222,7 @@ TEST_CASE("a voter that comes back after a thousand steps has a ledger without a
     });
     WARN("caught up on a thousand commits in "
          << std::chrono::duration<double>(swarm.world.now() - back).count() << " s");
-    // Without the others it is needed now.
+    // Without the other voter it is needed for a majority.
     swarm.world.crash(2, Exit::kSilent);
     swarm.require_steps(5, 60s);
     require_clean_history(swarm.world, swarm.steps());
@@ -261,7 +262,7 @@ TEST_CASE("a partition among voters that heals leaves one history", "[membership
             if (random.below(2) == 0) side.push_back(id);
         }
         if (seed % 3 == 0) {
-            // One way only.
+            // Block one direction only.
             for (const World::Id id : side) {
                 if (id != (id + 1) % 3) swarm.world.block(id, (id + 1) % 3, true);
             }
@@ -289,7 +290,7 @@ TEST_CASE("voters are appointed and dismissed while a run goes on", "[membership
         require_within(swarm.world, 30s, "three voters",
                        [&] { return swarm.world.checkers().generation() == 1; });
         swarm.require_steps(3, 30s);
-        // Now any of them may go: the first one, too.
+        // Now any voter may crash, including the first one.
         const World::Id gone = std::array{World::Id{0}, second, third}[random.below(3)];
         swarm.world.crash(gone, Exit::kSilent);
         swarm.require_steps(3, 60s);
@@ -310,8 +311,7 @@ TEST_CASE("voters are appointed and dismissed while a run goes on", "[membership
     }
 }
 
-TEST_CASE("a majority that is gone for good is replaced by the project's word",
-          "[membership][sim]") {
+TEST_CASE("a majority that is lost for good is replaced by a new generation", "[membership][sim]") {
     for (const auto seed : seeds(20)) {
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(97);
