@@ -34,18 +34,18 @@ namespace {
 
 Child::Child(const std::vector<std::string>& words, const std::filesystem::path& log) {
     std::array<int, 2> ends{};
-    DEDLOC_CHECK(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "there is no pipe");
+    DEDLOC_CHECK(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a pipe cannot be created");
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
     pid_ = fork();
     if (pid_ == 0) {
-        // The child's end blocks: it waits while nobody reads.
+        // The child's end blocks while the pipe is full.
         fcntl(ends[1], F_SETFL, 0);
         become(pointers, ends[1], log.c_str());
     }
     close(ends[1]);
     output_ = ends[0];
-    DEDLOC_CHECK(pid_ > 0, "there is no process");
+    DEDLOC_CHECK(pid_ > 0, "a process cannot be created");
 }
 
 Child::~Child() {
@@ -94,7 +94,8 @@ std::size_t Child::peak_resident_bytes() const {
     std::string word;
     while (status >> word && word != "VmHWM:") continue;
     std::size_t kilobytes = 0;
-    DEDLOC_CHECK(static_cast<bool>(status >> kilobytes), "a process that runs has a peak");
+    DEDLOC_CHECK(static_cast<bool>(status >> kilobytes),
+                 "the process does not run, so it has no VmHWM");
     return kilobytes * 1'024;
 }
 

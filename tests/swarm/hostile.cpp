@@ -40,7 +40,7 @@ std::optional<std::size_t> outcome_of(ssize_t count) {
 
 StrangerSocket::StrangerSocket(std::uint16_t port)
     : descriptor_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    DEDLOC_CHECK(descriptor_ >= 0, "there is no socket");
+    DEDLOC_CHECK(descriptor_ >= 0, "a socket cannot be created");
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -99,7 +99,7 @@ bool InsiderLink::shake_hands() {
     return true;
 }
 
-/// Answers the challenge that comes first.
+/// Waits until pump() has answered the other end's challenge.
 void InsiderLink::introduce_ourselves() {
     const auto end = Clock::now() + kTimeout;
     while (is_open_ && !is_introduced_ && Clock::now() < end) {

@@ -1,5 +1,5 @@
-// Who does not keep to the protocol: strangers, who only have a socket, and insiders, who have a
-// key and a ticket like any member. What they do to others is up to the test. No threads.
+// Attackers for tests: a stranger only has a socket; an insider has a key and a ticket like any
+// member. The test decides what they send. There are no threads.
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,19 @@ namespace dedloc::test {
 /// A connection to a port of 127.0.0.1.
 class StrangerSocket final {
   public:
-    /// Not connected in the end if nobody takes it. Requires a descriptor more (DEDLOC_CHECK).
+    /// Starts to connect; if the connection is not accepted, reads and writes give nothing.
+    /// Requires a free descriptor (DEDLOC_CHECK).
     explicit StrangerSocket(std::uint16_t port);
     ~StrangerSocket();
     StrangerSocket(StrangerSocket&& other) noexcept;
     StrangerSocket& operator=(StrangerSocket&&) = delete;
 
-    /// How much of it fits the socket's buffer now; nothing when the other end has hung up.
+    /// Writes as much as the socket's buffer takes now and returns the number of bytes; nothing
+    /// when the other end has hung up.
     std::optional<std::size_t> write(std::span<const std::byte> bytes) const;
-    /// How much there was to read; nothing when the other end has hung up.
+    /// Reads what is there and returns the number of bytes; nothing when the other end has hung up.
     std::optional<std::size_t> read(std::span<std::byte> place) const;
-    /// Until there is something to read, or room to write.
+    /// Waits until there is something to read, or space to write.
     void await_input(std::chrono::milliseconds limit) const;
     void await_space(std::chrono::milliseconds limit) const;
 
@@ -37,26 +39,26 @@ class StrangerSocket final {
     int descriptor_;
 };
 
-/// A proven link on which the other end takes us for a member.
+/// A proven link: the other end accepts the insider as a member.
 class InsiderLink final {
   public:
-    /// Is not open if it is refused, or does not come about within ten seconds. `session` must
-    /// outlive it.
+    /// Connects and runs the handshake. is_open() is false if that is refused or takes more than
+    /// ten seconds. `session` must outlive the link.
     InsiderLink(const net::SessionOptions& session, std::uint16_t port);
 
     bool is_open() const { return is_open_; }
-    /// In our name, or in that of `sender`: of the step that was heard of last, with the next
-    /// sequence number.
+    /// Encodes a frame in our own name, or in the name of `sender`, with the last step that the
+    /// other end has reported and the next sequence number.
     SharedBytes frame(wire::Body body);
     SharedBytes frame_of(const KeyPair& sender, wire::Body body);
-    /// Waits for room in the socket's buffer, at most ten seconds. If not all of what the frame is
-    /// on the wire is sent, nothing can be sent after it.
+    /// Sends a frame, or only its first `at_most` bytes on the wire; nothing can be sent after such
+    /// a partial frame. Waits at most ten seconds for space in the socket's buffer.
     void send(SharedBytes frame, std::size_t at_most = std::numeric_limits<std::size_t>::max());
-    /// As a link frame of its own.
+    /// Sends a ticket frame.
     void show(const formats::SignedTicket& ticket);
-    /// Takes what has arrived. Who never calls it does not read.
+    /// Reads what has arrived. Nothing else reads the link.
     void pump();
-    /// The last ones that came; nothing before the first one.
+    /// The last heartbeat, and the last call that was not taken yet; nothing: none has come.
     const std::optional<wire::Heartbeat>& heartbeat() const { return heartbeat_; }
     std::optional<wire::Call> take_call() { return std::exchange(call_, {}); }
 

@@ -1,5 +1,5 @@
-// Four real processes train while others, with tickets and without, do all they can to stop them:
-// the rounds go on, nobody ends, memory stays bounded, and logs name each reason a few times.
+// Four real processes train while attackers with and without tickets try to stop them. The rounds go
+// on, no process ends, memory stays bounded, and a log has few lines for each reason.
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -26,9 +26,9 @@ using Seconds = ProcessSwarm::Seconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr Seconds kTimeout = 30s;
-/// What a member may hold more, at most, whatever is done to it (peer/net/README.md, Bounds).
+/// Limit of a member's additional memory under attack (peer/net/tcp/README.md, Bounds).
 constexpr std::size_t kMaxMemory = std::size_t{128} << 20;
-/// Of one reason, in one member's log.
+/// Limit of lines for one reason in a member's log.
 constexpr std::size_t kMaxLines = 20;
 const std::vector<std::string> kHonest{"backbone", "ann", "bob", "cleo"};
 
@@ -64,7 +64,7 @@ class Siege {
         });
     }
 
-    /// Does it again and again until there are two more steps.
+    /// Repeats `act` until the swarm has made two more steps.
     void go_on_under(const std::string& what, const std::function<void()>& act) {
         const std::uint64_t step = swarm_.step() + 2;
         const auto begin = Clock::now();
@@ -81,7 +81,7 @@ class Siege {
         std::fflush(stdout);
     }
 
-    /// The member that was attacked has said why it closed links, and not each time.
+    /// The attacked member has logged why it closed links, and no member has logged it too often.
     void check_log(const std::string& reason) {
         INFO(reason);
         CHECK(swarm_.log_lines("backbone", reason) >= 1);
@@ -102,7 +102,7 @@ class Siege {
   private:
     ProcessSwarm swarm_;
     std::optional<net::SessionOptions> session_;
-    std::map<std::string, std::size_t> memory_;  ///< before the siege
+    std::map<std::string, std::size_t> memory_;  ///< peak of each member before the attacks
 };
 
 SharedBytes noise(std::size_t size, Random& random) {
@@ -111,7 +111,7 @@ SharedBytes noise(std::size_t size, Random& random) {
     return std::make_shared<const Buffer>(std::move(bytes));
 }
 
-/// A link that was let in, whatever happened to those before it.
+/// An open insider link; opens a new one when the last one was closed.
 class Grip {
   public:
     explicit Grip(Siege& siege) : siege_(siege) {}
@@ -128,7 +128,7 @@ class Grip {
 
 }  // namespace
 
-TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs") {
+TEST_CASE("connections without a ticket can neither stop a swarm nor fill its memory or logs") {
     Siege siege;
     Random random(1);
     siege.go_on_under("strangers send noise", [&] {
@@ -140,11 +140,11 @@ TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs")
     });
     siege.check_log("what it sent is no link of a peer");
     std::vector<StrangerSocket> held;
-    siege.go_on_under("a thousand strangers say nothing", [&] {
+    siege.go_on_under("a thousand strangers send nothing", [&] {
         held.clear();
         for (int i = 0; i < 1'000; ++i) held.emplace_back(siege.port());
     });
-    siege.check_log("too many strangers connect at once");
+    siege.check_log("too many connections have not proven their keys yet");
     siege.start("nina");
     siege.go_on_under("a thousand strangers stop in the middle of a Hello", [&] {
         held.clear();
@@ -170,7 +170,7 @@ TEST_CASE("strangers can neither stop a swarm nor fill its memory nor its logs")
     siege.check_memory();
 }
 
-TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
+TEST_CASE("a ticket holder that breaks the protocol cannot stop the swarm") {
     Siege siege;
     Random random(2);
     Grip grip(siege);
@@ -205,7 +205,7 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
             link.send(link.frame(wire::LeafRequest{.root = {}, .leaf = i}));
         }
     });
-    siege.go_on_under("an insider sends pieces that nobody wants", [&] {
+    siege.go_on_under("an insider sends unexpected pieces", [&] {
         InsiderLink& link = grip.link();
         for (std::uint32_t i = 0; i < 2'000; ++i) {
             link.send(link.frame(wire::Chunk{.phase = wire::Phase::kScatter,
@@ -231,7 +231,7 @@ TEST_CASE("who has a ticket and keeps to nothing else can stop nobody") {
     siege.check_memory();
 }
 
-TEST_CASE("who has a ticket and no vote can decide nothing, and claim nothing") {
+TEST_CASE("a ticket holder without a vote can neither decide nor make false claims") {
     Siege siege;
     Grip grip(siege);
     const KeyPair& own = siege.session().key;
@@ -288,7 +288,7 @@ TEST_CASE("who has a ticket and no vote can decide nothing, and claim nothing") 
     siege.check_memory();
 }
 
-TEST_CASE("who has a ticket cannot fill the memory of others") {
+TEST_CASE("a ticket holder cannot fill the memory of other members") {
     Siege siege;
     Random random(3);
     const SharedBytes too_large = noise(wire::kMaxFrameBytes + 1, random);
@@ -305,7 +305,7 @@ TEST_CASE("who has a ticket cannot fill the memory of others") {
             held.back().send(largest, 900'000);
         }
     });
-    siege.check_log("it opens more and more links");
+    siege.check_log("it has opened too many links");
     held.clear();
     siege.go_on_under("insiders read nothing", [&] {
         for (int i = 0; i < 30; ++i) held.emplace_back(siege.session(), siege.port());
@@ -313,7 +313,7 @@ TEST_CASE("who has a ticket cannot fill the memory of others") {
     siege.check_memory();
 }
 
-TEST_CASE("a member that stands still is left behind, and comes back") {
+TEST_CASE("a stopped member does not delay the swarm, and comes back to rounds") {
     Siege siege;
     siege.start("stan");
     siege.await_rounds({"stan"});

@@ -156,7 +156,7 @@ void ProcessSwarm::await(const std::string& what, Seconds deadline,
     while (true) {
         read_all(20ms);
         if (condition()) return;
-        if (Clock::now() >= end) fail("waited in vain for " + what);
+        if (Clock::now() >= end) fail("the deadline has passed for " + what);
     }
 }
 
@@ -167,7 +167,7 @@ void ProcessSwarm::watch(Seconds time) {
     }
 }
 
-/// Waits at most `limit` for somebody to print something.
+/// Waits at most `limit` for output of any member, and parses it.
 void ProcessSwarm::read_all(Seconds limit) {
     std::vector<pollfd> outputs;
     for (const auto& [name, child] : members_) {

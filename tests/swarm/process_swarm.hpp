@@ -1,5 +1,5 @@
-// A swarm of real dedloc-peer processes on this machine, watched by what they print: every state's
-// digest is compared with everybody else's, and what is waited for has a deadline.
+// A swarm of real dedloc-peer processes on this machine. Their output is parsed: all members must
+// print the same digest for a step. Every wait has a deadline.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,9 @@
 
 namespace dedloc::test {
 
+/// Parameters of the swarm and of its run.
 struct ProcessSwarmOptions {
-    std::string program;  ///< dedloc-peer
+    std::string program;  ///< path of dedloc-peer
     std::uint64_t bytes = 1'000'000;
     std::uint64_t steps = 100;
     std::uint64_t target_batch = 60;
@@ -31,13 +32,13 @@ struct ProcessSwarmOptions {
 
 /// What a member has printed so far.
 struct Sighting {
-    std::string peer;           ///< key
-    std::uint16_t port = 0;     ///< where it listens; 0: outbound-only
-    std::uint64_t step = 0;     ///< of the newest state
-    std::uint64_t lives = 0;    ///< how often it has been started
-    std::uint64_t rounds = 0;   ///< that it has been in in this life
-    std::optional<int> status;  ///< exit status of this life
-    std::string reason;         ///< of its end line
+    std::string peer;           ///< its key
+    std::uint16_t port = 0;     ///< port that it listens on; 0: outbound-only
+    std::uint64_t step = 0;     ///< step of its newest state
+    std::uint64_t lives = 0;    ///< number of starts
+    std::uint64_t rounds = 0;   ///< rounds with it since its last start
+    std::optional<int> status;  ///< exit status after the last start
+    std::string reason;         ///< `reason` of its end line
 };
 
 class ProcessSwarm final {
@@ -49,40 +50,40 @@ class ProcessSwarm final {
     ProcessSwarm(const ProcessSwarm&) = delete;
     ProcessSwarm& operator=(const ProcessSwarm&) = delete;
 
-    /// Starts the DHT's seed, or starts it again at its old address, and waits until it answers.
+    /// Starts or restarts the DHT's seed, at the same address, and waits until it answers.
     void start_seed();
     void kill_seed() { seed_.reset(); }
-    /// Starts a member, or starts it again with its key; `words` are added to its arguments.
+    /// Starts a member, with the same key each time; `words` are added to its arguments.
     void start(const std::string& name, const std::vector<std::string>& words);
-    /// As before it was killed; a backbone listens where it did.
+    /// Starts a killed member with the same arguments; a backbone listens on the same port.
     void restart(const std::string& name);
-    /// kill -9.
+    /// Kills a member with SIGKILL.
     void kill(const std::string& name);
     void signal(const std::string& name, int number) { members_.at(name)->signal(number); }
 
-    /// Reads what the members print until the condition holds. Fails the test at the deadline, at
-    /// two digests of one step, and when a member ends before the run does.
+    /// Reads the members' output until the condition holds. The test fails at the deadline, if two
+    /// digests of one step differ, or if a member ends before the run.
     void await(const std::string& what, Seconds deadline, const std::function<bool()>& condition);
-    /// Goes on reading for so long.
+    /// Reads the members' output for this time.
     void watch(Seconds time);
 
     const Sighting& of(const std::string& name) const { return sightings_.at(name); }
     std::size_t peak_resident_bytes(const std::string& name) const {
         return members_.at(name)->peak_resident_bytes();
     }
-    /// Lines of what a member has logged that hold these words.
+    /// Number of lines in a member's log that contain these words.
     std::size_t log_lines(const std::string& name, const std::string& words) const;
-    /// Its key and a ticket of the project's, made if there are none.
+    /// A key and a ticket of this name, created if there are none.
     net::SessionOptions session(const std::string& name);
     bool is_running(const std::string& name) const { return members_.contains(name); }
     std::vector<std::string> running() const;
-    /// The highest step that anybody has reached.
+    /// The highest step that any member has reached.
     std::uint64_t step() const { return digests_.empty() ? 0 : digests_.rbegin()->first; }
-    /// Who coordinated the newest round; empty if it does not run any more, or none is known.
+    /// The coordinator of the newest round; empty if it is not known or does not run now.
     std::string coordinator() const;
-    /// Somebody has reached the run's last step.
+    /// A member has reached the run's last step.
     bool is_over() const { return step() >= options_.steps; }
-    /// Seconds between the first lines of the newest two steps.
+    /// Time between the first lines of the last two steps.
     Seconds last_step_time() const { return last_step_time_; }
     const std::filesystem::path& folder() const { return folder_.path(); }
 
@@ -107,8 +108,8 @@ class ProcessSwarm final {
     std::map<std::string, std::unique_ptr<Child>> members_;
     std::map<std::string, std::vector<std::string>> words_;
     std::map<std::string, Sighting> sightings_;
-    std::map<std::uint64_t, std::string> digests_;  ///< of each step, from whoever was first
-    std::string coordinator_;                       ///< key
+    std::map<std::uint64_t, std::string> digests_;  ///< the first digest printed for each step
+    std::string coordinator_;                       ///< its key
     std::chrono::steady_clock::time_point newest_at_{};
     Seconds last_step_time_{};
 };

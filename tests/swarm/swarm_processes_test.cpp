@@ -1,10 +1,10 @@
-// Nine real processes on loopback: a DHT seed, a backbone, six honest trainers, of which one cannot
-// be dialled, and one that breaks the protocol in a way that the seed draws. They are killed at
-// random points of rounds and come back, others join, the DHT's seed is away for a while, and
-// whatever happens there is one state of every step. Numbers travel as fp32 or as fp16.
+// Nine real processes on loopback: a DHT seed, a backbone, six honest trainers, one of which cannot
+// be dialled, and one that breaks the protocol in a randomly chosen way. Members are killed at
+// random points of rounds and restarted, others join, and the DHT's seed is down for a while. All
+// members must have the same state of every step. The codec is fp32 or fp16.
 //
-// DEDLOC_SEED=n chooses the same codec, misbehaviour, victims and waits again; where in a round
-// that strikes depends on the machine.
+// DEDLOC_SEED=n repeats codec, misbehaviour, victims and pauses; at which point of a round a kill
+// happens depends on the machine.
 #include <signal.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using Words = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
 using Seconds = ProcessSwarm::Seconds;
 
-/// The swarm goes on within this time after any death, and who comes back is in it within it.
+/// After a kill the swarm makes progress within this time, and a restarted member is in rounds.
 constexpr Seconds kTimeout = 30s;
 
 /// A step takes target_batch / 700 seconds or more, since seven trainers do a hundred samples a
@@ -39,13 +39,13 @@ constexpr Seconds kTimeout = 30s;
 struct Trial {
     std::uint64_t steps = 0;
     std::uint64_t target_batch = 0;
-    std::uint64_t quiet_steps = 0;  ///< at the end
+    std::uint64_t quiet_steps = 0;  ///< steps without kills at the end
     Seconds seed_outage{};
 };
 
-/// Breaks the protocol; whether it is in rounds is up to the others.
+/// The member that breaks the protocol; it need not be in rounds.
 constexpr const char* kHostile = "mallory";
-/// Of those that the protocol holds against: the check of every average stays on.
+/// Draws a misbehaviour that the protocol detects, so that averages can still be verified.
 hostile::Misbehaviour drawn_misbehaviour(std::uint64_t seed) {
     using hostile::Misbehaviour;
     constexpr std::array kDrawn{Misbehaviour::kForgedPromise, Misbehaviour::kForgedHead,
@@ -67,7 +67,7 @@ std::string tenths(Seconds time) {
     return text.data();
 }
 
-/// The members and what happens to them.
+/// One run of the test.
 class Story {
   public:
     Story(const Trial& trial, std::uint64_t seed)
@@ -90,13 +90,13 @@ class Story {
         hostile.insert(hostile.end(), {"--misbehave", name});
         std::printf("%s: %s\n", kHostile, name);
         swarm_.start(kHostile, hostile);
-        await_all("everybody's first rounds", 60s, 2);
+        await_all("the first rounds of all members", 60s, 2);
     }
 
     void tell() {
         bool has_newcomer = false;
         bool has_outage = false;
-        // Each fault takes a few steps; the last ones are left to those who come back.
+        // Each fault takes a few steps; in the last ones restarted members catch up.
         while (swarm_.step() + trial_.quiet_steps < trial_.steps) {
             if (!has_newcomer && swarm_.step() > trial_.steps / 6) {
                 has_newcomer = true;
@@ -127,7 +127,7 @@ class Story {
             return true;
         });
     }
-    /// Two more steps: whatever was under way is over.
+    /// Waits for two more steps: a round that was in progress is over then.
     void await_progress(const std::string& after) {
         const std::uint64_t step = swarm_.step() + 2;
         const auto begin = Clock::now();
@@ -141,7 +141,7 @@ class Story {
         longest_return_ = std::max<Seconds>(longest_return_, Clock::now() - begin);
         if (swarm_.of(name).rounds < 2) late_.insert(name);
     }
-    /// Until then, or until the run is over.
+    /// Waits until the condition holds or the run is over.
     void await(const std::string& what, Seconds deadline, const std::function<bool()>& condition) {
         swarm_.await(what, deadline, [&] { return swarm_.is_over() || condition(); });
     }
@@ -151,7 +151,7 @@ class Story {
         std::fflush(stdout);
     }
 
-    /// Somewhere in the step at hand.
+    /// Waits until a random point of the current step.
     void wait_for_a_random_point() {
         const Seconds longest = std::clamp<Seconds>(swarm_.last_step_time(), 50ms, 2s);
         swarm_.watch(longest * random_.uniform());
@@ -166,7 +166,8 @@ class Story {
         return names[random_.below(names.size())];
     }
 
-    /// One or two die. Without the backbone, the only voter, nothing is decided.
+    /// Kills one or two members and restarts them. Without the backbone, the only voter, nothing is
+    /// decided.
     void strike() {
         wait_for_a_random_point();
         std::set<std::string> dead;
@@ -188,7 +189,8 @@ class Story {
         swarm_.start(name, trainer());
         await_return(name);
     }
-    /// Training goes on; who comes meanwhile is found within 30 s of the seed's return.
+    /// Kills the seed for a while. Training goes on; a member that starts meanwhile is in rounds
+    /// within 30 s after the seed's return.
     void take_the_seed_away() {
         say("killed the seed");
         swarm_.kill_seed();
@@ -206,7 +208,7 @@ class Story {
 
     void finish() {
         swarm_.await("the last step", kTimeout * 10, [&] { return swarm_.is_over(); });
-        swarm_.await("everybody's end", kTimeout, [&] {
+        swarm_.await("the end of all members", kTimeout, [&] {
             for (const std::string& name : honest()) {
                 if (name != "backbone" && !swarm_.of(name).status) return false;
             }
@@ -219,7 +221,8 @@ class Story {
             INFO(name);
             CHECK(swarm_.of(name).status == 0);
             CHECK(swarm_.of(name).reason == "finished");
-            // One that was not in the last rounds may hear of the end before it has caught up.
+            // A member that was not in the last rounds may learn that the run is over before it has
+            // caught up.
             if (!late_.contains(name)) CHECK(swarm_.of(name).step + 3 >= trial_.steps);
         }
     }
@@ -228,7 +231,7 @@ class Story {
     Random random_;
     ProcessSwarm swarm_;
     std::uint64_t kills_ = 0;
-    std::set<std::string> late_;  ///< not in rounds again when the run was over
+    std::set<std::string> late_;  ///< members that were not in rounds at the end of the run
     Seconds longest_stop_{};
     Seconds longest_return_{};
 };
@@ -250,7 +253,7 @@ TEST_CASE("nine processes agree on every step while some are killed and one is h
     run({.steps = 80, .target_batch = 100, .quiet_steps = 10, .seed_outage = 2s});
 }
 
-TEST_CASE("two hundred rounds survive a hostile member, deaths and a minute without a seed",
+TEST_CASE("two hundred rounds survive a hostile member, kills and a minute without a seed",
           "[long]") {
     run({.steps = 200, .target_batch = 400, .quiet_steps = 10, .seed_outage = 60s});
 }

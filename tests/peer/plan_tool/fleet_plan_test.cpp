@@ -1,4 +1,4 @@
-// dedloc-plan: its file, its report, its exit status.
+// Tests of dedloc-plan: its input file, its report, its exit status.
 #include <rapidjson/document.h>
 #include <sys/wait.h>
 
@@ -95,7 +95,7 @@ TEST_CASE("a fleet's file is read with its defaults", "[server]") {
     CHECK(fleet.training.samples_per_second == std::vector<double>{0, 0, 2.5});
 }
 
-TEST_CASE("what is wrong with a fleet's file is said with the field and the peer", "[server]") {
+TEST_CASE("errors in a fleet's file name the field and the peer", "[server]") {
     const auto peer = [](const std::string& fields) { return file_of("{" + fields + "}"); };
     const std::string links = R"("upload_mbit": 1, "download_mbit": 1)";
     const std::pair<std::string, std::string> cases[] = {
@@ -131,7 +131,7 @@ TEST_CASE("what is wrong with a fleet's file is said with the field and the peer
     }
 }
 
-TEST_CASE("the report says the times of the literature's fleet and who limits it", "[server]") {
+TEST_CASE("the report has the times and the limiting links of a published fleet", "[server]") {
     const Fleet fleet = parse_fleet(
         "fleet.json",
         file_of(kAwsNotebook, R"("elements": 18000000, "codec": "fp16", "target_batch": 500)"));
@@ -146,7 +146,7 @@ TEST_CASE("the report says the times of the literature's fleet and who limits it
     }
 }
 
-TEST_CASE("the report as JSON says the same", "[server]") {
+TEST_CASE("the JSON report has the same results", "[server]") {
     const Fleet fleet = parse_fleet(
         "fleet.json",
         file_of(kAwsNotebook, R"("elements": 18000000, "codec": "fp16", "target_batch": 500)"));
@@ -173,7 +173,7 @@ TEST_CASE("a round of a small fleet is simulated", "[server]") {
     const SimulatedRounds& played = report.simulated->played;
     REQUIRE(played.rounds.size() == 1);
     CHECK(played.request.members.size() == 4);
-    // Not faster than what no plan beats, and not much slower than the plan and its messages.
+    // Not faster than T*, and not much slower than the plan's forecast with its messages.
     const SimulatedRound& round = played.rounds.front();
     CHECK(round.moved >= played.plan.optimum * 95 / 100);
     CHECK(round.moved <= round.committed);
@@ -182,7 +182,7 @@ TEST_CASE("a round of a small fleet is simulated", "[server]") {
     CHECK(json_of(fleet, report).find("\"committed_seconds\"") != std::string::npos);
 }
 
-TEST_CASE("the program says in its exit status whose fault it was", "[server]") {
+TEST_CASE("the exit status distinguishes bad files from wrong arguments", "[server]") {
     const TemporaryDirectory temporary;
     const std::filesystem::path& folder = temporary.path();
     const std::string good = (folder / "fleet.json").string();

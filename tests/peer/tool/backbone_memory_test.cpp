@@ -1,4 +1,4 @@
-// What a tool's backbone keeps between two lives.
+// The durable memory of the tool's backbone.
 #include "peer/tool/backbone_memory.hpp"
 
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ SignedGeneration generation_at(std::uint64_t step) {
 
 }  // namespace
 
-TEST_CASE("a backbone finds its newest state again", "[tool]") {
+TEST_CASE("a restarted backbone reads its newest state", "[tool]") {
     const TemporaryDirectory folder;
     const BackboneMemory memory(folder.path() / "memory");
     REQUIRE_FALSE(memory.state());
@@ -37,7 +37,7 @@ TEST_CASE("a backbone finds its newest state again", "[tool]") {
     CHECK(kept->bytes == kBytes);
 }
 
-TEST_CASE("a state that a generation makes void is not found again", "[tool]") {
+TEST_CASE("a state that a new generation voids is removed", "[tool]") {
     const TemporaryDirectory folder;
     const BackboneMemory memory(folder.path());
     memory.keep(StepIndex{4}, kDigest, kBytes);
@@ -47,7 +47,7 @@ TEST_CASE("a state that a generation makes void is not found again", "[tool]") {
     REQUIRE_FALSE(memory.state());
 }
 
-TEST_CASE("a state file that is too short is none", "[tool]") {
+TEST_CASE("a state file that is too short is ignored", "[tool]") {
     const TemporaryDirectory folder;
     const BackboneMemory memory(folder.path());
     std::ofstream(folder.path() / "state") << "short";

@@ -1,4 +1,4 @@
-// The synthetic gradient can be computed again, and the synthetic run is a run.
+// Synthetic gradients, the check of averages, and synthetic run files.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -32,12 +32,12 @@ CommitLine line_of(const PeerKey& peer, std::uint64_t samples) {
     return {.peer = peer, .samples = Samples{samples}, .loss_sum = 0};
 }
 
-/// Seven peers that average what travels, in rounds one after the other.
+/// Seven peers that average their contributions in the run's codec, round by round.
 struct Rounds {
     explicit Rounds(Codec codec_of_all)
         : codec(codec_of_all), feedback(7, round::Feedback{codec}) {}
 
-    /// Each with so many samples.
+    /// The next round; each peer has `samples` samples.
     void next(std::uint64_t samples) {
         std::vector<wire::Elements> pieces;
         record.step = record.step.next();
@@ -70,7 +70,7 @@ TEST_CASE("a synthetic gradient depends on the peer and the step alone", "[tool]
     REQUIRE(gradient == gradient_of(key_of(1), 7, 1'001));
     REQUIRE(gradient != gradient_of(key_of(2), 7, 1'001));
     REQUIRE(gradient != gradient_of(key_of(1), 8, 1'001));
-    // A longer one begins with the same numbers.
+    // A longer gradient begins with the same numbers.
     const FloatVector longer = gradient_of(key_of(1), 7, 2'000);
     REQUIRE(std::equal(gradient.begin(), gradient.end(), longer.begin()));
     double sum = 0;
@@ -96,11 +96,11 @@ TEST_CASE("an average follows from the commit record", "[tool]") {
     REQUIRE(expected_average(record, kElements).empty());
 }
 
-TEST_CASE("an average is checked as far as its numbers travel", "[tool]") {
+TEST_CASE("an average is checked within the rounding error of its codec", "[tool]") {
     for (const Codec codec : {Codec::kFp32, Codec::kFp16}) {
         Rounds rounds{codec};
         AverageCheck check{codec, Rounds::kElements};
-        // A small round makes up for what rounding took of a large one.
+        // A small contribution carries the rounding error of a large one.
         for (const std::uint64_t samples : {30, 235, 2, 2}) {
             CAPTURE(name_of(codec), samples);
             rounds.next(samples);
@@ -126,7 +126,7 @@ TEST_CASE("with fp16 a round after a gap is not judged", "[tool]") {
         CHECK(check.holds(rounds.record, FloatVector(Rounds::kElements)));
         rounds.next(2);
         CHECK_FALSE(check.holds(rounds.record, FloatVector(Rounds::kElements)));
-        rounds.next(235);  // left out
+        rounds.next(235);  // this round is not checked
     }
 }
 
