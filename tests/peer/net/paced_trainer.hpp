@@ -1,6 +1,6 @@
 // A trainer for tests on real threads: real state and updates, a toy gradient (toward a target that
-// depends on the trainer), and a pace. Samples per micro-batch 0: holds a state but computes
-// nothing, as a backbone does.
+// depends on the trainer), and a fixed speed. With 0 samples per micro-batch it holds a state and
+// computes nothing, like a backbone.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class PacedTrainer final : public Trainer {
     }
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override {
         post([this, step, average = std::move(average), scalars] {
-            DEDLOC_CHECK(step == state_.step(), "apply on another state", step.value());
+            DEDLOC_CHECK(step == state_.step(), "the update is for another state", step.value());
             sum_.reset();
             state_.apply(*average, scalars);
             reached();
@@ -134,7 +134,7 @@ class PacedTrainer final : public Trainer {
     std::condition_variable woken_;
     std::deque<std::function<void()>> tasks_;
 
-    // The training thread's own.
+    // Used by the training thread only.
     state::ModelState state_;
     std::optional<FloatVector> sum_;
     Samples samples_;

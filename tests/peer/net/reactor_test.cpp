@@ -128,7 +128,7 @@ class WatchingHost final : public Host {
     std::string notes_;
 };
 
-/// One process of a swarm, in this one: queue, link, directory, trainer, reactor.
+/// One member of a swarm in this process: queue, transport, directory, trainer, reactor.
 struct Member {
     Member(const DhtSeed& seed, const KeyPair& key, const PeerKey& coordinator, StepIndex last_step,
            std::uint64_t index)
@@ -144,7 +144,7 @@ struct Member {
         const bool coordinates = key.public_key() == coordinator;
         PeerConfig config;
         config.run = run_id();
-        config.project = coordinator;  // signs no generation here
+        config.project = coordinator;  // no generation is signed in these tests
         config.backbone = coordinator;
         config.role = coordinates ? Role::kBackbone : Role::kTrainer;
         if (coordinates) config.voter = first_memory(0, true);
@@ -170,7 +170,7 @@ struct Swarm {
     explicit Swarm(std::size_t trainers, StepIndex last) : last_step(last) {
         for (std::size_t i = 0; i <= trainers; ++i) add();
     }
-    /// The first one is the backbone.
+    /// Adds a member; the first one is the backbone.
     Member& add() {
         const KeyPair key = members.empty() ? backbone : KeyPair::generate();
         members.push_back(
@@ -201,7 +201,7 @@ TEST_CASE("three trainers and a backbone train over real sockets", "[net][reacto
     CHECK(swarm.members[0]->host.unequal() == 0);
 }
 
-TEST_CASE("a member that stops is missed and one that comes late loads the state",
+TEST_CASE("a swarm goes on without a stopped member, and a late member loads the state",
           "[net][reactor]") {
     Swarm swarm(2, StepIndex{1'000'000});
     Member& backbone = *swarm.members[0];
@@ -213,7 +213,7 @@ TEST_CASE("a member that stops is missed and one that comes late loads the state
     REQUIRE(backbone.host.await_commits(backbone.host.commits().size() + 2));
     Member& late = swarm.add();
     REQUIRE(late.host.await_commits(3));
-    // Away and back, as BOINC's suspend and resume have it.
+    // Leaves and returns, as with BOINC's suspend and resume.
     const auto asked = std::chrono::steady_clock::now();
     late.reactor.post(event::LeaveRequested{});
     REQUIRE(late.host.await_departures(1));
@@ -225,7 +225,8 @@ TEST_CASE("a member that stops is missed and one that comes late loads the state
     CHECK(backbone.host.unequal() == 0);
 }
 
-TEST_CASE("what a host throws ends the reactor with one sentence", "[net][reactor]") {
+TEST_CASE("an exception of the host ends the reactor, which reports its message",
+          "[net][reactor]") {
     Swarm throwing(0, StepIndex{10});
     throwing.members[0]->host.throws_at_commit = true;
     throwing.add();
@@ -234,14 +235,14 @@ TEST_CASE("what a host throws ends the reactor with one sentence", "[net][reacto
     throwing.members[0]->reactor.stop();
 }
 
-TEST_CASE("a full event queue makes others wait but never the thread that takes",
+TEST_CASE("a full event queue blocks posting threads but not the thread that takes",
           "[net][reactor]") {
     EventQueue queue(1);
     queue.post(event::Tick{});
     std::thread poster([&] { queue.post(event::LeaveRequested{}); });
     REQUIRE(queue.take(std::chrono::steady_clock::now() + 1h));
     poster.join();
-    queue.post(event::Tick{});  // this thread has taken, so it may overfill
+    queue.post(event::Tick{});  // this thread takes, so it may exceed the capacity
     CHECK(std::holds_alternative<event::LeaveRequested>(*queue.take({})));
     CHECK(std::holds_alternative<event::Tick>(*queue.take({})));
     CHECK_FALSE(queue.take({}));

@@ -29,8 +29,7 @@ RunId run_named(std::string_view name) {
     return RunId{blake2b(bytes_of(name)).bytes};
 }
 
-/// A directory with the events it posted. The TCP ports it announces are only numbers here: nobody
-/// dials them.
+/// A directory and its events. The announced TCP ports are only numbers here: no peer dials them.
 struct Searcher {
     Searcher(const DhtSeed& seed, const RunId& run, std::optional<PeerKey> project = {})
         : directory({run, {Endpoint{"127.0.0.1", seed.port()}.text()}, {}, project}, inbox.sink()) {
@@ -77,7 +76,7 @@ TEST_CASE("a backbone beside its seed is found by the first peer", "[net][dht]")
     Searcher stranger(seed, run_named("another run"));
     stranger.directory.join(2001);
     Searcher listener(seed, run_named("first"));
-    listener.directory.join(0);  // looks, but announces nothing
+    listener.directory.join(0);  // searches, but announces nothing
     CHECK(listener.finds({2000}));
     CHECK_FALSE(listener.seen.contains(2001));
     CHECK_FALSE(backbone.inbox.next<event::EndpointsFound>(1s));
@@ -98,8 +97,7 @@ TEST_CASE("a seed that listens on every interface is reached over loopback too",
     CHECK(other.finds({2100}));
 }
 
-TEST_CASE("the project's word on a swarm's head reaches who looks for it, and nobody else's does",
-          "[net][dht]") {
+TEST_CASE("a swarm's head is found if the project has signed it, and not otherwise", "[net][dht]") {
     const DhtSeed seed({kAnyLoopback, "", ""});
     const std::vector<std::string> seeds{Endpoint{"127.0.0.1", seed.port()}.text()};
     const KeyPair project = KeyPair::generate();
@@ -134,7 +132,7 @@ TEST_CASE("the project's word on a swarm's head reaches who looks for it, and no
     CHECK(later.directory.head() == head);
 }
 
-TEST_CASE("the project's voters come before announced peers, and again and again",
+TEST_CASE("the head's voters are reported before announced peers, repeatedly",
           "[net][dht][timing]") {
     auto seed = std::make_unique<DhtSeed>(DhtSeedOptions{kAnyLoopback, "", ""});
     const KeyPair project = KeyPair::generate();
@@ -160,7 +158,7 @@ TEST_CASE("the project's voters come before announced peers, and again and again
         });
     REQUIRE(found);
     CHECK(std::ranges::count(found->endpoints, voters[1]) == 1);
-    // Also while nobody of the DHT answers.
+    // Also while no node of the DHT answers.
     others.clear();
     seed.reset();
     while (newcomer.inbox.waiting<event::EndpointsFound>() > 0) {
@@ -171,9 +169,9 @@ TEST_CASE("the project's voters come before announced peers, and again and again
     }
 }
 
-/// A backbone and its seed end, and after `absence` another begins at the seed's address, without
-/// its memory. How long six members, who go on meanwhile, take to find its announcement and the
-/// new head.
+/// A backbone and its seed end, and after `absence` another backbone begins at the seed's address
+/// without its state. Returns the time until six members, which go on meanwhile, have found its
+/// announcement and the new head.
 std::chrono::duration<double> time_to_find_again(std::chrono::seconds absence) {
     auto seed = std::make_unique<DhtSeed>(DhtSeedOptions{kAnyLoopback, "", ""});
     const Endpoint address{"127.0.0.1", seed->port()};
@@ -187,7 +185,7 @@ std::chrono::duration<double> time_to_find_again(std::chrono::seconds absence) {
     auto backbone = std::make_unique<Searcher>(*seed, run);
     backbone->directory.join(6000);
     backbone->directory.publish(head, project);
-    // So many that a lookup does not fall back on the seed's address.
+    // So many members that a lookup does not fall back to the seed's address.
     std::vector<std::unique_ptr<Searcher>> members;
     for (std::uint16_t i = 0; i < 6; ++i) {
         members.push_back(std::make_unique<Searcher>(*seed, run, project.public_key()));
@@ -211,25 +209,25 @@ std::chrono::duration<double> time_to_find_again(std::chrono::seconds absence) {
     return std::chrono::steady_clock::now() - begin;
 }
 
-TEST_CASE("a backbone that returns beside a seed without its memory is found within seconds",
+TEST_CASE("a backbone that returns with a seed without state is found within seconds",
           "[net][dht][timing]") {
     CHECK(time_to_find_again(0s) < 15s);
 }
 
-TEST_CASE("a backbone that was away for longer than nodes are remembered is found as soon",
+TEST_CASE("a backbone that was away longer than nodes are remembered is found as fast",
           "[.slow][dht][timing]") {
     const auto time = time_to_find_again(75s);
     WARN(fmt::format("found again after {:.1f} s", time.count()));
     CHECK(time < 15s);
 }
 
-TEST_CASE("a port is not mapped where no router answers", "[net][dht]") {
+TEST_CASE("no port is mapped if no router answers", "[net][dht]") {
     const DhtSeed seed({kAnyLoopback, "", ""});
     Searcher peer(seed, run_named("house"));
     CHECK_FALSE(peer.directory.map_port(5002, 200ms));
 }
 
-TEST_CASE("who has left looks no more and may come back", "[net][dht]") {
+TEST_CASE("a directory stops searching when it leaves, and may join again", "[net][dht]") {
     const DhtSeed seed({kAnyLoopback, "", ""});
     const RunId run = run_named("return");
     Searcher stays(seed, run);
@@ -244,7 +242,7 @@ TEST_CASE("who has left looks no more and may come back", "[net][dht]") {
     CHECK(leaves.finds({3000}));
 }
 
-TEST_CASE("a seed restarted with its saved state brings newcomers to old peers", "[net][dht]") {
+TEST_CASE("new peers find old ones through a seed restarted with its saved state", "[net][dht]") {
     const TemporaryDirectory directory;
     const auto file = directory.path() / "dht_state";
     auto seed = std::make_unique<DhtSeed>(DhtSeedOptions{kAnyLoopback, "", file});
@@ -266,7 +264,7 @@ TEST_CASE("a seed restarted with its saved state brings newcomers to old peers",
     CHECK(newcomer.finds({4000, 4001, 4002}));
 }
 
-TEST_CASE("peers that start before their seed find each other when it comes",
+TEST_CASE("peers that start before their seed find each other when it starts",
           "[net][dht][timing]") {
     Endpoint address = kAnyLoopback;
     {
@@ -284,7 +282,7 @@ TEST_CASE("peers that start before their seed find each other when it comes",
     CHECK(early_inbox.next<event::EndpointsFound>());
 }
 
-TEST_CASE("a UDP port in use and unusable seeds are one sentence each", "[net][dht]") {
+TEST_CASE("a UDP port in use and invalid seeds give one-sentence errors", "[net][dht]") {
     const DhtSeed seed({kAnyLoopback, "", ""});
     const Endpoint taken{"127.0.0.1", seed.port()};
     CHECK_THROWS_WITH(
@@ -298,7 +296,7 @@ TEST_CASE("a UDP port in use and unusable seeds are one sentence each", "[net][d
                     InputError);
 }
 
-TEST_CASE("endpoints are read as they are written", "[net]") {
+TEST_CASE("endpoints are parsed from text", "[net]") {
     for (const char* text : {"127.0.0.1:80", "[::1]:65535", "[2001:db8::1]:1", "10.0.0.1:0"}) {
         const auto endpoint = parse_endpoint(text);
         REQUIRE(endpoint);

@@ -1,5 +1,5 @@
-// Frames to bytes and back, plain and sealed, however the bytes are cut; and sealed streams that
-// somebody meddles with.
+// Frames to bytes and back, plain and sealed, with any sizes of reads and writes; and sealed streams
+// that an attacker modifies.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <optional>
@@ -39,7 +39,7 @@ OutgoingFrame data(Frame body) {
     const auto length = static_cast<std::uint32_t>(body.size());
     return {{kFrameMagic, FrameKind::kData, length, 0}, std::move(body)};
 }
-/// The same bytes, some of which lie elsewhere.
+/// A frame of the same bytes in several pieces of memory.
 Frame scattered(const SharedBytes& body, Random& chance) {
     const std::size_t begin = chance.below(body->size() + 1);
     const std::size_t end = begin + chance.below(body->size() + 1 - begin);
@@ -55,7 +55,7 @@ OutgoingFrame bare(FrameKind kind, std::uint32_t reason = 0) {
     return {{kFrameMagic, kind, 0, reason}, {}};
 }
 
-/// All bytes of these frames; writes are as long as `chance` says.
+/// All bytes of these frames, with writes of random sizes.
 Buffer written(FrameEncoder& encoder, const std::vector<OutgoingFrame>& frames, Random& chance) {
     ByteWriter out;
     std::size_t next = 0;
@@ -104,7 +104,7 @@ struct Heard {
     }
 };
 
-/// What is heard of a stream; reads are as long as `chance` says, or as long as they can be.
+/// Decodes a stream, with reads of random sizes or, without `chance`, of the largest size.
 Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* chance = nullptr) {
     Heard heard;
     while (heard.read < stream.size() && !heard.goodbye && !heard.is_broken) {
@@ -126,12 +126,12 @@ Heard heard(FrameDecoder& decoder, std::span<const std::byte> stream, Random* ch
     return heard;
 }
 
-TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
+TEST_CASE("frames of every size are decoded for any sizes of reads and writes", "[net]") {
     const bool is_sealed = GENERATE(false, true);
     const std::vector<std::size_t> sizes{
         0,      1,      15, 16, 17, 70'000, kPieceBytes - 1, kPieceBytes, 0, 0, 5, kPieceBytes + 1,
         kLimit, 600'000};
-    const BufferPool pool{3'000'000};  // some frames are read over others
+    const BufferPool pool{3'000'000};  // some buffers are reused
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
         Random chance(seed);
         std::vector<OutgoingFrame> frames;
@@ -172,7 +172,7 @@ TEST_CASE("frames of every size survive however the stream is cut", "[net]") {
     }
 }
 
-TEST_CASE("a sealed stream shows nothing of what it carries", "[net]") {
+TEST_CASE("a sealed stream does not contain its plaintext", "[net]") {
     const FrameCodec here = codec(true, true);
     Random chance(1);
     const std::string text(1'000, 'x');
@@ -207,8 +207,7 @@ TEST_CASE("a sealed stream with any byte flipped ends there and delivers no fram
     }
 }
 
-TEST_CASE("a sealed stream that is cut short delivers whole frames only and has no goodbye",
-          "[net]") {
+TEST_CASE("a truncated sealed stream delivers only whole frames and no goodbye", "[net]") {
     Random chance(3);
     const FrameCodec here = codec(true, true);
     const Buffer stream =
@@ -225,7 +224,7 @@ TEST_CASE("a sealed stream that is cut short delivers whole frames only and has 
     }
 }
 
-TEST_CASE("sealed frames that are repeated, left out, swapped or sent back end the link", "[net]") {
+TEST_CASE("repeated, dropped, swapped or reflected sealed frames end the link", "[net]") {
     Random chance(4);
     const FrameCodec here = codec(true, true);
     const std::vector<OutgoingFrame> frames{data(body_of(40, 1)), data(body_of(40, 2)),
@@ -253,7 +252,7 @@ TEST_CASE("sealed frames that are repeated, left out, swapped or sent back end t
     CHECK(back.frames.empty());
 }
 
-TEST_CASE("a sealed frame over the limit, or of no known kind, ends the link", "[net]") {
+TEST_CASE("a sealed frame that is too large or of an unknown kind ends the link", "[net]") {
     Random chance(5);
     for (const FrameHeader& header :
          {FrameHeader{kFrameMagic, FrameKind::kData, kLimit + 1, 0},
@@ -271,7 +270,7 @@ TEST_CASE("a sealed frame over the limit, or of no known kind, ends the link", "
     }
 }
 
-TEST_CASE("the encoder takes few frames and seals no more than one write at a time", "[net]") {
+TEST_CASE("the encoder takes few frames and seals at most one write at a time", "[net]") {
     const FrameCodec here = codec(true, true);
     const SharedBytes body = body_of(kLimit, 1);
     std::size_t added = 0;
@@ -282,7 +281,7 @@ TEST_CASE("the encoder takes few frames and seals no more than one write at a ti
     CHECK(total <= kPieceBytes + 100);
 }
 
-TEST_CASE("room is used again, up to as much as is kept and no smaller frames", "[net]") {
+TEST_CASE("large buffers are reused up to the pool's limit, small ones are not", "[net]") {
     BufferPool pool{1 << 20};
     auto first = pool.take(500'000);
     auto second = pool.take(600'000);
@@ -292,7 +291,7 @@ TEST_CASE("room is used again, up to as much as is kept and no smaller frames", 
     second->resize(600'000);
     const auto* const place = second->data();
     first.reset();
-    second.reset();  // both together are more than is kept
+    second.reset();  // both together exceed the pool's limit
     CHECK(pool.take(100)->capacity() < 1'000);
     auto again = pool.take(300'000);
     CHECK(again->size() == 300'000);
@@ -303,7 +302,7 @@ TEST_CASE("room is used again, up to as much as is kept and no smaller frames", 
     larger = pool.take(700'000);
     CHECK(larger->capacity() >= 700'000);
     pool = BufferPool{0};
-    larger.reset();  // goes to the pool that it came from, which nobody has any more
+    larger.reset();  // the pool that it returns to has no other owner
 }
 
 }  // namespace

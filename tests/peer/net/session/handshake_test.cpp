@@ -1,4 +1,4 @@
-// Handshakes between two ends, with everything in between that an attacker can do.
+// Handshakes between two ends, with attackers that read and modify messages.
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
@@ -19,7 +19,7 @@ SessionOptions with_ticket(std::uint8_t n, const formats::Ticket& ticket,
     return options;
 }
 
-/// One end refuses, for this reason, and the other is told so.
+/// Checks that one end has refused for this reason and the other end knows it.
 void check_refusal(const Handshake& refusing, const Handshake& refused, LinkRefusal why) {
     CHECK(refusing.is_refused());
     CHECK_FALSE(refusing.is_told());
@@ -31,8 +31,7 @@ void check_refusal(const Handshake& refusing, const Handshake& refused, LinkRefu
     CHECK(refused.sentence() == describe_told(why));
 }
 
-TEST_CASE("two honest ends learn each other's tickets and share keys that nobody else has",
-          "[net]") {
+TEST_CASE("two honest ends learn each other's tickets and share secret keys", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     std::set<std::array<std::byte, 32>> keys;
@@ -54,7 +53,7 @@ TEST_CASE("two honest ends learn each other's tickets and share keys that nobody
     CHECK(keys.size() == 6);
 }
 
-TEST_CASE("a peer that is expected is linked with, and nobody in its place", "[net]") {
+TEST_CASE("only the peer with the expected key is accepted", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     Conversation right(one, two, test_key(2).public_key());
@@ -65,13 +64,13 @@ TEST_CASE("a peer that is expected is linked with, and nobody in its place", "[n
     check_refusal(wrong.dialler, wrong.listener, LinkRefusal::kOtherPeer);
 }
 
-TEST_CASE("a dialler whose ticket is not good is refused, and told why", "[net]") {
+TEST_CASE("a dialler with a bad ticket is refused with the reason", "[net]") {
     const SessionOptions good = session_of(1);
     const auto refusal = [&](const SessionOptions& bad) {
         Conversation talk(bad, good);
         talk.play();
         check_refusal(talk.listener, talk.dialler, talk.listener.refusal());
-        // It has not learned who listens.
+        // The dialler has not learned the listener's key.
         CHECK(talk.messages.size() == 4);
         return talk.listener.refusal();
     };
@@ -91,7 +90,7 @@ TEST_CASE("a dialler whose ticket is not good is refused, and told why", "[net]"
     CHECK(refusal(with_ticket(2, test_ticket(3))) == LinkRefusal::kBadSignature);
 }
 
-TEST_CASE("a listener whose ticket is not good is refused, and told why", "[net]") {
+TEST_CASE("a listener with a bad ticket is refused with the reason", "[net]") {
     const SessionOptions good = session_of(1);
     const auto refusal = [&](const SessionOptions& bad) {
         Conversation talk(good, bad);
@@ -109,7 +108,8 @@ TEST_CASE("a listener whose ticket is not good is refused, and told why", "[net]
     CHECK(refusal(with_ticket(2, test_ticket(3))) == LinkRefusal::kBadSignature);
 }
 
-TEST_CASE("clocks may be ten minutes apart, and a ticket is good until its last second", "[net]") {
+TEST_CASE("clocks may differ by ten minutes, and a ticket is valid until its last second",
+          "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     const auto is_linked_at = [&](formats::UtcSeconds now) {
@@ -125,7 +125,7 @@ TEST_CASE("clocks may be ten minutes apart, and a ticket is good until its last 
     CHECK_FALSE(is_linked_at(ticket.expires));
 }
 
-TEST_CASE("users, hosts and keys that are revoked are refused", "[net]") {
+TEST_CASE("revoked users, hosts and keys are refused", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     const std::vector<formats::Revocations> all{
@@ -144,7 +144,7 @@ TEST_CASE("users, hosts and keys that are revoked are refused", "[net]") {
     CHECK(other.listener.is_proven());
 }
 
-TEST_CASE("the highest version that both speak is spoken, else both say why not", "[net]") {
+TEST_CASE("the highest common version is used; without one both ends refuse", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     Conversation talk(one, two, {}, {.oldest = 1, .newest = 5}, {.oldest = 2, .newest = 3});
@@ -160,20 +160,20 @@ TEST_CASE("the highest version that both speak is spoken, else both say why not"
     apart.play();
     CHECK(apart.dialler.refusal() == LinkRefusal::kOtherVersion);
     CHECK(apart.listener.refusal() == LinkRefusal::kOtherVersion);
-    // Tickets of version 2 are shorter: it must be refused before one is read.
+    // Tickets of version 2 are shorter: version 2 must be refused before a ticket is read.
     Conversation older(one, two, {}, {.oldest = 2, .newest = 2});
     older.play();
     CHECK(older.listener.refusal() == LinkRefusal::kOtherVersion);
     CHECK_FALSE(older.dialler.is_proven());
 }
 
-TEST_CASE("a downgrade of the version or of the encryption is noticed", "[net]") {
+TEST_CASE("a downgrade of the version or of the encryption is detected", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     const LinkVersions versions{.oldest = 1, .newest = 3};
     Conversation older(one, two, {}, versions, versions);
     older.play([](std::size_t number, HandshakeMessage& message) {
-        if (number <= 1) message.bytes[6] = std::byte{1};  // newest, in both Hellos
+        if (number <= 1) message.bytes[6] = std::byte{1};  // `newest` in both Hellos
     });
     CHECK(older.listener.refusal() == LinkRefusal::kChanged);
     CHECK_FALSE(older.dialler.is_proven());
@@ -192,7 +192,7 @@ TEST_CASE("a downgrade of the version or of the encryption is noticed", "[net]")
     CHECK(honest.listener.refusal() == LinkRefusal::kOtherEncryption);
 }
 
-TEST_CASE("a handshake with any byte of any message flipped or cut off links nobody", "[net]") {
+TEST_CASE("a handshake with a modified or truncated message fails", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     const std::size_t sizes[] = {Handshake::kHelloBytes, Handshake::kHelloBytes,
@@ -205,7 +205,7 @@ TEST_CASE("a handshake with any byte of any message flipped or cut off links nob
             flipped.play([&](std::size_t n, HandshakeMessage& message) {
                 if (n == number) message.bytes[at] ^= std::byte{0x10};
             });
-            // The last message ends a handshake whose dialler has seen everything.
+            // Before the last message the dialler's handshake is complete.
             const bool is_last = number + 1 == std::size(sizes);
             REQUIRE_FALSE(flipped.listener.is_proven());
             REQUIRE(flipped.dialler.is_proven() == is_last);
@@ -219,8 +219,8 @@ TEST_CASE("a handshake with any byte of any message flipped or cut off links nob
     }
 }
 
-/// Two handshakes with somebody in the middle, who has no ticket and passes on what it can.
-TEST_CASE("whoever puts keys of its own in the middle reads nothing and links nobody", "[net]") {
+/// Two handshakes with a man in the middle that has no ticket and forwards messages.
+TEST_CASE("a man in the middle with its own ephemeral keys can read and link nothing", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     SessionOptions middle = session_of(3);
@@ -237,12 +237,12 @@ TEST_CASE("whoever puts keys of its own in the middle reads nothing and links no
     CHECK(target.refusal() == LinkRefusal::kChanged);
 }
 
-/// A member of the run that lets somebody else's proof pass for its own.
-TEST_CASE("a member cannot pass another member's proof on as its own", "[net]") {
+/// A member of the run that uses another member's ticket.
+TEST_CASE("a member cannot use another member's proof as its own", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     SessionOptions thief = session_of(3);
-    thief.ticket = two.ticket;  // it has seen that one, but has no key for it
+    thief.ticket = two.ticket;  // it knows this ticket but not its key
     Conversation as_dialler(thief, one);
     as_dialler.play();
     CHECK(as_dialler.listener.refusal() == LinkRefusal::kBadSignature);
@@ -251,7 +251,7 @@ TEST_CASE("a member cannot pass another member's proof on as its own", "[net]") 
     CHECK(as_listener.dialler.refusal() == LinkRefusal::kBadSignature);
 }
 
-TEST_CASE("a recorded handshake that is played again links nobody", "[net]") {
+TEST_CASE("a replayed handshake fails", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     Conversation recorded(one, two);
@@ -268,12 +268,12 @@ TEST_CASE("a recorded handshake that is played again links nobody", "[net]") {
     CHECK(dialler.refusal() == LinkRefusal::kChanged);
 }
 
-TEST_CASE("a peer that is sent its own messages back links with nobody", "[net]") {
+TEST_CASE("a handshake with reflected messages fails", "[net]") {
     const SessionOptions one = session_of(1);
     Handshake dialler(one, Side::kDialler);
     CHECK(dialler.take(dialler.begin(), kNow, {}).empty());
     CHECK(dialler.refusal() == LinkRefusal::kChanged);
-    // Its proof comes back to it in the place of the listener's.
+    // The dialler's proof is reflected in place of the listener's.
     const SessionOptions two = session_of(2);
     Conversation talk(one, two);
     talk.play([&](std::size_t number, HandshakeMessage& message) {
@@ -283,25 +283,25 @@ TEST_CASE("a peer that is sent its own messages back links with nobody", "[net]"
     CHECK_FALSE(talk.listener.is_proven());
 }
 
-TEST_CASE("a peer that dials itself finds out for certain", "[net]") {
+TEST_CASE("a peer that dials itself detects it", "[net]") {
     const SessionOptions one = session_of(1);
     Conversation talk(one, one);
     talk.play();
     check_refusal(talk.dialler, talk.listener, LinkRefusal::kMyself);
 }
 
-TEST_CASE("messages in another order link nobody", "[net]") {
+TEST_CASE("a handshake with messages in another order fails", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     Conversation talk(one, two);
     talk.play([&](std::size_t number, HandshakeMessage& message) {
         if (number == 4)
-            message.bytes = talk.messages[2].bytes;  // the proof in the verdict's place
+            message.bytes = talk.messages[2].bytes;  // the proof instead of the verdict
     });
     CHECK(talk.listener.refusal() == LinkRefusal::kChanged);
 }
 
-TEST_CASE("an ephemeral key that gives everybody the same secret is refused", "[net]") {
+TEST_CASE("a low-order ephemeral key is refused", "[net]") {
     const SessionOptions one = session_of(1);
     const SessionOptions two = session_of(2);
     for (const std::size_t guilty : {0U, 1U}) {
@@ -315,8 +315,7 @@ TEST_CASE("an ephemeral key that gives everybody the same secret is refused", "[
     }
 }
 
-TEST_CASE("every reason is one sentence for each end, and foreign codes are none of them",
-          "[net]") {
+TEST_CASE("every reason has a sentence for each end, and unknown codes have their own", "[net]") {
     std::set<std::string> sentences;
     for (std::uint8_t code = 1; code <= static_cast<std::uint8_t>(kLastLinkRefusal); ++code) {
         const auto refusal = static_cast<LinkRefusal>(code);

@@ -1,4 +1,4 @@
-// Which tickets keep an open link open, which end it, and how many are looked at.
+// Which tickets extend an open link, which end it, and how many are verified.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -12,14 +12,14 @@ using namespace std::chrono_literals;
 using tests::test_key;
 using tests::test_ticket;
 
-/// Peer 2's ticket, with so much more time than the one that has opened the link.
+/// A ticket of peer 2 that expires `more` later than the one that has opened the link.
 formats::Ticket longer_by(std::chrono::seconds more) {
     formats::Ticket ticket = test_ticket(2);
     ticket.expires += more;
     return ticket;
 }
 
-/// The link of peer 1 with peer 2, at peer 1.
+/// Peer 1's end of its link with peer 2.
 struct Opened {
     LinkRefusal show(const formats::Ticket& shown, std::uint8_t signer = kProject) {
         return renew(formats::encode(formats::sign(shown, test_key(signer))));
@@ -44,7 +44,7 @@ TEST_CASE("a later ticket of the same peer renews a link, again and again", "[ne
     }
 }
 
-TEST_CASE("a ticket that expires no later changes nothing, whoever plays it again", "[net]") {
+TEST_CASE("a ticket that expires no later, such as a replayed one, changes nothing", "[net]") {
     Opened link;
     const formats::Ticket last = longer_by(2h);
     REQUIRE(link.show(last) == LinkRefusal::kNone);
@@ -54,7 +54,7 @@ TEST_CASE("a ticket that expires no later changes nothing, whoever plays it agai
     }
 }
 
-TEST_CASE("a ticket that no handshake would take ends the link and does not renew it", "[net]") {
+TEST_CASE("a ticket that a handshake would refuse ends the link and does not renew it", "[net]") {
     Opened link;
     formats::Ticket ticket = test_ticket(3);
     ticket.expires += 1h;
@@ -79,7 +79,7 @@ TEST_CASE("a ticket that no handshake would take ends the link and does not rene
     CHECK(link.held.last() == test_ticket(2));
 }
 
-TEST_CASE("of a flood of tickets only a few are looked at in each minute", "[net]") {
+TEST_CASE("only a few tickets per minute are verified", "[net]") {
     Opened link;
     for (unsigned minute = 1; minute <= 3; ++minute) {
         for (int i = 0; i < 1'000; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("of a flood of tickets only a few are looked at in each minute", "[net
         }
         const auto last = 100'000s * minute + std::chrono::seconds{LinkTicket::kMaxAMinute - 1};
         CHECK(link.held.last() == longer_by(last));
-        // Nobody looks at who signed the next one.
+        // The signature of the next ticket is not verified.
         CHECK(link.show(longer_by(1'000'000s), 8) == LinkRefusal::kNone);
         link.now += 1min;
     }

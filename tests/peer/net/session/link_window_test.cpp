@@ -15,11 +15,11 @@ using Time = LinkWindow::Time;
 using Duration = LinkWindow::Duration;
 
 constexpr std::size_t kFrame = std::size_t{256} << 10;
-constexpr std::size_t kWindow = 3 * kFrame;  ///< of the driver
+constexpr std::size_t kWindow = 3 * kFrame;  ///< the driver's window in bytes
 constexpr std::size_t kMost = std::size_t{8} << 20;
 
-/// A driver that keeps its window full, a link, and a path: one queue of a given rate, and then so
-/// long to the receiver and so long back.
+/// A driver that keeps its window full, a link, and a path: one queue with a given rate, then half
+/// of the round trip to the receiver and half of it back.
 class Path {
   public:
     Path(double bytes_per_second, Duration round_trip)
@@ -39,7 +39,7 @@ class Path {
             count();
         }
     }
-    /// The driver sends nothing until the path is empty, and so much longer.
+    /// The driver sends nothing until the path is empty, and for `time` longer.
     void rest(Duration time) {
         is_resting_ = true;
         run(std::max(free_at_ - now_, Duration{0}) + round_trip_ + time);
@@ -70,7 +70,7 @@ class Path {
     const Duration round_trip_;
     LinkWindow window_;
     Time now_{1h};
-    Time free_at_{};  ///< when what is queued has left
+    Time free_at_{};  ///< when the queue is empty
     std::deque<Time> receipts_;
     std::size_t unwritten_ = 0;
     std::uint64_t confirmed_ = 0;
@@ -91,7 +91,7 @@ TEST_CASE("a long and fast path is filled, and only the window waits in front of
     CHECK(static_cast<double>(path.confirmed() - before) >= 0.95 * 5 * rate);
 }
 
-TEST_CASE("no more than a bound is on its way, however much a path could hold", "[net]") {
+TEST_CASE("the bytes in flight are bounded, however much a path could hold", "[net]") {
     Path path(1e9, 250ms);
     path.run(20s);
     const std::uint64_t before = path.confirmed();
@@ -101,7 +101,7 @@ TEST_CASE("no more than a bound is on its way, however much a path could hold", 
     CHECK(a_round_trip <= kMost + kWindow + 2 * kFrame);
 }
 
-TEST_CASE("a path that gets slower, or has rested, is given less at once", "[net]") {
+TEST_CASE("fewer bytes are in flight on a path that gets slower or was idle", "[net]") {
     Path path(25e6, 100ms);
     path.run(5s);
     path.set_rate(2.5e6);
@@ -115,7 +115,7 @@ TEST_CASE("a path that gets slower, or has rested, is given less at once", "[net
     CHECK(path.queued() <= kWindow);
 }
 
-TEST_CASE("who delays its receipts gets no more than so much of what it takes", "[net]") {
+TEST_CASE("a receiver that delays its receipts has a bounded queue in flight", "[net]") {
     Path path(2.5e6, 4s);
     path.run(60s);
     const std::uint64_t before = path.confirmed();
@@ -124,7 +124,7 @@ TEST_CASE("who delays its receipts gets no more than so much of what it takes", 
     CHECK(a_round_trip <= 1.1 * kWindow + 2 * kFrame);
 }
 
-TEST_CASE("small frames are written when they are taken, in their turn", "[net]") {
+TEST_CASE("small frames are written when they are taken, in send order", "[net]") {
     Time now{1h};
     LinkWindow window(kMost);
     window.queue(now, 10);
@@ -141,7 +141,7 @@ TEST_CASE("small frames are written when they are taken, in their turn", "[net]"
     CHECK(window.count_written() == 0);
 }
 
-TEST_CASE("a receipt may be quicker than the news that its frame was taken, but not than it",
+TEST_CASE("a receipt may come before its frame is reported as taken, but not before it is queued",
           "[net]") {
     const Time now{1h};
     LinkWindow window(kMost);

@@ -1,4 +1,4 @@
-// Two ends of a link in one process: what the tests of handshakes and codecs share.
+// Two ends of a link in one process, shared by the tests of handshakes and codecs.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 namespace dedloc::net {
 
 inline constexpr std::uint8_t kProject = 9;
-/// Half an hour into every test_ticket.
+/// Half an hour after every test_ticket begins.
 inline constexpr formats::UtcSeconds kNow{std::chrono::seconds{1'001'800}};
 
-/// Of test_key(n), with a test_ticket of the project.
+/// The session of test_key(n), with a test_ticket of the project.
 inline SessionOptions session_of(std::uint8_t n) {
     return {.project = tests::test_key(kProject).public_key(),
             .run = {},
@@ -22,13 +22,13 @@ inline SessionOptions session_of(std::uint8_t n) {
             .ticket = formats::sign(tests::test_ticket(n), tests::test_key(kProject))};
 }
 
-/// A message on its way, and who sends it.
+/// A message in transit and its sender.
 struct HandshakeMessage {
     Side from;
     Buffer bytes;
 };
 
-/// Plays a handshake message by message; somebody in the middle may change what is sent.
+/// Runs a handshake message by message; a man in the middle may modify messages.
 class Conversation {
   public:
     Conversation(const SessionOptions& dialler_options, const SessionOptions& listener_options,
@@ -37,8 +37,8 @@ class Conversation {
         : dialler(dialler_options, Side::kDialler, expected, dialler_versions),
           listener(listener_options, Side::kListener, {}, listener_versions) {}
 
-    /// Until nobody has anything to say. `meddle` may change or drop (empty) each message. A
-    /// message of another length than is waited for is cut or never complete, as on a stream.
+    /// Runs until neither end sends anything. `meddle` may modify or drop (empty) each message. As
+    /// on a stream, a longer message than expected is cut and a shorter one is never complete.
     template <class Meddle>
     void play(const Meddle& meddle) {
         std::optional<HandshakeMessage> message{{Side::kDialler, dialler.begin()}};

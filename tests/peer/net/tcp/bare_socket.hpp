@@ -1,4 +1,4 @@
-// A peer that does not keep to the protocol: a blocking socket that says what a test wants.
+// A blocking socket for tests that send and read raw bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ namespace dedloc::net {
 
 class BareSocket {
   public:
-    /// Connected to this port of the loopback, from any of its addresses.
+    /// Connects to this port of 127.0.0.1, from a given loopback address.
     explicit BareSocket(std::uint16_t port, const std::string& from = "127.0.0.1")
         : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
         sockaddr_in address = address_of(from, 0);
@@ -38,7 +38,7 @@ class BareSocket {
         REQUIRE(::send(descriptor_, bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
     }
     void write(std::span<const std::byte> bytes) const { write(bytes.data(), bytes.size()); }
-    /// Exactly so many bytes; nothing if the other end hangs up before or ten seconds pass.
+    /// Reads exactly `size` bytes; nothing if the other end hangs up first or after ten seconds.
     std::optional<Buffer> read(std::size_t size) const {
         Buffer bytes(size);
         for (std::size_t got = 0; got < size;) {
@@ -50,7 +50,7 @@ class BareSocket {
         }
         return bytes;
     }
-    /// The other end has hung up, after anything that it still says.
+    /// Reads and drops everything; true when the other end has hung up.
     bool is_hung_up() const {
         std::byte byte{};
         while (true) {

@@ -1,4 +1,4 @@
-// Where the tests of peer/net collect events: waiting for one has a deadline, never a fixed sleep.
+// Collects events for the tests of peer/net. A wait for an event has a deadline and no fixed sleep.
 #pragma once
 
 #include <chrono>
@@ -36,8 +36,8 @@ class Inbox {
         };
     }
 
-    /// The next event of this kind for which `fits`; those before it stay. Nothing when patience
-    /// ends.
+    /// Waits for an event of this kind that `fits`, and removes it; earlier events stay. Nothing
+    /// after the timeout.
     template <class Kind>
     std::optional<Kind> next(std::chrono::milliseconds timeout = kTimeout,
                              const std::function<bool(const Kind&)>& fits = {}) {
@@ -55,7 +55,7 @@ class Inbox {
         }
     }
 
-    /// How many events of this kind wait.
+    /// Number of events of this kind in the inbox.
     template <class Kind>
     std::size_t waiting() {
         const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// What bounds a transport's sockets: descriptors of the process, places for strangers, and links
-// that prove nothing.
+// The limits of a transport's sockets: descriptors of the process, pending links, and links that
+// prove nothing.
 #include <time.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
 }
 
-/// Takes connections and never says anything.
+/// Accepts connections and sends nothing.
 class DeafListener {
   public:
     DeafListener() : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -61,7 +61,7 @@ class DeafListener {
     std::uint16_t port_ = 0;
 };
 
-/// Numeric addresses of the loopback: 127.0.`third`.1 and on.
+/// Loopback addresses from 127.0.`third`.1 on.
 std::vector<std::string> addresses(int third, int count) {
     std::vector<std::string> result;
     for (int i = 1; i <= count; ++i) {
@@ -70,7 +70,7 @@ std::vector<std::string> addresses(int third, int count) {
     return result;
 }
 
-TEST_CASE("what the sockets of a transport may take leaves descriptors for all else", "[net]") {
+TEST_CASE("a transport's sockets leave descriptors for the rest of the process", "[net]") {
     for (std::size_t sockets = 8; sockets < 5'000; ++sockets) {
         const SocketPlaces places = divide_sockets({}, sockets);
         CHECK(places.links + places.dials + 2 * places.handshakes <= sockets);
@@ -84,8 +84,7 @@ TEST_CASE("what the sockets of a transport may take leaves descriptors for all e
     CHECK(divide_sockets({}, 0).links == 1);
 }
 
-TEST_CASE("the oldest connection of the address that holds most places is the one to close",
-          "[net]") {
+TEST_CASE("the oldest connection of the address with most connections is evicted", "[net]") {
     AddressGroups groups;
     CHECK_FALSE(groups.oldest_of_largest());
     CHECK_FALSE(groups.oldest_of("a"));
@@ -105,14 +104,14 @@ TEST_CASE("the oldest connection of the address that holds most places is the on
     CHECK(groups.oldest_of_largest() == 3U);
 }
 
-TEST_CASE("neighbours are who shares an IPv4 address or an IPv6 network", "[net]") {
+TEST_CASE("connections are grouped by IPv4 address or IPv6 network", "[net]") {
     CHECK(neighbourhood_of("192.0.2.1") == neighbourhood_of("192.0.2.1"));
     CHECK(neighbourhood_of("192.0.2.1") != neighbourhood_of("192.0.2.2"));
     CHECK(neighbourhood_of("2001:db8::1") == neighbourhood_of("2001:db8:0:0:ffff::2"));
     CHECK(neighbourhood_of("2001:db8::1") != neighbourhood_of("2001:db8:0:1::1"));
 }
 
-TEST_CASE("a process without a descriptor accepts and dials again once it has some", "[net]") {
+TEST_CASE("a transport accepts and dials again when descriptors become free", "[net]") {
     Inbox inbox;
     TcpTransport transport(on_loopback(), inbox.sink());
     Inbox outer_inbox;
@@ -127,7 +126,7 @@ TEST_CASE("a process without a descriptor accepts and dials again once it has so
         CHECK(failed->why == "this process has no descriptor left to dial with");
         const auto before = processor_time();
         CHECK_FALSE(inbox.next<event::LinkOpened>(500ms));
-        CHECK(processor_time() - before < 250ms);  // it does not try without a pause
+        CHECK(processor_time() - before < 250ms);  // it pauses between its attempts
     }
     CHECK(inbox.next<event::LinkOpened>());
     outer.dial({"127.0.0.1", transport.listening_port()});
@@ -135,7 +134,7 @@ TEST_CASE("a process without a descriptor accepts and dials again once it has so
     CHECK(inbox.next<event::LinkOpened>());
 }
 
-TEST_CASE("a transport takes no more descriptors than it is given, whatever comes", "[net]") {
+TEST_CASE("a transport never uses more descriptors than it is given", "[net]") {
     constexpr std::size_t kSockets = 32;
     TransportOptions options = options_of(1, true);
     options.sockets = kSockets;
@@ -167,12 +166,12 @@ TEST_CASE("a transport takes no more descriptors than it is given, whatever come
         CHECK(failed->why == "too many dials and links at once");
     }
     CHECK(hub.inbox.waiting<event::DialFailed>() == 0);
-    // All else in this process: the member's ends of the links, and the silent sockets.
+    // The other descriptors of this process: the member's ends of the links, and the silent sockets.
     CHECK(open_descriptors() <= before + places.links + silent.size() + kSockets);
     CHECK(hub.inbox.waiting<event::LinkClosed>() == 0);
 }
 
-/// How long an honest peer's link takes, at both ends.
+/// Time until an honest peer's link is open at both ends.
 Clock::duration time_to_link(End& listener, std::uint8_t n) {
     End honest(options_of(n, false));
     const auto begin = Clock::now();
@@ -191,10 +190,10 @@ void check_newcomers(End& listener, const SilentCrowd& crowd) {
     }
 }
 
-TEST_CASE("silent connections that are renewed as they are closed keep no honest peer out",
+TEST_CASE("silent connections that reconnect at once do not keep honest peers out",
           "[net][timing]") {
     const std::size_t count = GENERATE(256U, 600U);
-    // From the honest peers' own address; from a few others; from one each.
+    // The crowd has the honest peers' address, a few others, or one address per connection.
     const auto from =
         GENERATE(std::vector<std::string>{"127.0.0.1"}, addresses(1, 20), addresses(2, 250));
     TransportOptions options = options_of(1, true);
@@ -203,7 +202,7 @@ TEST_CASE("silent connections that are renewed as they are closed keep no honest
     const SilentCrowd crowd(
         {.port = listener.transport.listening_port(), .connections = count, .from = from});
     REQUIRE(crowd.reaches(count));
-    // They are closed and renewed only while they are too many.
+    // Connections are evicted only while there are too many of them.
     const bool is_renewed = count / from.size() > 16 || count > 256;
     if (is_renewed) {
         check_newcomers(listener, crowd);
@@ -213,7 +212,7 @@ TEST_CASE("silent connections that are renewed as they are closed keep no honest
     CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
 }
 
-TEST_CASE("connections that send a Hello and no proof keep no peer of another address out",
+TEST_CASE("connections that send only a Hello do not keep peers of other addresses out",
           "[net][timing]") {
     const auto from = GENERATE(addresses(3, 20), addresses(4, 250));
     TransportOptions options = options_of(1, true);
@@ -229,7 +228,7 @@ TEST_CASE("connections that send a Hello and no proof keep no peer of another ad
     CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
 }
 
-TEST_CASE("silent links that prove nothing make room for those that carry frames", "[net]") {
+TEST_CASE("silent links without proofs are evicted, links with frames are not", "[net]") {
     TransportOptions options = on_loopback();
     options.max_links = 8;
     Inbox inbox;
@@ -239,7 +238,7 @@ TEST_CASE("silent links that prove nothing make room for those that carry frames
         REQUIRE(inbox.next<event::LinkOpened>());
         return socket;
     };
-    // A frame without a body is a frame.
+    // A frame with an empty body counts.
     const auto say = [&](const BareSocket& socket) {
         const FrameHeader header{kFrameMagic, FrameKind::kData, 0, 0};
         socket.write(&header, sizeof header);
@@ -249,14 +248,14 @@ TEST_CASE("silent links that prove nothing make room for those that carry frames
     say(*first);
     std::vector<std::unique_ptr<BareSocket>> silent;
     for (int i = 0; i < 20; ++i) silent.push_back(linked("127.0.0.2"));
-    // One address has half of the places; its own oldest links made room.
+    // One address gets half of the links, so its own oldest links were evicted.
     CHECK(silent[15]->is_hung_up());
     CHECK(inbox.next<event::LinkClosed>());
     for (const std::string& from : addresses(4, 20)) silent.push_back(linked(from));
     const auto second = linked("127.0.0.3");
     say(*second);
     say(*first);
-    // Whoever has said something keeps its place, and without a silent link there is none.
+    // A link with a frame is never evicted, so without silent links new connections are closed.
     for (const std::string& from : addresses(5, 6)) {
         silent.push_back(linked(from));
         say(*silent.back());

@@ -1,4 +1,4 @@
-// Transports whose links prove themselves, over real sockets: what their tests share.
+// Transports with sessions over real sockets, shared by their tests.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 
 namespace dedloc::net {
 
-/// Tickets that are good today: transports go by the machine's clock.
+/// A ticket that is valid today, since transports use the machine's clock.
 inline formats::Ticket ticket_of_today(std::uint8_t n) {
     formats::Ticket ticket = tests::test_ticket(n);
     ticket.issued = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) -
@@ -37,7 +37,7 @@ struct End {
     TcpTransport transport;
 };
 
-/// Two proven ends and the link between them; `here` has dialled.
+/// Two transports and a proven link between them; `here` has dialled.
 struct ProvenPair {
     explicit ProvenPair(const TransportOptions& listening = options_of(1, true),
                         const TransportOptions& dialling = options_of(2, false))

@@ -1,4 +1,4 @@
-// Open links that are shown new tickets, over real sockets.
+// Renewal of tickets on open links, over real sockets.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -35,7 +35,7 @@ TEST_CASE("a link outlives the tickets that opened it once both ends have shown 
     ProvenPair pair(listening, dialling);
     pair.there.transport.present(ticket_until(1, first_end + 1h));
     pair.here.transport.present(ticket_until(2, first_end + 1h));
-    // Links are looked at once a second.
+    // Tickets are checked once a second.
     while (this_second() < first_end + 2s) {
         for (ProvenPair::Way way : {pair.way_there(), pair.way_back()}) {
             way.from.transport.send(way.from_link, frame_of(100, 1));
@@ -48,12 +48,12 @@ TEST_CASE("a link outlives the tickets that opened it once both ends have shown 
     CHECK(pair.there.inbox.waiting<event::LinkClosed>() == 0);
 }
 
-/// A peer that has a ticket, and says on its link what a test wants.
+/// A peer with a ticket that sends the frames that a test gives it.
 class Insider {
   public:
     explicit Insider(std::uint16_t port) : socket_(port), message_(handshake_.begin()) {}
 
-    /// Both Hellos have been said.
+    /// Exchanges the Hellos.
     void greet() { exchange(); }
     void prove() {
         while (!handshake_.is_proven()) exchange();
@@ -70,7 +70,7 @@ class Insider {
             (void)codec_.encoder->written(piece.size());
         }
     }
-    /// The next frame of this kind; nothing if the link ends before.
+    /// The next frame of this kind; nothing if the link ends first.
     std::optional<std::pair<FrameHeader, SharedBytes>> next(FrameKind kind) {
         std::optional<std::pair<FrameHeader, SharedBytes>> found;
         while (!found) {
@@ -105,12 +105,12 @@ class Insider {
     FrameCodec codec_;
 };
 
-TEST_CASE("a ticket that comes while a link is being proven is shown on it", "[net]") {
+TEST_CASE("a ticket that is renewed during a handshake is shown on the link", "[net]") {
     End listener(options_of(1, true));
     Insider insider(listener.transport.listening_port());
     insider.greet();
     const auto renewed = ticket_until(1, this_second() + 2h);
-    // The handshake goes on with the ticket that it has begun with.
+    // The handshake goes on with the old ticket.
     listener.transport.present(renewed);
     insider.prove();
     const auto shown = insider.next(FrameKind::kTicket);
@@ -118,7 +118,7 @@ TEST_CASE("a ticket that comes while a link is being proven is shown on it", "[n
     CHECK(*shown->second == formats::encode(renewed));
 }
 
-TEST_CASE("who shows a bad ticket on its link loses it, and both ends know why", "[net]") {
+TEST_CASE("a bad ticket ends its link, and both ends get the reason", "[net]") {
     TransportOptions options = options_of(1, true);
     options.limits.farewell = 100ms;
     End listener(options);
@@ -145,7 +145,7 @@ TEST_CASE("who shows a bad ticket on its link loses it, and both ends know why",
           LinkRefusal::kOtherRun);
 }
 
-TEST_CASE("who is revoked cannot renew its link", "[net]") {
+TEST_CASE("a revoked peer cannot renew its link", "[net]") {
     End listener(options_of(1, true));
     Insider insider(listener.transport.listening_port());
     insider.prove();
@@ -158,7 +158,7 @@ TEST_CASE("who is revoked cannot renew its link", "[net]") {
     CHECK(insider.farewell() == LinkRefusal::kRevoked);
 }
 
-TEST_CASE("a link that has proven nothing has no ticket to be renewed", "[net]") {
+TEST_CASE("a ticket on a link without proofs ends the link", "[net]") {
     TransportOptions options;
     options.listen = Endpoint{"127.0.0.1", 0};
     options.limits.farewell = 100ms;

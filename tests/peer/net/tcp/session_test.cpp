@@ -1,4 +1,4 @@
-// Links that prove themselves, over real sockets: honest ends, strangers, and who says nothing.
+// Links with sessions over real sockets: honest ends, attackers, and ends that stay silent.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,8 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 using tests::test_key;
 
-/// In this process: of the listener on this port, if `connected` is false, or of both ends of
-/// connections to it.
+/// This process's descriptors of the listener on this port or, if `connected`, of both ends of its
+/// connections.
 std::vector<int> descriptors_of(std::uint16_t port, bool connected) {
     std::vector<int> result;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -40,7 +40,7 @@ std::vector<int> descriptors_of(std::uint16_t port, bool connected) {
     return result;
 }
 
-/// Small data waits there until what was sent before has been acknowledged (Nagle's algorithm).
+/// True if Nagle's algorithm delays small data until earlier data is acknowledged.
 bool holds_small_data_back(int descriptor) {
     int sends_at_once = 0;
     socklen_t size = sizeof sends_at_once;
@@ -74,15 +74,14 @@ TEST_CASE("a link opens with the keys that both ends have proven, and carries fr
     }
 }
 
-TEST_CASE("neither end of a link holds back a receipt or a vote while more is on its way",
-          "[net]") {
+TEST_CASE("neither end of a link delays small frames while others are in flight", "[net]") {
     ProvenPair pair;
     const auto ends = descriptors_of(pair.there.transport.listening_port(), true);
     REQUIRE(ends.size() == 2);
     for (const int end : ends) CHECK_FALSE(holds_small_data_back(end));
 }
 
-TEST_CASE("a program that a peer starts inherits neither its links nor its port", "[net]") {
+TEST_CASE("a child process inherits neither links nor the listening port", "[net]") {
     ProvenPair pair;
     const std::uint16_t port = pair.there.transport.listening_port();
     std::vector<int> descriptors = descriptors_of(port, true);
@@ -128,10 +127,10 @@ TEST_CASE("one frame goes to eight sealed links at once", "[net]") {
     }
 }
 
-TEST_CASE("a link says whose seat its other end has, and what its device can train", "[net]") {
+TEST_CASE("an opened link has the user and the training speed of its other end's ticket", "[net]") {
     TransportOptions own = options_of(3, false);
     formats::Ticket ticket = ticket_of_today(3);
-    ticket.seat = {};  // as the project's own peers have it
+    ticket.seat = {};  // like the project's own peers
     ticket.max_samples_per_second = 0;
     own.session->ticket = formats::sign(ticket, tests::test_key(kProject));
     End listener(options_of(1, true));
@@ -189,7 +188,7 @@ TEST_CASE("a dial that is refused fails with the reason, and opens no link at ei
     CHECK(listener.inbox.waiting<event::LinkOpened>() == 0);
 }
 
-TEST_CASE("who is dialled by its key is linked with, and nobody else", "[net]") {
+TEST_CASE("a dial with an expected key links only with the peer of that key", "[net]") {
     End listener(options_of(1, true));
     End dialler(options_of(2, false));
     dialler.transport.dial(listener.endpoint(), test_key(3).public_key());
@@ -200,7 +199,7 @@ TEST_CASE("who is dialled by its key is linked with, and nobody else", "[net]") 
     CHECK(dialler.inbox.next<event::LinkOpened>());
 }
 
-TEST_CASE("who is revoked loses its links, hears why, and gets no new one", "[net]") {
+TEST_CASE("a revoked peer loses its links with the reason, and gets no new one", "[net]") {
     ProvenPair pair;
     End bystander(options_of(3, false));
     bystander.transport.dial(pair.there.endpoint());
@@ -220,7 +219,7 @@ TEST_CASE("who is revoked loses its links, hears why, and gets no new one", "[ne
     CHECK(bystander.inbox.waiting<event::LinkClosed>() == 0);
 }
 
-TEST_CASE("the newest list of the revoked counts: who is not on it is forgiven", "[net]") {
+TEST_CASE("only the newest list of revocations counts", "[net]") {
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
     const formats::Revocations some{.as_of = now, .users = {}, .hosts = {202}, .peers = {}};
     End listener(options_of(1, true));
@@ -262,7 +261,7 @@ TEST_CASE("a link ends when the ticket that opened it expires, and a new ticket 
     CHECK(pair.there.inbox.next<event::LinkOpened>());
 }
 
-TEST_CASE("who is dialled elsewhere, or not at all, says so by its port", "[net]") {
+TEST_CASE("the listening port can be set to a router's port or to none", "[net]") {
     End listener(options_of(1, true));
     CHECK(listener.transport.listening_port() != 0);
     listener.transport.set_listening_port(7);
@@ -271,7 +270,7 @@ TEST_CASE("who is dialled elsewhere, or not at all, says so by its port", "[net]
     CHECK(listener.transport.listening_port() == 0);
 }
 
-TEST_CASE("garbage at every stage of the handshake is hung up on", "[net]") {
+TEST_CASE("garbage at any stage of the handshake ends the connection", "[net]") {
     End listener(options_of(1, true));
     const SessionOptions session = *options_of(2, false).session;
     const Buffer garbage(Handshake::kSealedBytes, std::byte{0x5a});
@@ -330,7 +329,7 @@ TEST_CASE("garbage and replays after the handshake end the link and deliver noth
     }
 }
 
-TEST_CASE("a listener that stalls or hangs up in the handshake fails the dial with a sentence",
+TEST_CASE("a dial fails with a reason if the listener stalls or hangs up in the handshake",
           "[net][timing]") {
     const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -356,7 +355,7 @@ TEST_CASE("a listener that stalls or hangs up in the handshake fails the dial wi
     ::close(listener);
 }
 
-TEST_CASE("who trickles its handshake has no more time than who says nothing", "[net][timing]") {
+TEST_CASE("a slow handshake has the same deadline as a silent connection", "[net][timing]") {
     TransportOptions options = options_of(1, true);
     options.handshakes.deadline = 300ms;
     End listener(options);
@@ -372,7 +371,7 @@ TEST_CASE("who trickles its handshake has no more time than who says nothing", "
     CHECK(std::chrono::steady_clock::now() - begin < 5s);
 }
 
-TEST_CASE("transports can be destroyed in the middle of handshakes", "[net]") {
+TEST_CASE("transports can be destroyed during handshakes", "[net]") {
     for (std::uint64_t round = 0; round < 100; ++round) {
         Random random(round);
         auto listener = std::make_unique<End>(options_of(1, true));
@@ -392,11 +391,11 @@ TEST_CASE("transports can be destroyed in the middle of handshakes", "[net]") {
     }
 }
 
-TEST_CASE("a peer without sessions and one with them do not link, and both find out", "[net]") {
+TEST_CASE("a peer with a session and one without do not link, and both find out", "[net]") {
     End listener(options_of(1, true));
     End plain(TransportOptions{});
     plain.transport.dial(listener.endpoint());
-    // Nothing is proven to it, so its link opens; it ends as soon as it says something.
+    // The end without a session needs no proof, so its link opens; it ends with the first frame.
     const auto opened = plain.inbox.next<event::LinkOpened>();
     REQUIRE(opened);
     CHECK_FALSE(opened->proven);

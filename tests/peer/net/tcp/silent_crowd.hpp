@@ -1,4 +1,4 @@
-// Connections that say nothing, or only a Hello, and are renewed as soon as they are closed.
+// Connections that send nothing, or only a Hello, and reconnect as soon as they are closed.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,10 +22,10 @@ namespace dedloc::net {
 class SilentCrowd {
   public:
     struct Options {
-        std::uint16_t port = 0;  ///< of 127.0.0.1
+        std::uint16_t port = 0;  ///< port of 127.0.0.1 that is attacked
         std::size_t connections = 0;
-        std::vector<std::string> from;  ///< addresses of the loopback, taken in turn
-        Buffer hello{};                 ///< what each connection sends; nothing more
+        std::vector<std::string> from;  ///< loopback addresses, used in turn
+        Buffer hello{};                 ///< all that each connection sends
     };
 
     explicit SilentCrowd(Options options)
@@ -37,9 +37,9 @@ class SilentCrowd {
     SilentCrowd(const SilentCrowd&) = delete;
     SilentCrowd& operator=(const SilentCrowd&) = delete;
 
-    /// Connections so far, with those that replaced closed ones.
+    /// Connections so far, including replacements of closed ones.
     std::size_t connected() const { return connected_; }
-    /// Waits, but not for ever, until there are so many.
+    /// Waits until there are so many; false after a timeout.
     bool reaches(std::size_t connections) const {
         for (int i = 0; i < 2'000 && connected_ < connections; ++i) ::poll(nullptr, 0, 10);
         return connected_ >= connections;
@@ -63,7 +63,7 @@ class SilentCrowd {
         for (const pollfd& socket : sockets) ::close(socket.fd);
     }
 
-    /// Negative if there is no connection.
+    /// Opens a connection; negative if that fails.
     int open(const std::string& from) {
         const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (descriptor < 0) return descriptor;

@@ -1,4 +1,4 @@
-// What the one thread of a transport may be kept waiting by, over real sockets, and what not.
+// What may block a transport's thread and what may not, over real sockets.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
@@ -16,14 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("who drives a transport never waits for it, and a closed queue lets it end", "[net]") {
+TEST_CASE("a transport never blocks its driver, and ends when the queue is closed", "[net]") {
     EventQueue queue(2);
     auto transport = std::make_unique<TcpTransport>(on_loopback(), queue.sink());
     std::vector<std::unique_ptr<BareSocket>> sockets;
     for (int i = 0; i < 8; ++i) {
         sockets.push_back(std::make_unique<BareSocket>(transport->listening_port()));
     }
-    // Two links are told of, and the thread waits with the third.
+    // Two links have been reported, and the thread waits with the third.
     const auto opened = queue.take(std::chrono::steady_clock::now() + kTimeout);
     REQUIRE(opened);
     const LinkId link = std::get<event::LinkOpened>(*opened).link;
@@ -38,7 +38,7 @@ TEST_CASE("who drives a transport never waits for it, and a closed queue lets it
     for (const auto& socket : sockets) CHECK(socket->is_hung_up());
 }
 
-TEST_CASE("large frames that come together are confirmed together", "[net]") {
+TEST_CASE("large frames that arrive together are confirmed with one receipt", "[net]") {
     constexpr std::uint32_t kFrames = 8;
     constexpr std::uint32_t kBytes = 4096;
     Inbox inbox;

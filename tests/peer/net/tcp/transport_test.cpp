@@ -80,7 +80,7 @@ TEST_CASE("frames of every size arrive whole and in order both ways", "[net]") {
     }
 }
 
-TEST_CASE("every frame that has been written is told, and no ping is", "[net]") {
+TEST_CASE("every written frame is reported, and pings are not", "[net]") {
     auto quick = on_loopback();
     quick.limits.ping_interval = std::chrono::milliseconds{20};
     Pair pair(quick, quick);
@@ -102,7 +102,7 @@ TEST_CASE("every frame that has been written is told, and no ping is", "[net]") 
     CHECK(pair.there_inbox.waiting<event::FrameWritten>() == 0);
 }
 
-TEST_CASE("a large frame is written when its receiver says so, and no other receipt is taken",
+TEST_CASE("a large frame is written when it is confirmed, and a false receipt ends the link",
           "[net]") {
     Inbox inbox;
     TcpTransport transport(on_loopback(), inbox.sink());
@@ -157,7 +157,7 @@ TEST_CASE("garbage instead of a header ends the link", "[net]") {
     CHECK(inbox.waiting<event::FrameReceived>() == 0);
 }
 
-TEST_CASE("a header that comes byte by byte is understood", "[net]") {
+TEST_CASE("a header that arrives byte by byte is decoded", "[net]") {
     Inbox inbox;
     TcpTransport transport(on_loopback(), inbox.sink());
     const BareSocket socket(transport.listening_port());
@@ -170,7 +170,7 @@ TEST_CASE("a header that comes byte by byte is understood", "[net]") {
     CHECK(std::memcmp(received->frame->data(), "abc", 3) == 0);
 }
 
-TEST_CASE("frames that the driver does not take are bounded and hold the sender back", "[net]") {
+TEST_CASE("frames that the driver does not take are bounded and block the sender", "[net]") {
     auto options = on_loopback();
     options.limits.untaken_frames = 4;
     Pair pair(options);
@@ -186,7 +186,7 @@ TEST_CASE("frames that the driver does not take are bounded and hold the sender 
     }
 }
 
-TEST_CASE("a reader that never reads does not make the sender grow", "[net]") {
+TEST_CASE("a receiver that never reads does not make the sender's queue grow", "[net]") {
     auto reader = on_loopback();
     reader.limits.untaken_frames = 1;
     TransportOptions writer;
@@ -207,7 +207,7 @@ TEST_CASE("a reader that never reads does not make the sender grow", "[net]") {
 TEST_CASE("close delivers what was sent before it and tells both ends once", "[net]") {
     Pair pair;
     for (std::uint64_t i = 0; i < 20; ++i) pair.here.send(pair.here_link, frame_of(200'000, i));
-    // What the other end still sends must not reset the connection before it has read everything.
+    // Frames that the other end still sends must not reset the connection before it has read all.
     for (int i = 0; i < 20; ++i) pair.there.send(pair.there_link, frame_of(200'000, 1));
     pair.here.close(pair.here_link);
     pair.here.send(pair.here_link, frame_of(10, 99));
@@ -269,7 +269,7 @@ TEST_CASE("the death of the other end is noticed at once", "[net]") {
     CHECK(inbox.next<event::LinkClosed>(3s));
 }
 
-TEST_CASE("a silent peer is dropped after the silence limit and a pinging one is not",
+TEST_CASE("a silent peer is dropped after the silence timeout and a pinging one is not",
           "[net][timing]") {
     auto options = on_loopback();
     options.limits.ping_interval = 50ms;
@@ -281,12 +281,11 @@ TEST_CASE("a silent peer is dropped after the silence limit and a pinging one is
     const auto closed = pair.there_inbox.next<event::LinkClosed>(5s);
     REQUIRE(closed);
     CHECK(closed->link == opened->link);
-    pair.here.send(pair.here_link,
-                   frame_of(5, 5));  // the pair has had nothing but pings for a second
+    pair.here.send(pair.here_link, frame_of(5, 5));  // the link has carried only pings for a second
     CHECK(pair.there_inbox.next<event::FrameReceived>());
 }
 
-/// What the next frame, a ping, says of the one after it.
+/// Reads the next frame, a ping, and returns the time until the ping after it.
 std::chrono::milliseconds next_ping(const BareSocket& socket) {
     FrameHeader header;
     const auto bytes = socket.read(sizeof header);
@@ -302,7 +301,7 @@ void ping(const BareSocket& socket, std::chrono::milliseconds next) {
     socket.write(&header, sizeof header);
 }
 
-TEST_CASE("a link that carries nothing pings less and less, until a frame comes", "[net]") {
+TEST_CASE("pings become rarer on an idle link, until a frame comes", "[net]") {
     auto options = on_loopback();
     options.limits.ping_interval = 20ms;
     options.limits.longest_ping_interval = 160ms;
@@ -321,13 +320,12 @@ TEST_CASE("a link that carries nothing pings less and less, until a frame comes"
     await_rare_pings();
     const FrameHeader frame{kFrameMagic, FrameKind::kData, 0, 0};
     socket.write(&frame, sizeof frame);
-    const auto next = next_ping(socket);  // it may have been on its way
+    const auto next = next_ping(socket);  // it may have been in flight
     CHECK((next == 20ms || next_ping(socket) == 20ms));
     await_rare_pings();
 }
 
-TEST_CASE("who is quiet as it has said is waited for, but not once there is something to say",
-          "[net][timing]") {
+TEST_CASE("the silence timeout follows announced pings, until a frame is sent", "[net][timing]") {
     auto options = on_loopback();
     options.limits.ping_interval = 50ms;
     options.limits.longest_ping_interval = 60s;
@@ -346,7 +344,7 @@ TEST_CASE("who is quiet as it has said is waited for, but not once there is some
     CHECK(std::chrono::steady_clock::now() - begin >= 500ms);
 }
 
-TEST_CASE("a dial to nobody fails and says whom it meant", "[net]") {
+TEST_CASE("a failed dial is reported with its address", "[net]") {
     Inbox inbox;
     TcpTransport transport({}, inbox.sink());
     CHECK(transport.listening_port() == 0);
@@ -364,7 +362,7 @@ TEST_CASE("a dial to nobody fails and says whom it meant", "[net]") {
     }
 }
 
-TEST_CASE("a port in use is one sentence", "[net]") {
+TEST_CASE("a port in use gives a one-sentence error", "[net]") {
     Inbox inbox;
     const TcpTransport transport(on_loopback(), inbox.sink());
     auto options = on_loopback();
@@ -376,7 +374,7 @@ TEST_CASE("a port in use is one sentence", "[net]") {
     CHECK_THROWS_AS(TcpTransport(options, inbox.sink()), InputError);
 }
 
-TEST_CASE("of links over the limit one is closed", "[net]") {
+TEST_CASE("a link above the limit is closed", "[net]") {
     auto options = on_loopback();
     options.max_links = 2;
     Inbox inbox;
@@ -389,7 +387,7 @@ TEST_CASE("of links over the limit one is closed", "[net]") {
     CHECK(inbox.next<event::LinkOpened>());
 }
 
-TEST_CASE("transports can be destroyed in the middle of transfers", "[net]") {
+TEST_CASE("transports can be destroyed during transfers", "[net]") {
     for (std::uint64_t round = 0; round < 200; ++round) {
         Random random(round);
         auto pair = std::make_unique<Pair>();
@@ -408,7 +406,7 @@ TEST_CASE("transports can be destroyed in the middle of transfers", "[net]") {
     }
 }
 
-TEST_CASE("every opened link is closed once whatever happens to it", "[net]") {
+TEST_CASE("every opened link is reported closed exactly once", "[net]") {
     Inbox hub_inbox;
     auto hub = std::make_unique<TcpTransport>(on_loopback(), hub_inbox.sink());
     for (std::uint64_t round = 0; round < 30; ++round) {
