@@ -15,14 +15,14 @@
 
 namespace {
 
-// A thread's stack holds the thread-local memory of all libraries, and libtorch's alone is larger
-// than the whole stack that BOINC's API asks for its timer thread: pthread_create then answers
-// EINVAL.
+// The thread-local memory of all libraries is placed on each thread's stack. libtorch's share alone
+// is larger than the stack that BOINC's API requests for its timer thread, and pthread_create would
+// fail with EINVAL.
 constexpr std::size_t kMinStackBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-/// Stands before the C library's function of this name for the whole program, the API included.
+/// Overrides the C library's function of this name in the whole program, BOINC's API included.
 extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t bytes) noexcept {
     using Function = int (*)(pthread_attr_t*, std::size_t);
     static const auto next =
@@ -33,7 +33,7 @@ extern "C" int pthread_attr_setstacksize(pthread_attr_t* attributes, std::size_t
 namespace dedloc {
 namespace {
 
-// Exit status that BOINC's client knows as "aborted by the client".
+// Exit status that BOINC's client interprets as "aborted by the client".
 constexpr int kAbortedByClient = 194;
 
 void block_signals(std::initializer_list<int> signals) {
@@ -43,8 +43,8 @@ void block_signals(std::initializer_list<int> signals) {
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-/// What the volunteer told the client, as a URL; the hosts that need no proxy are left to the
-/// environment.
+/// The proxy that is configured in the BOINC client, as a URL; empty: none. Hosts that are exempt
+/// from the proxy come from the environment (no_proxy).
 std::string proxy_of(const PROXY_INFO& info) {
     if (info.use_http_proxy) {
         return fmt::format("http://{}:{}", info.http_server_name, info.http_server_port);
@@ -56,7 +56,7 @@ std::string proxy_of(const PROXY_INFO& info) {
     return {};
 }
 
-/// The client's own file, where it has one; else the first that this kind of system keeps.
+/// The CA bundle of the BOINC client if it has one, else the first system bundle that exists.
 std::string certificates_in(const std::filesystem::path& boinc_folder) {
     for (const std::filesystem::path& file :
          {boinc_folder / "ca-bundle.crt",
@@ -116,7 +116,7 @@ class BoincRuntime final : public VolunteerRuntime {
         std::abort();  // boinc_finish does not return
     }
     [[noreturn]] void quit() override {
-        // Not boinc_finish: without its file the client starts the job again later.
+        // Not boinc_finish: the client restarts a job that ends without the finish file.
         std::_Exit(wish().is_aborted ? kAbortedByClient : 0);
     }
     [[noreturn]] void come_back_in(std::chrono::seconds delay, const std::string& reason) override {

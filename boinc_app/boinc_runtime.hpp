@@ -1,4 +1,4 @@
-// The volunteer's machine as BOINC's client speaks for it, and as a terminal does.
+// The two implementations of VolunteerRuntime: under a BOINC client, and from a terminal.
 #pragma once
 
 #include <memory>
@@ -7,19 +7,20 @@
 
 namespace dedloc {
 
-/// Under a BOINC client: files are resolved in the slot, wishes come through its shared memory.
+/// Under a BOINC client: resolves files in the slot and reads the client's requests from shared
+/// memory.
 ///
-/// The API may not act by itself (direct_process_action = 0): on Linux it would put only the main
-/// thread to sleep, while the network and training threads ran on. Its 10 Hz SIGALRM, which would
-/// interrupt every wait, is blocked: call this before any thread is started, so that all inherit
-/// that. Errors: Error when the API cannot start.
+/// The API must not act on its own (direct_process_action = 0): on Linux it would suspend only the
+/// main thread, while the network and training threads kept running. The API's 10 Hz SIGALRM would
+/// interrupt every wait, so it is blocked. Call this before any thread is started, so that all
+/// threads inherit the signal mask. Errors: Error when the API cannot start.
 std::unique_ptr<VolunteerRuntime> make_boinc_runtime();
 
-/// Without BOINC: files lie where they are named, SIGINT and SIGTERM are the wish to quit.
-/// `threads` 0 means all CPUs of the machine. Call before any thread is started.
+/// Without BOINC: file names are paths, and SIGINT or SIGTERM requests a quit. `threads` 0 means
+/// all CPUs of the machine. Call this before any thread is started.
 std::unique_ptr<VolunteerRuntime> make_standalone_runtime(unsigned threads);
 
-/// Whether the working folder is the slot of a BOINC client.
+/// Whether the working directory is a slot of a BOINC client.
 bool is_in_boinc_slot();
 
 }  // namespace dedloc

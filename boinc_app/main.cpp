@@ -1,5 +1,5 @@
-// dedloc_train: a volunteer's seat in a swarm. Under a BOINC client everything comes from the slot;
-// from a terminal the options say where things are.
+// dedloc_train: the app that volunteers run; it takes one seat in a swarm. Under a BOINC client all
+// files are in the slot; from a terminal, options name them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ constexpr std::chrono::minutes kComeBackLater{5};
 
 struct Options {
     std::string run = "run.json";
-    std::vector<std::string> shards;  ///< nothing: shard_0, shard_1 … as many as the run has
+    std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as the run has
     std::string receipt = "receipt";
     std::string listen;
     std::string ticket;
@@ -42,7 +42,7 @@ formats::RunFile read_run_file(const std::filesystem::path& path) {
     return formats::parse_run_file({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-/// Hex digits, as `dedloc-peer ticket` writes them.
+/// Reads a ticket in hex digits, as `dedloc-peer ticket` writes it.
 formats::SignedTicket read_ticket(const std::filesystem::path& path) {
     const Buffer text = platform::read_file(path, 4 * wire::kTicketBytes);
     std::string_view digits{reinterpret_cast<const char*>(text.data()), text.size()};
@@ -53,7 +53,7 @@ formats::SignedTicket read_ticket(const std::filesystem::path& path) {
     return *ticket;
 }
 
-/// A shard is what the run file says it is, by digest, or it is refused.
+/// Throws InputError unless the run file lists the shard's digest.
 formats::Shard read_shard(const std::filesystem::path& path, const formats::RunFile& run) {
     const Buffer bytes = platform::read_file(path, kMaxShardBytes);
     const Digest digest = blake2b(bytes);
@@ -92,7 +92,7 @@ void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& 
     log_info("the receipt is in {}", path.string());
 }
 
-/// How the process is to end.
+/// How the process must end.
 struct Outcome {
     SeatEnd end = SeatEnd::kDone;
     int status = 0;
@@ -120,11 +120,11 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
             runtime.finish(outcome.status);
             break;
         case SeatEnd::kQuit:
-            log_info("asked to quit: the seat is left, the receipt so far is kept");
+            log_info("quit requested: left the swarm, the receipt journal is kept");
             runtime.quit();
             break;
         case SeatEnd::kUnreachable:
-            log_info("nobody of the swarm can be reached: coming back later");
+            log_info("the swarm or its gateway cannot be reached: trying again later");
             runtime.come_back_in(kComeBackLater, "the swarm cannot be reached");
             break;
     }
@@ -133,17 +133,17 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
 
 void add_options(CLI::App& app, Options& options) {
     app.add_option("--run", options.run, "run file (default: run.json of the slot)");
-    app.add_option("--shard", options.shards, "shard file, once for each (default: shard_0 …)");
-    app.add_option("--receipt", options.receipt, "where the signed receipt goes");
-    app.add_option("--key", options.seat.key, "key file, made when there is none");
+    app.add_option("--shard", options.shards, "shard file; repeat for each (default: shard_0 …)");
+    app.add_option("--receipt", options.receipt, "output file for the signed receipt");
+    app.add_option("--key", options.seat.key, "key file, created if absent");
     app.add_option("--journal", options.seat.journal, "journal of contributions");
     app.add_option("--listen", options.listen, "numeric HOST:PORT where peers can dial us");
     app.add_flag("--map-port,!--no-map-port", options.seat.maps_port,
-                 "the router may be asked, by UPnP and NAT-PMP, to let others dial us");
+                 "ask the router, by UPnP, PCP and NAT-PMP, to forward a port to us");
     app.add_option("--ticket", options.ticket,
-                   "ticket file, where no BOINC client gets one for us");
+                   "ticket file, if there is no BOINC client to get a ticket through");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
-    app.add_option("--hours", options.hours, "give the seat up after so long; 0: never")
+    app.add_option("--hours", options.hours, "leave the swarm after so many hours; 0: never")
         ->check(CLI::Range(0.0, 100'000.0));
 }
 
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);
     const bool is_in_slot = is_in_boinc_slot();
-    app.allow_extras(is_in_slot);  // a slip in a volunteer's app_config.xml costs no jobs
+    app.allow_extras(is_in_slot);  // a typo in a volunteer's app_config.xml must not fail jobs
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
     }
     start_log("dedloc_train");
     for (const std::string& word : app.remaining()) {
-        log_warning("the argument {} is not known here, and ignored", word);
+        log_warning("unknown argument {} is ignored", word);
     }
     const Outcome outcome = train(options, *runtime);
     end_process(outcome, *runtime);

@@ -74,7 +74,7 @@ std::unique_ptr<TicketKeeper> Seat::ticket_keeper() {
     if (!account) {
         throw InputError{
             fmt::format("run {} wants a ticket, and there is no BOINC client to get "
-                        "one through: give it with --ticket",
+                        "one through: pass a ticket file with --ticket",
                         run_.name)};
     }
     net::EnrolmentOptions options{.gateway = run_.gateway,
@@ -143,7 +143,7 @@ void Seat::settle_in(const formats::EnrolmentReply& reply) {
              std::chrono::duration_cast<std::chrono::hours>(ticket.expires - ticket.issued).count(),
              reply.address);
     if (reply.is_reachable) return;
-    log_info("port {} cannot be dialled at {} from outside: this peer dials, and is not dialled",
+    log_info("port {} cannot be dialled at {} from outside: this peer is outbound-only",
              transport_.listening_port(), reply.address);
     transport_.set_listening_port(0);
 }
@@ -163,7 +163,7 @@ void Seat::obey(const HostWish& wish) {
 }
 
 void Seat::report(const SeatNews& news) {
-    // A new generation may take the swarm back; what was reported stands.
+    // A new generation may go back to an earlier step; the reported progress must not fall.
     furthest_ = std::max(furthest_, news.step);
     runtime_.report_progress(
         std::min(1.0, static_cast<double>(furthest_.value()) / static_cast<double>(run_.steps)));
@@ -171,13 +171,13 @@ void Seat::report(const SeatNews& news) {
     reported_ = news.samples;
 }
 
-/// How the stay ends now, if it does.
+/// Why the stay must end now; nothing while it goes on.
 std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& wish) const {
     if (news.is_finished) return SeatEnd::kDone;
     if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;
     if (options_.lease.count() > 0 && Clock::now() - begin_ > options_.lease) return SeatEnd::kDone;
     if (tickets_ && tickets_->news().refusal) {
-        log_warning("no further ticket, so the seat is given up: {}", *tickets_->news().refusal);
+        log_warning("no further ticket, leaving the swarm: {}", *tickets_->news().refusal);
         return SeatEnd::kDone;
     }
     const bool is_silent = !is_away_ && Clock::now() - news.last_heard > options_.failure_timeout;

@@ -1,5 +1,5 @@
-// One stay in a swarm: joins, computes and averages until the run is over or the volunteer's
-// machine wants us out, and leaves politely.
+// One stay in a swarm: joins, computes and averages until the run is finished or the volunteer's
+// machine asks us to stop, then leaves in an orderly way.
 #pragma once
 
 #include <chrono>
@@ -22,28 +22,34 @@
 
 namespace dedloc {
 
+/// The command line of one stay.
 struct SeatOptions {
-    std::filesystem::path key = "peer.key";
-    std::filesystem::path journal = "receipt_journal";
-    /// Where peers can dial us; nothing: loopback if all DHT seeds are there, else all interfaces.
+    std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
+    std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
+    /// Where peers can dial us; nothing: any port, on loopback if all DHT seeds are on loopback,
+    /// else on all interfaces.
     std::optional<Endpoint> listen;
-    /// The volunteer has agreed that the router is asked to let others dial us.
+    /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;
-    /// The seat is given up after this time; 0: never.
+    /// The stay ends after this time; 0: never.
     std::chrono::seconds lease{0};
-    /// Of the project, where no BOINC client speaks for us. A run without a gateway wants none.
+    /// A ticket from the command line, where no BOINC client can get one. A run without a gateway
+    /// needs none.
     std::optional<formats::SignedTicket> ticket{};
-    /// Nobody heard for so long: the swarm cannot be reached.
+    /// The swarm counts as unreachable when no frame has arrived for this long; also the timeout of
+    /// the first ticket request.
     std::chrono::seconds failure_timeout{600};
 };
 
+/// Why a stay has ended.
 enum class SeatEnd {
-    kDone,         ///< the run is finished or the lease is over: bring the receipt home
-    kQuit,         ///< the volunteer's machine wants us to stop
-    kUnreachable,  ///< no swarm there: come back later
+    kDone,         ///< the run is finished, the lease is over or a ticket was refused: write the
+                   ///< receipt
+    kQuit,         ///< the volunteer's machine asks us to stop
+    kUnreachable,  ///< the swarm or its gateway does not answer: try again later
 };
 
-/// Not copyable. Thread: main.
+/// One stay in a swarm. Not copyable. Thread: main.
 class Seat {
   public:
     /// `run`, `shards` and `runtime` must outlive it.
@@ -54,22 +60,23 @@ class Seat {
     Seat(const Seat&) = delete;
     Seat& operator=(const Seat&) = delete;
 
-    /// Returns when the stay is over and the swarm has been left. Polls the runtime five times a
-    /// second: suspended means that we have left the swarm and compute nothing.
-    /// Errors: Error, when the swarm refuses us or a thread of ours cannot go on.
+    /// Joins the swarm and returns when this peer has left it. Polls the runtime five times a
+    /// second. While suspended, the peer is out of the swarm and computes nothing.
+    /// Errors: Error when the gateway or the swarm refuses us or one of our threads fails.
     SeatEnd run();
 
-    /// Everything this key has contributed, signed: the job's output file. After run().
+    /// The signed list of all contributions of this key: the job's output file. Call after run().
     Buffer receipt() const;
+    /// This peer's public key.
     PeerKey peer() const { return key_.public_key(); }
 
   private:
     PeerConfig peer_config() const;
-    /// What BOINC has measured here, until real rounds say better.
+    /// Takes the bandwidths that BOINC has measured here as estimates until rounds measure them.
     void take_first_guess(PeerConfig& config) const;
-    /// Nothing where the run has no gateway, or the ticket is in our hands already.
+    /// Null if the run has no gateway, or the ticket came from the command line.
     std::unique_ptr<TicketKeeper> ticket_keeper();
-    /// Waits for the first ticket. How the stay ends if there will be none.
+    /// Waits for the first ticket. Returns why the stay ends if none comes, else nothing.
     std::optional<SeatEnd> enrol();
     void settle_in(const formats::EnrolmentReply& reply);
     std::optional<SeatEnd> end_of_stay(const SeatNews& news, const HostWish& wish) const;
@@ -77,7 +84,7 @@ class Seat {
     net::DhtDirectoryOptions directory_options() const;
     EventSink listening_sink();
     training::SwarmTrainerOptions trainer_options();
-    /// Leaves and returns as the host wishes.
+    /// Leaves the swarm when the host suspends us, and rejoins when it resumes us.
     void obey(const HostWish& wish);
     void report(const SeatNews& news);
 
@@ -92,9 +99,9 @@ class Seat {
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
     training::SwarmTrainer trainer_;
-    std::optional<net::Reactor> reactor_;          ///< once there is a ticket
-    std::unique_ptr<TicketKeeper> tickets_;        ///< once it is known where others can dial
-    std::chrono::steady_clock::time_point begin_;  ///< of run()
+    std::optional<net::Reactor> reactor_;          ///< started after the first ticket
+    std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping
+    std::chrono::steady_clock::time_point begin_;  ///< when run() began
     bool is_away_ = false;
     Samples reported_;
     StepIndex furthest_;

@@ -56,7 +56,7 @@ void SeatEvents::refused(const action::Refused& refused) {
 }
 
 void SeatEvents::left(const action::Left&) {
-    log_info("the swarm is left");
+    log_info("left the swarm");
 }
 
 void SeatEvents::note(const action::Note& note) {

@@ -1,4 +1,4 @@
-// What the network and training threads have to tell main about a seat, behind one lock.
+// Events of a seat that the network and training threads pass to main, behind one lock.
 #pragma once
 
 #include <chrono>
@@ -13,43 +13,48 @@
 
 namespace dedloc {
 
-/// How a seat stands.
+/// The state of a seat.
 struct SeatNews {
-    StepIndex step;                      ///< updates the swarm has made, as far as we know
-    Samples samples;                     ///< of ours in commits
-    bool is_finished = false;            ///< the run has its last step
-    std::optional<std::string> refusal;  ///< the swarm will not have us
-    std::optional<std::string> failure;  ///< one of our threads cannot go on
-    std::chrono::steady_clock::time_point last_heard;  ///< when anybody last sent us anything
+    StepIndex step;                                    ///< updates of the swarm that we know of
+    Samples samples;                                   ///< our samples in committed rounds
+    bool is_finished = false;                          ///< the run has reached its last step
+    std::optional<std::string> refusal;                ///< why the swarm has refused this peer
+    std::optional<std::string> failure;                ///< why one of our threads has failed
+    std::chrono::steady_clock::time_point last_heard;  ///< when the last frame of a peer arrived
 };
 
-/// The host of the peer. Thread: any; the calls of net::Host come from the network thread.
+/// The peer's host. Thread: any; the network thread calls the functions of net::Host.
 class SeatEvents final : public net::Host {
   public:
     /// `journal` must outlive it and is used only here.
     SeatEvents(const PeerKey& peer, ReceiptJournal& journal);
 
-    /// A seat that is started again waits for a new view before it votes, so it keeps no votes.
+    /// Does nothing: a restarted seat waits for a new generation before it votes, so it need not
+    /// remember votes.
     void voted(const action::Voted&) override {}
-    /// Our line is on disk before this returns, so before the update is applied. Errors: IoError.
+    /// Appends our line to the journal. The line is on disk before this returns, and so before the
+    /// update is applied. Errors: IoError.
     void committed(const action::Committed& commit) override;
-    /// Lines of steps that are void now go from the journal. Errors: IoError.
+    /// Deletes the lines of void steps from the journal. Errors: IoError.
     void generation_begun(const action::GenerationBegun& begun) override;
-    // Backbones only.
+    // Only backbones handle these.
     void generation_wanted(const action::GenerationWanted&) override {}
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
+    // finished, refused and failed set a field of SeatNews and wake wait(); the others only log.
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;
     void left(const action::Left& left) override;
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;
-    /// Somebody sent us something.
+    /// A frame of a peer has arrived.
     void heard();
 
+    /// The state now.
     SeatNews news() const;
-    /// Returns at once when the news are an end, else after `limit` at the latest.
+    /// Returns the state after `limit`, or at once when the run is finished or this peer was
+    /// refused or has failed.
     SeatNews wait(std::chrono::milliseconds limit) const;
 
   private:

@@ -18,7 +18,7 @@ std::string line_of(StepIndex step, Samples samples) {
     return fmt::format("{} {}\n", step.value(), samples.value());
 }
 
-/// One "step samples" line, or nothing.
+/// Parses one line "step samples" without its line end; false if it is malformed.
 bool parse_line(std::string_view line, std::uint64_t& step, std::uint64_t& samples) {
     const char* const end = line.data() + line.size();
     const auto first = std::from_chars(line.data(), end, step);
@@ -43,7 +43,7 @@ ReceiptJournal::ReceiptJournal(std::filesystem::path path, const RunId& run, con
 void ReceiptJournal::read() {
     const std::string text = platform::read_text(path_, kMaxJournalBytes);
     if (!text.starts_with(head_)) {
-        throw InputError{fmt::format("{} is not about this run and key", path_.string())};
+        throw InputError{fmt::format("{} belongs to another run or key", path_.string())};
     }
     std::size_t whole = head_.size();
     while (whole < text.size()) {

@@ -1,5 +1,5 @@
-// What a seat keeps in its slot directory so that a restart, even after kill -9, loses no credit:
-// one line for each commit that it took part in.
+// The file that a seat keeps in its slot directory so that a restart, even after kill -9, loses no
+// credit: one line for each commit that counts our samples.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,26 @@
 
 namespace dedloc {
 
-/// The contributions of one key to one run, on disk as text: a head line that names both, then
-/// "step samples" a line. A last line without its end was cut by a crash and is dropped.
+/// The contributions of one key to one run, on disk as text: a head line that names both, then one
+/// line "step samples" for each commit. A last line without a line end was cut by a crash and is
+/// dropped.
 class ReceiptJournal {
   public:
-    /// Errors: IoError; InputError when the file is about another run or key.
+    /// Reads the file at `path`, or creates it. Errors: IoError; InputError when the file belongs
+    /// to another run or key or has a malformed line.
     ReceiptJournal(std::filesystem::path path, const RunId& run, const PeerKey& peer);
     ReceiptJournal(const ReceiptJournal&) = delete;
     ReceiptJournal& operator=(const ReceiptJournal&) = delete;
 
-    /// After: the line is on disk. A step that is there already is replaced: the swarm has gone
-    /// back and done it again. Errors: IoError.
+    /// After: the line is on disk. A later line of the same step replaces an earlier one: the swarm
+    /// has gone back and repeated the step. Errors: IoError.
     void append(StepIndex step, Samples samples);
-    /// After: the lines of `step` and later are gone from the disk, the others are there. Errors:
+    /// After: the lines of `step` and later steps are deleted on disk, the others remain. Errors:
     /// IoError.
     void rewind(StepIndex step);
-    /// Ascending by step.
+    /// All lines, ascending by step.
     std::vector<formats::ReceiptLine> lines() const;
+    /// The sum over all lines.
     Samples samples() const;
 
   private:

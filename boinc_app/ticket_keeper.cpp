@@ -13,7 +13,8 @@ namespace dedloc {
 namespace {
 
 constexpr std::chrono::minutes kAfterFailure{1};
-/// No wait is longer: a machine that slept counts its tickets by UTC, its waits by another clock.
+/// Longest single wait. Tickets expire in UTC, but waits use a clock that stands still while the
+/// machine sleeps.
 constexpr std::chrono::minutes kLook{1};
 using Duration = std::chrono::system_clock::duration;
 
@@ -75,7 +76,7 @@ void TicketKeeper::run() {
     }
 }
 
-/// False: no more asking.
+/// Requests one ticket. False: make no further requests.
 bool TicketKeeper::ask() {
     try {
         const auto reply = net::enrol(options_, [this] {

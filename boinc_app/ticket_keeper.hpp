@@ -1,5 +1,5 @@
-// Keeps a peer's ticket good: asks the gateway for the first and, long before it expires, for the
-// next. Asking so often is also how a peer soon hears that the project wants it no more.
+// Keeps a peer's ticket valid: asks the gateway for the first ticket and, long before that expires,
+// for the next. A refusal of a renewal also tells the peer early that the project has revoked it.
 #pragma once
 
 #include <condition_variable>
@@ -13,34 +13,35 @@
 
 namespace dedloc {
 
-/// What has come of asking so far.
+/// The results of the ticket requests so far.
 struct TicketNews {
-    std::optional<formats::EnrolmentReply> first;  ///< of the first answer
-    std::optional<std::string> refusal;            ///< the gateway said no: asking is over
-    std::optional<std::string> failure;  ///< nobody gave the first for too long: asking is over
+    std::optional<formats::EnrolmentReply> first;  ///< the first ticket and what came with it
+    std::optional<std::string> refusal;            ///< why the gateway refused; requests have ended
+    std::optional<std::string> failure;  ///< why the first request timed out; requests have ended
 };
 
-/// The next ticket is asked for after a time between these, by chance. Of a day's ticket so much is
-/// left then that the gateway may well be away for hours.
+/// The next ticket is requested after a random time between these two. A ticket is valid for a day,
+/// so the gateway may be down for hours before it expires.
 struct TicketPace {
-    std::chrono::seconds shortest{20 * 60};
-    std::chrono::seconds longest{30 * 60};
+    std::chrono::seconds shortest{20 * 60};  ///< time between two requests, lower bound
+    std::chrono::seconds longest{30 * 60};   ///< time between two requests, upper bound
 };
 
-/// Not copyable. Thread: any.
+/// Requests tickets on a thread of its own. Not copyable. Thread: any.
 class TicketKeeper {
   public:
-    /// Begins to ask, on a thread of its own, which also calls `has_ticket` with each answer.
+    /// Starts the thread, which requests the first ticket and calls `has_ticket` with each reply.
     TicketKeeper(net::EnrolmentOptions options,
                  std::function<void(const formats::EnrolmentReply&)> has_ticket,
                  TicketPace pace = {});
-    /// Stops asking, within a second.
+    /// Cancels a request in progress; takes up to a second.
     ~TicketKeeper();
     TicketKeeper(const TicketKeeper&) = delete;
     TicketKeeper& operator=(const TicketKeeper&) = delete;
 
-    /// While paused nothing is sent. What is being asked is given up, and asked again afterwards.
+    /// While paused nothing is sent. A request in progress is cancelled and repeated afterwards.
     void pause(bool is_paused);
+    /// The results so far.
     TicketNews news() const;
 
   private:
@@ -53,12 +54,12 @@ class TicketKeeper {
     const std::function<void(const formats::EnrolmentReply&)> has_ticket_;
     const TicketPace pace_;
 
-    mutable std::mutex mutex_;  ///< guards what follows, up to the thread
+    mutable std::mutex mutex_;  ///< guards the members below, except the thread
     std::condition_variable changed_;
     bool is_paused_ = false;
     bool is_stopping_ = false;
     TicketNews news_;
-    formats::UtcSeconds next_{};  ///< when to ask again
+    formats::UtcSeconds next_{};  ///< time of the next request
     std::thread thread_;
 };
 

@@ -11,7 +11,7 @@ namespace dedloc::kernels {
 namespace {
 
 struct AccumulateRow {
-    /// The number of new sums that are not finite.
+    /// Returns the number of new sums that are not finite.
     template <class Element>
     DEDLOC_LOOP std::uint32_t run(float* sum, const Element* gradient, double* squares,
                                   std::size_t count, float scale) {

@@ -1,4 +1,4 @@
-// Adding one micro-batch's gradient to what a peer will contribute.
+// Adds one micro-batch's gradient to a peer's contribution.
 #pragma once
 
 #include <span>
@@ -8,10 +8,11 @@
 
 namespace dedloc::kernels {
 
+/// The result of accumulate.
 struct Accumulated {
-    double sum_of_squares;  ///< Σ (scale × gradient[i])², of the rounded terms; by the rule of
+    double sum_of_squares;  ///< Σ (scale × gradient[i])² of the rounded terms, in the order of
                             ///< reduction.hpp
-    bool is_finite;         ///< every new sum[i] is finite; once false it stays false
+    bool is_finite;         ///< every new sum[i] is finite; later calls on the same sum keep false
 };
 
 /// Adds a scaled gradient to a running sum.
@@ -22,7 +23,7 @@ struct Accumulated {
 /// Requires  scale finite, sum and gradient do not overlap     (aborts)
 /// Errors    none; a non-finite gradient is reported, not refused      Thread  any
 /// Cost      12 bytes an element; 10 from fp16 and bf16
-/// Call it qualified: spans would also find std::accumulate.
+/// Call it qualified: with spans, argument-dependent lookup also finds std::accumulate.
 Accumulated accumulate(std::span<float> sum, std::span<const float> gradient, float scale,
                        const Workers& workers = ThisThread{});
 Accumulated accumulate(std::span<float> sum, std::span<const Half> gradient, float scale,

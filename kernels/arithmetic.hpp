@@ -1,7 +1,7 @@
-// The arithmetic of one element, shared by the host reference and the device twin, so that what the
-// host tests prove holds for both. Only + − × ÷ √, each rounded separately to nearest-even: no
-// fused multiply-add, no libm, no fast-math. Host: -ffp-contract=off. Device: -fmad=false
-// -prec-div=true -prec-sqrt=true -ftz=false.
+// The arithmetic of one element, shared by host and device, so that the host tests hold for both.
+// Only + − × ÷ √, each rounded separately to nearest-even: no fused multiply-add, no libm, no
+// fast-math. Host: -ffp-contract=off. Device: -fmad=false -prec-div=true -prec-sqrt=true
+// -ftz=false.
 #pragma once
 
 #include <bit>
@@ -16,17 +16,17 @@
 
 namespace dedloc::kernels {
 
-/// Neither infinite nor NaN; by bits, so that no compiler flag can optimise it away.
+/// Neither infinite nor NaN; tested by bits, so that no compiler flag can optimise it away.
 DEDLOC_HOST_DEVICE inline bool is_finite(float x) {
     return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-/// The bits of |x|: as integers they are ordered as the values are, with NaN above infinity.
+/// The bits of |x|: as integers they have the order of the values, with NaN above infinity.
 DEDLOC_HOST_DEVICE inline std::uint32_t magnitude_bits(float x) {
     return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
 }
 
-/// `yes` or `no`, both computed: a loop with branches would not vectorise.
+/// `yes` or `no`. Computes both, because a loop with branches would not vectorise.
 DEDLOC_HOST_DEVICE inline std::uint32_t choose(bool condition, std::uint32_t yes,
                                                std::uint32_t no) {
     const std::uint32_t mask = 0u - std::uint32_t{condition};
@@ -38,8 +38,8 @@ DEDLOC_HOST_DEVICE inline double exact_square(float x) {
     return static_cast<double>(x) * static_cast<double>(x);
 }
 
-/// |x| as a double. Where x is normal or 0, its bits are only moved, which costs no double
-/// arithmetic: many devices have next to none.
+/// |x| as a double. If x is normal or 0, this only moves bits and needs no double arithmetic, which
+/// is slow on many devices.
 DEDLOC_HOST_DEVICE inline double widened_magnitude(float x) {
     const std::uint32_t bits = magnitude_bits(x);
     if (bits - 0x00800000u < 0x7f000000u) {
@@ -63,7 +63,7 @@ struct Bfloat16 {
     bool operator==(const Bfloat16&) const = default;
 };
 
-/// So that a loop over elements of any width reads alike.
+/// Converts an element of any width to fp32, exactly.
 DEDLOC_HOST_DEVICE inline float to_float(float x) {
     return x;
 }
@@ -72,7 +72,7 @@ DEDLOC_HOST_DEVICE inline float to_float(Bfloat16 x) {
     return std::bit_cast<float>(std::uint32_t{x.bits} << 16);
 }
 
-/// Exact. A subnormal is its mantissa times 2⁻²⁴, so no operand here is denormal in binary32.
+/// Exact. A subnormal half is its mantissa times 2⁻²⁴, so no operand is denormal in binary32.
 DEDLOC_HOST_DEVICE inline float to_float(Half x) {
     const std::uint32_t magnitude = x.bits & 0x7fffu;
     const std::uint32_t sign = std::uint32_t{x.bits & 0x8000u} << 16;
@@ -84,11 +84,11 @@ DEDLOC_HOST_DEVICE inline float to_float(Half x) {
     return std::bit_cast<float>(bits | sign);
 }
 
-/// To nearest-even; what is finite stays finite (±65,504 at most), infinity and NaN stay too.
+/// Rounds to nearest-even. Finite values stay finite (at most ±65,504); infinity and NaN are kept.
 DEDLOC_HOST_DEVICE inline Half to_half(float x) {
     const std::uint32_t magnitude = magnitude_bits(x);
     const std::uint32_t sign = (std::bit_cast<std::uint32_t>(x) >> 16) & 0x8000u;
-    // In [½, 1) the last place of a float weighs 2⁻²⁴, as that of a subnormal half does.
+    // In [½, 1) a float's last place is 2⁻²⁴, like that of a subnormal half.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     const std::uint32_t tiny = std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u;
     const std::uint32_t even = magnitude - (112u << 23) + 0x0fffu + ((magnitude >> 13) & 1u);
@@ -99,7 +99,7 @@ DEDLOC_HOST_DEVICE inline Half to_half(float x) {
     return {static_cast<std::uint16_t>(bits | sign)};
 }
 
-/// To nearest-even; what is finite stays finite, infinity and NaN stay too.
+/// Rounds to nearest-even. Finite values stay finite; infinity and NaN are kept.
 DEDLOC_HOST_DEVICE inline Bfloat16 to_bfloat16(float x) {
     const std::uint32_t magnitude = magnitude_bits(x);
     const std::uint32_t sign = (std::bit_cast<std::uint32_t>(x) >> 16) & 0x8000u;
@@ -112,21 +112,21 @@ DEDLOC_HOST_DEVICE inline Bfloat16 to_bfloat16(float x) {
 
 // --- int8 with a power-of-two scale ------------------------------------------
 
-/// 2^(exponent − 127). 1 to 254: those of the normal floats.
+/// 2^(exponent − 127). Requires an exponent of a normal float, 1 to 254.
 DEDLOC_HOST_DEVICE inline float power_of_two(std::uint32_t exponent) {
     return std::bit_cast<float>(exponent << 23);
 }
 
-/// The exponent of the smallest scale 2^(exponent − 127) of which the largest magnitude of a block
-/// is at most 127; from 1 to 248, beyond which 127 scales are no float. Adding 0x1ffff carries into
-/// the exponent exactly where the mantissa is above 127/64.
+/// The exponent of the smallest scale 2^(exponent − 127) with which the largest magnitude of a
+/// block is at most 127 scales. From 1 to 248: 127 times a larger scale is beyond fp32. Adding
+/// 0x1ffff carries into the exponent exactly if the mantissa is above 127/64.
 DEDLOC_HOST_DEVICE inline std::uint32_t int8_exponent(std::uint32_t largest_magnitude) {
     const std::uint32_t exponent = (largest_magnitude + 0x1ffffu) >> 23;
     return exponent <= 7 ? 1 : exponent >= 254 ? 248 : exponent - 6;
 }
 
-/// x ÷ scale to the nearest integer, ties to even, at most ±127: at 1.5 × 2²³ the last place of a
-/// float weighs 1. The product is exact unless it is denormal, and then it rounds to 0 either way.
+/// x ÷ scale rounded to the nearest integer, ties to even, at most ±127: at 1.5 × 2²³ a float's
+/// last place is 1. The product is exact unless it is denormal, and then the code is 0 anyway.
 DEDLOC_HOST_DEVICE inline std::int8_t int8_code(float x, float inverse_scale) {
     const float shifted = x * inverse_scale + 0x1.8p23f;
     const auto code =
@@ -142,17 +142,17 @@ DEDLOC_HOST_DEVICE inline float int8_value(std::int8_t code, float scale) {
 
 // --- LAMB --------------------------------------------------------------------
 
-/// What every element of one LAMB update has in common.
+/// Scalars of one LAMB update that all elements of a tensor share.
 struct LambElementScalars {
-    float beta1 = 0;
-    float one_minus_beta1 = 0;
-    float beta2 = 0;
-    float one_minus_beta2 = 0;
+    float beta1 = 0;              ///< β₁
+    float one_minus_beta1 = 0;    ///< 1 − β₁, rounded by the caller
+    float beta2 = 0;              ///< β₂
+    float one_minus_beta2 = 0;    ///< 1 − β₂, rounded by the caller
     float epsilon = 0;            ///< added outside the root
     float weight_decay = 0;       ///< 0 for a tensor that does not decay
     float clip_factor = 1;        ///< multiplies the gradient first
-    float first_correction = 1;   ///< 1 − β₁ᵗ; used where the moments are de-biased
-    float second_correction = 1;  ///< 1 − β₂ᵗ
+    float first_correction = 1;   ///< 1 − β₁ᵗ; used if the moments are de-biased
+    float second_correction = 1;  ///< 1 − β₂ᵗ; used if the moments are de-biased
 };
 
 /// m ← β₁ m + (1 − β₁) g
@@ -165,14 +165,14 @@ DEDLOC_HOST_DEVICE inline float lamb_second_moment(float v, float g, const LambE
     return s.beta2 * v + s.one_minus_beta2 * (g * g);
 }
 
-/// u = m ÷ (√v + ε) + decay p, of the new m and v. With decay 0 the sum can only change a zero's
-/// sign.
+/// u = m ÷ (√v + ε) + decay p, with the new m and v. With decay 0 the sum can only change the sign
+/// of a zero.
 DEDLOC_HOST_DEVICE inline float lamb_direction(float p, float m, float v,
                                                const LambElementScalars& s) {
     return m / (std::sqrt(v) + s.epsilon) + s.weight_decay * p;
 }
 
-/// The same of the de-biased moments m ÷ (1 − β₁ᵗ) and v ÷ (1 − β₂ᵗ).
+/// The same with the de-biased moments m ÷ (1 − β₁ᵗ) and v ÷ (1 − β₂ᵗ).
 DEDLOC_HOST_DEVICE inline float lamb_debiased_direction(float p, float m, float v,
                                                         const LambElementScalars& s) {
     return lamb_direction(p, m / s.first_correction, v / s.second_correction, s);
@@ -180,15 +180,15 @@ DEDLOC_HOST_DEVICE inline float lamb_debiased_direction(float p, float m, float 
 
 // --- SGD ---------------------------------------------------------------------
 
-/// What every element of one SGD update has in common.
+/// Scalars of one SGD update that all elements of a tensor share.
 struct SgdElementScalars {
-    float learning_rate = 0;
-    float momentum = 0;
-    float weight_decay = 0;
-    float clip_factor = 1;  ///< multiplies the gradient first
+    float learning_rate = 0;  ///< multiplies the momentum when it is applied
+    float momentum = 0;       ///< μ
+    float weight_decay = 0;   ///< 0: none
+    float clip_factor = 1;    ///< multiplies the gradient first
 };
 
-/// d = rate (clip g + decay p): what goes into the momentum. `rate` is LARC's factor.
+/// d = rate (clip g + decay p), the term added to the momentum. `rate` is LARC's factor.
 DEDLOC_HOST_DEVICE inline float sgd_direction(float p, float g, float rate,
                                               const SgdElementScalars& s) {
     return rate * (s.clip_factor * g + s.weight_decay * p);

@@ -1,5 +1,5 @@
-// Refusal of wrong use. Kernels include nothing of the repository, so they bring their own small
-// check; as everywhere, wrong use is a bug, and a wrong gradient is worse than a crash.
+// Checks against wrong use. Kernels include nothing of the repository, so they have a check of
+// their own. Wrong use is a bug, and a wrong gradient is worse than a crash.
 #pragma once
 
 #include <functional>

@@ -13,11 +13,11 @@
 namespace dedloc::kernels {
 namespace {
 
-/// 16 KiB on their way to memory; a multiple of the int8 block.
+/// Elements in a block of 16 KiB that is streamed to memory; a multiple of the int8 block.
 constexpr std::size_t kBlock = 4096;
 
 struct WidenBlock {
-    /// The number of values that are not finite.
+    /// Returns the number of values that are not finite.
     DEDLOC_LOOP std::uint32_t run(const Bfloat16* values, float* out, std::size_t count) {
         std::uint32_t bad = 0;
         DEDLOC_INDEPENDENT
@@ -30,10 +30,10 @@ struct WidenBlock {
     }
 };
 
-/// From this exponent on, the largest code's value is not finite: −128 × 2^(248 − 127).
+/// The lowest exponent with which a code's value may be infinite: −128 × 2^(248 − 127).
 constexpr std::uint8_t kDoubtfulExponent = 248;
 
-/// Without kCounts every value is finite.
+/// Returns the number of values that are not finite. Without kCounts all must be finite.
 template <bool kCounts>
 DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, float* out,
                                       std::size_t count) {
@@ -48,7 +48,7 @@ DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, flo
 }
 
 struct WidenInt8Block {
-    /// The number of values that are not finite. `codes` begin a block.
+    /// Returns the number of values that are not finite. `codes` begin at a block.
     DEDLOC_LOOP std::uint32_t run(const std::int8_t* codes, const std::uint8_t* exponents,
                                   float* out, std::size_t count) {
         std::uint32_t bad = 0;
@@ -67,8 +67,8 @@ struct WidenInt8Block {
     }
 };
 
-/// Calls widen(first, out, count), which gives the number of bad values, block by block, and puts
-/// the results where they belong. `values` are what it reads.
+/// Calls widen(first, out, count) block by block, and streams the results if `out` is large. widen
+/// returns the number of bad values; `values` is its input, which is prefetched.
 template <class Element, class Widen>
 bool widen_all(std::span<const Element> values, std::span<float> out, const Workers& workers,
                const Widen& widen) {

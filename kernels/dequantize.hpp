@@ -1,4 +1,4 @@
-// The way back from what quantize.hpp makes.
+// Decodes the vectors that quantize.hpp encodes.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace dedloc::kernels {
 
-/// out[i] = the value that was sent, exactly. Takes any bytes whatever: they come from strangers.
+/// out[i] = the value that was sent, exactly. Accepts any bytes: they come from untrusted peers.
 ///
 /// Returns   whether every out[i] is finite
 /// Shapes    values N (int8: N codes and ⌈N ÷ 64⌉ exponents), out N; N = 0 does nothing

@@ -26,13 +26,12 @@ Personal personal(std::string_view name) {
     return bytes;
 }
 
-/// Also makes libsodium choose its fastest BLAKE2b for this processor; does nothing the second
-/// time.
+/// Also lets libsodium choose its fastest BLAKE2b for this processor. Idempotent.
 void initialise_sodium() {
     DEDLOC_KERNEL_REQUIRE(sodium_init() >= 0, "libsodium could not find a source of randomness");
 }
 
-/// Of at most kLeavesTogether leaves: full ones side by side, where that is faster.
+/// Digests at most kLeavesTogether leaves; full ones in parallel if that is faster.
 void digest_group(std::span<const std::span<const std::byte>> leaves,
                   std::span<DigestBytes> digests, InstructionSet set) {
     std::array<const std::byte*, kLeavesTogether> full;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 128;
 
-/// Which word of the block is mixed in when: RFC 7693, section 2.7.
+/// Order in which the words of a block are mixed in: RFC 7693, section 2.7.
 constexpr std::uint8_t kSchedule[10][16] = {
     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
     {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
@@ -37,7 +37,7 @@ typedef std::uint64_t Words4 __attribute__((vector_size(32)));
 typedef std::uint64_t Words8 __attribute__((vector_size(64)));
 typedef unsigned char Bytes32 __attribute__((vector_size(32)));
 
-/// Bytes as a little-endian word.
+/// Up to 8 bytes as a little-endian word.
 std::uint64_t word_of(std::string_view bytes) {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -46,8 +46,7 @@ std::uint64_t word_of(std::string_view bytes) {
     return word;
 }
 
-/// What all leaves begin with: 32 bytes of digest, no key, no tree of BLAKE2's own, and the
-/// personal name.
+/// Initial state of a leaf: 32 bytes of digest, no key, sequential mode, and the personalisation.
 std::array<std::uint64_t, 8> first_state() {
     std::array<std::uint64_t, 8> state;
     std::ranges::copy(kStart, state.begin());
@@ -58,8 +57,8 @@ std::array<std::uint64_t, 8> first_state() {
     return state;
 }
 
-/// Word w of a vector belongs to leaf w. AVX-512 can rotate words; for AVX2, moving bytes is the
-/// faster way to do three of the four rotations.
+/// Word w of a vector belongs to leaf w. AVX-512 has an instruction that rotates words; with AVX2
+/// three of the four rotations are faster as byte shuffles.
 template <class Words, bool kRotatesBytes>
 struct Lanes {
     static constexpr std::size_t kLanes = sizeof(Words) / sizeof(std::uint64_t);
@@ -131,7 +130,7 @@ struct Lanes {
         }
     }
 
-    /// Rows to columns, by halves.
+    /// Transposes a square by exchanging blocks of 1, 2 and 4 words.
     DEDLOC_LOOP void transpose(Words* square) {
         exchange_all<1>(square);
         exchange_all<2>(square);
@@ -174,8 +173,8 @@ struct Lanes {
     }
 };
 
-/// Lanes without a leaf do the first one's work again. `run` is Lanes::run for one instruction set:
-/// compiled for all of them it would take minutes.
+/// Lanes without a leaf repeat the first leaf. `run` is Lanes::run for one instruction set, because
+/// to compile it for all of them would take minutes.
 template <class Lanes, class Run>
 void run_lanes(std::span<const std::byte* const> leaves, std::span<DigestBytes> digests, Run run) {
     std::array<const std::byte*, Lanes::kLanes> all;

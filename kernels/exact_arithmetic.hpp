@@ -1,15 +1,15 @@
 // The floating-point environment in which equal inputs give equal bits. A library linked with
-// -ffast-math, or a caller that wants speed, may have switched this thread to flush denormals to
-// zero or to another rounding; moments that decay where the gradient is exactly zero do become
-// denormal after some 700 steps, so this matters.
+// -ffast-math, or a caller, may have set this thread to flush denormals to zero or to another
+// rounding mode. That would change results: moments decay where the gradient is exactly zero, and
+// become denormal after some 700 steps.
 #pragma once
 
 #include <cfenv>
 
 namespace dedloc::kernels {
 
-/// While one lives, this thread rounds to nearest-even and keeps denormals. Every exact kernel
-/// makes one.
+/// While an object lives, this thread rounds to nearest-even and keeps denormals. Every exact
+/// kernel creates one.
 class ExactArithmetic {
   public:
     ExactArithmetic() {

@@ -11,7 +11,7 @@
 namespace dedloc::kernels {
 namespace {
 
-/// Between two looks at the flag: long enough to vectorise, short enough to stop early.
+/// Elements between two reads of the flag: enough to vectorise, few enough to stop early.
 constexpr std::size_t kBlock = 16'384;
 
 struct CountBad {

@@ -1,4 +1,4 @@
-// Whether a vector may be used at all.
+// Tests a vector for infinities and NaNs.
 #pragma once
 
 #include <span>

@@ -48,7 +48,7 @@ double sum_of_squares(std::span<const float> values, const Workers& workers) {
 
 double global_norm(std::span<const float> values, const Workers& workers) {
     const ExactArithmetic exact;
-    // Volatile, or a compiler might take the root when the thread's own rounding is back.
+    // Volatile, or a compiler might compute the root after the thread's own rounding is restored.
     const volatile double norm = std::sqrt(sum_of_squares(values, workers));
     return norm;
 }
@@ -59,7 +59,7 @@ float clip_factor(double norm, float limit) {
     const auto wide_limit = static_cast<double>(limit);
     if (limit <= 0 || norm <= wide_limit) return 1.0f;
     const ExactArithmetic exact;
-    // Volatile, or a compiler might divide while the thread rounds in its own way.
+    // Volatile, or a compiler might divide while the thread's own rounding is in force.
     const volatile double divisor = norm;
     const volatile float factor = static_cast<float>(wide_limit / divisor);
     return factor;

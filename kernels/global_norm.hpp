@@ -1,4 +1,4 @@
-// Norms by one fixed reduction tree, and the clipping that follows from them.
+// Norms by one fixed reduction tree, and clipping by the norm.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace dedloc::kernels {
 /// Shapes    values N ≤ 2³²; 0 for N = 0      Thread  any      Cost  4 bytes an element
 double sum_of_squares(std::span<const float> values, const Workers& workers = ThisThread{});
 
-/// √ of the above: of a whole gradient, or of one tensor.
+/// √ of sum_of_squares: the norm of a whole gradient, or of one tensor.
 double global_norm(std::span<const float> values, const Workers& workers = ThisThread{});
 
 /// The factor by which a gradient of norm `norm` is multiplied so that its norm is at most `limit`:

@@ -9,7 +9,7 @@ namespace {
 
 // --- halves to floats --------------------------------------------------------
 
-/// What becomes of a number that was widened.
+/// What is done with a number after it is widened.
 enum class Widened { kAsItIs, kScaled, kScaledAndAdded };
 
 template <Widened kUse>
@@ -30,7 +30,8 @@ struct Widen {
 
 // --- floats to halves --------------------------------------------------------
 
-/// Of one vector. Null: neither read nor written; `owed` and `error` may be the same.
+/// Arguments of the rounding of one vector; the names are those of Unrounded. A null pointer is
+/// neither read nor written. `owed` and `error` may be the same array.
 struct Rounding {
     const float* values;
     float scale;
@@ -40,7 +41,7 @@ struct Rounding {
     float inverse_scale;
     Half* out;
 
-    /// The same, of the elements from i.
+    /// The same for the elements from i on.
     DEDLOC_LOOP Rounding from(const Rounding& all, std::size_t i) {
         Rounding rest = all;
         rest.values += i;
@@ -51,7 +52,8 @@ struct Rounding {
     }
 };
 
-/// kAdds what is owed, and not the addend; kWrites the halves; kKeeps what rounding took.
+/// kAdds: adds `owed` and not `addend`. kWrites: writes the halves. kKeeps: writes the rounding
+/// errors. Returns how many x are not finite.
 template <bool kAdds, bool kWrites, bool kKeeps>
 struct Shorten {
     DEDLOC_LOOP std::uint32_t run(Rounding r, std::size_t count) {
@@ -77,7 +79,8 @@ constexpr int kToEven = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 // Lanes: 8 with AVX2 and F16C.
 
-/// A signalling NaN becomes a quiet one here; so it does where it is scaled.
+/// The conversion turns a signalling NaN into a quiet one, but so does the multiplication by the
+/// scale. Without a scale NaNs go through Widen.
 template <Widened kUse>
 DEDLOC_AVX2 std::uint32_t widen_avx2(const Half* values, float scale, float* out,
                                      std::size_t count) {

@@ -13,7 +13,7 @@ InstructionSet find_widest() {
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         return InstructionSet::kAvx512;
     }
-    // F16C is not among what clang's __builtin_cpu_supports knows.
+    // clang's __builtin_cpu_supports does not know F16C.
     unsigned a = 0, b = 0, c = 0, d = 0;
     const bool has_f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
     if (__builtin_cpu_supports("avx2") && has_f16c) return InstructionSet::kAvx2;

@@ -1,26 +1,29 @@
-// One loop, compiled once for every width of the vector unit and chosen at run time. The width
-// changes no bit of any result: loops are written so that a compiler may vectorise them without
-// reordering what is added to what, and nothing is contracted.
+// One loop, compiled once for each instruction set and chosen at run time. The choice changes no
+// bit of any result: a compiler can vectorise the loops without reordering additions, and nothing
+// is contracted.
 #pragma once
 
 #include <cstdint>
 
 namespace dedloc::kernels {
 
+/// The instruction sets that loops are compiled for, in ascending width.
 enum class InstructionSet : std::uint8_t {
-    kBaseline,  ///< what this build was compiled for; x86-64: SSE2
-    kAvx2,      ///< and F16C
-    kAvx512,    ///< F, BW, DQ and VL
+    kBaseline,  ///< the one that this build was compiled for; x86-64: SSE2
+    kAvx2,      ///< AVX2 and F16C
+    kAvx512,    ///< AVX-512 F, BW, DQ and VL
 };
 
+/// The name for people.
 const char* name_of(InstructionSet set);
 
-/// The widest that this processor and its operating system have. Cost: a load.
+/// The widest that this processor and its operating system support. Cost: a load.
 InstructionSet widest_instruction_set();
 
 }  // namespace dedloc::kernels
 
-/// A loop's body must be inlined into each of its versions, else it runs at the baseline's width.
+/// A loop's body must be inlined into each of its versions, else it uses the baseline's
+/// instructions.
 #define DEDLOC_LOOP [[gnu::always_inline]] static inline
 
 /// Before a loop whose iterations touch different elements.

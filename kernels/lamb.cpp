@@ -16,7 +16,7 @@ DEDLOC_LOOP float direction(float p, float m, float v, const LambElementScalars&
                                                   : lamb_debiased_direction(p, m, v, s);
 }
 
-/// New moments of one row, and the squares of its parameters and directions.
+/// Computes the new moments of one row, and adds up the squares of its parameters and directions.
 template <LambVariant kVariant>
 struct MomentsRow {
     DEDLOC_LOOP void run(const float* p, float* m, float* v, const float* gradient,

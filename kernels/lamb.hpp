@@ -1,9 +1,9 @@
-// LAMB: Adam's direction, its length set tensor by tensor from the tensor's own norm.
+// LAMB: Adam's direction, scaled for each tensor by the tensor's own norm.
 //
-// Variant A is the one DeDLOC ran (torch_optimizer.Lamb with debias): m and v are not de-biased,
-// the *step size* is, after the trust ratio was taken; tensors without decay have a trust ratio
-// too. Variant B is NVIDIA's (apex FusedLAMB): m and v are de-biased before the direction is taken;
-// tensors without decay move by the plain learning rate. In both ε is outside the root.
+// Variant A is the one that DeDLOC used (torch_optimizer.Lamb with debias): it de-biases not m and
+// v but the *step size*, after it has computed the trust ratio; tensors without decay have a trust
+// ratio too. Variant B is NVIDIA's (apex FusedLAMB): it de-biases m and v before it computes the
+// direction; tensors without decay use the plain learning rate. In both ε is outside the root.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,23 @@
 
 namespace dedloc::kernels {
 
+/// The two variants above.
 enum class LambVariant : std::uint8_t {
     kStepDebiased,     ///< A
     kMomentsDebiased,  ///< B
 };
 
 /// Scalars of one update of one tensor. They are inputs, never computed here: powers and schedules
-/// need libm or long products, so whoever coordinates computes them once and everybody uses the
-/// same bits.
+/// need libm or long products, so the coordinator computes them once and every peer uses the same
+/// bits.
 struct LambScalars {
     LambElementScalars element{};  ///< A: both corrections are 1
-    double step_size = 0;   ///< A: learning rate × bias correction; exact, when both come from
+    double step_size = 0;   ///< A: learning rate × bias correction, which is exact if both are
                             ///< floats. B: learning rate
-    double norm_limit = 0;  ///< the parameters' norm counts at most this much; 10,000 in A's
-                            ///< original, in B's no limit: the largest double
-    LambVariant variant = LambVariant::kStepDebiased;
-    bool adapts = true;  ///< false: the ratio is 1. B's original: only tensors that decay adapt
+    double norm_limit = 0;  ///< upper bound of the parameters' norm in the ratio: 10,000 in A's
+                            ///< original; B's has no limit: the largest double
+    LambVariant variant = LambVariant::kStepDebiased;  ///< A or B
+    bool adapts = true;  ///< false: the ratio is 1. In B's original only tensors that decay adapt
 };
 
 /// One LAMB update of one tensor, in place.
@@ -50,8 +51,8 @@ struct LambScalars {
 /// Thread    any
 /// Cost      two passes, 24 + 16 = 40 bytes an element; u is computed twice, not stored
 /// Source    You et al. 2019, "Large batch optimization for deep learning"; torch_optimizer.Lamb;
-///           apex FusedLAMB. Differs from the last: the gradient is multiplied by a clip factor,
-///           where apex divides by max(1, ‖g‖ ÷ limit); constants are exact floats of the caller
+///           apex FusedLAMB. Differs from the last: multiplies the gradient by a clip factor, while
+///           apex divides by max(1, ‖g‖ ÷ limit); the caller passes constants as exact floats
 double lamb(std::span<float> parameters, std::span<float> first_moment,
             std::span<float> second_moment, std::span<const float> gradient,
             const LambScalars& scalars, const Workers& workers = ThisThread{});

@@ -11,10 +11,10 @@
 namespace dedloc::kernels {
 namespace {
 
-/// With kFeedback, `error` is added first and takes up what rounding left; else it is null.
+/// kFeedback: adds `error` first and overwrites it with the rounding errors; else `error` is null.
 template <bool kFeedback>
 struct Shorten {
-    /// The number of values that are not finite.
+    /// Returns the number of values that are not finite.
     DEDLOC_LOOP std::uint32_t run(const float* values, float* error, Bfloat16* out,
                                   std::size_t count) {
         std::uint32_t bad = 0;
@@ -30,7 +30,7 @@ struct Shorten {
     }
 };
 
-/// Encodes up to 64 values; the largest magnitude's bits.
+/// Encodes up to 64 values and returns the bits of the largest magnitude.
 template <bool kFeedback>
 DEDLOC_LOOP std::uint32_t encode_block(const float* values, float* error, std::int8_t* codes,
                                        std::uint8_t* exponent, std::size_t count) {
@@ -57,7 +57,7 @@ DEDLOC_LOOP std::uint32_t encode_block(const float* values, float* error, std::i
 
 template <bool kFeedback>
 struct EncodeInt8 {
-    /// The number of blocks with values that are not finite. `values` begin a block.
+    /// Returns the number of blocks with values that are not finite. `values` begin at a block.
     DEDLOC_LOOP std::uint32_t run(const float* values, float* error, std::int8_t* codes,
                                   std::uint8_t* exponents, std::size_t count) {
         constexpr std::uint32_t kInfinity = 0x7f800000;

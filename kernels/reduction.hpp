@@ -1,13 +1,13 @@
-// The one order in which this project adds up a long row of numbers, whatever the number of
-// threads, the width of the vector unit or the device:
+// The fixed order in which this project adds up many numbers. It does not depend on the number of
+// threads, the instruction set or the device:
 //
-//   The row is cut into segments of 65,536 elements. In a segment, lane j of 1,024 adds elements j,
-//   j+1024, … in order; then the lanes are folded in halves: s[i] += s[i+h] for h = 512, 256, … 1.
-//   The segment sums form a row of their own, summed by the same rule. Missing elements count as
-//   +0, which changes no sum of squares and therefore costs nothing.
+//   The vector is divided into segments of 65,536 elements. In a segment, lane j of 1,024 adds
+//   elements j, j+1024, … in order; then the lanes are folded in halves: s[i] += s[i+h] for
+//   h = 512, 256, … 1. The segment sums are added up by the same rule. Missing elements count as
+//   +0, which changes no sum of squares, so they are skipped.
 //
-// Sums are doubles. Wide lanes let a compiler vectorise for any width; the fold is what a warp
-// shuffle computes too. A segment is also what one thread takes at a time.
+// Sums are doubles. With this many lanes a compiler can vectorise for any width; a warp shuffle
+// computes the same fold. A segment is also the unit of work of a thread.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,12 @@
 
 namespace dedloc::kernels {
 
+/// The running sums of one segment.
 struct alignas(64) Lanes {
-    std::array<double, kLanes> sums{};
+    std::array<double, kLanes> sums{};  ///< one for each lane
 };
 
-/// The lanes' sum by halves. Leaves the lanes changed.
+/// The sum of the lanes, folded in halves. Overwrites the lanes.
 double fold(Lanes& lanes);
 
 /// Calls work(first, count) for every segment, spread over the workers, in exact arithmetic.
@@ -37,16 +38,16 @@ void for_each_segment(std::size_t elements, const Workers& workers, const Work& 
     });
 }
 
-/// Several sums at once by the rule above. Calls row(first, count, lanes) for every stretch of up
-/// to 1,024 elements, in order within a segment; it adds its terms into lanes[k].sums[0 … count−1].
-/// Terms must not be −0 or negative, else the missing elements would count.
+/// Computes several sums at once by the rule above. Calls row(first, count, lanes) for every row of
+/// up to 1,024 elements, in order within a segment; `row` adds its terms to lanes[k].sums[0 …
+/// count−1]. Terms must not be −0 or negative, else skipping missing elements would change the sum.
 ///
-/// Memory    16 KiB a sum and 8 KiB a sum and thread, on the stack
+/// Memory    on the stack: 16 KiB for each sum, and 8 KiB for each sum and thread
 template <std::size_t kSums, class Row>
 std::array<double, kSums> tree_sums(std::size_t elements, const Workers& workers, const Row& row) {
     const ExactArithmetic exact;
     std::array<Lanes, kSums> totals;
-    std::array<Lanes, kSums> wave;  // the sums of 1,024 segments: one for each lane of the totals
+    std::array<Lanes, kSums> wave;  // sums of 1,024 segments, one for each lane of the totals
     constexpr std::size_t kWaveElements = kLanes * kSegmentElements;
     for (std::size_t begin = 0; begin < elements; begin += kWaveElements) {
         const std::size_t here = std::min(kWaveElements, elements - begin);

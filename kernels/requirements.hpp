@@ -1,5 +1,5 @@
-// What kernels refuse, in the same sentences on host and device; each abort says what was wrong.
-// Only addresses and extents are looked at, so spans may be of a device.
+// The checks of the kernels' arguments, shared by host and device. Each aborts with a sentence that
+// names the fault. They read only addresses and extents, so spans may refer to device memory.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,24 @@
 
 namespace dedloc::kernels {
 
+/// Checks the arguments of accumulate.
 template <class Element>
 void require_accumulate(std::span<const float> sum, std::span<const Element> gradient, float scale);
 
-/// The sum of the weights, which a mean divides by: to nearest-even, however the thread rounds.
+/// Checks the arguments of weighted_mean. Returns the sum of the weights, by which the mean is
+/// divided, rounded to nearest-even in any rounding mode of the thread.
 float require_weighted_mean(std::span<const std::span<const float>> parts,
                             std::span<const std::uint64_t> weights, std::span<const float> out);
 
-/// The length of a row that is summed.
+/// Checks the length of a vector that is summed.
 void require_length(std::size_t count);
 
+/// Check the limit of clip_factor and the factor of clip.
 void require_norm_limit(float limit);
 void require_clip(float factor);
 
-/// `error` is empty where nothing is fed back.
+/// Check the arguments of quantize; `error` is empty without feedback. require_feedback comes first
+/// with feedback.
 template <class Short>
 void require_quantize(std::span<const float> values, std::span<const float> error,
                       std::span<const Short> out);
@@ -33,13 +37,16 @@ void require_quantize(std::span<const float> values, std::span<const float> erro
                       ConstInt8Blocks out);
 void require_feedback(std::span<const float> values, std::span<const float> error);
 
+/// Check the arguments of dequantize.
 template <class Short>
 void require_dequantize(std::span<const Short> values, std::span<const float> out);
 void require_dequantize(ConstInt8Blocks values, std::span<const float> out);
 
+/// Checks the arguments of lamb.
 void require_lamb(std::span<const float> p, std::span<const float> m, std::span<const float> v,
                   std::span<const float> gradient, const LambScalars& scalars);
 
+/// Checks the arguments of sgd.
 void require_sgd(std::span<const float> p, std::span<const float> b,
                  std::span<const float> gradient, const SgdScalars& scalars);
 

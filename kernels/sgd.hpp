@@ -1,4 +1,4 @@
-// SGD with momentum, its rate set tensor by tensor by LARC: what SwAV is trained with.
+// SGD with momentum and LARC, which sets the rate of each tensor: SwAV's optimizer.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace dedloc::kernels {
 
 /// Scalars of one update of one tensor; inputs, never computed here.
 struct SgdScalars {
-    SgdElementScalars element{};
+    SgdElementScalars element{};  ///< shared by all elements
     double trust = 0;    ///< LARC's coefficient, 0.001 in the original; 0 switches LARC off
     double epsilon = 0;  ///< added to LARC's denominator; 10⁻⁸ in the original
 };
@@ -23,7 +23,7 @@ struct SgdScalars {
 ///     p = p − learning_rate × b
 ///
 /// Elements in fp32, norms (by the rule of reduction.hpp) and the rate in double; every operation
-/// rounded separately. Without LARC the rate is 1 and the decay stays.
+/// rounded separately. Without LARC the rate is 1 and the decay is unchanged.
 ///
 /// Returns   the rate
 /// Shapes    all three N ≤ 2³²; N = 0 does nothing and returns 1

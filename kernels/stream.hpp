@@ -1,5 +1,5 @@
-// Writing large results past the caches. An ordinary store first fetches the line that it is going
-// to overwrite; where a result is far longer than a cache and is only written, that fetch is a
+// Writes large results past the caches. An ordinary store first fetches the cache line that it
+// overwrites. For a result that is much longer than the caches and is only written, that fetch is a
 // third of all traffic or more.
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace dedloc::kernels {
 
-/// A result this long leaves the caches before anybody reads it, so it may as well bypass them.
-/// Shorter ones, such as the chunks of a round, are wanted at once and stay.
+/// Results of this size or more bypass the caches: they would be evicted before they are read.
+/// Shorter results, such as the chunks of a round, are read soon and go into the caches.
 inline constexpr std::size_t kStreamedBytes = std::size_t{16} << 20;
 
-/// Copies a block that was just computed, in a cache, to its place in a large result. Visible to
-/// other threads after stream_fence(). On the way it fetches `ahead`, of which the next block will
-/// be computed, so that memory is read while it is written.
+/// Copies a block that was just computed, and is still in a cache, to its place in a large result.
+/// Other threads see it after stream_fence(). Also prefetches `ahead`, the input of the next block,
+/// so that memory is read while it is written.
 void stream_floats(float* to, const float* from, std::size_t count,
                    std::span<const std::byte> ahead = {});
 
-/// After the last stream_floats of a task.
+/// Must follow the last stream_floats of a task.
 void stream_fence();
 
 }  // namespace dedloc::kernels

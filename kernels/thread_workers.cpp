@@ -28,7 +28,7 @@ struct Job {
 }  // namespace
 
 std::size_t threads_within_reach(std::size_t wanted) {
-    // 0 where the system does not tell.
+    // hardware_concurrency() is 0 if the system does not report it.
     const std::size_t reach =
         std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxThreads);
     return wanted == 0 ? reach : std::min(wanted, reach);
@@ -91,11 +91,11 @@ class ThreadWorkers::Pool {
         for (std::thread& thread : threads_) thread.join();
     }
 
-    std::mutex turn_;  ///< held by the caller whose job it is
+    std::mutex turn_;  ///< held by the caller of the current job
     std::mutex mutex_;
     std::condition_variable wake_;
     std::condition_variable idle_;
-    Job* job_ = nullptr;  ///< null as soon as no task is left to take
+    Job* job_ = nullptr;  ///< null as soon as all tasks have been taken
     std::uint64_t generation_ = 0;
     std::size_t busy_ = 0;  ///< helpers inside the job
     bool is_ending_ = false;

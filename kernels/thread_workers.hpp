@@ -1,5 +1,5 @@
-// Several threads for kernels. The only file of this folder that knows threads; the core of the
-// protocol, which has none, does not use it: who owns the process makes one and hands it on.
+// Several threads for kernels. This is the only file of the folder that uses threads. The core of
+// the protocol, which has no threads, does not create one: the process creates it and passes it on.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace dedloc::kernels {
 
-/// As many threads as `wanted`, but at least one and no more than this process can run at once; 0:
-/// as many as that.
+/// `wanted`, but at least 1 and at most the number of threads that this process can run at once;
+/// 0: that number.
 std::size_t threads_within_reach(std::size_t wanted);
 
 /// The calling thread and count − 1 threads of its own, which sleep between kernels.
 ///
-/// Tasks are taken one after the other by whoever is free, so a thread that the system holds up
-/// delays its own task only.
+/// Each free thread takes the next task, so a thread that the system delays delays only its own
+/// task.
 ///
 /// Thread   any; kernels of several callers take turns
-/// Errors   std::system_error from the constructor when the system gives no thread
+/// Errors   std::system_error from the constructor if a thread cannot be created
 class ThreadWorkers final : public Workers {
   public:
     /// Requires  1 ≤ count ≤ 1,024; the processor has `set`      (aborts)

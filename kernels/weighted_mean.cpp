@@ -13,12 +13,12 @@
 namespace dedloc::kernels {
 namespace {
 
-/// 8 KiB of running sums stay in the first-level cache from one pass to the next.
+/// Elements in a block: 8 KiB of running sums stay in the first-level cache between passes.
 constexpr std::size_t kBlock = 2048;
-/// More streams than this at a time are more than a processor fetches ahead.
+/// Senders added in one pass: a processor cannot prefetch more streams than this.
 constexpr std::size_t kMaxAtOnce = 8;
 
-/// Adds kCount senders in their order; the first ones of all begin the sum, the last divide it.
+/// Adds kCount senders in their order. The first pass begins the sum, the last one divides it.
 template <std::size_t kCount, bool kIsFirst, bool kIsLast>
 struct AddSenders {
     DEDLOC_LOOP void run(float* sum, std::array<const float*, kCount> parts, std::size_t count,
@@ -55,7 +55,7 @@ void add_senders(const Pass& pass) {
                                                    pass.samples);
 }
 
-/// One block of the mean, in as few trips to the running sums as senders at once allow.
+/// Computes one block of the mean, in as few passes over the running sums as kMaxAtOnce allows.
 void mean_of_block(Pass pass) {
     const Parts all = pass.parts;
     if (all.size() <= kMaxAtOnce) return add_senders<kMaxAtOnce, true, true>(pass);
@@ -70,7 +70,8 @@ void mean_of_block(Pass pass) {
     add_senders<kMaxAtOnce, false, true>(pass);
 }
 
-/// To nearest-even in any thread. Volatile, or a compiler might convert while it rounds otherwise.
+/// Rounds to nearest-even in any thread. Volatile, or a compiler might convert before or after the
+/// rounding mode is set.
 float as_float(std::uint64_t total) {
     const ExactArithmetic exact;
     const volatile std::uint64_t whole = total;

@@ -1,4 +1,4 @@
-// Averaging the contributions of a round.
+// Averages the contributions of a round.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace dedloc::kernels {
 
-/// Mean over samples of one part (or one chunk of it), given every sender's sum over its own
+/// Mean over all samples of one part (or one chunk of it), from every sender's sum over its own
 /// samples.
 ///
 ///     out[i] = (parts[0][i] + parts[1][i] + …) ÷ float(Σ_k weights[k])
 ///
-/// A contribution is a *sum* over weights[k] samples, so it is already weighted: adding the sums
-/// and dividing once by all samples is the weighted mean of the senders' means, with one rounding
-/// less.
+/// A contribution is a *sum* over weights[k] samples, so it is already weighted: the sum of all
+/// contributions divided by the number of all samples is the weighted mean of the senders' means,
+/// with one rounding less.
 ///
 /// Shapes    parts K×N, weights K, out N (K senders, N elements); N = 0 does nothing
 /// Units     weights in samples; parts in gradient units, fp32

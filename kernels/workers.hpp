@@ -1,5 +1,5 @@
-// The part of a machine that a kernel may use: threads, and how wide its instructions may be.
-// Neither changes a bit of any result, for work is cut by the length of the data alone.
+// The part of a machine that a kernel may use: threads and instruction set. Neither changes a bit
+// of any result, because work is divided by the length of the data alone.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace dedloc::kernels {
 
-/// A borrowed callable that does task number i. What it borrows must outlive it.
+/// A reference to a callable that does task number i. The callable must outlive it.
 class TaskView {
   public:
     template <class Task, std::enable_if_t<!std::is_same_v<Task, TaskView>, int> = 0>
@@ -24,21 +24,22 @@ class TaskView {
     void (*call_)(const void*, std::size_t);
 };
 
+/// Runs the tasks of kernels.
 class Workers {
   public:
     virtual ~Workers() = default;
 
-    /// How wide the kernels' loops may be; the processor must have it.
+    /// The instruction set of the kernels' loops; the processor must support it.
     virtual InstructionSet instruction_set() const = 0;
 
-    /// Calls task(0) to task(tasks − 1), each once, in any order and on any of its threads; comes
-    /// back when all are done.
+    /// Calls task(0) to task(tasks − 1), each once, in any order and on any of its threads; returns
+    /// when all are done.
     ///
     /// Requires  the task does not throw and does not itself call run
     virtual void run(std::size_t tasks, TaskView task) const = 0;
 };
 
-/// The calling thread and nobody else: what kernels use unless they are given more.
+/// Runs all tasks on the calling thread; the default of all kernels.
 class ThisThread final : public Workers {
   public:
     explicit ThisThread(InstructionSet set = widest_instruction_set()) : set_(set) {}

@@ -1,6 +1,6 @@
 #include "validators/boinc_connection.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must precede BOINC's other headers: it defines the macros that they depend on.
 #include <config.h>
 
 #include <boinc_db.h>
@@ -25,7 +25,7 @@ BoincConnection::BoincConnection(const std::filesystem::path& project) {
     if (!std::filesystem::exists(root / "config.xml")) {
         throw InputError(fmt::format("{} is no project: it has no config.xml.", root.string()));
     }
-    // libsched asks the environment before its argument, and glues the file's name to the argument.
+    // libsched prefers this variable to its argument, and appends the file's name to the argument.
     ::unsetenv("BOINC_PROJECT_DIR");
     if (::config.parse_file((root.string() + "/").c_str()) != 0) {
         throw InputError(fmt::format("{}/config.xml cannot be parsed.", root.string()));
@@ -40,7 +40,7 @@ BoincConnection::BoincConnection(const std::filesystem::path& project) {
         throw BoincError(
             fmt::format("Cannot connect to the database at {}: {}.", ::config.db_host, reason));
     }
-    // Without gap locks: the backbone adds rows to the ledger's tables meanwhile.
+    // Read committed takes no gap locks, which would block the backbone's inserts into the ledger.
     execute("set session transaction isolation level read committed");
 }
 

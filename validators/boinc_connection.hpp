@@ -1,5 +1,5 @@
-// What the validator needs of Debian's libsched: the project's configuration, its one database
-// connection, and transactions on it. BOINC's own headers stay in the sources.
+// The parts of Debian's libsched that the validator uses: the project's configuration, its one
+// database connection, and transactions on it. BOINC's own headers are included only in sources.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 
 namespace dedloc::validation {
 
-/// A statement or a connection failed, or a row of BOINC is not as its schema has it.
+/// A libsched call failed: the connection, a statement, or an operation on a row.
 class BoincError : public Error {
   public:
     using Error::Error;
 };
 
-/// libsched's global connection (boinc_db) to the database that PROJECT/config.xml names. One at a
-/// time in a process.
+/// libsched's global connection (boinc_db) to the database that PROJECT/config.xml names. A process
+/// may have one at a time.
 class BoincConnection {
   public:
     /// Throws InputError (no project there, config.xml cannot be used) or BoincError (cannot
@@ -29,21 +29,20 @@ class BoincConnection {
     BoincConnection& operator=(const BoincConnection&) = delete;
 
     using Row = std::vector<std::string>;  ///< columns in order; null reads as ""
-    /// Statements here are made of numbers and hex digits only: there is nothing to escape. Throws
-    /// BoincError.
+    /// Runs a statement. Nothing is escaped, so only numbers and hex digits may be inserted into
+    /// its text. Throws BoincError.
     std::vector<Row> query(const std::string& sql);
     void execute(const std::string& sql);
 };
 
-/// Begins at construction; rolled back unless committed.
+/// A transaction that begins at construction and is rolled back unless committed.
 class BoincTransaction {
   public:
     BoincTransaction();
     ~BoincTransaction();
     BoincTransaction(const BoincTransaction&) = delete;
     BoincTransaction& operator=(const BoincTransaction&) = delete;
-    /// Throws BoincError; whether it was done is then unknown, so whatever follows must ask the
-    /// rows.
+    /// Throws BoincError. It is then unknown whether the commit happened: read the rows again.
     void commit();
 
   private:

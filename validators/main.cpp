@@ -1,4 +1,4 @@
-// dedloc-validator: judges jobs that came home and grants their credit, until it is told to stop.
+// dedloc-validator: judges finished jobs and grants their credit until a signal stops it.
 #include <memory>
 
 #include "peer/base/log.hpp"
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     const server::LoopDaemon daemon{
         .name = "dedloc-validator",
         .purpose = "Judges the receipts of finished jobs and grants their credit.",
-        .once = "Judge what waits now, then end",
+        .once = "Judge the jobs that wait now, then exit",
         .connect = [](const auto& project) -> server::LoopDaemon::Look {
             const auto shift = std::make_shared<Shift>(project);
             log_info("Judging the jobs of {}", project.string());

@@ -1,6 +1,6 @@
 #include "validators/output_file.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must precede BOINC's other headers: it defines the macros that they depend on.
 #include <config.h>
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ std::filesystem::path output_file_path(const std::string& name) {
     std::array<char, PATH_MAX> path{};
     if (dir_hier_path(name.c_str(), ::config.upload_dir, ::config.uldl_dir_fanout, path.data(),
                       false) != 0) {
-        throw IoError(fmt::format("Cannot tell where the output file {} lies.", name));
+        throw IoError(fmt::format("Cannot compute the path of the output file {}.", name));
     }
     return path.data();
 }

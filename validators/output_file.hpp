@@ -1,4 +1,4 @@
-// Where a job's output file lies, and its bytes.
+// Name, path and bytes of a job's output file.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,15 @@
 
 namespace dedloc::validation {
 
-/// Name of the first file that a result's xml_doc_in refers to; nothing when there is none or it is
-/// no plain name.
+/// Name of the first file that a result's xml_doc_in refers to; nothing if there is none or the
+/// name is not a plain file name.
 std::optional<std::string> output_file_name(std::string_view xml);
 
-/// The uploaded file of that name in the project's upload tree.
+/// Path of the uploaded file of that name in the project's upload tree. Throws IoError.
 std::filesystem::path output_file_path(const std::string& name);
 
-/// Up to `limit` + 1 bytes of it, so that a larger file shows; nothing when it is absent. Throws
-/// IoError.
+/// The file's first `limit` + 1 bytes: the result is longer than `limit` if the file is. Nothing if
+/// the file is absent. Throws IoError.
 std::optional<Buffer> read_output_file(const std::filesystem::path& path, std::size_t limit);
 
 }  // namespace dedloc::validation

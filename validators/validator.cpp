@@ -1,6 +1,6 @@
 #include "validators/validator.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must precede BOINC's other headers: it defines the macros that they depend on.
 #include <config.h>
 
 #include <boinc_db.h>
@@ -46,7 +46,7 @@ struct Decision {
     Kind kind = Kind::kInvalid;
     std::string reason;
     RunRow run;
-    PeerKey peer;  ///< of a valid one
+    PeerKey peer;  ///< the receipt's key, unless it is invalid
 };
 
 Decision invalid(std::string reason) {
@@ -69,9 +69,9 @@ class Validator::Pass {
             try {
                 judge_workunit(workunit);
             } catch (const Error& error) {
-                // One job that cannot be judged must not hold up the others.
+                // A job that cannot be judged must not block the others.
                 if (boinc_db.ping() != 0) throw;
-                log_warning("Job {} has to wait: {}", workunit, error.what());
+                log_warning("Job {} cannot be judged now: {}", workunit, error.what());
                 ++report_.waiting;
             }
         }
@@ -106,7 +106,7 @@ std::vector<Id> Validator::Pass::waiting_workunits(Id app) {
     int status = 0;
     while ((status = set.enumerate(app, kMaxResults, 0, 0, 0, 0, items)) == 0) {
         const Id id = items.front().wu.id;
-        // After the last one libsched begins again with whatever still waits.
+        // After the last job libsched starts again with the jobs that still wait.
         if (std::ranges::find(ids, id) != ids.end()) break;
         ids.push_back(id);
     }
@@ -178,7 +178,7 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
     if (!answer) return invalid(answer.reason().reason);
     if (*answer == Answer::kTooSoon) {
         if (std::time(nullptr) - result.received_time > options_.timeout.count()) {
-            return invalid("it claims steps that never came");
+            return invalid("it claims steps that the ledger still does not have");
         }
         return {.kind = Decision::Kind::kWait, .reason = "", .run = *run, .peer = receipt->peer};
     }
@@ -198,7 +198,7 @@ std::optional<RunRow> Validator::Pass::run_row(std::int64_t id) {
 LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
     LedgerView view;
     view.last_step = run.last_step;
-    // First what is recorded, then the lines: rows that come between the two do no harm.
+    // Read the last recorded step first, then the lines: rows that arrive in between do no harm.
     const auto recorded = connection_.query(
         fmt::format("select coalesce(max(step), 0) from dedloc_step where runid = {}", run.id));
     view.recorded = StepIndex{whole(recorded.at(0).at(0))};
@@ -207,7 +207,7 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
                     "peer_key = '{}'",
                     run.id, peer.hex()));
     for (const auto& row : rows) {
-        // The table counts the updates done, a receipt names the state before.
+        // The table's step counts updates done; a receipt's step is the state before the update.
         view.lines.push_back({.peer = peer,
                               .step = StepIndex{whole(row[0]) - 1},
                               .samples = Samples{whole(row[1])}});
@@ -226,7 +226,7 @@ void Validator::Pass::accept(WORKUNIT& workunit, DB_RESULT& result, const Decisi
         workunit.canonical_resultid = result.id;
         workunit.canonical_credit = result.granted_credit;
         workunit.assimilate_state = ASSIMILATE_READY;
-        // With a canonical result it is the assimilator who wakes the transitioner.
+        // Once there is a canonical result, the assimilator triggers the transitioner.
         workunit.transition_time = INT_MAX;
         connection_.execute(
             fmt::format("update result set server_state = {}, outcome = {} where workunitid = {} "
@@ -253,7 +253,8 @@ void Validator::Pass::refuse(WORKUNIT& workunit, DB_RESULT& result, const std::s
     log_warning("{} of host {} is invalid: {}", result.name, result.hostid, reason);
 }
 
-/// Credits the peer's rows that nobody has been credited for, and grants what they are worth.
+/// Assigns all rows of the peer's key that are not credited yet to `result`, and grants their
+/// credit. Returns the credit that was granted.
 double Validator::Pass::credit_rows(const RunRow& run, const std::string& peer_hex,
                                     DB_RESULT& result) {
     const auto sum_of_result = [&] {
@@ -281,7 +282,7 @@ double Validator::Pass::credit_rows(const RunRow& run, const std::string& peer_h
     return credit;
 }
 
-/// To the host, its user and the user's team, as BOINC averages them.
+/// Grants the credit to the host, its user and the user's team, with BOINC's averages.
 void Validator::Pass::grant(const RESULT& result, double credit) {
     DB_HOST host;
     require_ok(host.lookup(fmt::format("where id = {} for update", result.hostid).c_str()),
@@ -296,7 +297,7 @@ void Validator::Pass::grant(const RESULT& result, double credit) {
     }
 }
 
-/// What the scheduler uses to tell reliable hosts from others.
+/// Updates the statistics by which the scheduler recognises reliable hosts.
 void Validator::Pass::note_on_host_app_version(const RESULT& result, bool is_valid) {
     DB_HOST_APP_VERSION version;
     if (hav_lookup(version, result.hostid, result.app_version_id) != 0) return;
@@ -311,8 +312,8 @@ void Validator::Pass::note_on_host_app_version(const RESULT& result, bool is_val
                "note a verdict on the host");
 }
 
-/// The database follows the ledger: a row may arrive after its peer's job was judged. The key says
-/// whose it is.
+/// The backbone writes rows with a delay, so a row may arrive after its peer's job was judged. The
+/// row's key leads to the job.
 void Validator::Pass::credit_late_rows() {
     const auto late = connection_.query(
         "select runid, peer_key, (select max(d.resultid) from dedloc_contribution d where "
@@ -323,7 +324,7 @@ void Validator::Pass::credit_late_rows() {
         if (!run) continue;
         BoincTransaction transaction;
         DB_RESULT result;
-        // Purged jobs are gone for good.
+        // The job has been purged: there is no result to credit.
         if (result.lookup(fmt::format("where id = {} for update", whole(row[2])).c_str()) != 0) {
             continue;
         }
@@ -331,7 +332,7 @@ void Validator::Pass::credit_late_rows() {
         transaction.commit();
         options_.passing("committed");
         ++report_.late;
-        log_info("{}: {:.6f} credits more for rows that came late", result.name, credit);
+        log_info("{}: {:.6f} more credits for late rows", result.name, credit);
     }
 }
 

@@ -1,7 +1,7 @@
-// The validator's duty for dedloc_train: every job that came home is judged by its receipt and the
-// ledger, and earns credit for what the ledger proves. All rows of one job change in one
-// transaction, so that a crash at any moment neither loses nor doubles credit: a row of the ledger
-// is credited when its resultid is set, and that happens together with the grant.
+// Validates the jobs of dedloc_train: compares each finished job's receipt with the ledger, and
+// grants credit for the samples that the ledger proves. All rows of one job change in one
+// transaction, so a crash at any moment neither loses nor doubles credit: a row of the ledger
+// counts as credited when its resultid is set, and that happens together with the grant.
 #pragma once
 
 #include <chrono>
@@ -14,33 +14,35 @@
 
 namespace dedloc::validation {
 
+/// Settings of a Validator.
 struct ValidatorOptions {
-    std::string app = "dedloc_train";
-    /// A receipt about rounds that the database does not have yet is asked about again for so long.
+    std::string app = "dedloc_train";  ///< BOINC's name of the app whose jobs are judged
+    /// How long after its upload a receipt may wait for rounds that the database does not have yet.
     std::chrono::seconds timeout = std::chrono::hours{24};
-    /// How often to look for rows of the ledger that came after their job had been judged.
+    /// How often to look for rows of the ledger that arrived after their job was judged.
     std::chrono::seconds late_rows_every{10};
-    /// Told the name of each place between two writes. For tests, which crash there.
+    /// Called between two writes, with a name of the place. For tests, which crash there.
     std::function<void(std::string_view place)> passing = [](std::string_view) {};
 };
 
+/// The result of one pass: numbers of results, and credit.
 struct PassReport {
-    int valid = 0;
-    int invalid = 0;
-    int waiting = 0;    ///< too soon to tell
-    int late = 0;       ///< judged jobs that earned more by rows that came late
+    int valid = 0;      ///< accepted in this pass
+    int invalid = 0;    ///< refused in this pass
+    int waiting = 0;    ///< cannot be judged yet
+    int late = 0;       ///< judged earlier, and credited now for late rows
     double credit = 0;  ///< granted in this pass
 };
 
-/// Thread: one.
+/// Judges the jobs of one app. Thread: one.
 class Validator {
   public:
     /// `connection` must outlive the validator.
     Validator(BoincConnection& connection, ValidatorOptions options);
     ~Validator();
 
-    /// Judges everything that waits. Throws BoincError (connection lost, conflict): what had not
-    /// been committed then is done by the next pass.
+    /// Judges all waiting jobs. Throws BoincError (connection lost, conflict); the next pass then
+    /// repeats the work that was not committed.
     PassReport pass();
 
   private:

@@ -45,7 +45,8 @@ Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerVie
             return refuse(Fault::kBeyondRun, "step {} is beyond the run's {} steps",
                           line.step.value(), ledger.last_step.value());
         }
-        if (line.samples == Samples{0}) continue;  // earns nothing; the ledger's rows have samples
+        // Earns nothing, and the ledger has no rows without samples.
+        if (line.samples == Samples{0}) continue;
         const auto found = proven.find(line.step);
         if (found == proven.end()) {
             if (line.step >= ledger.recorded) {

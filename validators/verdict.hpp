@@ -1,6 +1,6 @@
-// Is this receipt true? A receipt is what a job sends home: which samples it says it brought into
-// which steps, signed by the key it used in the swarm. The ledger is what the swarm agreed on.
-// Pure: no files, no database, no clock.
+// Compares a receipt with the ledger. A receipt is a job's output file: it claims how many samples
+// the peer contributed to which steps, and is signed with the peer's key. The ledger holds the
+// swarm's decisions. Pure: no files, no database, no clock.
 #pragma once
 
 #include <cstddef>
@@ -16,50 +16,54 @@
 
 namespace dedloc::validation {
 
-/// The job that the receipt came home with.
+/// The job that uploaded the receipt.
 struct Job {
-    RunId run;
+    RunId run;                ///< the run that the job belongs to
     std::string result_name;  ///< BOINC's name of the result
 };
 
+/// Why a receipt is refused.
 enum class Fault : std::uint8_t {
-    kUnreadable,    ///< no receipt: cut short, too large, steps twice, not signed by its key
-    kOtherRun,      ///< somebody's receipt for another run
+    kUnreadable,    ///< malformed, too large, a step listed twice, or not signed by its key
+    kOtherRun,      ///< a receipt for another run
     kOtherResult,   ///< another job's receipt
-    kNotInLedger,   ///< the ledger has the step, but not this peer in it
-    kOtherSamples,  ///< the ledger has another sample count
-    kBeyondRun,     ///< a step that the run does not have
+    kNotInLedger,   ///< the ledger has the step, but without this peer
+    kOtherSamples,  ///< the ledger has another number of samples
+    kBeyondRun,     ///< the step is beyond the run's last one
 };
 
-/// Why a receipt is refused, in a word for programs and a sentence for people.
+/// Why a receipt is refused: a code for programs and a sentence for people.
 struct Refusal {
-    Fault fault = Fault::kUnreadable;
-    std::string reason;
+    Fault fault = Fault::kUnreadable;  ///< the code
+    std::string reason;                ///< the sentence, without a full stop
 };
 
-/// The parts of the question that need no ledger. The bytes are untrusted.
+/// Decodes a receipt and checks everything that needs no ledger: signature, run and result. The
+/// bytes are untrusted.
 Result<formats::Receipt, Refusal> read_receipt(std::span<const std::byte> bytes, const Job& job);
 
-/// One row of the ledger: this peer was in that step with so many samples.
+/// One row of the ledger: this peer contributed so many samples to that step.
 struct LedgerLine {
-    PeerKey peer;
-    StepIndex step;  ///< counted as in receipts: the state that the contribution was computed on
-    Samples samples;
+    PeerKey peer;     ///< the contributor
+    StepIndex step;   ///< counted as in receipts: the state that the contribution was computed on
+    Samples samples;  ///< a peer may have several rows for a step; they add up
     bool operator==(const LedgerLine&) const = default;
 };
 
+/// The part of the ledger that a receipt is compared with.
 struct LedgerView {
-    std::vector<LedgerLine> lines;  ///< of the receipt's peer; others are ignored; any order
-    StepIndex recorded;             ///< rounds on states before this one are all in `lines`
+    std::vector<LedgerLine> lines;  ///< any order; lines of other peers are ignored
+    StepIndex recorded;             ///< `lines` is complete for rounds on states before this one
     StepIndex last_step;            ///< the run ends when this state is reached
 };
 
+/// The verdict on a receipt that is not refused.
 enum class Answer : std::uint8_t {
-    kValid,   ///< every line is in the ledger. No lines at all is valid and earns nothing.
-    kTooSoon  ///< a line is about a round that is not recorded yet: ask again later
+    kValid,   ///< the ledger has every line with samples; a receipt without lines earns nothing
+    kTooSoon  ///< a line is about a round that is not recorded yet: compare again later
 };
 
-/// Compares each line. A refusal names the first line at fault in the order of steps.
+/// Compares each line. A refusal names the first wrong line in the order of steps.
 Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerView& ledger);
 
 }  // namespace dedloc::validation

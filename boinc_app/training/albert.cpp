@@ -20,7 +20,7 @@ namespace {
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr double kHiddenByPadding = -10'000;
 
-/// Weight and bias of one affine map or one normalisation.
+/// Weight and bias of one affine map or one layer norm.
 struct Pair {
     at::Tensor weight;
     at::Tensor bias;
@@ -38,7 +38,8 @@ at::Tensor activation(const at::Tensor& x) {
     return at::gelu(x, "tanh");
 }
 
-/// A tensor that reads the caller's memory. The caller keeps it alive and unchanged meanwhile.
+/// A tensor that reads the caller's memory, which must stay alive and unchanged as long as the
+/// tensor.
 template <class T>
 at::Tensor borrowed(const std::vector<T>& values, at::IntArrayRef shape) {
     constexpr auto kType = std::is_same_v<T, float> ? at::kFloat : at::kLong;
@@ -80,7 +81,7 @@ struct Albert::Model {
         name_parameters();
     }
 
-    /// Takes the tensors in the order of albert_tensors().
+    /// Assigns the tensors to their roles, in the order of albert_tensors().
     void name_parameters() {
         std::size_t at = 0;
         const auto next = [&] { return parameters[at++]; };
@@ -106,7 +107,7 @@ struct Albert::Model {
         prediction_norm = pair();
         prediction_dense = pair();
         order_classifier = pair();
-        DEDLOC_CHECK(at == parameters.size(), "every tensor of the layout has its place", at);
+        DEDLOC_CHECK(at == parameters.size(), "every tensor of the layout must have a role", at);
     }
 
     at::Tensor embed(const MicroBatch& batch) const {
@@ -151,7 +152,7 @@ struct Albert::Model {
         return x;
     }
 
-    /// Σ over samples of the mean over its hidden tokens: the weights hold the 1 ÷ count.
+    /// Σ over samples of the mean loss of its masked tokens; the weights hold the 1 ÷ count.
     at::Tensor hidden_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
         const auto count = static_cast<std::int64_t>(batch.hidden_at.size());
         const at::Tensor positions = borrowed(batch.hidden_at, {count});
@@ -197,7 +198,7 @@ std::size_t Albert::element_count() const {
 }
 
 void Albert::set_parameters(std::span<const float> parameters) {
-    DEDLOC_CHECK(parameters.size() == model_->element_count, "as many parameters as the model has",
+    DEDLOC_CHECK(parameters.size() == model_->element_count, "wrong number of parameters",
                  parameters.size());
     for (at::Tensor& tensor : model_->parameters) {
         const auto count = static_cast<std::size_t>(tensor.numel());
@@ -207,15 +208,15 @@ void Albert::set_parameters(std::span<const float> parameters) {
 }
 
 double Albert::gradient(const MicroBatch& batch, std::span<float> gradient) {
-    DEDLOC_CHECK(gradient.size() == model_->element_count, "as many elements as the model has",
+    DEDLOC_CHECK(gradient.size() == model_->element_count, "wrong number of gradient elements",
                  gradient.size());
-    // Backward adds into gradients that are there, so their memory and its alignment stay.
+    // backward() adds to existing gradients, so their memory and its alignment do not change.
     for (at::Tensor& tensor : model_->parameters) tensor.mutable_grad().zero_();
     const at::Tensor loss = model_->loss(batch);
     loss.backward();
     for (const at::Tensor& tensor : model_->parameters) {
         const at::Tensor& computed = tensor.grad();
-        DEDLOC_CHECK(computed.is_contiguous(), "gradients lie as their tensors do");
+        DEDLOC_CHECK(computed.is_contiguous(), "a gradient must be contiguous like its tensor");
         const auto count = static_cast<std::size_t>(tensor.numel());
         std::memcpy(gradient.data(), computed.const_data_ptr(), count * sizeof(float));
         gradient = gradient.subspan(count);
@@ -229,7 +230,7 @@ double Albert::loss(const MicroBatch& batch) {
 }
 
 void set_compute_threads(unsigned count) {
-    DEDLOC_CHECK(count >= 1, "somebody has to compute");
+    DEDLOC_CHECK(count >= 1, "at least one compute thread is needed");
     at::set_num_threads(static_cast<int>(count));
 }
 

@@ -1,12 +1,12 @@
 // ALBERT for pre-training: masked-LM and sentence order with one layer's weights used L times, on
 // libtorch.
 //
-// Loss of a sample   mean over its hidden tokens of the cross entropy + cross entropy of its
-//                    sentence order, in nats. DeDLOC takes the mean over all hidden tokens of a
-//                    micro-batch; here a sample counts the same in every company, so that sums
-//                    over samples add up whoever computes them.
-// Dropout            none. The v2 configurations have none but 0.1 before the sentence-order
-//                    classifier, which is left out too: a micro-batch can be computed again.
+// Loss of a sample   mean over its masked tokens of the cross entropy + cross entropy of its
+//                    sentence order, in nats. DeDLOC takes the mean over all masked tokens of a
+//                    micro-batch. Here a sample's weight does not depend on its micro-batch, so
+//                    sums over samples of different peers add up.
+// Dropout            none. The v2 configurations have none except 0.1 before the sentence-order
+//                    classifier; that is omitted too, so that a micro-batch can be recomputed.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,32 @@
 
 namespace dedloc::training {
 
-/// The model with its own, aligned copy of the parameters: MKL rounds differently for differently
-/// aligned operands, and views into one flat vector lie anywhere.
+/// The model with its own, aligned copy of the parameters. MKL's rounding depends on the alignment
+/// of its operands, and views into one flat vector have any alignment.
 ///
-/// Same inputs, same machine, same number of threads: the same bits.
-/// Thread   one; the number of compute threads is a property of the thread that calls.
+/// The same inputs, machine and number of threads give the same bits.
+/// Thread   one; the number of compute threads is a property of the calling thread.
 /// Memory   2 N floats and the activations of one micro-batch.
 class Albert {
   public:
-    /// Errors   InputError when the run's tensors are not the model's by name, shape and order
+    /// Errors   InputError unless names, shapes and order of the run's tensors are the model's
     explicit Albert(const formats::RunFile& run);
     ~Albert();
     Albert(const Albert&) = delete;
     Albert& operator=(const Albert&) = delete;
 
+    /// N, the number of parameters.
     std::size_t element_count() const;
 
-    /// Requires N elements (aborts), in the run file's order of tensors.
+    /// Copies the parameters, in the run file's order of tensors. Requires N elements (aborts).
     void set_parameters(std::span<const float> parameters);
 
-    /// Sum over the samples of their losses; `gradient` becomes the sum of their gradients.
-    /// Requires N elements (aborts). Errors: c10::Error (a std::exception) when out of memory.
+    /// Returns the sum of the samples' losses and overwrites `gradient` with the sum of their
+    /// gradients. Requires N elements (aborts). Errors: c10::Error (a std::exception) when out of
+    /// memory.
     double gradient(const MicroBatch& batch, std::span<float> gradient);
 
-    /// Sum over the samples of their losses.
+    /// The sum of the samples' losses.
     double loss(const MicroBatch& batch);
 
   private:
@@ -49,7 +51,8 @@ class Albert {
     std::unique_ptr<Model> model_;
 };
 
-/// Compute threads for models used by the calling thread. Requires count ≥ 1 (aborts).
+/// Sets the number of torch's compute threads for models that the calling thread uses. Requires
+/// count ≥ 1 (aborts).
 void set_compute_threads(unsigned count);
 
 }  // namespace dedloc::training

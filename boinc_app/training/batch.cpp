@@ -12,11 +12,11 @@ namespace {
 
 using Tokens = std::vector<std::uint16_t>;
 
-constexpr double kHiddenShare = 0.15;
-constexpr double kMaskedShare = 0.8;  // of the hidden: shown as the mask token
-constexpr double kRandomShare = 0.5;  // of the rest: shown as a random token, else as it is
+constexpr double kHiddenShare = 0.15;  // share of the tokens that are masked, i.e. to predict
+constexpr double kMaskedShare = 0.8;   // share of the masked tokens that become the mask token
+constexpr double kRandomShare = 0.5;   // share of the others that become random; the rest is kept
 
-/// Cuts the pair to `limit` tokens together, always from the end of the longer one.
+/// Cuts the pair to `limit` tokens in total, always from the end of the longer one.
 void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
     while (first.size() + second.size() > limit) {
         (first.size() > second.size() ? first : second).pop_back();

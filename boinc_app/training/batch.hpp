@@ -1,15 +1,15 @@
 // Samples for masked-LM and sentence order, drawn from shards.
 //
-// Which samples a micro-batch holds, how they are cut and which tokens are hidden follows from
-// public numbers alone, so anybody can draw the same micro-batch again:
+// The samples of a micro-batch, their cuts and their masked tokens follow from public numbers
+// alone, so every machine can draw the same micro-batch again:
 //
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
-// with w the peer key as four little-endian 64-bit words. Every peer draws from the whole corpus
-// by itself, as in DeDLOC; nothing is partitioned.
+// with w the peer key as four little-endian 64-bit words. Every peer draws independently from the
+// whole corpus, as in DeDLOC; nothing is partitioned.
 //
-// Differences from DeDLOC's data pipeline: a sample starts at any sentence that another one of its
-// document follows, not at fixed cuts; a sample whose draw hides no token hides one.
+// Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
+// document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
 #pragma once
 
 #include <cstddef>
@@ -25,21 +25,22 @@
 
 namespace dedloc::training {
 
-/// Some samples, padded to the longest of them. Rows are samples; positions count row by row.
+/// Samples, padded to the longest of them. A row is a sample; positions count row by row. A masked
+/// token is one to predict, also where the input keeps it.
 struct MicroBatch {
-    std::size_t samples = 0;
-    std::size_t length = 0;            ///< tokens a row, padding included
-    std::vector<std::int64_t> tokens;  ///< samples × length, hidden ones replaced
+    std::size_t samples = 0;           ///< number of rows
+    std::size_t length = 0;            ///< tokens in a row, including padding
+    std::vector<std::int64_t> tokens;  ///< samples × length, the input: masked tokens replaced
     std::vector<std::int64_t> types;  ///< samples × length: 0 for the first part, 1 for the second
-    std::vector<std::int64_t> row_lengths;    ///< tokens of each row before its padding
-    std::vector<std::int64_t> hidden_at;      ///< positions of the tokens to predict, ascending
-    std::vector<std::int64_t> hidden_tokens;  ///< what stood there
-    std::vector<float> hidden_weights;        ///< 1 ÷ number of hidden tokens of that sample
+    std::vector<std::int64_t> row_lengths;    ///< tokens of each row without padding
+    std::vector<std::int64_t> hidden_at;      ///< positions of the masked tokens, ascending
+    std::vector<std::int64_t> hidden_tokens;  ///< the masked tokens: the labels
+    std::vector<float> hidden_weights;        ///< 1 ÷ number of masked tokens of that sample
     std::vector<std::int64_t> is_swapped;     ///< per sample: 1 when the second part comes first
     bool operator==(const MicroBatch&) const = default;
 };
 
-/// Where a peer's random numbers for one micro-batch start.
+/// The random number generator of one micro-batch of a peer.
 Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step,
                           std::uint64_t index);
 
@@ -50,7 +51,7 @@ class Sampler {
     ///         sentences
     Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards);
 
-    /// `run.micro_batch` samples.
+    /// Draws `run.micro_batch` samples.
     MicroBatch draw(Random random) const;
 
   private:
@@ -61,7 +62,7 @@ class Sampler {
     };
     struct Sample {
         std::vector<std::uint16_t> tokens;
-        std::size_t first_length = 0;  ///< tokens up to and with the first separator
+        std::size_t first_length = 0;  ///< tokens up to the first separator, inclusive
         bool is_swapped = false;
     };
     Sample draw_sample(Random& random) const;

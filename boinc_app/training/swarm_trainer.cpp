@@ -16,9 +16,9 @@
 namespace dedloc::training {
 namespace {
 
-// The core asks for a handful of things a step and waits for their answers.
+// The core gives a few commands per step and waits for their answers.
 constexpr std::size_t kMaxCommands = 256;
-/// For speed only: the protocol's own time comes from who drives it.
+/// The clock of the speed measurement only; the protocol gets its time from its driver.
 TimePoint now() {
     return TimePoint{std::chrono::steady_clock::now().time_since_epoch()};
 }
@@ -64,8 +64,9 @@ class SwarmTrainer::Worker {
     }
 
     void operator()(const Apply& command) {
-        DEDLOC_CHECK(has_state_ && command.step == state_.step(), "an update follows its state",
-                     command.step.value(), state_.step().value());
+        DEDLOC_CHECK(has_state_ && command.step == state_.step(),
+                     "an update must apply to the current state", command.step.value(),
+                     state_.step().value());
         state_.apply(*command.average, command.scalars, workers_);
         enter_state();
     }
@@ -159,8 +160,7 @@ SwarmTrainer::~SwarmTrainer() {
 void SwarmTrainer::give(Command command) {
     {
         const std::lock_guard lock(mutex_);
-        DEDLOC_CHECK(commands_.size() < kMaxCommands,
-                     "the trainer is asked faster than it answers");
+        DEDLOC_CHECK(commands_.size() < kMaxCommands, "the trainer's command queue is full");
         commands_.push_back(std::move(command));
     }
     given_.notify_one();

@@ -1,5 +1,5 @@
-// The training thread: computes micro-batches on the current state until it is told to hand over
-// their sum, and applies the updates that the swarm agrees on.
+// The training thread: computes micro-batches on the current state until a freeze takes their sum,
+// and applies the updates that the swarm has committed.
 #pragma once
 
 #include <condition_variable>
@@ -20,33 +20,35 @@
 
 namespace dedloc::training {
 
+/// Settings of a SwarmTrainer.
 struct SwarmTrainerOptions {
-    PeerKey peer;          ///< names the samples that this peer draws (batch.hpp)
+    PeerKey peer;          ///< seeds the samples that this peer draws (batch.hpp)
     unsigned threads = 1;  ///< compute threads of torch
-    /// Called once from the training thread when it cannot go on (out of memory, a bad run file).
+    /// Called once from the training thread when it fails (out of memory, a bad run file).
     std::function<void(const std::string& sentence)> failed;
 };
 
-/// The Trainer of the training app. Starts without a state: it waits for load().
+/// The Trainer of the training app. It starts without a state and waits for load().
 ///
-/// The contribution to step k is the sum over micro-batches 0, 1, 2 … n − 1 of their gradients,
-/// added in that order from zero; each is the one that micro_batch_random(seed, peer, k, index)
-/// names. A sum that is forgotten (pause, a round that was called off) starts again from 0, so the
-/// ledger's count of samples always says which micro-batches they were.
+/// The contribution to step k is the sum of the gradients of micro-batches 0, 1, 2 … n − 1, added
+/// in that order from zero. micro_batch_random(seed, peer, k, index) determines each micro-batch.
+/// After a sum is dropped (pause, cancelled round) the next one starts again at micro-batch 0, so
+/// the number of samples in the ledger always tells which micro-batches were summed.
 ///
 /// Memory   12 N bytes state, 8 N model, 8 N sums, activations of one micro-batch.
-/// Threads  its own one; calls come from one other thread, events go out on its own.
+/// Threads  its own one, which also emits the events; calls come from one other thread.
 class SwarmTrainer final : public Trainer {
   public:
-    /// `run`, `shards` and `workers` must outlive it; the last add up gradients and update the
+    /// `run`, `shards` and `workers` must outlive it; `workers` add up gradients and update the
     /// state. Errors: InputError, as Sampler and Albert.
     SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
                  const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink);
-    /// Waits for the micro-batch at hand.
+    /// Waits until the current micro-batch is computed.
     ~SwarmTrainer() override;
     SwarmTrainer(const SwarmTrainer&) = delete;
     SwarmTrainer& operator=(const SwarmTrainer&) = delete;
 
+    // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
     void work(StepIndex step) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;

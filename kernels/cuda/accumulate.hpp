@@ -1,4 +1,4 @@
-// Device twin of kernels/accumulate.hpp.
+// Device version of kernels/accumulate.hpp.
 #pragma once
 
 #include "kernels/arithmetic.hpp"
@@ -15,7 +15,7 @@ std::size_t accumulate_workspace_bytes(std::size_t count);
 ///     sum[i] = sum[i] + scale × float(gradient[i]);   sum_of_squares = Σ (scale × gradient[i])²
 ///
 /// Shapes    sum N ≤ 2³², gradient N, sum_of_squares 1; N = 0 writes a sum of 0
-/// Flag      cleared where a new sum[i] is not finite; sum_of_squares has no defined bits then
+/// Flag      cleared if a new sum[i] is not finite; sum_of_squares is then unspecified
 /// Requires  scale finite, nothing overlaps, a workspace of the size above      (aborts)
 /// Errors    CudaError if the launch fails      Stream  enqueued, not awaited
 /// Cost      12 bytes an element; 10 from fp16 and bf16; 2 launches

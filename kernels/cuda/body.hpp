@@ -1,13 +1,13 @@
-// What the bodies of device kernels are made of. A body is the work of one block of 256 threads,
-// cut into phases: all threads end a phase before one begins the next, and then they see what the
-// others left in `Shared`; `Local` is a thread's own. Nothing here needs a device, so a host test
-// runs the same bodies with the threads of every phase in a random order and compares bits with the
-// host kernels; launch.cuh only adds the barriers.
+// Building blocks of the bodies of device kernels. A body is the work of one block of 256 threads,
+// divided into phases: all threads finish a phase before any begins the next, and then they see
+// each other's writes to `Shared`; `Local` is private to a thread. Nothing here needs a device. A
+// host test runs the same bodies with the threads of every phase in a random order and compares the
+// bits with those of the host kernels; launch.cuh only adds the barriers.
 //
-//     Body::kPhases                                   how many
-//     begin(block, thread, shared, local)             the first phase
+//     Body::kPhases                                   number of phases
+//     begin(block, thread, shared, local)             phase 0
 //     resume(phase, block, thread, shared, local)     phases 1 to kPhases − 1
-//     blocks()                                        how many blocks there are; none: no launch
+//     blocks()                                        number of blocks; 0: no launch
 #pragma once
 
 #include <bit>
@@ -25,23 +25,25 @@ struct CUstream_st;
 
 namespace dedloc::kernels::cuda {
 
-/// Elements that a thread reads at once: 16 bytes of fp32, the widest load there is.
+/// Elements that a thread reads at once: 16 bytes of fp32, the widest load.
 inline constexpr unsigned kPackElements = 4;
-/// So that a block's packs are one row of 1,024 lanes; eight such blocks fill a multiprocessor.
+/// Threads of a block, whose packs are one row of 1,024 lanes; eight such blocks fill a
+/// multiprocessor.
 inline constexpr unsigned kThreads = 256;
 static_assert(kThreads * kPackElements == kLanes);
 
+/// Neighbouring elements that one thread processes together.
 template <class T>
 struct alignas(sizeof(T) * kPackElements) Pack {
     T v[kPackElements];
 };
 
-/// How many elements of a pack there are: known while compiling in all packs but the last.
+/// Number of elements in a pack: a constant in all packs but the last.
 using Whole = std::integral_constant<unsigned, kPackElements>;
 using Part = unsigned;
 
-/// Reads a pack: in one load if kVector, which takes an aligned address, else one by one. Elements
-/// beyond `count` are 0.
+/// Reads a pack: in one load if kVector, which requires an aligned address, else one by one.
+/// Elements beyond `count` are 0.
 template <bool kVector, class T, class Count>
 DEDLOC_HOST_DEVICE inline Pack<T> read_pack(const T* from, Count count) {
     Pack<T> pack{};
@@ -85,7 +87,7 @@ bool is_aligned(const T* address) {
     return std::bit_cast<std::uintptr_t>(address) % alignof(Pack<T>) == 0;
 }
 
-/// 1 if x is infinite or NaN: for counting.
+/// 1 if x is infinite or NaN, else 0.
 DEDLOC_HOST_DEVICE inline std::uint32_t not_finite(float x) {
     return kernels::is_finite(x) ? 0u : 1u;
 }
@@ -99,15 +101,15 @@ DEDLOC_HOST_DEVICE inline void clear_flag(std::uint32_t* flag) {
 #endif
 }
 
-/// Runs what `Row` does over elements first + 4 thread, and on by 1,024, below `end`. Some packs
-/// are read ahead of all writes, else every load would wait for the store before it.
+/// Applies `Row` to elements first + 4 thread, then every 1,024 further, below `end`. Reads kAhead
+/// packs before it writes any, else every load would wait for the store before it.
 ///
 ///     Row::kVector                  whether packs can be read in one load
-///     Row::kAhead                   packs of a thread that are on their way at once, if so
-///     Row::Loaded, load(i, count)   reads what belongs to elements i … i + count − 1
-///     apply(i, count, loaded, to)   computes and writes them; the number that are not finite
+///     Row::kAhead                   packs of a thread that are loaded together, if so
+///     Row::Loaded, load(i, count)   the inputs of elements i … i + count − 1
+///     apply(i, count, loaded, to)   computes and writes them; returns how many are not finite
 ///
-///     prepare()                     reads what earlier kernels left for all elements
+///     prepare()                     reads scalars that earlier kernels have computed
 ///
 /// Returns   the number of elements that are not finite
 template <class Row, class To>
@@ -135,16 +137,17 @@ DEDLOC_HOST_DEVICE inline std::uint32_t walk(Row row, std::size_t first, std::si
     return bad;
 }
 
-/// Enqueues a body's blocks into a stream; a cudaError_t. Defined in launch.cuh, instantiated in
-/// the .cu file of the body.
+/// Enqueues a body's blocks into a stream; returns a cudaError_t. Defined in launch.cuh,
+/// instantiated in the .cu file of the body.
 template <class Body>
 int launch(const Body& body, CUstream_st* stream);
 
+/// The `Shared` or `Local` of a body that needs none.
 struct Nothing {};
 
-/// A body over elements that do not depend on each other. `Row` as in walk; with `is_finite`, a
-/// flag, if kFlags; from the last block to the first if kBackwards: where another pass has just
-/// come by, the end of the data is what the second-level cache still has.
+/// A body over independent elements. `Row` as in walk, with the flag `is_finite` if kFlags. With
+/// kBackwards it goes from the last block to the first: after another pass over the data, the
+/// second-level cache still holds its end.
 template <class Row>
 struct EachElement {
     static constexpr unsigned kPhases = 1;
@@ -152,9 +155,10 @@ struct EachElement {
     using Shared = Nothing;
     using Local = Nothing;
 
-    Row row;
-    std::size_t count;
+    Row row;            ///< the work on a pack
+    std::size_t count;  ///< N
 
+    /// The functions of a body, as above.
     DEDLOC_HOST_DEVICE std::size_t blocks() const {
         return (count + kBlockElements - 1) / kBlockElements;
     }

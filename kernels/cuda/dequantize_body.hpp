@@ -1,11 +1,11 @@
-// The work of a thread in dequantize.cu.
+// The work of one thread in the kernels of dequantize.cu.
 #pragma once
 
 #include "kernels/cuda/body.hpp"
 
 namespace dedloc::kernels::cuda {
 
-/// From fp16 and bf16.
+/// Decodes fp16 and bf16.
 template <class Short, bool kIsAligned>
 struct WidenRow {
     static constexpr bool kVector = kIsAligned;
@@ -14,6 +14,7 @@ struct WidenRow {
     static constexpr bool kBackwards = false;
     using Loaded = Pack<Short>;
 
+    // Input, output and flag.
     const Short* values;
     float* out;
     std::uint32_t* is_finite;
@@ -39,7 +40,7 @@ struct WidenRow {
     }
 };
 
-/// From int8: a pack lies within one block of 64.
+/// Decodes int8. A pack never crosses the boundary of a block of 64.
 template <bool kIsAligned>
 struct WidenInt8Row {
     static constexpr bool kVector = kIsAligned;

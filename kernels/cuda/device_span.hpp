@@ -1,4 +1,4 @@
-// Memory of a device as a caller sees it: an address and an extent that the host cannot follow.
+// Device memory as callers see it: an address and an extent that the host cannot dereference.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace dedloc::kernels::cuda {
 
-/// `size` elements at an address of the device. Borrows; unlike std::span, the host cannot read
-/// through it.
+/// `size` elements at a device address. Does not own them; unlike with std::span, the host cannot
+/// read them.
 template <class T>
 class DeviceSpan {
   public:
     DeviceSpan() = default;
     DeviceSpan(T* data, std::size_t size) : data_(data), size_(size) {}
-    /// Elements that may be written are also elements that may be read.
+    /// Converts to a read-only span.
     template <class U>
     requires std::is_same_v<T, const U> DeviceSpan(DeviceSpan<U> other)
         : data_(other.data()), size_(other.size()) {}
@@ -39,9 +39,9 @@ class DeviceSpan {
     std::size_t size_ = 0;
 };
 
-/// One word of device memory that says whether all was finite: not 0 if so. A kernel clears it
-/// where something is not and else leaves it, so several kernels may share one, and nothing waits.
-/// Who begins raises it: raise_flag of memory.hpp.
+/// One word of device memory, nonzero while all values are finite. A kernel clears it if a value is
+/// not, and never sets it, so several kernels may share one without waiting. The caller sets it
+/// first: raise_flag of memory.hpp.
 using DeviceFlag = DeviceSpan<std::uint32_t>;
 
 }  // namespace dedloc::kernels::cuda

@@ -1,4 +1,4 @@
-// What launchers have in common; plain C++.
+// Functions that all launchers use; plain C++.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace dedloc::kernels::cuda {
 
-/// Enqueues a body's blocks; none does nothing. `what` is the subject of the error.
+/// Enqueues a body's blocks; does nothing if there are none. `what` names the operation in errors.
 template <class Body>
 void enqueue(const Body& body, StreamView stream, const char* what) {
     DEDLOC_KERNEL_REQUIRE(body.blocks() <= INT_MAX, "more elements than a launch can take",
@@ -34,7 +34,7 @@ void for_alignment(const Call& call, DeviceSpan<T>... spans) {
     }
 }
 
-/// The beginning of a workspace as doubles.
+/// The workspace as doubles. Requires at least `bytes` bytes, aligned to 8 (aborts).
 inline double* doubles_of(DeviceSpan<std::byte> workspace, std::size_t bytes) {
     DEDLOC_KERNEL_REQUIRE(workspace.size() >= bytes, "the workspace is too small",
                           static_cast<double>(workspace.size()), static_cast<double>(bytes));
@@ -44,24 +44,25 @@ inline double* doubles_of(DeviceSpan<std::byte> workspace, std::size_t bytes) {
     return std::bit_cast<double*>(address);
 }
 
-/// Nothing that a kernel reads or writes lies in its workspace.
+/// Aborts if a kernel's inputs or outputs overlap its workspace.
 template <class... T>
 void require_apart(DeviceSpan<std::byte> workspace, DeviceSpan<T>... spans) {
     DEDLOC_KERNEL_REQUIRE((!overlap(workspace.addresses(), spans.addresses()) && ...),
                           "the workspace overlaps what is computed");
 }
 
+/// Aborts unless the span is one word.
 inline void require_flag(DeviceFlag flag) {
     DEDLOC_KERNEL_REQUIRE(flag.size() == 1, "a flag is one word", static_cast<double>(flag.size()));
 }
 
-/// A place for one result.
+/// Aborts unless the span holds one number.
 template <class T>
 void require_scalar(DeviceSpan<T> place) {
     DEDLOC_KERNEL_REQUIRE(place.size() == 1, "a result needs a place for one number",
                           static_cast<double>(place.size()));
 }
-/// A place for one result, or none: then null.
+/// The address of an optional number; null if the span is empty.
 template <class T>
 T* scalar_or_null(DeviceSpan<T> place) {
     if (place.empty()) return nullptr;

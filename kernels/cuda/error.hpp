@@ -1,4 +1,4 @@
-// What the CUDA runtime refuses, as exceptions.
+// Errors of the CUDA runtime, as exceptions.
 #pragma once
 
 #include <stdexcept>
@@ -25,11 +25,11 @@ class CudaOutOfMemory final : public CudaError {
     using CudaError::CudaError;
 };
 
-/// Throws what `code`, a cudaError_t, stands for. Forgets the failure, so that a later call does
-/// not report it again; one that destroyed the context comes back with every call all the same.
+/// Throws the exception for `code`, a cudaError_t. Clears the runtime's last error, so that a later
+/// call does not report it again; but after an error that destroyed the context every call fails.
 [[noreturn]] void throw_cuda_error(int code, const char* call, const char* wanted);
 
-/// Throws if `code` is a failure of `call`, made in order to do what is `wanted`.
+/// Throws if `code`, the result of `call`, is an error. `wanted` names the operation.
 inline void check_cuda(int code, const char* call, const char* wanted) {
     if (code != 0) throw_cuda_error(code, call, wanted);
 }

@@ -1,4 +1,4 @@
-// Device twin of kernels/finite.hpp.
+// Device version of kernels/finite.hpp.
 #pragma once
 
 #include "kernels/cuda/device_span.hpp"

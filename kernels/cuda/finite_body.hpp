@@ -1,10 +1,11 @@
-// The work of a thread in finite.cu.
+// The work of one thread in the kernels of finite.cu.
 #pragma once
 
 #include "kernels/cuda/body.hpp"
 
 namespace dedloc::kernels::cuda {
 
+/// Only tests its input; the members are those of every row (body.hpp).
 template <bool kIsAligned>
 struct FiniteRow {
     static constexpr bool kVector = kIsAligned;
@@ -13,6 +14,7 @@ struct FiniteRow {
     static constexpr bool kBackwards = false;
     using Loaded = Pack<float>;
 
+    // Input and flag.
     const float* values;
     std::uint32_t* is_finite;
 

@@ -1,4 +1,4 @@
-// Device twin of kernels/global_norm.hpp. Norm and factor stay on the device: LAMB, SGD and clip
+// Device version of kernels/global_norm.hpp. Norm and factor stay on the device: LAMB, SGD and clip
 // read the factor there.
 #pragma once
 
@@ -19,12 +19,12 @@ std::size_t norm_workspace_bytes(std::size_t count);
 void sum_of_squares(DeviceSpan<const float> values, DeviceSpan<double> sum,
                     DeviceSpan<std::byte> workspace, StreamView stream);
 
-/// norm = √ of the above.
+/// norm = √ of sum_of_squares.
 void global_norm(DeviceSpan<const float> values, DeviceSpan<double> norm,
                  DeviceSpan<std::byte> workspace, StreamView stream);
 
-/// factor = float(limit ÷ norm) if norm > limit > 0, else 1. Of a norm that is not finite nothing
-/// useful comes: look at a flag first.
+/// factor = float(limit ÷ norm) if norm > limit > 0, else 1. The factor is useless if the norm is
+/// not finite: check a flag first.
 ///
 /// Shapes    norm 1, factor 1      Requires  limit finite and ≥ 0      (aborts)
 /// Errors    CudaError      Stream  enqueued, not awaited      Cost  1 launch
@@ -34,7 +34,7 @@ void clip_factor(DeviceSpan<const double> norm, float limit, DeviceSpan<float> f
 /// values[i] ← factor × values[i]
 ///
 /// Shapes    values N, factor 1; N = 0 does nothing
-/// Requires  factor is none of the values      (aborts); factor finite
+/// Requires  factor does not overlap values      (aborts); factor finite
 /// Errors    CudaError      Stream  enqueued, not awaited      Cost  8 bytes an element, 1 launch
 void clip(DeviceSpan<float> values, DeviceSpan<const float> factor, StreamView stream);
 

@@ -1,4 +1,4 @@
-// The work of a thread in global_norm.cu.
+// The work of one thread in the kernels of global_norm.cu.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,7 @@
 
 namespace dedloc::kernels::cuda {
 
+/// Adds up squares; the members are those of every row (body.hpp).
 template <bool kIsAligned>
 struct SquaresRow {
     static constexpr bool kVector = kIsAligned;
@@ -15,7 +16,7 @@ struct SquaresRow {
     static constexpr bool kFlags = false;
     using Loaded = Pack<float>;
 
-    const float* values;
+    const float* values;  ///< input
 
     DEDLOC_HOST_DEVICE void prepare() {}
 
@@ -76,10 +77,11 @@ struct ClipFactorBody {
     using Shared = Nothing;
     using Local = Nothing;
 
-    const double* norm;
-    float limit;
-    float* factor;
+    const double* norm;  ///< input
+    float limit;         ///< 0: no clipping
+    float* factor;       ///< output
 
+    /// The functions of a body: see body.hpp.
     static std::size_t blocks() { return 1; }
 
     DEDLOC_HOST_DEVICE void begin(std::size_t, unsigned thread, Shared&, Local&) const {

@@ -1,6 +1,6 @@
-// A device made of the host, for tests: bodies run one thread after the other, the blocks of a
-// launch and the threads of every phase in an order of chance, and what `Shared` and `Local` hold
-// at first is rubbish, as on a device. What comes out must not depend on any of that.
+// A device simulated on the host, for tests. Bodies run one thread after the other; the blocks of a
+// launch and the threads of every phase come in a random order; `Shared` and `Local` begin with
+// garbage, as on a device. Results must not depend on any of that.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 #include "kernels/cuda/body.hpp"
 
-/// What a stream is where there is no CUDA runtime: the state of a generator of orders.
+/// The stream type where there is no CUDA runtime: a random number generator for the order.
 struct CUstream_st {
     std::uint64_t state = 0;
 
-    /// One of 0 to below − 1; splitmix64.
+    /// A random number from 0 to below − 1; splitmix64.
     std::size_t next(std::size_t below) {
         state += 0x9e3779b97f4a7c15u;
         std::uint64_t x = state;
@@ -23,6 +23,7 @@ struct CUstream_st {
         x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
         return static_cast<std::size_t>((x ^ (x >> 31)) % below);
     }
+    /// Permutes the numbers at random.
     void shuffle(std::vector<std::size_t>& order) {
         for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next(i)]);
     }

@@ -14,7 +14,7 @@ void update(const DeviceLambTensor& t, const LambScalars& scalars, const float* 
     using Step = StepRow<kDebiasesMoments, kIsAligned>;
     const std::size_t count = t.parameters.size();
     const std::size_t segments = segment_count(count);
-    // Behind the sums.
+    // The factor is stored after the sums.
     auto* const factor = static_cast<float*>(static_cast<void*>(sums + 2 * segments));
     const Moments moments{t.parameters.data(), t.first_moment.data(), t.second_moment.data(),
                           t.gradient.data(),   scalars.element,       clip_factor};

@@ -1,4 +1,4 @@
-// The work of a thread in lamb.cu.
+// The work of one thread in the kernels of lamb.cu.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ DEDLOC_HOST_DEVICE inline float direction(float p, float m, float v, const LambE
     }
 }
 
-/// New moments; the squares of the parameters and of their directions.
+/// Computes the new moments, and adds up the squares of the parameters and of their directions.
 template <bool kDebiasesMoments, bool kIsAligned>
 struct MomentsRow {
     static constexpr bool kVector = kIsAligned;
@@ -24,16 +24,18 @@ struct MomentsRow {
     static constexpr unsigned kAhead = 2;
     static constexpr bool kFlags = false;
     struct Loaded {
-        Pack<float> p, m, v, gradient;
+        Pack<float> p, m, v, gradient;  ///< as in the row
     };
 
+    // Parameters, moments (updated), gradient and the scalars of the update.
     const float* p;
     float* m;
     float* v;
     const float* gradient;
     LambElementScalars scalars;
-    const float* clip_factor;  ///< null: the scalars have it
+    const float* clip_factor;  ///< null: the one in `scalars` is used
 
+    /// See walk.
     DEDLOC_HOST_DEVICE void prepare() {
         if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
     }
@@ -64,13 +66,14 @@ struct MomentsRow {
     }
 };
 
-/// From the squares of a tensor's parameters and directions to what its elements are moved by.
+/// Computes the trust ratio and the step of a tensor from the sums of squares of its parameters and
+/// directions.
 struct LambRatio {
-    double step_size;
-    double norm_limit;
-    bool adapts;
-    double* ratio;  ///< null: nobody wants it
-    float* factor;
+    double step_size;   ///< as in LambScalars
+    double norm_limit;  ///< as in LambScalars
+    bool adapts;        ///< as in LambScalars
+    double* ratio;      ///< output; null: not wanted
+    float* factor;      ///< output: step_size × ratio
 
     DEDLOC_HOST_DEVICE void operator()(const double (&squares)[2]) const {
         const double p_norm = std::sqrt(squares[0]);

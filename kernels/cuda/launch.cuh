@@ -1,7 +1,7 @@
-// Bodies as kernels: the only place with barriers and launches (compiled by another compiler than
-// nvcc, they run on the host: see host_launch.hpp). A .cu file includes this and
-// instantiates `launch` for the bodies of its concept; all else of a launcher is plain C++, so that
-// a device's compiler, which reads a file once for every architecture, reads little.
+// Turns bodies into kernels: the only place with barriers and launches (with another compiler than
+// nvcc, bodies run on the host: see host_launch.hpp). A .cu file includes this and instantiates
+// `launch` for the bodies of its concept. The rest of a launcher is plain C++, because nvcc reads a
+// .cu file once for every architecture.
 #pragma once
 
 #if !defined(__CUDACC__)
@@ -14,8 +14,8 @@
 
 namespace dedloc::kernels::cuda {
 
-/// At least three blocks on a multiprocessor, so at most 85 registers a thread: each thread has
-/// 128 bytes on their way, so 96 KiB for a multiprocessor, where the fastest memory wants some 30.
+/// At least three blocks on a multiprocessor, so at most 85 registers a thread. Each thread has 128
+/// bytes of loads in flight, so a multiprocessor has 96 KiB; the fastest memory needs some 30 KiB.
 template <class Body>
 __global__ void __launch_bounds__(kThreads, 3) run_body(const Body body) {
     __shared__ typename Body::Shared shared;

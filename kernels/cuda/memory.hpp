@@ -1,4 +1,4 @@
-// Memory of a device, and memory of the host that a device can reach fast.
+// Device memory, and page-locked host memory that a device can access fast.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace dedloc::kernels::cuda {
 
-/// Bytes of the current device, in the order of a stream: usable by what is enqueued there after
-/// the constructor, given back when all that was enqueued before the destructor is done. The stream
-/// must outlive it.
+/// Bytes of the current device, allocated in the order of a stream: operations enqueued there after
+/// the constructor may use them, and they are freed when all operations enqueued before the
+/// destructor are done. The stream must outlive it.
 ///
 /// Errors    CudaOutOfMemory, which leaves the device usable; CudaError
 class DeviceBytes {
@@ -31,7 +31,7 @@ class DeviceBytes {
     StreamView stream_;
 };
 
-/// `size` elements of a device, uninitialised.
+/// `size` elements of device memory, uninitialised.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -50,9 +50,9 @@ class DeviceBuffer {
     std::size_t size_;
 };
 
-/// Page-locked bytes of the host, which a device reads and writes while the host computes.
+/// Page-locked bytes of host memory, which a device copies while the host computes.
 ///
-/// Errors    CudaOutOfMemory if the host cannot lock so much
+/// Errors    CudaOutOfMemory if the host cannot lock that much
 class PinnedBytes {
   public:
     explicit PinnedBytes(std::size_t size);
@@ -81,12 +81,13 @@ class PinnedBuffer {
     std::size_t size_;
 };
 
-/// Enqueues a copy between host and device, or within a device. Both must live until it is done;
-/// where the host's memory is not page-locked, the call may wait.
+/// Enqueues a copy between host and device, or within a device. Both buffers must live until it is
+/// done. The call may block if the host memory is not page-locked.
 ///
 /// Requires  equal extents      (aborts)
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to, StreamView stream);
 
+/// Copies typed elements from host to device, or back.
 template <class T>
 void upload(std::span<const T> from, DeviceSpan<T> to, StreamView stream) {
     copy_bytes(std::as_bytes(from), std::as_writable_bytes(to.addresses()), stream);
@@ -99,7 +100,7 @@ void download(DeviceSpan<const T> from, std::span<T> to, StreamView stream) {
 /// Sets every byte of device memory to 0.
 void clear_bytes(DeviceSpan<std::byte> bytes, StreamView stream);
 
-/// Before the first kernel that may clear it.
+/// Sets a flag; must precede the first kernel that may clear it.
 void raise_flag(DeviceFlag flag, StreamView stream);
 
 }  // namespace dedloc::kernels::cuda

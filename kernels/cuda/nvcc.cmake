@@ -1,11 +1,11 @@
-# Device code by nvcc, called by hand: as a language of CMake's it would be tried out at every
-# configuration, and would link everything that uses it.
+# Compiles device code with nvcc by custom commands. As a CMake language, CUDA would be tested at
+# every configuration, and would change how everything that uses it is linked.
 
-# Every product of a multiplication rounded, division and root as IEEE 754 has them, denormals kept.
+# Rounds every product, computes division and root as in IEEE 754, and keeps denormals.
 set(DEDLOC_EXACT_DEVICE_CODE -fmad=false -prec-div=true -prec-sqrt=true -ftz=false)
 
-# All that nvcc 13 knows of consumers' and data centres' chips; others of a family run what their
-# elder does, later ones compile the PTX of the last.
+# The consumer and data centre GPUs that nvcc 13 supports. Other GPUs of a family run the code of an
+# older member; later families compile the newest PTX.
 set(architectures 75 80 86 89 90 100 120)
 set(targets "")
 foreach(architecture IN LISTS architectures)
@@ -14,7 +14,7 @@ foreach(architecture IN LISTS architectures)
 endforeach()
 
 set(options -std=c++20 -O3 --expt-relaxed-constexpr -I ${PROJECT_SOURCE_DIR}
-    # Tests read the code of objects; what ships may be compressed when it is linked.
+    # Tests read the machine code in the objects, so it is not compressed.
     --compress-mode=none
     -Xcompiler=-fPIC,-ffp-contract=off,-Wall,-Wextra,-Wshadow,-Wconversion)
 if(DEDLOC_WERROR)
@@ -22,8 +22,8 @@ if(DEDLOC_WERROR)
 endif()
 set(DEDLOC_NVCC ${CCACHE} ${NVCC} ${options} ${targets})
 
-# dedloc_nvcc_object(object x.cu option...): an object file of this folder's x.cu for every
-# architecture; its path into `object`.
+# dedloc_nvcc_object(object x.cu option...): compiles this folder's x.cu for every architecture into
+# one object file, and sets `object` to its path.
 function(dedloc_nvcc_object object source)
     set(path ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
     add_custom_command(OUTPUT ${path}

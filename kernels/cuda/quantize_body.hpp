@@ -1,4 +1,4 @@
-// The work of a thread in quantize.cu.
+// The work of one thread in the kernels of quantize.cu.
 #pragma once
 
 #include "kernels/cuda/body.hpp"
@@ -14,7 +14,8 @@ DEDLOC_HOST_DEVICE inline Short to_short(float x) {
     }
 }
 
-/// To fp16 and bf16. With kFeedback, `error` is added first and takes up what rounding left.
+/// Encodes to fp16 and bf16. kFeedback: adds `error` first and overwrites it with the rounding
+/// errors.
 template <class Short, bool kFeedback, bool kIsAligned>
 struct ShortenRow {
     static constexpr bool kVector = kIsAligned;
@@ -23,6 +24,7 @@ struct ShortenRow {
     static constexpr bool kBackwards = false;
     using Loaded = Pack<float>;
 
+    // Input, rounding errors (null without kFeedback), output and flag.
     const float* values;
     float* error;
     Short* out;
@@ -55,21 +57,25 @@ struct ShortenRow {
     }
 };
 
-/// To int8: 16 threads have the 64 values of a block and tell each other the largest magnitude.
+/// Encodes to int8. 16 threads hold the 64 values of an int8 block and exchange their largest
+/// magnitudes through `Shared`.
 template <bool kFeedback, bool kIsAligned>
 struct EncodeInt8Body {
     static constexpr unsigned kPhases = 2;
     static constexpr unsigned kAhead = 4;
     static constexpr std::size_t kBlockElements = kAhead * kLanes;
-    /// Of an int8 block.
+    /// Threads that share an int8 block.
     static constexpr unsigned kBlockThreads = 64 / kPackElements;
     struct Shared {
+        /// The largest magnitude in each pack of each thread, as bits.
         alignas(16) std::uint32_t largest[kAhead * kThreads];
     };
+    /// The thread's values, with the errors added.
     struct Local {
-        Pack<float> x[kAhead];
+        Pack<float> x[kAhead];  ///< values[i] + error[i]
     };
 
+    // Input, rounding errors (null without kFeedback), outputs, flag and N.
     const float* values;
     float* error;
     std::int8_t* codes;
@@ -79,6 +85,7 @@ struct EncodeInt8Body {
 
     std::size_t blocks() const { return (count + kBlockElements - 1) / kBlockElements; }
 
+    /// Reads the values and shares their magnitudes; resume encodes.
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared& shared,
                                   Local& local) const {
         const std::size_t first = block * kBlockElements + kPackElements * thread;

@@ -1,15 +1,15 @@
-// Σx² on a device, in the order of reduction.hpp: a block sums a segment, its 256 threads having
-// four lanes each; then one block sums the segments.
+// Σx² on a device, in the order of reduction.hpp: a block of 256 threads, with four lanes each,
+// sums a segment; then one block sums the segments.
 #pragma once
 
 #include "kernels/cuda/body.hpp"
 
 namespace dedloc::kernels::cuda {
 
-/// sum + x², with one rounding: the square is exact, so adding it in a fused operation is the same.
+/// sum + x², with one rounding: the square is exact, so a fused operation gives the same bits.
 ///
-/// Where a device computes doubles 32 or 64 times slower than floats, conversion, product and sum
-/// would be the bottleneck of a norm; here only the sum is left.
+/// On devices where doubles are 32 or 64 times slower than floats, conversion, product and sum
+/// would be the bottleneck of a norm. Here only the sum costs a double operation.
 DEDLOC_HOST_DEVICE inline double add_square(double sum, float x) {
 #if defined(__CUDA_ARCH__)
 #if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
@@ -24,6 +24,7 @@ DEDLOC_HOST_DEVICE inline double add_square(double sum, float x) {
 #endif
 }
 
+/// The lanes of one segment, for each sum.
 template <unsigned kSums>
 struct SharedLanes {
     double sums[kSums][kLanes];
@@ -33,7 +34,7 @@ struct SharedLanes {
 inline constexpr unsigned kFolds = 10;
 static_assert(kLanes == 1u << kFolds);
 
-/// Step number `fold`, 1 to kFolds.
+/// Does step number `fold`, 1 to kFolds.
 template <unsigned kSums>
 DEDLOC_HOST_DEVICE inline void fold_once(SharedLanes<kSums>& lanes, unsigned thread,
                                          unsigned fold) {
@@ -45,15 +46,14 @@ DEDLOC_HOST_DEVICE inline void fold_once(SharedLanes<kSums>& lanes, unsigned thr
     }
 }
 
-/// Where the only total goes.
+/// A Finish of TotalSums that stores the only total.
 struct StoreTotal {
-    double* total;
+    double* total;  ///< output
     DEDLOC_HOST_DEVICE void operator()(const double (&totals)[1]) const { *total = totals[0]; }
 };
 
-/// Walks the row segment by segment, a block each; leaves sum k of segment s in
-/// sums[k × segments + s]. `Row` as in walk; apply adds its squares to to[k][j], j the element's
-/// place in the pack.
+/// Sums each segment in one block and writes sum k of segment s to sums[k × segments + s]. `Row` as
+/// in walk; apply adds its squares to to[k][j], where j is the element's index in the pack.
 template <class Row>
 struct SegmentSums {
     static constexpr unsigned kPhases = 1 + kFolds;
@@ -92,8 +92,8 @@ struct SegmentSums {
     }
 };
 
-/// What the sums of segments leave for the host's callers or the next kernel: one block adds them
-/// up by the same rule, and its thread 0 calls finish(totals) with kSums doubles.
+/// Adds up the sums of all segments by the same rule, in one block, whose thread 0 then calls
+/// finish(totals) with kSums doubles.
 template <unsigned kSums, class Finish>
 struct TotalSums {
     static constexpr unsigned kPhases = 1 + kFolds;
@@ -128,7 +128,7 @@ struct TotalSums {
     }
 };
 
-/// Bytes of workspace for the sums of the segments of `count` elements.
+/// Bytes of workspace for the segment sums of `count` elements.
 template <unsigned kSums>
 constexpr std::size_t sums_bytes(std::size_t count) {
     return kSums * segment_count(count) * sizeof(double);

@@ -12,7 +12,7 @@ void update(const DeviceSgdTensor& t, const SgdScalars& scalars, const float* cl
             float* rate, double* sums, StreamView stream) {
     const std::size_t count = t.parameters.size();
     const std::size_t segments = scalars.trust > 0 ? segment_count(count) : 0;
-    // Behind the sums.
+    // The factors are stored after the sums.
     auto* const factors = static_cast<LarcFactors*>(static_cast<void*>(sums + 2 * segments));
     if (scalars.trust > 0) {
         using Row = LarcRow<kIsAligned>;

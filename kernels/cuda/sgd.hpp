@@ -1,4 +1,4 @@
-// Device twin of kernels/sgd.hpp.
+// Device version of kernels/sgd.hpp.
 #pragma once
 
 #include "kernels/cuda/device_span.hpp"
@@ -10,17 +10,17 @@ namespace dedloc::kernels::cuda {
 /// Bytes of workspace that sgd needs for `count` elements.
 std::size_t sgd_workspace_bytes(std::size_t count);
 
-/// A tensor and what SGD keeps for it, on a device.
+/// A tensor, its momentum and its gradient, on a device.
 struct DeviceSgdTensor {
-    DeviceSpan<float> parameters, momentum;
-    DeviceSpan<const float> gradient;
+    DeviceSpan<float> parameters, momentum;  ///< N each, updated
+    DeviceSpan<const float> gradient;        ///< N
 };
 
 /// One update of one tensor, in place, with the host's bits; formulas in kernels/sgd.hpp. Nothing
 /// waits for the host: norms and rate stay on the device.
 ///
-/// Shapes    all three N ≤ 2³²; clip_factor 1 or none: then the scalars' counts; rate, which is
-///           written, 1 or none; N = 0 writes a rate of 1 and does nothing else
+/// Shapes    all three N ≤ 2³²; clip_factor 1, or empty: the one in `scalars` is used; rate
+///           (output) 1 or empty; N = 0 writes a rate of 1 and does nothing else
 /// Requires  as on the host; a workspace of the size above      (aborts); clip_factor finite
 /// Errors    CudaError if a launch fails      Stream  enqueued, not awaited
 /// Cost      8 + 20 = 28 bytes an element, 3 launches; 20 and 2 without LARC

@@ -1,4 +1,4 @@
-// The work of a thread in sgd.cu.
+// The work of one thread in the kernels of sgd.cu.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace dedloc::kernels::cuda {
 
-/// The squares of parameters and clipped gradients.
+/// Adds up the squares of parameters and of clipped gradients.
 template <bool kIsAligned>
 struct LarcRow {
     static constexpr bool kVector = kIsAligned;
@@ -15,14 +15,16 @@ struct LarcRow {
     static constexpr unsigned kAhead = 4;
     static constexpr bool kFlags = false;
     struct Loaded {
-        Pack<float> p, gradient;
+        Pack<float> p, gradient;  ///< as in the row
     };
 
+    // Parameters, gradient and the factor of the gradient.
     const float* p;
     const float* gradient;
-    const float* clip_factor_of_all;  ///< null: the next has it
+    const float* clip_factor_of_all;  ///< null: clip_factor is set by the launcher
     float clip_factor;
 
+    /// See walk.
     DEDLOC_HOST_DEVICE void prepare() {
         if (clip_factor_of_all != nullptr) clip_factor = *clip_factor_of_all;
     }
@@ -43,18 +45,18 @@ struct LarcRow {
     }
 };
 
-/// What all elements of a tensor are updated with.
+/// The result of LARC for a tensor.
 struct LarcFactors {
-    float rate;
-    float weight_decay;
+    float rate;          ///< multiplies the direction
+    float weight_decay;  ///< 0 if a norm is 0
 };
 
 struct LarcRate {
     double trust;
     double epsilon;
     float weight_decay;
-    float* rate;  ///< null: nobody wants it
-    LarcFactors* factors;
+    float* rate;           ///< output; null: not wanted
+    LarcFactors* factors;  ///< output
 
     DEDLOC_HOST_DEVICE void operator()(const double (&squares)[2]) const {
         LarcFactors result{1, weight_decay};
@@ -88,7 +90,7 @@ struct MomentumRow {
     float* b;
     const float* gradient;
     SgdElementScalars scalars;
-    const float* clip_factor;  ///< null: the scalars have it
+    const float* clip_factor;  ///< null: the one in `scalars` is used
     const LarcFactors* factors;
     float rate = 1;
 

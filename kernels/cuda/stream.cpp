@@ -17,7 +17,7 @@ Stream::Stream() {
     stream_.reset(stream);
 }
 
-// Destructors ignore what they are told: while a process ends, the runtime may be gone already.
+// Destructors ignore errors: while a process exits, the runtime may be unloaded already.
 void Stream::Destroy::operator()(CUstream_st* stream) const {
     static_cast<void>(cudaStreamDestroy(stream));
 }

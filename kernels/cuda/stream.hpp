@@ -1,5 +1,5 @@
-// Streams and events of the CUDA runtime. The default stream cannot be named: it waits for all
-// others.
+// Streams and events of the CUDA runtime. The default stream cannot be used, because it waits for
+// all others.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct CUevent_st;
 
 namespace dedloc::kernels::cuda {
 
-/// A stream that somebody else owns and keeps alive.
+/// A reference to a stream, which must outlive it.
 class StreamView {
   public:
     /// Requires  not null      (aborts): null would be the default stream
@@ -24,17 +24,17 @@ class StreamView {
 
     CUstream_st* raw() const { return stream_; }
 
-    /// Waits until all that was enqueued so far is done; Errors  CudaError of any of it.
+    /// Blocks until all operations enqueued so far are done. Errors  CudaError of any of them.
     void wait() const;
 
   private:
     CUstream_st* stream_;
 };
 
-/// A stream of the current device; does not wait for the default stream. Destroying it lets what is
-/// enqueued run to its end.
+/// A stream of the current device; does not wait for the default stream. After the destructor the
+/// enqueued operations still run to their end.
 ///
-/// Errors    CudaError from the constructor, such as that there is no device
+/// Errors    CudaError from the constructor, for instance if there is no device
 class Stream {
   public:
     Stream();
@@ -53,13 +53,13 @@ class Event {
   public:
     Event();
 
-    /// After all that was enqueued so far.
+    /// Places the event after all operations enqueued so far.
     void record(StreamView stream) const;
-    /// What is enqueued into `stream` from now on waits for the event.
+    /// Operations enqueued into `stream` from now on wait for the event.
     void hold(StreamView stream) const;
-    /// The host waits.
+    /// Blocks the host until the event has happened.
     void wait() const;
-    /// Requires  both were recorded and have happened
+    /// Requires  both events were recorded and have happened
     float milliseconds_since(const Event& earlier) const;
 
   private:
@@ -69,7 +69,7 @@ class Event {
     std::unique_ptr<CUevent_st, Destroy> event_;
 };
 
-/// How many devices this process can use; 0 without a driver.
+/// The number of devices that this process can use; 0 without a driver.
 int device_count();
 
 }  // namespace dedloc::kernels::cuda

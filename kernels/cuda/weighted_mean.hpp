@@ -1,4 +1,4 @@
-// Device twin of kernels/weighted_mean.hpp.
+// Device version of kernels/weighted_mean.hpp.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dedloc::kernels::cuda {
 
-/// Mean over samples of one part, given every sender's sum over its own samples; the host's bits.
+/// Mean over all samples of one part, from every sender's sum over its own; the host's bits.
 ///
 ///     out[i] = (parts[0][i] + parts[1][i] + …) ÷ float(Σ_k weights[k])
 ///

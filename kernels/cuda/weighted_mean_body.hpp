@@ -1,32 +1,33 @@
-// The work of a thread in weighted_mean.cu.
+// The work of one thread in the kernels of weighted_mean.cu.
 #pragma once
 
 #include "kernels/cuda/body.hpp"
 
 namespace dedloc::kernels::cuda {
 
-/// As many senders as one launch adds: their addresses travel as its arguments.
+/// Senders that one launch adds at most: their addresses are arguments of the launch.
 inline constexpr unsigned kLaunchParts = 64;
 
-/// out = (what out has, or nothing if is_first) + the parts in their order; ÷ samples if is_last.
+/// out = out (unless is_first) + the parts in their order, ÷ samples if is_last.
 template <bool kIsAligned>
 struct MeanBody {
     static constexpr unsigned kPhases = 1;
-    /// Packs of a thread that are on their way at once.
+    /// Packs that a thread loads together.
     static constexpr unsigned kAhead = 8;
     using Shared = Nothing;
     using Local = Nothing;
 
-    const float* parts[kLaunchParts];
-    unsigned part_count;
-    bool is_first;
-    bool is_last;
-    float samples;
-    float* out;
-    std::size_t count;
+    const float* parts[kLaunchParts];  ///< the senders' parts, N elements each
+    unsigned part_count;               ///< how many of them are set
+    bool is_first;                     ///< this launch begins the sum
+    bool is_last;                      ///< this launch divides the sum
+    float samples;                     ///< the divisor
+    float* out;                        ///< running sum, then the mean
+    std::size_t count;                 ///< N
 
     std::size_t blocks() const { return (count + kLanes - 1) / kLanes; }
 
+    /// Averages one pack.
     DEDLOC_HOST_DEVICE void begin(std::size_t block, unsigned thread, Shared&, Local&) const {
         const std::size_t i = block * kLanes + kPackElements * thread;
         if (i >= count) return;
@@ -51,7 +52,7 @@ struct MeanBody {
             }
             for (unsigned a = 0; a < kAhead; ++a) {
                 if (k + a >= part_count) break;
-                // The first part is the sum, not added to 0: that would lose a −0.
+                // The sum begins with the first part and not with 0, which would lose a −0.
                 const bool is_sum = is_first && k + a == 0;
                 for (unsigned j = 0; j < kPackElements; ++j) {
                     sum.v[j] = is_sum ? next[a].v[j] : sum.v[j] + next[a].v[j];

@@ -18,7 +18,7 @@ namespace {
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 constexpr const char* kFormat = "dedloc voter 1";
-/// The run file is text inside: each byte of it may be escaped.
+/// The run file is embedded as a JSON string, and each byte of it may be escaped.
 constexpr std::size_t kMaxFileBytes = 6 * formats::kMaxRunFileBytes + 64 * 1024;
 constexpr std::size_t kMaxSeeds = 16;
 constexpr std::size_t kMaxAddressBytes = 300;

@@ -31,13 +31,13 @@
 namespace dedloc::backbone {
 namespace {
 
-/// Of the backbone's own ticket, which is renewed every few minutes.
+/// Validity of the backbone's own ticket, which is renewed every few minutes.
 constexpr std::chrono::hours kOwnTicketLife{24};
 constexpr std::chrono::hours kTicketWarning{24 * 30};
-/// Between two words to the peer of where the run's own backbone is.
+/// How often the peer gets the address of the run's own backbone.
 constexpr std::chrono::seconds kNameBackboneEvery{10};
 
-/// The newest checkpoint's state that the ledger leads to, else the run's first.
+/// The state of the newest checkpoint that the ledger leads to, else the run's initial state.
 std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
                                                   const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
@@ -48,8 +48,8 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
     if (!found) state->initialise(state::initial_parameters(run.run));
     if (head.step > state->step()) {
         log_warning(
-            "The ledger goes to step {}, the newest checkpoint to {}: the steps between come from "
-            "the members",
+            "The ledger ends at step {}, the newest checkpoint at {}: the steps in between come "
+            "from the members",
             head.step.value(), state->step().value());
     }
     log_info("run {} ({}): starting at step {} of {}, {} parameters", run.run.name, run.id.brief(),
@@ -67,7 +67,7 @@ PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     return config;
 }
 
-/// One from an appointment is said to end while there is time to appoint another voter.
+/// Warns of the end of an appointment's ticket while there is time to appoint another voter.
 void warn_if_ending(const formats::Ticket& ticket) {
     const auto left = ticket.expires - platform::utc_now();
     if (left > kTicketWarning) return;
@@ -76,13 +76,13 @@ void warn_if_ending(const formats::Ticket& ticket) {
                 std::chrono::duration_cast<std::chrono::hours>(left).count() / 24);
 }
 
-/// The project's own member needs no gateway.
+/// The ticket of the appointment; the run's own backbone signs one with the project's key.
 formats::SignedTicket own_ticket(const RunFolder& run) {
     if (run.settings) return run.settings->ticket;
     if (!run.project_key) {
         throw InputError(
-            fmt::format("the members of {} prove tickets, and the project's key that "
-                        "signs this backbone's is not here.",
+            fmt::format("the members of {} need tickets, and the project's key, which "
+                        "signs this backbone's ticket, is not here.",
                         run.run.name));
     }
     const auto now = platform::utc_now();
@@ -120,7 +120,7 @@ std::optional<Endpoint> backbone_of(const RunFolder& run) {
 
 }  // namespace
 
-/// Members in the order in which they need one another.
+/// Members are in the order in which they depend on one another.
 class Backbone::Impl {
   public:
     Impl(RunFolder run, BackboneOptions options)
@@ -209,7 +209,8 @@ class Backbone::Impl {
                               const std::vector<Endpoint>& others) { publish(settled, others); },
             .on_failure = options_.on_failure};
     }
-    /// The seed of the DHT is this process: where it is found, so are we.
+    /// Publishes the run's head in the DHT. If our listening address cannot be dialled, the host of
+    /// the DHT seed is used, because this process runs the seed.
     void publish(const action::Settled& settled, const std::vector<Endpoint>& others) {
         Endpoint here{options_.listen.host, transport_.listening_port()};
         if (!net::is_dialable_host(here.host)) here.host = run_.run.dht_seeds.front().host;
@@ -237,10 +238,10 @@ class Backbone::Impl {
     const std::unique_ptr<RunRecorder> recorder_;
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
-    const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process is it
+    const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
-    const std::optional<Endpoint> backbone_;  ///< the run's own one, if this is another
+    const std::optional<Endpoint> backbone_;  ///< the run's own backbone, if this is another voter
     std::chrono::steady_clock::time_point name_backbone_{};
     VotersWatch voters_;
     StateKeeper keeper_;

@@ -1,5 +1,5 @@
-// An always-on member of a swarm that the project has appointed to vote: it coordinates, keeps
-// state, ledger and checkpoints. The run's own one is also the seed of its DHT.
+// An always-on member of a swarm that the project has appointed to vote: it may coordinate, and it
+// keeps state, ledger and checkpoints. The run's own backbone is also the seed of the run's DHT.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,44 @@
 
 namespace dedloc::backbone {
 
+/// Settings of a Backbone.
 struct BackboneOptions {
     Endpoint listen;                     ///< TCP, where members dial
-    std::optional<Endpoint> dht_listen;  ///< UDP, where the seed answers; absent: it is no seed
+    std::optional<Endpoint> dht_listen;  ///< UDP address of the DHT seed; absent: runs no seed
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
-    std::uint64_t checkpoint_every = 1;
-    std::size_t keep_checkpoints = 3;
-    std::size_t threads = 0;  ///< for updates and digests; 0: all that the machine has
-    /// Told once, from any thread, when the backbone cannot go on (disk full, …); one sentence.
+    std::uint64_t checkpoint_every = 1;                ///< steps between two checkpoints
+    std::size_t keep_checkpoints = 3;                  ///< as in CheckpointStore
+    std::size_t threads = 0;  ///< for updates and digests; 0: one for each processor
+    /// Called once, from any thread, when the backbone fails (disk full, …); with one sentence.
     std::function<void(const std::string&)> on_failure;
 };
 
+/// A running backbone. Thread: one.
 class Backbone {
   public:
-    /// Restores the newest checkpoint (or makes the first state), opens the ledger, listens and
+    /// Restores the newest checkpoint (or creates the initial state), opens the ledger, listens and
     /// joins the swarm. Throws IoError (port in use, disk) or InputError (a run with a gateway
-    /// wants the project's key, which signs the backbone's own ticket).
+    /// needs the project's key, which signs the backbone's own ticket).
     Backbone(RunFolder run, BackboneOptions options);
-    /// As stop().
+    /// Calls stop().
     ~Backbone();
     Backbone(const Backbone&) = delete;
     Backbone& operator=(const Backbone&) = delete;
 
-    /// Keeps what a restart wants to know of the DHT, and its own ticket good. To be called every
+    /// Saves the DHT's nodes for the next start and renews the backbone's own ticket. Call it every
     /// few minutes.
     void maintain();
-    /// Looks at who is to vote, and for the run's own backbone. To be called every two seconds.
+    /// Checks voters.json, and gives the address of the run's own backbone to the peer. Call it
+    /// every two seconds.
     void poll();
-    /// Ends the links of those and lets them in no more; others it lets in again. A list that is
-    /// older than the last one changes nothing.
+    /// Replaces the list of revocations: closes the links of revoked peers and refuses new ones;
+    /// peers that are not on the list any more may link again. A list that is older than the last
+    /// one changes nothing.
     void revoke(const formats::Revocations& latest);
     /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
     void stop();
 
+    /// The TCP port it listens on.
     std::uint16_t port() const;
 
   private:

@@ -39,7 +39,7 @@ Buffer encode_head(const RunId& run, const CheckpointHead& head) {
     return bytes;
 }
 
-/// Nothing when these are not the first bytes of a checkpoint of `run`.
+/// Nothing if these are not the first bytes of a checkpoint of `run`.
 std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std::byte> bytes) {
     ByteReader reader{bytes};
     reader.take(8 + 4 + 4 + 32);
@@ -84,7 +84,7 @@ void remove_file(const fs::path& path) {
 CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep,
                                  CheckpointJudge judge)
     : folder_(std::move(folder)), run_(run), keep_(keep), judge_(std::move(judge)) {
-    DEDLOC_CHECK(keep >= 1, "a store keeps at least one checkpoint");
+    DEDLOC_CHECK(keep >= 1, "a store must keep at least one checkpoint");
     std::error_code error;
     fs::create_directories(folder_, error);
     if (error) {
@@ -94,7 +94,7 @@ CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t 
 }
 
 fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
-    DEDLOC_CHECK(state.size() == kBytesPerElement * head.elements, "a state has 12 N bytes",
+    DEDLOC_CHECK(state.size() == kBytesPerElement * head.elements, "a state must have 12 N bytes",
                  state.size(), head.elements);
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
     const Buffer first = encode_head(run_, head);
@@ -112,7 +112,7 @@ std::vector<CheckpointEntry> CheckpointStore::list() const {
         if (entry) {
             entries.push_back(*entry);
         } else {
-            log_warning("Not a whole checkpoint of this run, left alone: {}", item.path().string());
+            log_warning("Not a complete checkpoint of this run, ignored: {}", item.path().string());
         }
     }
     std::ranges::sort(entries, std::greater{},
@@ -129,7 +129,7 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
             continue;
         }
         if (standing_of(entry.head) == Standing::kUnproven) {
-            log_warning("Checkpoint {} is of a state that the ledger does not lead to: not used",
+            log_warning("The ledger does not lead to the state of checkpoint {}: not used",
                         entry.path.string());
             continue;
         }
@@ -139,7 +139,7 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
         const platform::DurableFile file{entry.path, platform::DurableFile::Mode::kRead};
         const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
         if (is_whole && verify(checkpoint)) return checkpoint;
-        log_warning("Checkpoint {} is not the state that its head names: not used",
+        log_warning("The state in checkpoint {} does not have its digest: not used",
                     entry.path.string());
     }
     return std::nullopt;

@@ -1,9 +1,9 @@
-// Checkpoints of a run: whole states on disk, each written at once or not at all. The newest few
-// are kept, and of those that the ledger proves always the newest one.
+// Checkpoints of a run: whole states on disk, written atomically. The newest few are kept, and
+// always the newest one that the ledger proves.
 //
 // File checkpoints/step_<updates, 9 digits>.state: 8 bytes "DEDLOCST", version (u32), 0 (u32), run
-// id (32), step (u64), number of elements N (u64), digest of the state (32), first 8 bytes of
-// BLAKE2b of all that; then parameters ‖ m ‖ v (3 N binary32). All little-endian.
+// id (32), step (u64), number of elements N (u64), digest of the state (32), first 8 bytes of the
+// BLAKE2b digest of the fields before; then parameters ‖ m ‖ v (3 N binary32). All little-endian.
 #pragma once
 
 #include <cstdint>
@@ -20,62 +20,64 @@
 
 namespace dedloc::backbone {
 
+/// The state that a checkpoint holds.
 struct CheckpointHead {
-    StepIndex step;  ///< updates the state has seen
-    Digest digest;   ///< of the state, as ModelState gives it
-    std::uint64_t elements = 0;
+    StepIndex step;              ///< updates that the state has seen
+    Digest digest;               ///< the state's digest, as ModelState computes it
+    std::uint64_t elements = 0;  ///< number of parameters
     bool operator==(const CheckpointHead&) const = default;
 };
 
+/// A checkpoint in memory.
 struct Checkpoint {
-    CheckpointHead head;
-    std::filesystem::path path;
-    Buffer state;  ///< 12 × elements bytes; their digest is for the reader to verify
+    CheckpointHead head;         ///< step and digest that the file claims
+    std::filesystem::path path;  ///< the file
+    Buffer state;                ///< 12 × elements bytes; the reader must verify their digest
 };
 
+/// A checkpoint file, without its state.
 struct CheckpointEntry {
-    CheckpointHead head;
-    std::filesystem::path path;
-    std::uint64_t bytes = 0;
-    double created_at = 0;  ///< seconds since 1970
+    CheckpointHead head;         ///< step and digest that the file claims
+    std::filesystem::path path;  ///< the file
+    std::uint64_t bytes = 0;     ///< size of the file
+    double created_at = 0;       ///< seconds since 1970
 };
 
-/// What the ledger says of a checkpoint.
+/// How a checkpoint relates to the ledger.
 enum class Standing : std::uint8_t {
-    kProven,    ///< it names this state at this step
-    kLast,      ///< its last record leads to this step; only the next one will name the state
-    kUnproven,  ///< of a history that it does not have: beyond its end, or another state
+    kProven,    ///< the ledger has this state's digest at this step
+    kLast,      ///< the last record leads to this step; the next record will have the digest
+    kUnproven,  ///< not in the ledger's history: beyond its end, or another state
 };
-/// Thread: any.
+/// Judges a checkpoint by the ledger. Thread: any.
 using CheckpointJudge = std::function<Standing(const CheckpointHead&)>;
 
 /// The checkpoints of one run in one folder.
 class CheckpointStore {
   public:
-    /// Makes the folder when it is absent. The `keep` ≥ 1 newest files stay of those that the
-    /// ledger leads to, and as many of the others, so that these never push those out. Without a
-    /// `judge` all count as proven. Throws IoError.
+    /// Creates the folder if it is absent. The store keeps the `keep` ≥ 1 newest files that the
+    /// ledger leads to, and as many of the others, so that those cannot displace the former.
+    /// Without a `judge` all count as proven. Throws IoError.
     CheckpointStore(std::filesystem::path folder, const RunId& run, std::size_t keep,
                     CheckpointJudge judge = {});
 
-    /// After: the checkpoint is durable under its name and surplus ones are gone, but never the
-    /// newest one that is proven, however many have followed it. On
-    /// failure (disk full, …) IoError, and what was there before is untouched. Requires
-    /// state.size() == 12 × head.elements.
+    /// After: the checkpoint is durable under its name and surplus ones are removed, but never the
+    /// newest proven one, however many newer ones there are. On failure (disk full, …) throws
+    /// IoError and leaves the older files untouched. Requires state.size() == 12 × head.elements.
     std::filesystem::path save(const CheckpointHead& head, std::span<const std::byte> state) const;
 
-    /// Says whether the bytes have the digest of the head; the store itself cannot know.
+    /// Returns whether the bytes have the digest of the head; the store itself cannot compute it.
     using Verifier = std::function<bool(const Checkpoint&)>;
-    /// The newest one that is whole, of this run, has `elements` elements, passes `verify` and is
-    /// one that the ledger leads to. Each unusable file is named in the log with the reason and
-    /// left where it is.
+    /// The newest complete checkpoint of this run that has `elements` elements, that the ledger
+    /// leads to and that passes `verify`. Logs each unusable file with the reason and leaves it in
+    /// place.
     std::optional<Checkpoint> newest(std::uint64_t elements, const Verifier& verify) const;
 
-    /// Removes those of states after `step`: the history has begun anew there. A file that cannot
-    /// be removed is named in the log.
+    /// Removes the checkpoints of states after `step`, from which a new generation begins. Logs
+    /// each file that cannot be removed.
     void remove_after(StepIndex step) const;
 
-    /// All files with a good head, newest first. Does not read the states.
+    /// All files with a valid head, newest first. Does not read the states.
     std::vector<CheckpointEntry> list() const;
 
   private:

@@ -81,7 +81,7 @@ std::optional<LedgerRecord> decode_generation(ByteReader& payload, ledger::Codec
     return std::get<SignedGeneration>(std::move(*entry));
 }
 
-/// What the payload of a whole record says; moves `codec` on.
+/// Decodes the payload of a complete record and advances `codec`.
 std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const std::byte> bytes,
                                            ledger::Codec& codec) {
     ByteReader payload{bytes};
@@ -114,8 +114,8 @@ void check_file_header(const platform::DurableFile& file, const RunId& run) {
     if (const auto number = version.read<std::uint32_t>(); number != kVersion) {
         throw IoError(
             fmt::format("{} is a ledger of version {} of the file format and this "
-                        "program reads version {}: create the run anew, or run it with "
-                        "the program that wrote it.",
+                        "program reads version {}: create a new run, or use the program that "
+                        "wrote it.",
                         file.path().string(), number.value_or(0), kVersion));
     }
     if (header != expected) {
@@ -130,7 +130,8 @@ struct Found {
     std::uint64_t end = 0;
 };
 
-/// The record at `position`; `end` is set as far as the record's size could be read.
+/// Reads the record at `position`. `end` is set even if the record is incomplete, provided that its
+/// size could be read.
 Found read_record(const platform::DurableFile& file, std::uint64_t position) {
     Found found{.is_whole = false, .kind = 0, .payload = {}, .end = position + kRecordHeaderBytes};
     Buffer header(kRecordHeaderBytes);
@@ -152,8 +153,8 @@ Found read_record(const platform::DurableFile& file, std::uint64_t position) {
                               file.path().string(), position));
 }
 
-/// A crash leaves less than a record, or (metadata written before data) zeros. Anything else is
-/// damage.
+/// A crash leaves a part of a record, or zeros if the file system wrote metadata before data.
+/// Anything else is damage.
 bool is_torn_tail(const platform::DurableFile& file, std::uint64_t position,
                   std::uint64_t record_end) {
     const auto size = file.size();
@@ -190,7 +191,7 @@ LedgerWriter::LedgerWriter(const std::filesystem::path& path, const LedgerOwner&
         read(path, owner);
         return;
     }
-    // Made just now, or by a start that crashed before its first record.
+    // The file is new, or an earlier start crashed before it had written the header.
     if (size > 0) file_.truncate(0);
     file_.append(file_header(owner.run));
 }
@@ -206,7 +207,7 @@ void LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& ow
     const auto size = file_.size();
     if (good == size) return;
     if (!is_torn_tail(file_, good, read_record(file_, good).end)) fail_damaged(file_, good);
-    log_warning("The ledger {} ends with an unfinished record: cut {} bytes off", path.string(),
+    log_warning("The ledger {} ends with an incomplete record: {} bytes cut off", path.string(),
                 size - good);
     file_.truncate(good);
 }

@@ -1,5 +1,6 @@
-// The ledger file of a run: append-only, every decision in the compact form of peer/ledger and
-// beside it what this backbone saw. It is the authority; database rows are made from it.
+// The ledger file of a run: append-only, every decision in the compact form of peer/ledger, and
+// beside it times and digest reports that this backbone has seen. It is the authority; database
+// rows are made from it.
 //
 // File: 8 bytes "DEDLOCLG", version (u32), 0 (u32), run id (32 bytes), then records.
 // Record: payload size (u32), kind (u8), first 8 bytes of BLAKE2b(kind ‖ payload), payload. All
@@ -27,29 +28,35 @@
 
 namespace dedloc::backbone {
 
+/// Wall clock, in milliseconds.
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
 
+/// A decision, and when it reached this backbone.
 struct LedgerCommit {
-    WallTime committed_at;
+    WallTime committed_at;  ///< this backbone's clock
     std::chrono::milliseconds
-        took{};  ///< since the commit before it, or since the start of this backbone
-    Decision decision;
+        took{};         ///< time since the previous commit, or since the start of this backbone
+    Decision decision;  ///< record and certificate
     bool operator==(const LedgerCommit&) const = default;
 };
+/// How many members have reported the digest of the state after a commit.
 struct LedgerSettled {
-    StepIndex step;  ///< of the state reached: commit.step + 1
-    std::uint32_t reported = 0;
-    std::uint32_t equal = 0;
-    /// Of that state. Left out where the next commit says it.
+    StepIndex step;              ///< step of the state reached: commit.step + 1
+    std::uint32_t reported = 0;  ///< members that reported a digest of that state
+    std::uint32_t equal = 0;     ///< how many of these reported this backbone's digest
+    /// The state's digest, for the run's last state only: the next commit has the digest of the
+    /// others.
     std::optional<Digest> digest;
     bool operator==(const LedgerSettled&) const = default;
 };
+/// The kinds of records in the file.
 enum class LedgerKind : std::uint8_t { kCommit = 1, kSettled = 2, kGeneration = 3 };
+/// One record of the file.
 using LedgerRecord = std::variant<LedgerCommit, LedgerSettled, SignedGeneration>;
 
-/// Whose ledger.
+/// The run that a ledger belongs to.
 struct LedgerOwner {
-    RunId run;
+    RunId run;         ///< the run's id
     PeerKey backbone;  ///< the only voter of generation 0
 };
 
@@ -59,17 +66,18 @@ class LedgerReader {
     /// Throws IoError when the file cannot be read or is not the ledger of this run.
     LedgerReader(const std::filesystem::path& path, const LedgerOwner& owner);
 
-    /// The next whole record, or nothing when the rest of the file is not (yet) one. May be asked
-    /// again later. Throws IoError when a record that is whole cannot come after those before it.
+    /// The next complete record, or nothing if the rest of the file is not (yet) one; call it again
+    /// later. Throws IoError when a complete record cannot follow the records before it.
     std::optional<LedgerRecord> next();
 
-    /// Behind a record, with what is known then.
+    /// The end of a record, and the decoder's state there.
     struct Place {
-        std::uint64_t position = 0;
-        ledger::Codec codec;
+        std::uint64_t position = 0;  ///< byte offset in the file
+        ledger::Codec codec;         ///< has decoded everything before `position`
     };
+    /// The end of the last record read.
     const Place& place() const { return place_; }
-    /// Goes on reading there.
+    /// Continues reading at `place`.
     void return_to(const Place& place) { place_ = place; }
 
   private:
@@ -77,31 +85,33 @@ class LedgerReader {
     Place place_;
 };
 
-/// Told of each record in order, with the place behind it.
+/// Called with each record in order, and with the place after it.
 using LedgerVisitor = std::function<void(const LedgerRecord&, const LedgerReader::Place&)>;
 
 /// The only writer of a ledger.
 class LedgerWriter {
   public:
-    /// Opens or makes the ledger. A record that a crash left unfinished at the end is cut off, with
-    /// one line in the log. `visit` is told of the records that are there, then of each one that is
-    /// appended. Throws IoError when the file is another run's, of another version, or damaged
-    /// before its end. Cost: reads the whole file.
+    /// Opens or creates the ledger. A record that a crash left incomplete at the end is cut off,
+    /// with one line in the log. Calls `visit` for the existing records, then for each appended
+    /// one. Throws IoError when the file is another run's, of another version, or damaged before
+    /// its end. Cost: reads the whole file.
     LedgerWriter(const std::filesystem::path& path, const LedgerOwner& owner,
                  LedgerVisitor visit = {});
 
-    /// After: the record is on the disk. Throws IoError, and nothing of the record is in the file,
-    /// when it cannot be written (disk full, …), after which the writer is of no further use, or
-    /// when a commit or generation cannot come after head().
+    /// After: the record is on the disk. Throws IoError when it cannot be written (disk full, …),
+    /// after which the writer must not be used, or when a commit or generation cannot follow
+    /// head(). Then no part of the record is in the file.
     void append(const LedgerCommit& commit);
     void append(const LedgerSettled& settled);
     void append(const SignedGeneration& generation);
 
+    /// The head of the history at the ledger's end.
     const Head& head() const { return place_.codec.head(); }
-    /// The last one begun.
+    /// The last generation in the ledger; nothing: still generation 0.
     const std::optional<SignedGeneration>& generation() const { return generation_; }
-    /// The newest of that generation.
+    /// The newest decision of that generation.
     const std::optional<Decision>& last_decision() const { return last_decision_; }
+    /// Whether the ledger has no records.
     bool is_empty() const { return is_empty_; }
 
   private:

@@ -39,7 +39,7 @@ bool LedgerHistory::is_void(const CommitRecord& record) const {
     });
 }
 
-/// The nearest one that is known. Requires reader_.
+/// The last remembered place at or before that step. Requires reader_.
 const LedgerReader::Place& LedgerHistory::place_before(std::uint64_t generation,
                                                        StepIndex step) const {
     const std::tuple wanted{generation, step};

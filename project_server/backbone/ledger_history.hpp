@@ -1,7 +1,7 @@
-// What another voter has missed, from this one's ledger: any stretch of entries, without reading
-// the file from its start. Places in the file are remembered at even distances, which double when
-// there are too many, and so is where the last answer ended: the next question usually begins
-// there.
+// Reads a range of entries from this voter's ledger, for another voter that has missed them,
+// without reading the file from its start. It remembers places in the file at even distances, which
+// double when there are too many places, and the end of the last answer, because the next query
+// usually begins there.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,23 @@
 
 namespace dedloc::backbone {
 
-/// Thread: one, the writer's.
+/// Random access to the ledger file. Thread: one, the writer's.
 class LedgerHistory {
   public:
-    /// Remembered places; each has a roster of all members so far.
+    /// Limit of remembered places; each holds a roster of all members so far.
     static constexpr std::size_t kMaxPlaces = 128;
 
+    /// The file is opened at the first read().
     LedgerHistory(std::filesystem::path path, const LedgerOwner& owner);
 
-    /// As LedgerVisitor: to be told of every record.
+    /// A LedgerVisitor; must be called for every record.
     void take(const LedgerRecord& record, const LedgerReader::Place& after);
 
     /// At most `max_entries` consecutive entries from step `step` of `generation` on: decisions
-    /// that no later generation has made void, and the generations that followed. Nothing if that
+    /// that no later generation has made void, and the generations that followed. Empty if that
     /// place is not in the ledger, or is its end. Throws IoError.
     /// Cost  reads at most twice the distance between places (512 records in a ledger of 100,000);
-    ///       nothing but the answer where the last one ended
+    ///       only the answer itself if the query continues the last one
     std::vector<ledger::Entry> read(std::uint64_t generation, StepIndex step,
                                     std::size_t max_entries);
 
@@ -42,10 +43,10 @@ class LedgerHistory {
 
     const std::filesystem::path path_;
     const LedgerOwner owner_;
-    std::optional<LedgerReader> reader_;  ///< once it is wanted
+    std::optional<LedgerReader> reader_;  ///< opened by the first read()
     std::vector<LedgerReader::Place> places_;
     std::optional<LedgerReader::Place> last_;  ///< where the last answer ended
-    std::size_t distance_ = 16;                ///< in entries
+    std::size_t distance_ = 16;                ///< entries between two places
     std::size_t since_place_ = 0;
     std::vector<GenerationRecord> generations_;
     Head end_;

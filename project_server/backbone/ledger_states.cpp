@@ -9,7 +9,7 @@ void LedgerStates::take(const LedgerRecord& record) {
     const std::lock_guard lock{mutex_};
     if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
         const CommitRecord& decided = commit->decision.record;
-        // After a generation its first commit names the same state again.
+        // The first commit of a generation names the generation's first state again.
         if (states_.empty() || states_.back().step < decided.step) {
             states_.push_back({decided.step, decided.previous_state});
         }

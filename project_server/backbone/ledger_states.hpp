@@ -1,5 +1,5 @@
-// Which states the ledger proves: every commit names the state that it was computed on, every
-// generation the one that it begins with.
+// The states that the ledger proves: every commit has the digest of the state that it was computed
+// on, every generation the digest of its first state.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,13 @@
 
 namespace dedloc::backbone {
 
-/// Thread: any. Memory: 40 bytes a step.
+/// An index of those states. Thread: any. Memory: 40 bytes a step.
 class LedgerStates {
   public:
-    /// As LedgerVisitor: to be told of every record.
+    /// A LedgerVisitor; must be called for every record.
     void take(const LedgerRecord& record);
 
+    /// A CheckpointJudge.
     Standing judge(const CheckpointHead& checkpoint) const;
 
   private:
@@ -27,9 +28,9 @@ class LedgerStates {
         Digest digest;
     };
 
-    mutable std::mutex mutex_;   ///< guards all below
+    mutable std::mutex mutex_;   ///< guards all members below
     std::vector<State> states_;  ///< ascending by step
-    StepIndex last_;             ///< that the last record leads to
+    StepIndex last_;             ///< the step that the last record leads to
 };
 
 }  // namespace dedloc::backbone

@@ -39,7 +39,7 @@ struct Arguments {
     std::size_t threads = 0;
 };
 
-/// The first sentence that says why the backbone cannot go on.
+/// The first reported failure of the backbone, as a sentence.
 class FirstFailure {
   public:
     void set(const std::string& sentence) {
@@ -71,13 +71,13 @@ backbone::RunFolder open_folder(const Arguments& arguments) {
         arguments.folder, has_appointment ? std::optional{arguments.voter} : std::nullopt);
 }
 
-/// Where the run file says that the DHT seed is.
+/// The address of the DHT seed in the run file.
 Endpoint seed_endpoint(const backbone::RunFolder& run) {
     if (run.run.dht_seeds.empty()) throw InputError("run.json names no DHT seed.");
     return net::resolve_endpoint(run.run.dht_seeds.front().text());
 }
 
-/// Calls tend() and passes revocations on until a stop signal or a failure.
+/// Calls maintain() and poll(), and forwards revocations, until a stop signal or a failure.
 void run_until_stopped(backbone::Backbone& member,
                        std::optional<backbone::RevocationWatch> revocations,
                        const platform::StopSignals& signals, FirstFailure& failure) {
@@ -107,8 +107,8 @@ void serve(const Arguments& arguments) {
     platform::ignore_broken_pipes();
     FirstFailure failure;
     auto run = open_folder(arguments);
-    // Members learn the port from the DHT. It cannot be the seed's own: libtorrent takes that for
-    // TCP too.
+    // Members learn the port from the DHT. It cannot be the seed's UDP port number: libtorrent
+    // also binds that one for TCP.
     Endpoint listen{"0.0.0.0", 0};
     std::optional<Endpoint> seed;
     if (run.is_own_backbone()) {
@@ -143,7 +143,8 @@ int main(int argc, char** argv) {
     Arguments arguments;
     CLI::App app{
         "A voter of one run's swarm: coordinator, ledger, checkpoints. With --project it is the "
-        "run's own one, with --folder one that the project has appointed on another machine."};
+        "run's own backbone, with --folder a voter that the project has appointed on another "
+        "machine."};
     auto* const project = app.add_option("--project", arguments.project, "Folder of the project");
     auto* const run = app.add_option("--run", arguments.run, "Name of the run")->needs(project);
     project->needs(run);
@@ -151,19 +152,20 @@ int main(int argc, char** argv) {
         app.add_option("--folder", arguments.folder, "Folder of a voter on another machine")
             ->excludes(project);
     app.add_option("--voter", arguments.voter,
-                   "File from dedloc run appoint: at the first start it moves into --folder")
+                   "File from dedloc run appoint; the first start moves it into --folder")
         ->needs(folder);
     app.add_option("--listen", arguments.listen,
-                   "HOST:PORT where members dial (TCP); else any port, of the run's own one at the "
+                   "HOST:PORT where members dial (TCP); default: any port, with --project at the "
                    "DHT seed's host");
     app.add_option("--dht", arguments.dht,
-                   "HOST:PORT where the DHT seed answers (UDP); else as in run.json, and with "
-                   "--folder there is none");
-    app.add_flag("--no-database", arguments.no_database, "Write no rows");
+                   "HOST:PORT of the DHT seed (UDP); default: as in run.json, with --folder no "
+                   "seed");
+    app.add_flag("--no-database", arguments.no_database, "Do not write to the database");
     app.add_option("--checkpoint-every", arguments.checkpoint_every, "Steps between checkpoints")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    app.add_option("--keep-checkpoints", arguments.keep_checkpoints, "How many stay on disk")
+    app.add_option("--keep-checkpoints", arguments.keep_checkpoints,
+                   "Number of checkpoints to keep on disk")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     app.add_option("--threads", arguments.threads,

@@ -16,7 +16,7 @@ std::optional<formats::Revocations> RevocationWatch::poll(formats::UtcSeconds no
         return revocations;
     } catch (const server::DatabaseError& error) {
         if (!std::exchange(is_away_, true)) {
-            log_warning("cannot see now whom the project revokes: {}", error.what());
+            log_warning("cannot read the project's revocations: {}", error.what());
         }
         database_.reset();
         return std::nullopt;

@@ -1,4 +1,4 @@
-// Whom the project has revoked, as its database says from time to time.
+// Reads the project's revocations from its database.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,14 @@
 
 namespace dedloc::backbone {
 
-/// Thread: one.
+/// Reconnects after an outage. Thread: one.
 class RevocationWatch {
   public:
+    /// Connects at the first poll().
     explicit RevocationWatch(server::DatabaseSettings settings) : settings_(std::move(settings)) {}
 
-    /// Those of the last day; nothing while the database is away, which is logged once. No list is
-    /// older than the one before, also where the clock was set back.
+    /// The current list (server::recent_revocations); nothing while the database cannot be reached,
+    /// which is logged once. The lists' times never go back, even if the clock does.
     std::optional<formats::Revocations> poll(formats::UtcSeconds now);
 
   private:

@@ -86,7 +86,8 @@ void RoundLog::read_history(const action::ReadHistory& wanted) {
     try {
         answer.entries = history_.read(wanted.generation, wanted.step, wanted.max_entries);
     } catch (const Error& error) {
-        log_error("{} The voter {} gets no history from here.", error.what(), wanted.to.brief());
+        log_error("{} The voter {} gets no history from this one.", error.what(),
+                  wanted.to.brief());
     }
     options_.events(std::move(answer));
 }
@@ -108,7 +109,7 @@ void RoundLog::settled(const action::Settled& settled) {
 void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
     other_voters_.clear();
     for (const SeatView& seat : swarm.seats) {
-        // Of any other member the address is only what it says.
+        // Only voters' addresses are published: other members could claim any address.
         if (std::ranges::binary_search(ledger_.head().voters, seat.peer)) {
             other_voters_.push_back(seat.endpoint);
         }
@@ -127,7 +128,7 @@ void RoundLog::refused(const action::Refused& refused) {
 }
 
 void RoundLog::left(const action::Left&) {
-    log_info("the swarm is left");
+    log_info("left the swarm");
 }
 
 void RoundLog::note(const action::Note& note) {

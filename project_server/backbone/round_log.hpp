@@ -1,7 +1,7 @@
-// What the reactor's host does in a backbone: votes and decisions become durable before anything
-// follows from them, then news for the database and one line of log. Where the project's key lies,
-// it also signs the generations that the protocol asks for. Other voters get what they have missed
-// from the ledger.
+// The reactor's host in a backbone. It writes votes and decisions to the disk before the peer acts
+// on them, then notifies the recorder and logs one line. If it has the project's key, it also signs
+// the generations that the protocol asks for. It reads from the ledger what other voters have
+// missed.
 #pragma once
 
 #include <chrono>
@@ -19,43 +19,56 @@
 
 namespace dedloc::backbone {
 
+/// Settings of a RoundLog.
 struct RoundLogOptions {
-    RunId run;
-    StepIndex last_step;
-    std::filesystem::path voter;         ///< file of the last vote
-    std::optional<KeyPair> project_key;  ///< absent: the peer asks for no generations
+    RunId run;                           ///< the run's id
+    StepIndex last_step;                 ///< the run ends with this state
+    std::filesystem::path voter;         ///< file of the voter's memory
+    std::optional<KeyPair> project_key;  ///< absent: signs no generations, publishes nothing
     EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
-    /// A generation is in the ledger.
+    /// Called when a generation is in the ledger.
     std::function<void(const GenerationRecord&)> begun;
-    /// Where the project's key lies: lets all know, with the addresses of the other voters that are
-    /// here.
+    /// Publishes the run's head with the addresses of the other voters that are linked. Called only
+    /// with the project's key.
     std::function<void(const action::Settled&, const std::vector<Endpoint>& others)> publish;
     std::function<void(const std::string&)> on_failure;  ///< as in BackboneOptions
 };
 
-/// Thread: the network thread.
+/// The backbone's net::Host. Thread: the network thread.
 class RoundLog final : public net::Host {
   public:
     /// `ledger`, its `history`, `store` and `recorder` (may be null) must outlive it.
     RoundLog(LedgerWriter& ledger, LedgerHistory& history, const CheckpointStore& store,
              RunRecorder* recorder, RoundLogOptions options);
 
+    /// Writes the voter's memory. Throws IoError.
     void voted(const action::Voted& vote) override;
+    /// Appends the decision to the ledger. Throws IoError.
     void committed(const action::Committed& commit) override;
+    /// Appends the generation to the ledger, unless it is there, and removes void checkpoints.
+    /// Throws IoError.
     void generation_begun(const action::GenerationBegun& begun) override;
+    /// Signs the generation with the project's key and answers with event::GenerationSigned.
     void generation_wanted(const action::GenerationWanted& wanted) override;
+    /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
     void read_history(const action::ReadHistory& wanted) override;
+    /// Appends the digest reports to the ledger and publishes the run's head. Throws IoError.
     void settled(const action::Settled& settled) override;
+    /// Remembers the addresses of the other voters; the recorder gets all seats.
     void swarm_seen(const action::SwarmSeen& swarm) override;
+    /// Logs the end; the recorder marks the run as finished.
     void finished(const action::Finished& finished) override;
+    /// A failure of the backbone, as failed().
     void refused(const action::Refused& refused) override;
+    // Only logged.
     void left(const action::Left& left) override;
     void note(const action::Note& note) override;
+    /// Calls on_failure.
     void failed(const std::string& sentence) override;
 
   private:
     using Clock = std::chrono::steady_clock;
-    /// A commit whose line waits for the digest of the state that it led to.
+    /// A commit whose log line waits for the digest of the state after it.
     struct Pending {
         StepIndex reached;
         std::string line;
@@ -68,7 +81,7 @@ class RoundLog final : public net::Host {
     const RoundLogOptions options_;
     Clock::time_point last_commit_ = Clock::now();
     std::optional<Pending> pending_;
-    std::vector<Endpoint> other_voters_;  ///< as last seen
+    std::vector<Endpoint> other_voters_;  ///< as of the last swarm_seen()
 };
 
 }  // namespace dedloc::backbone

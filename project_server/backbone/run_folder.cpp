@@ -22,7 +22,7 @@ constexpr const char* kRunFile = "run.json";
 constexpr const char* kKey = "backbone.key";
 constexpr const char* kSettings = "voter.json";
 
-/// A backbone may well run where the project's key does not lie.
+/// Nothing if the file cannot be read: a backbone may run on a machine without the project's key.
 std::optional<KeyPair> find_project_key(const fs::path& file, const PeerKey& expected) {
     if (::access(file.c_str(), R_OK) != 0) return std::nullopt;
     KeyPair key = platform::read_key(file);
@@ -67,7 +67,7 @@ bool must_be_unpacked(const fs::path& folder, const Appointment& appointment) {
         }
     }
     if (fs::exists(folder / "voter")) return false;
-    if (!fs::exists(folder / "ledger")) return true;  // a crash came before it was complete
+    if (!fs::exists(folder / "ledger")) return true;  // a crash interrupted an earlier unpack()
     throw InputError(
         fmt::format("{} has a ledger, but the memory of the voter {} is lost: let "
                     "the project dismiss this key and appoint a new one",
@@ -93,14 +93,14 @@ void remove_durably(const fs::path& file) {
     platform::sync_folder_of(file);
 }
 
-/// Requires the folder's lock.
+/// Unpacks the appointment into the folder and removes its file. Requires the folder's lock.
 void take_in(const fs::path& folder, const fs::path& file) {
     if (!fs::exists(file)) {
         if (!fs::exists(folder / kSettings)) {
             throw InputError(fmt::format("there is no file {}, and {} is no voter's folder",
                                          file.string(), folder.string()));
         }
-        log_info("{} has been used before: {} has all that it held", file.string(),
+        log_info("{} was used at an earlier start: {} has all its contents", file.string(),
                  folder.string());
         return;
     }
@@ -108,7 +108,7 @@ void take_in(const fs::path& folder, const fs::path& file) {
     if (must_be_unpacked(folder, appointment)) unpack(folder, appointment);
     remove_durably(file);
     log_info(
-        "{} has moved into {} and is removed, because a second process with its key would "
+        "{} was unpacked into {} and removed, because a second process with its key would "
         "vote twice; from now on --folder is enough",
         file.string(), folder.string());
 }
@@ -149,7 +149,7 @@ RunFolder open_voter_folder(const fs::path& folder, const std::optional<fs::path
     if (appointment) take_in(whole, *appointment);
     if (!fs::exists(whole / kSettings)) {
         throw InputError(whole.string() +
-                         " is no voter's folder: its first start wants --voter with the file from "
+                         " is no voter's folder: the first start needs --voter with the file from "
                          "dedloc run appoint");
     }
     RunFolder run = read_folder(whole, std::move(lock));

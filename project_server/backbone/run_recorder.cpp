@@ -105,7 +105,7 @@ void RunRecorder::run() {
     }
 }
 
-/// Requires mutex_. What came meanwhile is newer.
+/// Puts unwritten news back unless newer ones have arrived in the meantime. Requires mutex_.
 void RunRecorder::keep_unrecorded(News&& news) {
     news_.ledger = news_.ledger || news.ledger;
     news_.checkpoints = news_.checkpoints || news.checkpoints;
@@ -113,7 +113,7 @@ void RunRecorder::keep_unrecorded(News&& news) {
     if (!news_.final_digest) news_.final_digest = news.final_digest;
 }
 
-/// False when the database failed; what is still unset in `news` then is what has been written.
+/// Writes the news, and unsets in `news` what it has written. False if the database failed.
 bool RunRecorder::record(News& news) {
     try {
         if (!database_) connect();
@@ -175,7 +175,7 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
         samples += line.samples;
         loss_sum += line.loss_sum;
         if (line.samples == Samples{0}) continue;
-        // What is credited stays as it was credited.
+        // A row that has been credited is not changed.
         database_->execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum) "
             "values (?, ?, ?, ?, ?) on duplicate key update "
@@ -208,8 +208,8 @@ void RunRecorder::record_ledger_record(const LedgerSettled& settled) {
                        {settled.digest->hex(), run_row_, settled.step.value()});
 }
 
-/// The curve goes on from the generation's step. Contributions to the steps that are void stay: the
-/// voters had decided them, so their peers are credited for honest work whatever became of it.
+/// The loss curve continues from the generation's step. Contributions to void steps stay: the
+/// voters had decided them, so their peers are credited for the work.
 void RunRecorder::record_ledger_record(const SignedGeneration& generation) {
     database_->execute("delete from dedloc_step where runid = ? and step > ?",
                        {run_row_, generation.record.step.value()});

@@ -1,7 +1,7 @@
-// Brings what the backbone knows into the project's database, on a thread of its own, so that a
-// slow or absent database never touches the swarm. Commits are not queued: the recorder reads the
-// ledger behind its writer, and after an outage or a restart goes on from there. Every statement
-// may be repeated without harm.
+// Copies ledger, checkpoints and seats into the project's database, on a thread of its own, so that
+// a slow or unreachable database never delays the swarm. Commits are not queued: the recorder reads
+// the ledger file behind its writer, and after an outage continues where it was. After a restart it
+// reads the ledger from its start. Every statement is idempotent.
 #pragma once
 
 #include <condition_variable>
@@ -21,32 +21,34 @@
 
 namespace dedloc::backbone {
 
+/// Settings of a RunRecorder.
 struct RecorderOptions {
-    server::DatabaseSettings database;
-    std::string run_name;
-    RunId run;
-    PeerKey backbone;              ///< that the run file names
-    std::filesystem::path ledger;  ///< must exist
+    server::DatabaseSettings database;  ///< the project's database
+    std::string run_name;               ///< dedloc_run.name
+    RunId run;                          ///< must be the id in that row
+    PeerKey backbone;                   ///< the backbone that the run file names
+    std::filesystem::path ledger;       ///< must exist
 };
 
+/// The thread that writes the rows of one run.
 class RunRecorder {
   public:
-    /// Starts the thread, which first brings the database up to the ledger. `store` must outlive
-    /// the recorder.
+    /// Starts the thread, which first writes the rows of the whole ledger. `store` must outlive the
+    /// recorder.
     RunRecorder(RecorderOptions options, const CheckpointStore& store);
-    /// As stop().
+    /// Calls stop().
     ~RunRecorder();
     RunRecorder(const RunRecorder&) = delete;
     RunRecorder& operator=(const RunRecorder&) = delete;
 
-    // Told from any thread; none of these waits. Each keeps only the newest news.
+    // Notifications. Thread: any; none blocks. A newer value replaces one that is not written yet.
     void ledger_has_grown();
     void checkpoints_have_changed();
     void swarm_seen(std::vector<SeatView> seats);
     void run_is_finished(const Digest& digest);
 
-    /// Tries once more to write what is new, then ends the thread; does not wait for an absent
-    /// database.
+    /// Tries once more to write what is new, then ends the thread; does not wait for a database
+    /// that cannot be reached.
     void stop();
 
   private:
@@ -73,12 +75,12 @@ class RunRecorder {
     const RecorderOptions options_;
     const CheckpointStore& store_;
 
-    // Recorder's thread only.
+    // Used by the recorder's thread only.
     LedgerReader reader_;
-    LedgerReader::Place recorded_;  ///< up to here the ledger's rows are written
+    LedgerReader::Place recorded_;  ///< the rows of all records before this place are written
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
-    bool is_down_ = false;      ///< an outage that the log already tells of
+    bool is_down_ = false;      ///< an outage that has been logged
 
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -8,8 +8,8 @@
 namespace dedloc::backbone {
 namespace {
 
-/// The protocol has one update, one load and one snapshot under way at most; more is a caller that
-/// must wait.
+/// The protocol has at most one update, one load and one snapshot in progress. A caller that queues
+/// more commands blocks.
 constexpr std::size_t kMaxCommands = 16;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr std::size_t kMaxCommands = 16;
 StateKeeper::StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
                          const kernels::Workers& workers, KeeperOptions options)
     : options_(std::move(options)), store_(store), workers_(workers), state_(std::move(state)) {
-    DEDLOC_CHECK(options_.checkpoint_every >= 1, "checkpoints need an interval");
+    DEDLOC_CHECK(options_.checkpoint_every >= 1, "the checkpoint interval must be at least 1");
     worker_ = std::thread{[this] { run(); }};
 }
 
@@ -99,7 +99,7 @@ void StateKeeper::execute(const Freeze& command) {
 }
 
 void StateKeeper::execute(const Apply& command) {
-    DEDLOC_CHECK(command.step == state_->step(), "an update is for the state at hand",
+    DEDLOC_CHECK(command.step == state_->step(), "an update must apply to the current state",
                  command.step.value(), state_->step().value());
     state_->apply(*command.average, command.scalars, workers_);
     reached(state_->digest(workers_));
@@ -125,7 +125,7 @@ void StateKeeper::execute(const Load& command) {
 
 void StateKeeper::reached(const Digest& digest) {
     options_.events(event::StateReached{.step = state_->step(), .digest = digest});
-    // After the event: the swarm goes on while the disk works.
+    // Written after the event, so that the swarm does not wait for the disk.
     const auto step = state_->step();
     if (step.value() % options_.checkpoint_every == 0 || step == options_.last_step) {
         write_checkpoint(digest);

@@ -1,6 +1,6 @@
-// The backbone's side of the Trainer seam: it holds the run's state, applies every update and
-// writes checkpoints, but makes no gradients. One worker thread owns the state; calls become
-// commands in a bounded queue.
+// The backbone's Trainer: it holds the run's state, applies every update and writes checkpoints,
+// but computes no gradients. One worker thread owns the state; calls become commands in a bounded
+// queue.
 #pragma once
 
 #include <condition_variable>
@@ -21,35 +21,37 @@
 
 namespace dedloc::backbone {
 
+/// Settings of a StateKeeper. Its functions are called on the worker thread.
 struct KeeperOptions {
     std::uint64_t checkpoint_every = 1;   ///< updates between two checkpoints, ≥ 1
-    StepIndex last_step;                  ///< the run's end: its state gets a checkpoint at once
-    EventSink events;                     ///< called on the worker thread
-    std::function<void()> on_checkpoint;  ///< after each one written; worker thread
-    /// The worker met an error of the environment (disk full, …) and has stopped; one sentence.
-    /// Worker thread.
+    StepIndex last_step;                  ///< the run's last state always gets a checkpoint
+    EventSink events;                     ///< takes the answers of Trainer
+    std::function<void()> on_checkpoint;  ///< called after each checkpoint
+    /// Called with one sentence when an error of the environment (disk full, …) has stopped the
+    /// worker.
     std::function<void(const std::string&)> on_failure;
 };
 
+/// Holds the run's state. The functions of Trainer block only while the queue is full.
 class StateKeeper final : public Trainer {
   public:
-    /// Starts the worker, which first reports event::StateReached for the state as given.
+    /// Starts the worker, which first reports event::StateReached for the given state.
     /// `store` and `workers` must outlive the keeper.
     StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
                 const kernels::Workers& workers, KeeperOptions options);
-    /// As stop().
+    /// Calls stop().
     ~StateKeeper() override;
 
-    /// Backbones compute nothing: ignored.
+    /// Ignored: backbones compute no gradients.
     void work(StepIndex step) override;
-    /// Answers with no samples.
+    /// Answers with an empty contribution.
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
     void pause() override;
 
-    /// Does what was asked before, writes a checkpoint of the last state unless it has one, and
+    /// Executes the queued commands, writes a checkpoint of the last state unless there is one, and
     /// ends the worker. Thread: any but the worker's. Idempotent.
     void stop();
 

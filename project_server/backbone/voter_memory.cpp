@@ -23,7 +23,7 @@ std::optional<VoterState> read(const std::filesystem::path& path) {
     return wire::decode_voter_state(bytes);
 }
 
-/// Whether the administrator has appointed this backbone for a generation that is still to begin.
+/// Whether voters.json appoints this backbone for a generation that has not begun yet.
 bool is_appointed_anew(const RunFolder& run, std::uint64_t generation) {
     try {
         const auto wanted = read_voters(run.wanted_voters());
@@ -68,8 +68,8 @@ std::optional<VoterState> voter_memory(const RunFolder& run, const LedgerWriter&
         return memory;
     }
     log_error(
-        "This backbone does not vote, because {}, which says what it has promised, is {}. It "
-        "keeps the ledger and serves the state; so that it votes again, {}.",
+        "This backbone does not vote, because {}, the memory of its promises, is {}. It keeps the "
+        "ledger and serves the state; to make it vote again, {}.",
         run.voter().string(), is_there ? "damaged" : "missing", remedy(run));
     return std::nullopt;
 }

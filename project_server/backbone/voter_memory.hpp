@@ -1,5 +1,6 @@
-// What a voter must not forget: the file `voter` in its folder, replaced as a whole at each vote. A
-// voter without it may have promised anything, so it does not vote.
+// A voter's memory of its promises and votes: the file `voter` in its folder, replaced atomically
+// at each vote. A voter that has lost the file does not know what it has promised, so it must not
+// vote.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +16,11 @@ namespace dedloc::backbone {
 /// After: the memory is on the disk. Throws IoError.
 void write_voter_memory(const std::filesystem::path& file, const VoterState& memory);
 
-/// What this backbone votes with (PeerConfig::voter); nothing: it must not vote, which is in the
-/// log with what to do about it. That of a folder which holds neither memory nor records is a first
-/// one if it is the run's own backbone; that of a backbone which the project wants to appoint anew
-/// (WantedVoters::min_generation) begins with the next generation. Both are on the disk then.
-/// Throws IoError.
+/// Reads this backbone's memory (PeerConfig::voter). Nothing: the backbone must not vote; the log
+/// says why and what to do. The run's own backbone gets a new memory in two cases: its folder holds
+/// neither memory nor records, so the run begins; or voters.json appoints it for a later generation
+/// (WantedVoters::min_generation), in which it then votes. A new memory is on the disk when this
+/// returns. Throws IoError.
 std::optional<VoterState> voter_memory(const RunFolder& run, const LedgerWriter& ledger);
 
 }  // namespace dedloc::backbone

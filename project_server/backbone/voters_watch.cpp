@@ -36,7 +36,7 @@ void VotersWatch::poll(Clock::time_point now) {
         wanted = read_voters(file_);
         fault_.clear();
     } catch (const Error& error) {
-        if (fault_ != error.what()) log_error("{}; the voters stay as they are", error.what());
+        if (fault_ != error.what()) log_error("{}; the voters do not change", error.what());
         fault_ = error.what();
         return;
     }
@@ -44,7 +44,7 @@ void VotersWatch::poll(Clock::time_point now) {
     const std::vector<PeerKey> keys = keys_of(*wanted);
     const bool is_news = told_ != wanted;
     if (is_reached(keys, wanted->min_generation)) {
-        // Only to take back what was wanted before.
+        // Tell the protocol only if this withdraws an earlier wish.
         if (!told_ || !is_news) return;
     } else if (!is_news && now < tell_again_) {
         return;

@@ -1,5 +1,5 @@
-// Sees to it that those vote whom the administrator wants: compares voters.json with the voters of
-// the generation, and tells the protocol until they are the same.
+// Asks the protocol for the voters that the administrator wants: compares voters.json with the
+// voters of the current generation, and repeats event::VotersWanted until they are the same.
 #pragma once
 
 #include <chrono>
@@ -16,17 +16,18 @@
 
 namespace dedloc::backbone {
 
+/// Watches one voters.json.
 class VotersWatch {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// `now` is where the history stands; `events` takes event::VotersWanted.
+    /// `now` is the current head of the history; `events` takes event::VotersWanted.
     VotersWatch(std::filesystem::path file, const Head& now, EventSink events);
 
     /// A generation has begun. Thread: any.
     void begun(const GenerationRecord& generation);
-    /// To be called every second or two. A file that cannot be used is named in the log once; what
-    /// was wanted before goes on being wanted. Thread: one.
+    /// Call it every second or two. An unusable file is logged once, and changes nothing. Thread:
+    /// one.
     void poll(Clock::time_point now);
 
   private:
@@ -36,7 +37,7 @@ class VotersWatch {
     const EventSink events_;
     std::optional<WantedVoters> told_;  ///< what the protocol was told last
     Clock::time_point tell_again_{};
-    std::string fault_;  ///< of the file, that the log has told of
+    std::string fault_;  ///< error in the file that has been logged; empty: none
 
     mutable std::mutex mutex_;
     std::uint64_t generation_;     ///< guarded by mutex_

@@ -50,7 +50,7 @@ bool DatabaseError::is_duplicate() const {
 }
 
 Parameter::Parameter(double value) : kind_(Kind::kNumber), text_(fmt::format("{:.17g}", value)) {
-    // The tables know no infinity and no NaN.
+    // SQL has no literals for infinity and NaN.
     if (!std::isfinite(value)) kind_ = Kind::kNull;
 }
 
@@ -119,7 +119,7 @@ void Database::ensure_connected() {
         connection_.reset();
         throw error;
     }
-    // Without gap locks a dispatch does not hold up the creation of jobs.
+    // Read committed takes no gap locks, with which a dispatch would block the creation of jobs.
     execute("set session transaction isolation level read committed");
 }
 
@@ -158,7 +158,7 @@ std::string Database::bind(std::string_view sql, Parameters parameters) const {
 void Database::send(std::string_view sql, Parameters parameters) {
     if (!connection_) {
         throw DatabaseError{"The connection to the database at " + address_of(settings_) +
-                                " is lost and was not made again",
+                                " is lost and was not restored",
                             kServerGone};
     }
     const std::string text = bind(sql, parameters);
@@ -211,7 +211,7 @@ Transaction::~Transaction() {
     try {
         database_.execute("rollback");
     } catch (const DatabaseError&) {
-        // The connection is gone, and with it the transaction.
+        // The connection is lost, and the server rolls the transaction back.
     }
 }
 

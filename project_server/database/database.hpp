@@ -1,6 +1,6 @@
-// One connection to the project's MariaDB. Statements are text with ? where a parameter goes;
-// parameters are escaped by the client library, never pasted. Rows come back whole: nothing here is
-// asked for more than a few thousand rows.
+// One connection to the project's MariaDB. Statements are text with a ? for each parameter; the
+// client library escapes the parameters. A query returns all its rows at once: no query of this
+// project has more than a few thousand rows.
 #pragma once
 
 #include <concepts>
@@ -16,32 +16,35 @@
 
 namespace dedloc::server {
 
+/// How to connect.
 struct DatabaseSettings {
-    std::string host = "127.0.0.1";
-    std::uint16_t port = 0;
+    std::string host = "127.0.0.1";  ///< address of the server
+    std::uint16_t port = 0;          ///< TCP port; 0: the client library's default
     std::string
         socket;  ///< path of the server's socket; used instead of host and port unless empty
-    std::string user{};
-    std::string password{};
-    std::string name{};  ///< of the database; empty: none selected
+    std::string user{};      ///< account
+    std::string password{};  ///< empty: none
+    std::string name{};      ///< database to select; empty: none
 };
 
-/// A statement failed. `code` is the server's or the client library's error number.
+/// A statement or a connection failed.
 class DatabaseError : public Error {
   public:
     DatabaseError(const std::string& sentence, unsigned code) : Error(sentence), code_(code) {}
+    /// The error number of the server or of the client library.
     unsigned code() const { return code_; }
-    /// The connection is gone; whether the statement was done is unknown.
+    /// The connection is lost; it is unknown whether the statement was executed.
     bool lost_connection() const;
-    /// The transaction lost against another one and was rolled back: do it again.
+    /// The transaction conflicted with another one and was rolled back: repeat it.
     bool is_conflict() const;
+    /// A unique key exists already.
     bool is_duplicate() const;
 
   private:
     unsigned code_;
 };
 
-/// One value for a ?.
+/// One value for a ?. Doubles that are not finite become null.
 class Parameter {
   public:
     Parameter(std::nullptr_t) : kind_(Kind::kNull) {}
@@ -52,6 +55,7 @@ class Parameter {
     Parameter(const std::string& value) : kind_(Kind::kText), text_(value) {}
     Parameter(const char* value) : kind_(Kind::kText), text_(value) {}
 
+    /// How the value is written into the statement: null, as it is, or escaped in quotes.
     enum class Kind { kNull, kNumber, kText };
     Kind kind() const { return kind_; }
     const std::string& text() const { return text_; }
@@ -62,8 +66,8 @@ class Parameter {
 };
 using Parameters = std::initializer_list<Parameter>;
 
-/// Names of the columns of one answer and their values for one row. Asking for a column that the
-/// statement did not select, or for a number where there is text, is a bug. A null reads as 0 or
+/// One row of an answer, with the names of its columns. To ask for a column that the statement did
+/// not select, or for a number where there is text, is a bug (DEDLOC_CHECK). A null reads as 0 or
 /// "".
 class Row {
   public:
@@ -71,6 +75,7 @@ class Row {
     Row(Names names, std::vector<std::optional<std::string>> values)
         : names_(std::move(names)), values_(std::move(values)) {}
 
+    /// The column's value.
     const std::string& text(std::string_view column) const;
     std::int64_t integer(std::string_view column) const;
     double real(std::string_view column) const;
@@ -84,24 +89,27 @@ class Row {
 };
 using Rows = std::vector<Row>;
 
-/// Thread: one at a time. Every failure is a DatabaseError.
+/// A connection. Thread: one at a time. Every failure is a DatabaseError.
 class Database {
   public:
-    /// Connects at once.
+    /// Connects.
     explicit Database(DatabaseSettings settings);
     ~Database();
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
 
+    /// Runs a select. query_one returns the first row; nothing if there is none.
     Rows query(std::string_view sql, Parameters parameters = {});
     std::optional<Row> query_one(std::string_view sql, Parameters parameters = {});
-    /// Number of rows that matched (of an insert: that were written).
+    /// Runs a statement and returns the number of rows that matched; for an insert, the number
+    /// written.
     std::uint64_t execute(std::string_view sql, Parameters parameters = {});
-    /// auto_increment value of the last insert.
+    /// The auto_increment value of the last insert.
     std::int64_t insert_id() const;
 
-    /// Connects again if the server went away since. Not inside a transaction.
+    /// Connects again if the connection has been lost. Not inside a transaction.
     void ensure_connected();
+    /// The settings as given.
     const DatabaseSettings& settings() const { return settings_; }
 
   private:
@@ -114,13 +122,14 @@ class Database {
     std::unique_ptr<Connection> connection_;
 };
 
-/// Begins at construction; rolled back unless committed.
+/// A transaction that begins at construction and is rolled back unless committed.
 class Transaction {
   public:
     explicit Transaction(Database& database);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
+    /// Throws DatabaseError.
     void commit();
 
   private:
@@ -128,8 +137,8 @@ class Transaction {
     bool open_ = true;
 };
 
-/// Runs `work` in a transaction of its own and commits; again, up to five times, when it lost
-/// against another one.
+/// Runs `work` in a transaction of its own, commits, and returns its result. Tries up to five times
+/// if the transaction conflicts with another one.
 template <std::invocable Work>
 auto in_transaction(Database& database, const Work& work) {
     for (int attempt = 1;; ++attempt) {
@@ -150,7 +159,7 @@ auto in_transaction(Database& database, const Work& work) {
     }
 }
 
-/// Seconds since 1970, as the tables keep them.
+/// Seconds since 1970, the unit of time in the tables.
 double unix_now();
 
 }  // namespace dedloc::server

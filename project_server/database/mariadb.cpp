@@ -39,7 +39,8 @@ std::string login_name() {
     return entry->pw_name;
 }
 
-/// What a log says about a failure: its last line with ERROR (advice follows it), else its last.
+/// The line of a log that explains a failure: the last one with ERROR (advice may follow it), else
+/// the last one.
 std::string last_line(const fs::path& log) {
     std::ifstream lines{log};
     std::string last;
@@ -49,7 +50,7 @@ std::string last_line(const fs::path& log) {
         if (line.find("ERROR") != std::string::npos) error = line;
     }
     if (!error.empty()) return error;
-    return last.empty() ? "it said nothing" : last;
+    return last.empty() ? "its log is empty" : last;
 }
 
 void check_socket_length(const MariadbPlace& place) {
@@ -77,14 +78,14 @@ void initialise_mariadb(const MariadbPlace& place) {
          "--tmpdir=" + place.temporary().string()},
         {.output = place.log(), .output_mode = platform::kSecretFile});
     if (platform::wait_for_child(child) != 0) {
-        throw IoError(
-            fmt::format("Cannot make a database in {}: {}", data.string(), last_line(place.log())));
+        throw IoError(fmt::format("Cannot create a database in {}: {}", data.string(),
+                                  last_line(place.log())));
     }
     fs::rename(unfinished, data);
 }
 
 std::vector<std::string> mariadb_command(const MariadbPlace& place) {
-    return {"/usr/sbin/mariadbd",  // by path: not in an ordinary user's PATH
+    return {"/usr/sbin/mariadbd",  // absolute: /usr/sbin is not in an ordinary user's PATH
             "--no-defaults",
             "--user=" + login_name(),
             "--datadir=" + (place.directory / "data").string(),

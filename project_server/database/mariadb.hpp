@@ -1,5 +1,5 @@
-// A private MariaDB server: own data directory, own socket, one loopback port, the rights of
-// whoever runs it. The system's MariaDB service, if there is one, is neither used nor touched.
+// A private MariaDB server with its own data directory, socket and loopback port. It runs as the
+// current user. The system's MariaDB service, if there is one, is neither used nor changed.
 #pragma once
 
 #include <sys/types.h>
@@ -15,46 +15,49 @@
 
 namespace dedloc::server {
 
+/// Folder and port of a server.
 struct MariadbPlace {
     std::filesystem::path directory;  ///< holds data/, tmp/, mariadb.sock and mariadb.log
     std::uint16_t port = 0;           ///< on 127.0.0.1
 
     std::filesystem::path socket() const { return directory / "mariadb.sock"; }
     std::filesystem::path log() const { return directory / "mariadb.log"; }
-    /// Of its own: a starting mariadbd deletes the temporary tables of all others in its tmpdir.
+    /// The server's own tmpdir: at its start mariadbd deletes all temporary tables in its tmpdir.
     std::filesystem::path temporary() const { return directory / "tmp"; }
 };
 
-/// Makes the system tables in place.directory/data unless they are there; done whole or not at all.
+/// Creates the system tables in place.directory/data unless they exist. Atomic.
 /// Errors: IoError with the reason. Cost: about 2 s and 130 MB of disk.
 void initialise_mariadb(const MariadbPlace& place);
 
-/// Program and arguments of the server, for a supervisor. It stays in the foreground, logs to
-/// stderr, and ends in order on SIGTERM. Commits are on disk before they are answered.
+/// Program and arguments of the server, for a supervisor. The server stays in the foreground, logs
+/// to stderr, and shuts down on SIGTERM. A commit is on disk before the client gets the reply.
 std::vector<std::string> mariadb_command(const MariadbPlace& place);
 
-/// How the person who initialised it connects as its administrator.
+/// The administrator's connection, for the system user that initialised the server.
 DatabaseSettings mariadb_administrator(const MariadbPlace& place);
 
-/// Waits until the server answers on its socket. Throws DatabaseError after `patience`.
+/// Waits until the server answers on its socket. Throws DatabaseError after `timeout`.
 void await_mariadb(const MariadbPlace& place, std::chrono::milliseconds timeout);
 
 /// Creates the database and the account that `settings` name, if absent, and sets the account's
 /// password.
 void create_database(Database& administrator, const DatabaseSettings& settings);
 
-/// The server as a child process, for tests and for commands that need it for a moment.
+/// The server as a child process, for tests and for commands that need it for a short time.
 class MariadbProcess {
   public:
-    /// Starts it and waits until it answers. Errors: IoError with the last line of its log.
+    /// Starts the server and waits until it answers. Errors: IoError with the last error in its
+    /// log; DatabaseError after a minute.
     explicit MariadbProcess(MariadbPlace place);
-    /// Stops it.
+    /// Calls stop().
     ~MariadbProcess();
     MariadbProcess(const MariadbProcess&) = delete;
     MariadbProcess& operator=(const MariadbProcess&) = delete;
 
+    /// Folder and port, as given.
     const MariadbPlace& place() const { return place_; }
-    /// Idempotent.
+    /// Stops the server and waits for its end. Idempotent.
     void stop();
 
   private:

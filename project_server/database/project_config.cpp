@@ -1,6 +1,6 @@
 #include "project_server/database/project_config.hpp"
 
-// First of BOINC's headers: it says what the others may use.
+// Must precede BOINC's other headers: it defines the macros that they depend on.
 #include <config.h>
 
 #include <boinc_db.h>
@@ -25,7 +25,7 @@ std::string required(const char* value, const char* element, const fs::path& fil
     return value;
 }
 
-/// "host:port", as libsched's own connection takes it; a bare host has the server's usual port.
+/// Parses "host:port", the format of libsched's own connection; the default port is 3306.
 void split_host(const std::string& text, const fs::path& file, DatabaseSettings& settings) {
     const auto colon = text.find(':');
     settings.host = text.substr(0, colon);
@@ -44,7 +44,7 @@ int jobs_per_core(JOB_LIMIT& limit) {
     return cpu.base_limit > 0 ? cpu.base_limit : 1;
 }
 
-/// libsched makes these anew at every parse and forgets the old ones.
+/// Frees the patterns of the last parse: libsched allocates new ones at every parse.
 void forget_patterns() {
     for (auto** const patterns :
          {&::config.ban_cpu, &::config.ban_os, &::config.locality_scheduling_workunit_file,
@@ -66,8 +66,8 @@ ProjectConfig load_project_config(const fs::path& directory) {
     if (::config.parse_file((root.string() + "/").c_str()) != 0) {
         throw InputError(fmt::format("{} cannot be parsed.", file.string()));
     }
-    // libsched guesses the folder from the working directory unless it is told, and ends the
-    // process when it guesses none.
+    // Unless project_dir is set, libsched guesses it from the working directory, and ends the
+    // process when it finds none.
     if (root.string().size() >= sizeof(::config.project_dir)) {
         throw InputError(fmt::format("The path {} is too long for libsched: at most {} characters.",
                                      root.string(), sizeof(::config.project_dir) - 1));
@@ -81,8 +81,8 @@ ProjectConfig load_project_config(const fs::path& directory) {
     result.download_url = required(::config.download_url, "download_url", file);
     result.upload_url = required(::config.upload_url, "upload_url", file);
     if (result.upload_url.find("file_upload_handler") == std::string::npos) {
-        throw InputError(fmt::format("<upload_url> in {} must hold the word file_upload_handler.",
-                                     file.string()));
+        throw InputError(
+            fmt::format("<upload_url> in {} must contain file_upload_handler.", file.string()));
     }
     result.download_directory = required(::config.download_dir, "download_dir", file);
     result.upload_directory = required(::config.upload_dir, "upload_dir", file);

@@ -1,5 +1,5 @@
-// What a project's config.xml says. It is BOINC's file, read by libsched's own parser, so that
-// BOINC's daemons and these programs cannot understand it differently.
+// A project's configuration: BOINC's config.xml, read by libsched's own parser, so that BOINC's
+// daemons and our programs interpret it in the same way.
 #pragma once
 
 #include <filesystem>
@@ -9,34 +9,35 @@
 
 namespace dedloc::server {
 
+/// The settings that our programs use.
 struct ProjectConfig {
-    std::filesystem::path directory;  ///< absolute
+    std::filesystem::path directory;  ///< the project's folder, absolute
     std::string name;                 ///< long_name, for people
-    std::string master_url;           ///< what volunteers attach to; ends with /
-    std::string download_url;
-    std::string
-        upload_url;  ///< holds "file_upload_handler": by that word the client knows output files
-    std::filesystem::path download_directory;
-    std::filesystem::path upload_directory;
-    std::filesystem::path key_directory;
-    DatabaseSettings database;
-    int directory_fanout = 0;     ///< of download and upload trees; 0: flat
+    std::string master_url;           ///< the URL that volunteers attach to; ends with /
+    std::string download_url;         ///< base URL of input files and app versions
+    std::string upload_url;  ///< contains "file_upload_handler", by which clients know output files
+    std::filesystem::path download_directory;  ///< root of the download tree
+    std::filesystem::path upload_directory;    ///< root of the upload tree
+    std::filesystem::path key_directory;       ///< BOINC's keys
+    DatabaseSettings database;                 ///< the project's database
+    int directory_fanout = 0;     ///< subfolders of the download and upload trees; 0: flat
     int min_rpc_seconds = 0;      ///< request_delay: the client waits at least this long
-    double next_rpc_seconds = 0;  ///< the client asks at least this often; 0: when it wants
+    double next_rpc_seconds = 0;  ///< longest time between two requests of a client; 0: no limit
     int jobs_per_core = 1;        ///< a host never holds more jobs than this times its cores
-    bool ignore_upload_certificates = false;
-    bool send_messages_to_hosts = false;
+    bool ignore_upload_certificates = false;  ///< accept uploads whose files are not signed
+    bool send_messages_to_hosts = false;      ///< config.xml's msg_to_host
 
+    /// The URL of the scheduler.
     std::string scheduler_url() const { return master_url + "cgi/scheduler"; }
 };
 
 /// Reads `directory`/config.xml, also into libsched's global configuration, which create_work and
-/// its kin use. Throws InputError when the file is absent, cannot be parsed or lacks an element.
-/// Thread: main, before others start.
+/// related functions use. Throws InputError when the file is absent, cannot be parsed or lacks an
+/// element. Thread: main, before other threads start.
 ProjectConfig load_project_config(const std::filesystem::path& directory);
 
-/// Connects libsched's global connection (boinc_db) to the project's database. Again after a lost
-/// connection. Throws DatabaseError.
+/// Opens libsched's global connection (boinc_db) to the project's database, or replaces it after a
+/// lost connection. Throws DatabaseError.
 void open_boinc_database(const ProjectConfig& config);
 void close_boinc_database();
 

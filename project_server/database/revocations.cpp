@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kUser = "user";
 constexpr const char* kHost = "host";
 constexpr const char* kPeer = "key";
-constexpr const char* kVoter = "voter";  ///< a key as well, whose ticket is good for longer
+constexpr const char* kVoter = "voter";  ///< a voter's key, whose ticket is valid for longer
 
 struct Entry {
     const char* kind;

@@ -1,4 +1,4 @@
-// Whom the project wants no more: the table dedloc_revocation.
+// The accounts, computers and keys that the project has revoked: the table dedloc_revocation.
 #pragma once
 
 #include <string>
@@ -8,26 +8,26 @@
 
 namespace dedloc::server {
 
-/// How long a ticket is good, and so how long a revocation has to be told.
+/// Validity of a ticket, and so the time for which a revocation must be published.
 inline constexpr std::chrono::hours kTicketLife{24};
 
-/// The same of a voter's ticket, which comes with its appointment.
+/// Validity of a voter's ticket, which comes with its appointment.
 inline constexpr std::chrono::hours kVoterTicketLife{24 * 400};
 
-/// The revocations of tickets that have not expired: voters that were dismissed in the last
-/// kVoterTicketLife, then others of the last kTicketLife, the newest kMaxRevocations of them.
+/// The revocations of tickets that may not have expired: voters dismissed in the last
+/// kVoterTicketLife, then the others of the last kTicketLife; the newest kMaxRevocations of these.
 /// Errors: DatabaseError.
 formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now);
 
-/// Whether the project wants whom the ticket names. Errors: DatabaseError.
+/// Whether the ticket's account, computer or key is revoked. Errors: DatabaseError.
 bool is_revoked(Database& database, const formats::Ticket& ticket);
 
-/// Adds, as of now. Errors: DatabaseError.
+/// Adds revocations, as of now. Errors: DatabaseError.
 void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now);
-/// The same of a voter's key, for as long as its ticket is good. Errors: DatabaseError.
+/// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
-/// Takes back: there are new tickets for them, and running peers let them in once they hear of it.
-/// Errors: DatabaseError.
+/// Withdraws revocations: the gateway issues tickets to them again, and running peers accept them
+/// after they have read the new list. Errors: DatabaseError.
 void forgive(Database& database, const formats::Revocations& revocations);
 
 }  // namespace dedloc::server

@@ -1,7 +1,7 @@
--- Database of a project: BOINC's tables, then those of DeDLOC@home.
--- libsched reads "select *" rows by position and writes by name: the columns of the BOINC tables keep
--- BOINC's names and order; columns that only newer servers know come last. Every statement may be
--- applied to a database that has it already, and ends at a line that ends with a semicolon.
+-- Database of a project: BOINC's tables, then DeDLOC@home's.
+-- libsched reads "select *" rows by position and writes by name, so the columns of the BOINC tables
+-- keep BOINC's names and order; columns of newer servers come last. Every statement is idempotent,
+-- and ends at a line that ends with a semicolon.
 
 
 create table if not exists platform (
@@ -457,7 +457,7 @@ create table if not exists token (
     key token_userid (userid)
 ) engine=InnoDB;
 
--- DeDLOC@home. state: running, paused, finished.
+-- DeDLOC@home's tables. dedloc_run.state: running, paused, finished.
 create table if not exists dedloc_run (
     id                  integer not null auto_increment primary key,
     name                varchar(64) not null,
@@ -473,8 +473,8 @@ create table if not exists dedloc_run (
     unique key dedloc_run_name (name)
 ) engine=InnoDB;
 
--- One row an update: step is the number of updates done, digest that of the state after it.
--- equal_digests of the members reported exactly this digest.
+-- One row for each update. step: number of updates done. digest: that of the state after it.
+-- equal_digests: how many of the members reported exactly this digest.
 create table if not exists dedloc_step (
     runid               integer not null,
     step                bigint not null,
@@ -489,7 +489,7 @@ create table if not exists dedloc_step (
     primary key (runid, step)
 ) engine=InnoDB;
 
--- The ledger: what each key contributed to each step. resultid 0: not credited yet.
+-- The contributions in the ledger, by key and step. resultid 0: not credited yet.
 create table if not exists dedloc_contribution (
     runid               integer not null,
     step                bigint not null,
@@ -503,7 +503,7 @@ create table if not exists dedloc_contribution (
     key dedloc_contribution_result (resultid)
 ) engine=InnoDB;
 
--- Who sits, or sat, in the swarm. state: joining, working, left, lost.
+-- Present and former members of the swarm. state: joining, working, left, lost.
 create table if not exists dedloc_seat (
     runid               integer not null,
     peer_key            char(64) not null,
@@ -520,7 +520,7 @@ create table if not exists dedloc_seat (
     key dedloc_seat_result (result_name)
 ) engine=InnoDB;
 
--- Whom the gateway gave a ticket: the last one of each key, times in UTC seconds.
+-- The last ticket that the gateway has issued to each key; times in UTC seconds.
 create table if not exists dedloc_ticket (
     runid               integer not null,
     peer_key            char(64) not null,
@@ -531,8 +531,8 @@ create table if not exists dedloc_ticket (
     key dedloc_ticket_result (resultid)
 ) engine=InnoDB;
 
--- Whose tickets are void before they expire. kind: user, host (ids of BOINC's rows), key (of a
--- peer, in hex). since: UTC seconds.
+-- Revoked tickets. kind: user, host (subject: id of BOINC's row), key, voter (subject: a peer's
+-- key in hex). since: UTC seconds.
 create table if not exists dedloc_revocation (
     kind                varchar(8) not null,
     subject             varchar(64) not null,

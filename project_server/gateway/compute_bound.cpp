@@ -10,10 +10,11 @@
 namespace dedloc::gateway {
 namespace {
 
-/// As BOINC's lib/coproc.cpp writes them.
+/// Names of GPU kinds, as BOINC's lib/coproc.cpp writes them.
 constexpr std::array<std::string_view, 4> kGpuKinds{"CUDA", "CAL", "INTEL", "apple_gpu"};
 
-/// The text up to `end`, which is removed with it; the whole text if there is none.
+/// Removes the text up to and including `end` and returns it without `end`; the whole text if it
+/// has no `end`.
 std::string_view take_until(std::string_view& text, char end) {
     const std::size_t at = text.find(end);
     const std::string_view taken = text.substr(0, at);
@@ -21,7 +22,7 @@ std::string_view take_until(std::string_view& text, char end) {
     return taken;
 }
 
-/// 0 for what is no number, and for one below 0.
+/// A number between 0 and kMaxGpus; 0 if the text is not a number.
 std::int64_t count_of(std::string_view text) {
     std::int64_t count = 0;
     std::from_chars(text.data(), text.data() + text.size(), count);
@@ -36,7 +37,7 @@ std::int64_t gpu_count(std::string_view coprocessors) {
         take_until(coprocessors, '[');
         std::string_view entry = take_until(coprocessors, ']');
         const std::string_view kind = take_until(entry, '|');
-        take_until(entry, '|');  // the name
+        take_until(entry, '|');  // skips the name
         if (std::ranges::find(kGpuKinds, kind) != kGpuKinds.end()) {
             gpus += count_of(take_until(entry, '|'));
         }
@@ -47,7 +48,7 @@ std::int64_t gpu_count(std::string_view coprocessors) {
 std::uint64_t max_samples_per_second(const ComputerReport& computer, double flops_per_sample) {
     if (!std::isfinite(flops_per_sample) || flops_per_sample <= 0) return 0;
     const std::int64_t cores = std::clamp<std::int64_t>(computer.cores, 1, kMaxCores);
-    // Written so that NaN is the least too.
+    // Written so that NaN gives the lower limit too.
     const double per_core = computer.flops_per_core > kMinFlopsPerCore
                                 ? std::min(computer.flops_per_core, kMaxFlopsPerCore)
                                 : kMinFlopsPerCore;

@@ -1,4 +1,4 @@
-// Whether the internet can dial a peer: the gateway tries.
+// Tests from the gateway whether a peer can be dialled from the internet.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,10 @@
 
 namespace dedloc::gateway {
 
-/// Connects to a numeric address and hangs up at once. Ports below 1024 are not dialled: nobody may
-/// make the project knock at system services.
+/// Connects to a numeric address and closes the connection at once; true if it was accepted. Ports
+/// below 1024 are not dialled, so that a client cannot make the project probe system services.
 ///
-/// Thread   any; blocks for `patience` at most
+/// Thread   any; blocks for `timeout` at most
 bool answers(const std::string& address, std::uint16_t port, std::chrono::milliseconds timeout);
 
 }  // namespace dedloc::gateway

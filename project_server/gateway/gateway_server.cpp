@@ -26,7 +26,7 @@ using httplib::ContentReader;
 using httplib::Request;
 using httplib::Response;
 
-constexpr std::size_t kThreads = 64;  // most wait for a dial
+constexpr std::size_t kThreads = 64;  // many, because most of them wait for a dial
 constexpr std::chrono::milliseconds kDialPatience{3'000};
 
 void unavailable(Response& response, const server::DatabaseError& error) {
@@ -34,7 +34,7 @@ void unavailable(Response& response, const server::DatabaseError& error) {
     refuse(response, kUnavailable, "the project's database is not available now");
 }
 
-/// Where the runs that run have their DHT seeds.
+/// The first DHT seed of each running run.
 std::vector<std::string> running_seeds(server::Database& database) {
     std::vector<std::string> seeds;
     for (const server::Row& row : database.query(
@@ -47,17 +47,18 @@ std::vector<std::string> running_seeds(server::Database& database) {
 
 using Handled = httplib::Server::HandlerResponse;
 
-/// Where nothing is posted, nobody makes us read.
+/// Refuses requests with a body that have no handler, before httplib reads their body.
 Handled judge(const Request& request, Response& response,
               std::initializer_list<std::string> posts) {
     if (request.method == "GET" || request.method == "HEAD") return Handled::Unhandled;
     const bool is_post = request.method == "POST";
     if (is_post && std::ranges::find(posts, request.path) != posts.end()) return Handled::Unhandled;
-    refuse(response, kNotFound, "nothing is posted here");
+    refuse(response, kNotFound, "this path takes no such request");
     return Handled::Handled;
 }
 
-/// A request's body; nothing: it was refused. What is too long is read and not kept.
+/// A request's body; nothing if it was refused. A body that is too long is read to its end but not
+/// stored.
 std::optional<std::string> read(Response& response, const ContentReader& content) {
     std::string body;
     bool is_too_long = false;
@@ -67,7 +68,7 @@ std::optional<std::string> read(Response& response, const ContentReader& content
         return true;
     });
     if (is_whole && !is_too_long) return body;
-    refuse(response, is_too_long ? kTooLong : kBadRequest, "the request is cut or too long");
+    refuse(response, is_too_long ? kTooLong : kBadRequest, "the request is truncated or too long");
     return std::nullopt;
 }
 
@@ -101,7 +102,7 @@ struct GatewayServer::Routes {
                   });
     }
 
-    /// Anybody may ask, and is dialled at no address but the one that they ask from.
+    /// Needs no authentication. The gateway dials only the address that the request comes from.
     void report(const Request& request, Response& response) {
         formats::GatewayReport answer;
         answer.project = project;

@@ -1,5 +1,5 @@
-// The gateway over HTTP: where peers get their tickets. Listens on loopback behind nginx, beside
-// dedloc-server or an official BOINC server.
+// The gateway's HTTP server, which issues tickets to peers. It listens on loopback behind nginx,
+// beside dedloc-server or an official BOINC server.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace dedloc::gateway {
 
+/// The HTTP server of one project's gateway.
 class GatewayServer {
   public:
-    /// Binds at once; `key` is the project's. Errors: IoError
-    /// when the port is taken.
+    /// Binds the port; 0 chooses a free one. `key` is the project's. Errors: IoError if the port is
+    /// in use.
     GatewayServer(const server::ProjectConfig& config, const KeyPair& key, const std::string& host,
                   std::uint16_t port);
     ~GatewayServer();
@@ -23,8 +24,9 @@ class GatewayServer {
 
     /// Serves until stop(). Thread: one, not the one that calls stop().
     void run();
-    /// Once, whether run() has begun or is about to. Requests under way are finished. Thread: any.
+    /// Call once, also before run(). Requests in progress are finished. Thread: any.
     void stop();
+    /// The port it is bound to.
     std::uint16_t port() const;
 
   private:

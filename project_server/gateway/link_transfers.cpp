@@ -19,7 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBlockBytes = 64 * 1024;
-/// Who is refused is read for so long, so that they hear why before the connection ends.
+/// How long the body of a refused request is read, so that the client sees the reply before the
+/// connection closes.
 constexpr std::chrono::milliseconds kPatienceWithRefused{1'000};
 constexpr const char* kNotNow = "other links are measured now: try again in a minute";
 
@@ -77,7 +78,7 @@ void LinkTransfers::send(const httplib::Request& request, httplib::Response& res
             std::size_t offset, std::size_t length, httplib::DataSink& sink) {
             if (Clock::now() > end) return false;
             const std::size_t next = std::min(length, block_.size());
-            // Who has the last byte may ask again at once.
+            // Free the slot before the last byte: the client may make its next request at once.
             if (offset + next == whole) slot->leave();
             return sink.write(block_.data(), next);
         });

@@ -1,6 +1,6 @@
-// Transfers that do nothing but measure the link between the gateway and whoever asks, for
-// `dedloc-peer check`. They cost the project's line, so they are short, few, and one at a time for
-// each address. Nothing is read from disk, and nothing that arrives is kept.
+// Transfers that measure the link between the gateway and a client, for `dedloc-peer check`. They
+// use the project's bandwidth, so they are short and few, with one at a time for each address.
+// Nothing is read from disk, and received bytes are dropped.
 #pragma once
 
 #include <chrono>
@@ -18,17 +18,17 @@ class ContentReader;
 
 namespace dedloc::gateway {
 
-/// Addresses that have a transfer now. Thread: any.
+/// The addresses that have a transfer in progress. Thread: any.
 class TransferSlots {
   public:
-    /// One address's transfer, until it is told to leave or is destroyed.
+    /// One address's transfer; it ends with leave() or the destructor.
     class Slot {
       public:
         Slot(TransferSlots& slots, std::string address);
         ~Slot() { leave(); }
         Slot(const Slot&) = delete;
         Slot& operator=(const Slot&) = delete;
-        /// Idempotent. Thread: one at a time.
+        /// Frees the slot. Idempotent. Thread: one at a time.
         void leave();
 
       private:
@@ -36,9 +36,10 @@ class TransferSlots {
         const std::string address_;
     };
 
+    /// At most `most` slots in total.
     explicit TransferSlots(std::size_t most) : max_(most) {}
-    /// Nothing: the address has a slot, or all are taken. Shared because a response's callbacks,
-    /// which are copied, keep it.
+    /// Null if the address has a slot already, or all slots are taken. The pointer is shared
+    /// because a response's callbacks hold it and are copied.
     std::shared_ptr<Slot> take(const std::string& address);
 
   private:
@@ -47,28 +48,29 @@ class TransferSlots {
     std::set<std::string> addresses_;
 };
 
+/// Limits of the transfers.
 struct TransferLimits {
-    std::size_t at_once = 4;  ///< of all addresses together
-    std::chrono::milliseconds longest{10'000};
+    std::size_t at_once = 4;                    ///< transfers in progress, over all addresses
+    std::chrono::milliseconds longest{10'000};  ///< duration of one transfer
 };
 
-/// Both directions. Thread: any; a call lasts as long as its transfer.
+/// Serves transfers in both directions. Thread: any; a call lasts as long as its transfer.
 class LinkTransfers {
   public:
     explicit LinkTransfers(const TransferLimits& limits = {});
 
-    /// Sends as many bytes as the parameter `bytes` says, at most kMaxMeasuredBytes. Cut off when
-    /// it takes too long. 503: not now.
+    /// Sends the number of bytes in the parameter `bytes`, at most kMaxMeasuredBytes. Cuts the
+    /// transfer off at its time limit. Status 400: bad number. 503: no free slot.
     void send(const httplib::Request& request, httplib::Response& response);
-    /// Counts what arrives and says how much it was: formats::write_arrival. More than
-    /// formats::kMaxMeasuredBytes, or too long, is 413. 503: not now.
+    /// Counts the received bytes and replies with their number (formats::write_arrival). Status
+    /// 413: over kMaxMeasuredBytes or the time limit. 503: no free slot.
     void receive(const httplib::Request& request, httplib::Response& response,
                  const httplib::ContentReader& content);
 
   private:
     const TransferLimits limits_;
     TransferSlots slots_;
-    const std::string block_;  ///< sent over and over; does not compress
+    const std::string block_;  ///< random, so incompressible; sent repeatedly
 };
 
 }  // namespace dedloc::gateway

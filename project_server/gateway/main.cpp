@@ -1,4 +1,4 @@
-// dedloc-gateway: gives tickets to the peers of a project's volunteers.
+// dedloc-gateway: issues tickets to the peers of a project's volunteers.
 #include <thread>
 
 #include "peer/base/log.hpp"
@@ -17,7 +17,7 @@ void serve(const std::string& project, const server::ListenAddress& address) {
     const auto config = server::load_project_config(project);
     const KeyPair key = platform::read_key(config.directory / "keys/project.key");
     {
-        // Fail now, with one sentence, if the database is not there.
+        // Fail at once, with one sentence, if the database cannot be reached.
         const server::Database probe{config.database};
     }
     GatewayServer server{config, key, address.host, address.port};
@@ -34,6 +34,6 @@ void serve(const std::string& project, const server::ListenAddress& address) {
 int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-gateway",
-        "Gives tickets to the peers of a DeDLOC@home project's volunteers.",
+        "Issues tickets to the peers of a DeDLOC@home project's volunteers.",
         dedloc::gateway::serve);
 }

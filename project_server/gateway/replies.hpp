@@ -1,4 +1,4 @@
-// The gateway's answers: JSON that nobody keeps.
+// The gateway's replies: JSON that must not be cached.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ struct Response;
 
 namespace dedloc::gateway {
 
+// The HTTP status codes that the gateway uses.
 inline constexpr int kOk = 200;
 inline constexpr int kBadRequest = 400;
 inline constexpr int kForbidden = 403;
@@ -17,8 +18,9 @@ inline constexpr int kNotFound = 404;
 inline constexpr int kTooLong = 413;
 inline constexpr int kUnavailable = 503;
 
+/// Sets status, headers and body of the response.
 void reply(httplib::Response& response, int status, const std::string& json);
-/// {"error": sentence}
+/// Replies with {"error": sentence}.
 void refuse(httplib::Response& response, int status, std::string_view sentence);
 
 }  // namespace dedloc::gateway

@@ -13,7 +13,7 @@ using server::Row;
 
 constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's schema
 
-/// The job that the request speaks of, with its run.
+/// The row of the job that the request names, with its run.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
@@ -68,7 +68,8 @@ std::uint64_t bound_of(const Row& job) {
                                   job.real("flops_per_sample"));
 }
 
-/// 0, as in the column of a new computer: not known.
+/// The rate in bytes per second; 0 (not known) if it is implausible. The column of a new computer
+/// is 0 as well.
 std::uint64_t believable(double bytes_per_second) {
     const bool is_believed =
         bytes_per_second >= kSlowestBytesPerSecond && bytes_per_second <= kFastestBytesPerSecond;

@@ -1,4 +1,5 @@
-// Who gets a ticket: whoever works on a job of a run, for the key that they name.
+// Issues tickets: a volunteer whose computer has a job of a run in progress gets one for the key
+// that the request names.
 #pragma once
 
 #include "peer/base/digest.hpp"
@@ -8,41 +9,41 @@
 
 namespace dedloc::gateway {
 
-/// No ticket, for a reason that the volunteer reads.
+/// No ticket; retrying is useless. The volunteer reads the sentence.
 class Refused : public Error {
   public:
     using Error::Error;
 };
 
-/// No ticket now; asking again makes sense.
+/// No ticket now; a retry may succeed.
 class NotNow : public Error {
   public:
     using Error::Error;
 };
 
-/// A result that was started again keeps its key; one that wants many is not one computer. Those
-/// who ask in the same moment may get a few more.
+/// Keys that one result may use. A restarted result keeps its key, so a result with many keys runs
+/// on more than one computer. Concurrent requests may exceed this by a few.
 inline constexpr int kKeysOfAResult = 8;
 
-/// What the BOINC client says of a computer's connection is believed from a slow modem's to a
-/// gigabit's. It averages over the files that it has transferred: of a small one that came with the
-/// headers it makes many gigabits, and a peer lowers a guess only by a quarter a round.
+/// Plausible range of the rates that the BOINC client reports: from a slow modem to a gigabit. The
+/// client averages over its file transfers. A small file that arrives together with its headers
+/// looks like many gigabits, and a peer lowers an estimate only by a quarter per round.
 inline constexpr double kSlowestBytesPerSecond = 1e3;
 inline constexpr double kFastestBytesPerSecond = 125e6;
 
+/// A ticket and what its reply carries with it.
 struct Issued {
-    formats::SignedTicket ticket;
-    // As in formats::EnrolmentReply.
+    formats::SignedTicket ticket;  ///< signed by the project
+    // As in formats::EnrolmentReply; 0: not known.
     std::uint64_t upload_bytes_per_second = 0;
     std::uint64_t download_bytes_per_second = 0;
 };
 
-/// Asks the database whether the request is true, and signs. What was issued is kept in
-/// dedloc_ticket.
+/// Checks the request against the database, signs a ticket and records it in dedloc_ticket.
 ///
 /// Errors   Refused, NotNow, DatabaseError
 /// Thread   any, each with its own `database`
-/// Cost     three statements, one signature
+/// Cost     four statements, one signature
 Issued issue_ticket(server::Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 
