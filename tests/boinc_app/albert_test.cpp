@@ -1,4 +1,4 @@
-// The model: what it costs to know nothing, that its gradients are its loss's, and that it learns.
+// The model: its initial loss, its gradients against numeric slopes, and that it learns.
 #include "boinc_app/training/albert.hpp"
 
 #include <catch2/catch.hpp>
@@ -48,7 +48,7 @@ double norm(std::span<const float> values) {
     return std::sqrt(sum);
 }
 
-TEST_CASE("the initial loss is that of guessing among all words and two orders", "[training]") {
+TEST_CASE("the initial loss is that of guessing uniformly", "[training]") {
     Fixture tiny{{.vocabulary = 1'000, .width = 128, .length = 64, .micro_batch = 32}};
     const double loss = tiny.model.loss(tiny.batch(0)) / 32;
     CHECK(loss == Approx(std::log(1'000) + std::log(2)).margin(0.1));
@@ -56,7 +56,7 @@ TEST_CASE("the initial loss is that of guessing among all words and two orders",
 
 TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]") {
     Fixture tiny;
-    // Larger than at the start, so that attention has something to say.
+    // Larger than the initial parameters, so that attention has an effect.
     Random random{3};
     for (float& x : tiny.parameters) x += static_cast<float>(0.15 * random.near_normal());
     tiny.model.set_parameters(tiny.parameters);
@@ -66,7 +66,7 @@ TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]")
     for (const formats::TensorSpec& tensor : tiny.run.tensors) {
         const auto slope = std::span{gradient}.subspan(offset, tensor.count());
         const double steepness = norm(slope);
-        // Along its own gradient the loss changes by the gradient's norm for each unit.
+        // Along the gradient's direction the slope of the loss is the gradient's norm.
         const double step = 2e-2 / std::max(1.0, steepness);
         const auto loss_at = [&](double distance) {
             FloatVector moved = tiny.parameters;
@@ -124,7 +124,7 @@ TEST_CASE("the gradient of a micro-batch is the sum of its samples' gradients", 
     CHECK(norm(sum) < 1e-5 * norm(expected));
 }
 
-TEST_CASE("what stands behind a row's end does not change its loss", "[training]") {
+TEST_CASE("padding does not change a row's loss", "[training]") {
     Fixture tiny;
     MicroBatch batch = tiny.batch(0);
     const double loss = tiny.model.loss(batch);
@@ -139,7 +139,7 @@ TEST_CASE("what stands behind a row's end does not change its loss", "[training]
     CHECK(tiny.model.loss(batch) == Approx(loss).epsilon(1e-6));
 }
 
-TEST_CASE("the loss on a batch it never saw falls in thirty steps of one peer", "[training]") {
+TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[training]") {
     Fixture tiny{{.micro_batch = 32}};
     tiny.run.optimizer.learning_rate = 0.3;
     const state::LambSettings settings = state::lamb_settings(tiny.run);

@@ -1,4 +1,4 @@
-// What a micro-batch holds: it follows from public numbers, and every sample is well formed.
+// A micro-batch follows from public numbers, and every sample is well formed.
 #include "boinc_app/training/batch.hpp"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ PeerKey peer(unsigned char name) {
     return key;
 }
 
-TEST_CASE("equal public numbers draw equal micro-batches and any other number another one",
+TEST_CASE("equal public numbers draw equal micro-batches, and different numbers different ones",
           "[training]") {
     const formats::RunFile run = tiny_run();
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
@@ -70,7 +70,7 @@ TEST_CASE("every sample is two parts between class token and separators, then pa
     }
 }
 
-TEST_CASE("each sample hides at least one token and its weights add up to one",
+TEST_CASE("each sample masks at least one token and its weights add up to one",
           "[training][property]") {
     const formats::RunFile run = tiny_run();
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
@@ -96,7 +96,7 @@ TEST_CASE("each sample hides at least one token and its weights add up to one",
     CHECK(static_cast<double>(swapped) / static_cast<double>(samples) == Approx(0.5).margin(0.05));
 }
 
-TEST_CASE("a shard of another vocabulary or without two sentences together is refused",
+TEST_CASE("a shard with another vocabulary or without documents of two sentences is refused",
           "[training]") {
     const formats::RunFile run = tiny_run();
     formats::ShardBuilder other{61};

@@ -1,4 +1,4 @@
-// What the app needs of the process it lives in.
+// The standalone runtime, and the stack size of threads.
 #include "boinc_app/boinc_runtime.hpp"
 
 #include <pthread.h>
@@ -8,7 +8,9 @@
 namespace dedloc {
 namespace {
 
-TEST_CASE("a thread with the stack that BOINC's API asks for starts beside libtorch", "[boinc]") {
+TEST_CASE(
+    "a thread with the stack size that BOINC's API requests starts in a process with libtorch",
+    "[boinc]") {
     pthread_attr_t attributes;
     REQUIRE(pthread_attr_init(&attributes) == 0);
     CHECK(pthread_attr_setstacksize(&attributes, 32'768) == 0);
@@ -19,7 +21,7 @@ TEST_CASE("a thread with the stack that BOINC's API asks for starts beside libto
     pthread_attr_destroy(&attributes);
 }
 
-TEST_CASE("outside BOINC files lie where they are named and all CPUs are ours", "[boinc]") {
+TEST_CASE("outside BOINC file names are paths and all CPUs are granted", "[boinc]") {
     const auto runtime = make_standalone_runtime(0);
     CHECK(runtime->resolve("run.json") == "run.json");
     CHECK(runtime->granted_cpus() >= 1);

@@ -1,4 +1,4 @@
-// A volunteer's machine that a test plays.
+// A simulated volunteer's machine.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a seat keeps on disk: it survives cuts at any byte, and nothing foreign is taken for it.
+// The receipt journal survives truncation at any byte, and foreign files are refused.
 #include "boinc_app/slot_files.hpp"
 
 #include <sys/stat.h>
@@ -51,7 +51,7 @@ TEST_CASE("a receipt journal of another run or key is refused", "[boinc]") {
     CHECK_THROWS_AS(ReceiptJournal(folder.path() / "journal", RunId{}, PeerKey{}), InputError);
 }
 
-TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]") {
+TEST_CASE("a commit that counts our samples is on disk when committed() returns", "[boinc]") {
     const TemporaryDirectory folder;
     const PeerKey peer = KeyPair::generate().public_key();
     ReceiptJournal journal{folder.path() / "journal", RunId{}, peer};
@@ -69,7 +69,7 @@ TEST_CASE("a commit that names us is on disk when the core is told so", "[boinc]
     CHECK(events.news().samples == Samples{16});
 }
 
-TEST_CASE("a new generation takes the lines of void steps from the journal", "[boinc]") {
+TEST_CASE("a new generation deletes the lines of void steps from the journal", "[boinc]") {
     const TemporaryDirectory folder;
     const auto path = folder.path() / "journal";
     const PeerKey peer = KeyPair::generate().public_key();

@@ -1,4 +1,4 @@
-// The training thread: what it answers, and that it computes only when told to.
+// The training thread: its answers, and that it computes only after a work command.
 #include "boinc_app/training/swarm_trainer.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@
 namespace dedloc::training {
 namespace {
 
-/// Takes the trainer's events and hands them out in order.
+/// Collects the trainer's events and returns them in order.
 class Inbox {
   public:
     EventSink sink() {
@@ -26,7 +26,7 @@ class Inbox {
             arrived_.notify_all();
         };
     }
-    /// The next event of this kind; what came before it is dropped.
+    /// The next event of this kind; earlier events are dropped.
     template <class Kind>
     Kind next() {
         std::unique_lock lock(mutex_);
@@ -73,7 +73,7 @@ struct Fixture {
 TEST_CASE("a frozen contribution is the sum of the first micro-batches in order", "[training]") {
     Fixture world;
     world.load();
-    for (int round = 0; round < 2; ++round) {  // the second after the first was called off
+    for (int round = 0; round < 2; ++round) {  // the first round is cancelled
         world.trainer.work(StepIndex{0});
         world.inbox.next<event::Progressed>();
         world.inbox.next<event::Progressed>();
@@ -100,13 +100,13 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
     }
 }
 
-TEST_CASE("a trainer that was paused computes nothing until it is told to work", "[training]") {
+TEST_CASE("a paused trainer computes nothing until it gets the next work command", "[training]") {
     Fixture world;
     world.load();
     world.trainer.work(StepIndex{0});
     world.inbox.next<event::Progressed>();
     world.trainer.pause();
-    // Its answers come in order: behind the snapshot there is nothing of before the pause.
+    // Answers come in order: after the snapshot no event from before the pause can follow.
     world.trainer.snapshot();
     world.inbox.next<event::SnapshotTaken>();
     world.trainer.snapshot();
@@ -116,7 +116,7 @@ TEST_CASE("a trainer that was paused computes nothing until it is told to work",
     CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
 }
 
-TEST_CASE("a trainer without the state that is asked for contributes nothing", "[training]") {
+TEST_CASE("a trainer with another state than the requested one contributes nothing", "[training]") {
     Fixture world;
     world.trainer.work(StepIndex{0});
     world.trainer.freeze(StepIndex{0});
@@ -139,7 +139,7 @@ TEST_CASE("a state with another digest than promised is refused and the old one 
     CHECK(world.inbox.next<event::SnapshotTaken>().digest == world.state.digest());
 }
 
-TEST_CASE("an update gives the bits that the same update gives elsewhere", "[training]") {
+TEST_CASE("an update gives the same bits as ModelState", "[training]") {
     Fixture world;
     world.load();
     const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);

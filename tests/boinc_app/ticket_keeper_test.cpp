@@ -1,5 +1,4 @@
-// A ticket is asked for, and the next one before it expires, over HTTP from a gateway that the test
-// plays.
+// A ticket is requested, and renewed before it expires, over HTTP from a simulated gateway.
 #include <httplib.h>
 
 #include <catch2/catch.hpp>
@@ -19,7 +18,7 @@ formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-/// Answers every request with a new ticket, or with the refusal that it was told.
+/// Answers every request with a new ticket, or with the refusal that the test has set.
 class PlayedGateway {
   public:
     PlayedGateway() : port_(server_.bind_to_any_port("127.0.0.1")) {
@@ -96,7 +95,7 @@ class PlayedGateway {
     std::thread thread_;
 };
 
-/// What a keeper has handed over.
+/// The tickets that a keeper has delivered.
 class Tickets {
   public:
     std::function<void(const formats::EnrolmentReply&)> sink() {
@@ -117,7 +116,7 @@ class Tickets {
     std::vector<formats::SignedTicket> tickets_;
 };
 
-TEST_CASE("a ticket is followed by the next until the gateway says no", "[boinc]") {
+TEST_CASE("a ticket is renewed until the gateway refuses", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;
     TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 1s});
@@ -135,7 +134,7 @@ TEST_CASE("a ticket is followed by the next until the gateway says no", "[boinc]
     CHECK(gateway.asked() == asked);
 }
 
-TEST_CASE("a keeper that is paused asks nothing, and afterwards what is due", "[boinc]") {
+TEST_CASE("a paused keeper sends no requests, and sends a due one when resumed", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;
     TicketKeeper keeper(gateway.options(), tickets.sink(), {.shortest = 1s, .longest = 2s});
@@ -148,7 +147,7 @@ TEST_CASE("a keeper that is paused asks nothing, and afterwards what is due", "[
     CHECK(gateway.await_questions(asked + 1));
 }
 
-TEST_CASE("a keeper by its own pace asks once, and stops at once", "[boinc]") {
+TEST_CASE("a keeper with the default pace sends one request, and stops at once", "[boinc]") {
     PlayedGateway gateway;
     Tickets tickets;
     const auto begin = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// A tiny model and a corpus made here: enough to learn from in seconds.
+// A tiny model and a generated corpus that it can learn from in seconds.
 #pragma once
 
 #include <vector>
@@ -41,8 +41,8 @@ inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
     return run;
 }
 
-/// Documents whose words are unequally common, as in real text: half of them are among the first
-/// eighth of the vocabulary. A model that learns nothing else learns that.
+/// Documents with word frequencies as unequal as in real text: half of the words are in the first
+/// eighth of the vocabulary. A model learns that first.
 inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t seed) {
     Random random{seed};
     constexpr std::uint32_t kFirstWord = 5;

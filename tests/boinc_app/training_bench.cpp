@@ -1,5 +1,5 @@
-// What one machine computes: samples per second, memory, and how the loss falls when one peer
-// trains alone with the real optimizer. Not a test: run it by hand.
+// Measures one machine: samples per second, memory, and how the loss falls when one peer trains
+// alone with the real optimizer. Not a test: run it by hand.
 //
 //     build/release/bin/training_bench --threads 1 --steps 20
 #include <sys/resource.h>

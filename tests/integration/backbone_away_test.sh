@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A project whose backbone goes away while stock BOINC clients train: killed with -9 at random
+# A project whose backbone is away while stock BOINC clients train: killed with -9 at random
 # moments, paused and resumed, stopped with the whole project and started again. Nothing is decided
-# meanwhile, no step is lost, the ledger has no gap, and credit is samples × rate in the end.
+# meanwhile, no step is lost, the ledger has no gap, and in the end credit is samples × rate.
 # Usage: backbone_away_test.sh PROGRAMS [SECONDS...]
-#   SECONDS: how long it is away after each kill (1 10). During the longest one a volunteer joins.
+#   SECONDS: lengths of the absences after each kill (1 10). A volunteer joins during the longest.
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
@@ -16,7 +16,7 @@ project=$folder/project
 volunteers_dir=$folder/volunteers
 fail() { fail_test "$@"; }
 
-# Steps between two events, and as many at the end for those that are back.
+# Steps between two events, and at the end, so that restarted peers contribute.
 between=5
 steps=$((between * (${#absences[@]} + 4)))
 
@@ -31,7 +31,7 @@ url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
 pid_file=$project/pids/dedloc-backbone-away.pid
 log=$project/log/dedloc-backbone-away.log
 
-# The steps that it has logged, one a line: each when its members have reported the same state.
+# The steps in its log, one a line. A step is logged when its members have reported the same state.
 logged() { { grep -o ' step [0-9]*: loss' "$log" || true; } 2>/dev/null | tr -dc '0-9\n'; }
 step() {
     local last
@@ -42,8 +42,8 @@ has_step() { [[ $(step) -ge $1 ]]; }
 milliseconds() { date +%s%3N; }
 is_backbone_new() { [[ -s $pid_file && $(<"$pid_file") != "$1" ]]; }
 
-# returns EVENT COMMAND...: the backbone is away and COMMAND brings it back: then commits go on from
-# where they were. The last one before may have found no time for its line in the log.
+# returns EVENT COMMAND...: the backbone is away and COMMAND restarts it; then commits continue where
+# they stopped. The last commit before may have no line in the log.
 returns() {
     local event=$1 began count=0 before next
     shift
@@ -64,10 +64,10 @@ await 120 "the first steps" has_step 2
 longest=$(printf '%s\n' "${absences[@]}" | sort -n | tail -n 1) newcomer=
 for away in "${absences[@]}"; do
     await 120 "more steps" has_step $(($(step) + between))
-    sleep "0.$((RANDOM % 1000 + 1000))" # anywhere in a round
+    sleep "0.$((RANDOM % 1000 + 1000))" # a random moment of a round
     backbone=$(<"$pid_file")
     supervisor=$(<"$project/pids/supervisor.pid")
-    kill -STOP "$supervisor" # which would start it again at once
+    kill -STOP "$supervisor" # it would restart the backbone at once
     kill -KILL "$backbone"
     if [[ $away == "$longest" && -z $newcomer ]]; then
         newcomer=3
@@ -106,7 +106,7 @@ done
 repeated=$(logged | sort -n | uniq -d)
 [[ -z $repeated ]] || fail_test "steps were decided twice: $repeated"
 if grep -h 'generation [0-9]* begins\|aborted\|check failed' "$log"; then
-    fail_test "the backbone did not just go on"
+    fail_test "the backbone did not simply continue"
 fi
 kill_all TERM "${clients[@]}"
 gone 20 "${clients[@]}" || true

@@ -1,10 +1,11 @@
-# Functions for tests written in bash. Sourced. A failed check says what was wanted and ends the test; whatever the
-# test started and left running is found by a mark in its environment, ended, and counts as a failure.
+# Functions for tests written in bash; to be sourced. A failed check prints what was expected and
+# ends the test. Processes that a test leaves running are found by a mark in their environment and
+# killed, and fail the test.
 
 export DEDLOC_CHECK_MARK=$$.$RANDOM$RANDOM
 folder=$(mktemp -d "${TMPDIR:-/tmp}/dedloc-test.XXXXXX")
 
-# Process ids of what carries the mark; not this shell, which got it only after its start.
+# Ids of the processes with the mark. This shell is not among them: it set the mark after its start.
 marked() {
     local files=(/proc/[0-9]*/environ)
     { grep -lzxF "DEDLOC_CHECK_MARK=$DEDLOC_CHECK_MARK" "${files[@]}" || true; } 2>/dev/null \
@@ -28,7 +29,7 @@ trap 'exit 130' INT TERM HUP
 
 fail_test() { echo "FAILED: $*"; [[ ! -s ${output:-} ]] || tail -n 60 "$output"; exit 1; }
 
-# says STATUS PATTERN COMMAND...: it ends with this status and prints one line, which matches.
+# says STATUS PATTERN COMMAND...: the command exits with this status and prints one matching line.
 says() {
     local wanted=$1 pattern=$2 status=0 text
     shift 2
@@ -38,7 +39,7 @@ says() {
     [[ $text =~ $pattern ]] || fail_test "$*: '$text' does not match '$pattern'"
 }
 
-# none_left WHAT: nothing that the test started runs any more, a second after it ended.
+# none_left WHAT: within a second no process that the test started runs any more.
 none_left() {
     local pid tries
     for tries in {1..20}; do
@@ -49,7 +50,7 @@ none_left() {
     fail_test "$1 left processes running: $pid"
 }
 
-# await SECONDS WHAT COMMAND...: until the command succeeds.
+# await SECONDS WHAT COMMAND...: waits until the command succeeds.
 await() {
     local deadline=$((SECONDS + $1)) what=$2
     shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `dedloc` and the demo say what is wrong in one sentence and leave nothing behind; a project's
-# daemons start, survive a kill, and stop together.
+# `dedloc` and the demo report each error in one sentence and leave nothing behind; a project's
+# daemons start, are restarted after a kill, and stop together.
 # Usage: cli_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -45,11 +45,11 @@ says 2 'already in use' "$dedloc" project create "$folder/q" --name x --port "$p
 says 1 'already in use' "$demo" --port "$port"
 curl -fsS "${url}get_project_config.php" | grep -q 'Test &amp; &lt;project&gt;' \
     || fail_test "the project's page does not know its name"
-# Nobody takes part in a project that runs nothing; what is between is measured all the same.
+# A project without runs accepts no peers, but the check-up measures the link all the same.
 "$programs/dedloc-peer" check "$url" >"$folder/check" 2>"$folder/check.err" && fail_test "no NO"
 grep -Eq '^bandwidth ok  between here and the project [0-9.]+ Mbit/s up, [0-9.]+ Mbit/s down$' \
     "$folder/check" || fail_test "no bandwidth: $(<"$folder/check") $(<"$folder/check.err")"
-# posted BYTES PATH: the status of the answer.
+# posted BYTES PATH: prints the status of the reply.
 posted() {
     head -c "$1" /dev/zero | curl -s -o /dev/null -w '%{http_code}' --data-binary @- "$url$2"
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole demo in a smaller form: stock BOINC clients train together while one of them and the
-# backbone are killed with -9 and come back and one joins late; then again, ended by Ctrl-C in the
-# middle.
+# backbone are killed with -9 and restarted, and one joins late. Then a second demo, which Ctrl-C
+# ends in mid-run.
 # Usage: demo_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -39,7 +39,7 @@ shards=("$run"/shards/*)
 status=0
 (cd "$folder" && "$programs/dedloc_train" --run "$run/run.json" --shard "${shards[0]}") \
     >"$output" 2>&1 </dev/null || status=$?
-[[ $status == 1 ]] || fail_test "who has no ticket ended with $status, not 1"
+[[ $status == 1 ]] || fail_test "without a ticket the app ended with $status, not 1"
 contains 'wants a ticket, and there is no BOINC client to get one through'
 
 echo "Ctrl-C in the middle stops everything"
@@ -48,7 +48,7 @@ env --default-signal=INT "$demo" --programs "$programs" --steps 1000 --volunteer
 started=$!
 attached() { grep -q 'Watch them at' "$output" || ! kill -0 "$started" 2>/dev/null; }
 await 120 "a volunteer to attach" attached
-sleep 2 # somewhere between attaching and the first steps, as a person would press it
+sleep 2 # a moment between attaching and the first steps, as a user would choose it
 kill -INT "$started"
 status=0
 wait "$started" || status=$?

@@ -1,6 +1,6 @@
-// What a swarm computes is what one process computes: three peers over real sockets, and afterwards
-// the same micro-batches, summed and applied in the same order by one loop, bit for bit. And what a
-// suspended volunteer does: nothing.
+// A swarm computes the same bits as one process: three peers over real sockets, and afterwards the
+// same micro-batches, summed and applied in the same order by one loop. And a suspended volunteer
+// computes nothing.
 #include <catch2/catch.hpp>
 
 #include "boinc_app/training/albert.hpp"
@@ -12,7 +12,7 @@
 namespace dedloc::test {
 namespace {
 
-/// One member's contribution to a commit, computed again.
+/// Recomputes one member's contribution to a commit.
 FloatVector contribution_again(const formats::RunFile& run, const training::Sampler& sampler,
                                training::Albert& model, StepIndex step, const CommitLine& line) {
     FloatVector sum(model.element_count());
@@ -27,7 +27,7 @@ FloatVector contribution_again(const formats::RunFile& run, const training::Samp
     return sum;
 }
 
-/// The digests after every step, from the ledger's lines alone.
+/// The digests after every step, recomputed from the ledger's lines alone.
 std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           std::span<const formats::Shard> shards,
                                           const std::vector<CommitRecord>& commits) {
@@ -118,7 +118,7 @@ TEST_CASE("a suspended seat leaves the swarm and contributes again when it is re
         commits = w.commits().size();
         return true;
     }));
-    // Two more of the backbone's reports, a second apart, see nobody and no step.
+    // The backbone's next two reports, a second apart, list no seat and no new step.
     CHECK_FALSE(witness.wait_for(std::chrono::seconds{3}, [&](const Witness& w) {
         return w.seats() > 0 || w.commits().size() > commits;
     }));

@@ -1,5 +1,5 @@
-// A swarm on this machine with everything real but BOINC: DHT seed, backbone and seats with their
-// threads and sockets, all in one process.
+// A swarm in one process, with everything real except BOINC: DHT seed, backbone and seats with their
+// threads and sockets.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@
 
 namespace dedloc::test {
 
-/// What the backbone saw. Thread: any.
+/// The backbone's host, which records its actions. Thread: any.
 class Witness final : public net::Host {
   public:
     void voted(const action::Voted&) override {}
@@ -53,8 +53,7 @@ class Witness final : public net::Host {
         change([&] { failure_ = sentence; });
     }
 
-    /// Waits until `condition(*this)` holds; false when it does not within `limit` or something
-    /// failed.
+    /// Waits until `condition(*this)` holds; false after `limit` or after a failure.
     template <class Condition>
     bool wait_for(std::chrono::seconds limit, Condition condition) {
         std::unique_lock lock(mutex_);
@@ -66,7 +65,7 @@ class Witness final : public net::Host {
         return wait_for(std::chrono::seconds{90}, condition);
     }
 
-    // Inside wait's condition, or when nothing runs any more.
+    // Read these inside wait's condition, or after everything has stopped.
     const std::vector<CommitRecord>& commits() const { return commits_; }
     const std::map<StepIndex, action::Settled>& settled_steps() const { return settled_; }
     const std::optional<action::Finished>& end() const { return finished_; }
@@ -89,13 +88,13 @@ class Witness final : public net::Host {
     std::size_t seats_ = 0;
 };
 
-/// What a project with a gateway has besides.
+/// The additional parts of a project with a gateway.
 struct TicketedProject {
     const KeyPair& key;
-    /// Gets all that the backbone's transport says. Thread: the transport's.
+    /// Gets all events of the backbone's transport. Thread: the transport's.
     EventSink overhear;
 
-    /// For a day.
+    /// Issues a ticket for a day.
     formats::SignedTicket ticket_for(const PeerKey& peer, const RunId& run) const {
         const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
         return formats::sign({.run = run,
@@ -110,7 +109,7 @@ struct TicketedProject {
 /// The project's side: DHT seed and backbone.
 class LocalBackbone {
   public:
-    /// Completes the run file with its keys and addresses. With a `project` all links want tickets.
+    /// Completes the run file with its keys and addresses. With a `project` all links need tickets.
     LocalBackbone(formats::RunFile& run, Witness& witness, const TicketedProject* project = nullptr)
         : project_(project),
           seed_({.listen = {"127.0.0.1", 0}, .address = {}, .state_file = {}}),
@@ -224,12 +223,12 @@ class LocalSeat {
     LocalSeat& operator=(const LocalSeat&) = delete;
 
     PlayedRuntime& runtime() { return runtime_; }
-    /// Waits until it has left.
+    /// Waits until the seat has left.
     Seat& ended() {
         if (main_.joinable()) main_.join();
         return seat_;
     }
-    /// After ended().
+    /// Call after ended().
     std::optional<SeatEnd> end() const { return end_; }
 
   private:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `dedloc-peer` says what is wrong in one sentence, trains alone and with others, and leaves within
+# `dedloc-peer` reports each error in one sentence, trains alone and with others, and leaves within
 # two seconds.
 # Usage: peer_tool_test.sh PROGRAMS
 set -Eeuo pipefail
@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 peer=$1/dedloc-peer
 cd "$folder"
 
-# The seed that writes to a file has said where it answers, and there.
+# The seed that writes to this file has printed its addresses.
 has_address() { grep -qs '"address":"[^"]*"' "$1"; }
 address_in() { grep -o '"address":"[^"]*"' "$1" | cut -d '"' -f 4; }
 # reached STEP FILE
@@ -22,7 +22,7 @@ says 2 'multiple of 4' "$peer" create run.json --key key --bytes 5
 says 2 'wants HOST:PORT' "$peer" create run.json --key key --bytes 8 --seed nowhere
 says 2 "'micro_batch'" "$peer" create run.json --key key --bytes 8 --micro-batch 0
 [[ -z $(ls) ]] || fail_test "something was left: $(ls)"
-# Steps of about half a second: in much shorter ones a newcomer may come too late for long.
+# Steps of about half a second: in much shorter ones a newcomer may miss many calls.
 "$peer" create run.json --key key --bytes 64kB --steps 1000000 --target-batch 100
 says 2 'exists already' "$peer" create run.json --key key --bytes 8
 says 2 'name a DHT seed' "$peer" join run.json
@@ -89,7 +89,7 @@ done
 none_left "the swarm"
 
 echo "a swarm with tickets"
-# Else what the first swarm said would be taken for what this one says.
+# Else the first swarm's output would be mistaken for this one's.
 rm ./*.out ./*.err
 for name in key one two; do
     "$peer" ticket run.json --project-key key --key "$name" --ticket "$name.ticket" --seconds 600
@@ -117,7 +117,7 @@ await 20 "three steps" reached 3 one.out
 two=$!
 await 20 "who has no ticket is refused" grep -q 'no link of a peer' seed.err one.err
 ends_within_two_seconds "$two" 0 TERM
-! reached 1 two.out || fail_test "who has no ticket has got a state"
+! reached 1 two.out || fail_test "a peer without a ticket has got a state"
 "$peer" join run.json --seed "$address" --key two --ticket two.ticket --samples-per-second 100 \
     --check >two.out 2>two.err &
 two=$!

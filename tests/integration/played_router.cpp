@@ -31,8 +31,8 @@ bool run(const std::string& command) {
     return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// A network namespace for this thread; who is not root needs one of users around it, in which they
-/// are.
+/// Creates a network namespace for this thread. Without root it needs a user namespace around it, in
+/// which this user is root.
 bool enter_new_network() {
     if (unshare(CLONE_NEWNET) == 0) return true;
     const uid_t user = getuid();
@@ -133,12 +133,12 @@ void PlayedRouter::serve() {
     }
 }
 
-/// Version, operation, outcome (2 bytes), time (4), the house's port (2), ours (2), life (4).
+/// Version, operation, result (2 bytes), time (4), internal port (2), external port (2), life (4).
 std::string PlayedRouter::answer(const std::string& question) {
     std::string reply(kAnswerBytes, '\0');
     reply[1] = static_cast<char>(question.size() > 1 ? question[1] | kAnswer : kAnswer);
     if (question[0] != 0) {
-        reply[3] = kUnknownVersion;  // it is asked by PCP first
+        reply[3] = kUnknownVersion;  // the first request is PCP
         return reply;
     }
     if (question.size() < kQuestionBytes) return reply;

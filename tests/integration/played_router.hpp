@@ -1,5 +1,5 @@
-// A volunteer's house and its router, which the test plays: two network namespaces, so that no
-// network of the machine is touched.
+// A volunteer's home network ("house") behind a simulated router, and the network outside
+// ("street"): two network namespaces, so that the machine's own network is not used.
 #pragma once
 
 #include <atomic>
@@ -14,32 +14,32 @@
 
 namespace dedloc::test {
 
-inline const std::string kRouterAddress = "192.168.77.1";  ///< seen from the house and the street
+inline const std::string kRouterAddress = "192.168.77.1";  ///< in both networks
 inline const std::string kHouseAddress = "192.168.77.2";
 
-/// The calling thread has moved into the house for good, as have the threads that it starts; the
-/// only way out is the router.
+/// Moves the calling thread, and the threads that it starts, into the house for good; the only way
+/// out is through the router.
 class House {
   public:
-    /// Nothing where the system does not let us; `why` says so.
+    /// Nothing if the system does not allow it; `why` has the reason.
     static std::unique_ptr<House> enter(std::string& why);
     ~House();
     House(const House&) = delete;
     House& operator=(const House&) = delete;
 
-    /// Does this in the street; threads that it starts stay there.
+    /// Runs a function in the street; threads that it starts stay there.
     void in_street(const std::function<void()>& work) const;
 
   private:
     explicit House(int street) : street_(street) {}
-    const int street_;  ///< descriptor of its namespace
+    const int street_;  ///< descriptor of the street's namespace
 };
 
-/// The router's half of NAT-PMP (RFC 6886). To be made in the street.
+/// The router's side of NAT-PMP (RFC 6886). Construct it in the street.
 class PlayedRouter {
   public:
     enum class Manner {
-        kGivesAnotherPort,  ///< than it was asked for
+        kGivesAnotherPort,  ///< maps another port than the requested one
         kRefuses,
     };
     explicit PlayedRouter(Manner manner);
@@ -47,9 +47,9 @@ class PlayedRouter {
     PlayedRouter(const PlayedRouter&) = delete;
     PlayedRouter& operator=(const PlayedRouter&) = delete;
 
-    /// The house's TCP port that others reach at this port of the router's.
+    /// The house's TCP port to which the router forwards this external port.
     std::optional<std::uint16_t> port_behind(std::uint16_t port) const;
-    /// Whether anybody has asked for anything.
+    /// Whether a request has arrived.
     bool was_asked() const { return was_asked_; }
 
   private:
@@ -61,7 +61,7 @@ class PlayedRouter {
     std::atomic<bool> is_stopping_ = false;
     std::atomic<bool> was_asked_ = false;
     mutable std::mutex mutex_;
-    std::map<std::uint16_t, std::uint16_t> passed_on_;  ///< TCP, the router's port → the house's
+    std::map<std::uint16_t, std::uint16_t> passed_on_;  ///< TCP: external port → internal port
     std::thread thread_;
 };
 

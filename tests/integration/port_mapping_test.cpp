@@ -1,6 +1,6 @@
-// A volunteer in a house whose router speaks NAT-PMP: the router is asked first, the gateway is
-// told what it said, and then the others. Seat, DHT, sockets and networks are real; router and
-// gateway are played.
+// A volunteer behind a router that speaks NAT-PMP: the seat asks the router for a port first, then
+// names that port to the gateway, then to the swarm. Seat, DHT, sockets and networks are real; router
+// and gateway are simulated.
 #include <httplib.h>
 #include <stdlib.h>
 
@@ -24,13 +24,13 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds kTimeout{30};
 
-/// What the gateway was asked first, and whether the router passed that port on then.
+/// The gateway's first request, and whether the router forwarded that port at the time.
 struct Question {
     std::uint16_t port = 0;
     bool is_reachable = false;
 };
 
-/// The street: router, gateway, DHT seed, and somebody else of the run. To be made there.
+/// The street: router, gateway, DHT seed, and another peer of the run. Construct it there.
 class Street {
   public:
     explicit Street(PlayedRouter::Manner manner)
@@ -69,7 +69,7 @@ class Street {
         asked_.wait_for(lock, kTimeout, [&] { return question_.has_value(); });
         return question_;
     }
-    /// Whether the run's others hear of the house, at this port.
+    /// Whether other peers of the run find the house in the DHT, at this port.
     bool finds(std::uint16_t port) {
         const Endpoint wanted{kHouseAddress, port};
         return found_
@@ -118,7 +118,7 @@ class Street {
     std::thread serving_;
 };
 
-/// A volunteer's seat, in the house, with a main thread of its own.
+/// A volunteer's seat in the house, with a main thread of its own.
 class SeatInHouse {
   public:
     SeatInHouse(const formats::RunFile& run, bool maps_port)
@@ -153,7 +153,7 @@ class SeatInHouse {
     std::thread main_;
 };
 
-/// House and street, or a line that says why there are none.
+/// House and street, or the reason why they cannot be created.
 class PortMappingWorld {
   public:
     explicit PortMappingWorld(PlayedRouter::Manner manner) {
@@ -166,7 +166,7 @@ class PortMappingWorld {
         setenv("no_proxy", kRouterAddress.c_str(), 1);
         house_->in_street([&] { street_ = std::make_unique<Street>(manner); });
     }
-    /// Nothing where this machine has no second network for us.
+    /// Nothing if this machine does not allow network namespaces.
     Street* street() { return street_.get(); }
 
   private:
@@ -174,7 +174,7 @@ class PortMappingWorld {
     std::unique_ptr<Street> street_;
 };
 
-TEST_CASE("a volunteer who agrees is enrolled and found at the port that the router gave",
+TEST_CASE("a seat with port mapping is enrolled and found at the port that the router gave",
           "[boinc][net][integration]") {
     PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
     Street* const street = world.street();
@@ -199,7 +199,7 @@ TEST_CASE("a volunteer who agrees is enrolled and found at the port that the rou
     CHECK_FALSE(street->router().port_behind(port));
 }
 
-TEST_CASE("where the router says no, the seat is taken all the same and nobody is told a port",
+TEST_CASE("if the router refuses, the seat joins and announces no port",
           "[boinc][net][integration]") {
     PortMappingWorld world{PlayedRouter::Manner::kRefuses};
     Street* const street = world.street();
@@ -213,7 +213,8 @@ TEST_CASE("where the router says no, the seat is taken all the same and nobody i
     CHECK(seat.quit() == SeatEnd::kQuit);
 }
 
-TEST_CASE("without the volunteer's consent the router is not asked", "[boinc][net][integration]") {
+TEST_CASE("without the volunteer's consent no request goes to the router",
+          "[boinc][net][integration]") {
     PortMappingWorld world{PlayedRouter::Manner::kGivesAnotherPort};
     Street* const street = world.street();
     if (street == nullptr) return;

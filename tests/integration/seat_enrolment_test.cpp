@@ -1,4 +1,4 @@
-// What a seat does with what the gateway tells it beside its ticket.
+// A seat uses the bandwidths that the gateway sends with its ticket.
 #include <httplib.h>
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kUpload = 1'250'000;
 constexpr std::uint64_t kDownload = 12'500'000;
 
-/// Gives everybody a ticket, and the same bandwidths.
+/// Answers every request with a ticket and the same bandwidths.
 class PlayedGateway {
   public:
     explicit PlayedGateway(const TicketedProject& project)
@@ -42,7 +42,7 @@ class PlayedGateway {
     PlayedGateway& operator=(const PlayedGateway&) = delete;
 
     std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
-    RunId run;  ///< set before anybody asks
+    RunId run;  ///< set before the first request
 
   private:
     const TicketedProject& project_;
@@ -51,7 +51,7 @@ class PlayedGateway {
     std::thread thread_;
 };
 
-/// Waits for a heartbeat that tells both bandwidths.
+/// Waits for a heartbeat with both bandwidths.
 class Eavesdropper {
   public:
     EventSink sink() {
@@ -79,13 +79,13 @@ class Eavesdropper {
     bool has_heard_ = false;
 };
 
-TEST_CASE("a seat tells the swarm what BOINC has measured of its link", "[boinc][integration]") {
+TEST_CASE("a seat announces the bandwidths that BOINC has measured", "[boinc][integration]") {
     Eavesdropper eavesdropper;
     const KeyPair key = KeyPair::generate();
     const TicketedProject project{.key = key, .overhear = eavesdropper.sink()};
     PlayedGateway gateway(project);
     formats::RunFile run = tiny_run();
-    run.target_batch = 1'000'000'000;  // no round, so nothing else is known of the link
+    run.target_batch = 1'000'000'000;  // no round, so no measurement replaces them
     run.gateway = gateway.url();
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     Witness witness;

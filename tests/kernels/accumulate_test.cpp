@@ -66,7 +66,7 @@ TEST_CASE("accumulate takes fp16 and bf16 at their exact values", "[kernels]") {
     CHECK_FALSE(kernels::accumulate(sum, std::vector<kernels::Half>{{0x7c00}}, 1).is_finite);
 }
 
-TEST_CASE("accumulate reports a sum that is not finite, and goes on reporting it", "[kernels]") {
+TEST_CASE("accumulate reports a sum that is not finite, also in later calls", "[kernels]") {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
     for (const float bad : {kInfinity, -kInfinity, kNan}) {

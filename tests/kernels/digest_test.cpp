@@ -27,7 +27,7 @@ std::string tree_hex(std::size_t count) {
 }  // namespace
 
 // Expected values: Python's hashlib.blake2b, by the rule in digest.hpp.
-TEST_CASE("the tree digest is what another BLAKE2b makes of it", "[kernels]") {
+TEST_CASE("the tree digest equals that of another BLAKE2b implementation", "[kernels]") {
     CHECK(tree_hex(0) == "437ef5bde7366f41b847882d05a8f3afc43aa344d686a50709174b3775d9de23");
     CHECK(tree_hex(1) == "7ae8a32ea1eca996318493990456478e523c3d534364cc8c4788731d41f87688");
     CHECK(tree_hex(kLeafBytes) ==
@@ -47,7 +47,7 @@ TEST_CASE("a root follows from its leaves alone", "[kernels]") {
     CHECK(root_digest(leaves, bytes.size() - 1) != tree_digest(bytes));
 }
 
-TEST_CASE("leaves side by side have the digests that they have alone", "[kernels]") {
+TEST_CASE("leaves digested in parallel have the same digests as alone", "[kernels]") {
     // Different bytes in every leaf, from an odd address; 1 to 19 leaves, full ones and others.
     auto bytes = pattern(19 * kLeafBytes + 1);
     for (std::size_t i = 0; i < bytes.size(); i += 4099) bytes[i] = static_cast<std::byte>(i >> 17);

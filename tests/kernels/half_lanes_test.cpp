@@ -225,7 +225,7 @@ Floats mixed(Random& random, std::size_t count, std::uint64_t rarity) {
 
 }  // namespace
 
-TEST_CASE("whatever is in one lane, every lane rounds to the right half", "[kernels]") {
+TEST_CASE("every lane rounds correctly, with any value in another lane", "[kernels]") {
     Floats special = turning_points();
     std::ranges::copy(not_finite(), std::back_inserter(special));
     const Floats ordinary = tests::ordinary(Random{1}, 2 * kGroup, 100);
@@ -250,7 +250,8 @@ TEST_CASE("whatever is in one lane, every lane rounds to the right half", "[kern
     }
 }
 
-TEST_CASE("halves of any length and place are rounded, with nothing around them", "[kernels]") {
+TEST_CASE("halves are rounded at any length and address, and memory around them is not written",
+          "[kernels]") {
     for (const InstructionSet set : tests::every_width()) {
         INFO(name_of(set));
         Random random{3};
@@ -277,7 +278,7 @@ TEST_CASE("halves of any length and place are rounded, with nothing around them"
     }
 }
 
-TEST_CASE("every half widens to itself in every lane, whatever is beside it", "[kernels]") {
+TEST_CASE("every half widens exactly in every lane, with any neighbours", "[kernels]") {
     constexpr std::size_t kAll = 65'536;
     for (const InstructionSet set : tests::every_width()) {
         INFO(name_of(set));

@@ -167,7 +167,7 @@ TEST_CASE("error feedback loses nothing", "[kernels]") {
     CHECK(sent[3] > 0);
 }
 
-TEST_CASE("whatever bytes come in, decoding says whether they are numbers", "[kernels]") {
+TEST_CASE("decoding any bytes reports whether the values are finite", "[kernels]") {
     Floats out(64);
     Int8 coded{64};
     coded.codes.assign(64, 127);
@@ -185,7 +185,7 @@ TEST_CASE("whatever bytes come in, decoding says whether they are numbers", "[ke
     CHECK(out[0] == 0);
 }
 
-TEST_CASE("every int8 code decodes exactly beside every exponent", "[kernels]") {
+TEST_CASE("every int8 code decodes exactly with every exponent", "[kernels]") {
     constexpr std::size_t kCodes = 256;
     for (const auto set : tests::every_width()) {
         for (int exponent = 0; exponent < 256; ++exponent) {
@@ -213,7 +213,7 @@ TEST_CASE("every int8 code decodes exactly beside every exponent", "[kernels]") 
     }
 }
 
-TEST_CASE("what is not finite is reported wherever it is", "[kernels]") {
+TEST_CASE("a value that is not finite is reported at any position", "[kernels]") {
     for (const float bad : {INFINITY, -INFINITY, NAN, -NAN}) {
         for (const std::size_t place : {std::size_t{0}, std::size_t{64}, std::size_t{65'600}}) {
             Floats values(65'601, 1.0f);
@@ -233,7 +233,7 @@ TEST_CASE("what is not finite is reported wherever it is", "[kernels]") {
     }
 }
 
-TEST_CASE("large results take the streaming path and are the same", "[kernels]") {
+TEST_CASE("large results use streaming stores and have the same bits", "[kernels]") {
     const std::size_t count = (std::size_t{16} << 20) / 4 + 12'345;
     const auto values = tests::ordinary(Random{5}, count);
     std::vector<Half> half(count);

@@ -74,7 +74,7 @@ TEST_CASE("SGD stays within the rounding errors of its definition in double", "[
     }
 }
 
-TEST_CASE("LARC leaves a tensor alone that has no length or no gradient", "[kernels]") {
+TEST_CASE("LARC does not scale a tensor whose norm or gradient is zero", "[kernels]") {
     std::vector<float> p(4, 0.0f);
     std::vector<float> b(4, 0.0f);
     const std::vector<float> ones(4, 1.0f);

@@ -65,7 +65,8 @@ TEST_CASE("the order of senders decides the bits of a mean", "[kernels]") {
     CHECK(mean_of({{1e8f}, {1.0f}, {-1e8f}}, {1, 2, 1}) == std::vector<float>{0.0f});
 }
 
-TEST_CASE("a mean divides by its samples rounded to even, however the thread rounds", "[kernels]") {
+TEST_CASE("a mean divides by its samples rounded to even, in any rounding mode of the thread",
+          "[kernels]") {
     constexpr std::uint64_t kSamples = (1u << 24) + 1;  // rounds to 2²⁴
     for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
         std::fesetround(rounding);

@@ -94,7 +94,7 @@ TEST_CASE("every kernel gives the same bytes with every vector unit and 1 to 8 t
     }
 }
 
-TEST_CASE("a large mean takes the streaming path and is the same", "[kernels]") {
+TEST_CASE("a large mean uses streaming stores and has the same bits", "[kernels]") {
     const std::size_t count = (std::size_t{16} << 20) / 4 + 777;
     const Floats a = tests::ordinary(Random{1}, count);
     const Floats b = tests::ordinary(Random{2}, count);
@@ -114,7 +114,7 @@ TEST_CASE("a large mean takes the streaming path and is the same", "[kernels]") 
     CHECK(whole[2] == 0);
 }
 
-TEST_CASE("workers do each task once and come back when all are done", "[kernels]") {
+TEST_CASE("workers do each task once and return when all are done", "[kernels]") {
     const ThreadWorkers workers{4};
     for (const std::size_t tasks : {0u, 1u, 2u, 5u, 1000u}) {
         std::vector<std::atomic<int>> done(tasks);
@@ -125,7 +125,7 @@ TEST_CASE("workers do each task once and come back when all are done", "[kernels
     }
 }
 
-TEST_CASE("workers serve several callers by turns", "[kernels]") {
+TEST_CASE("workers serve several callers in turn", "[kernels]") {
     const ThreadWorkers workers{3};
     const Floats values = tests::ordinary(Random{3}, 300'000);
     const double expected = global_norm(values);
@@ -143,7 +143,7 @@ TEST_CASE("workers serve several callers by turns", "[kernels]") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("no more threads are within reach than run at once", "[kernels]") {
+TEST_CASE("threads_within_reach returns at most the hardware's threads", "[kernels]") {
     const std::size_t all = threads_within_reach(0);
     CHECK(all >= 1);
     CHECK(threads_within_reach(1) == 1);

@@ -25,7 +25,7 @@ struct Volunteer {
     std::string result_name() const { return "demo_" + std::to_string(number) + "_0"; }
 };
 
-/// A project with a run of which three steps are recorded, and volunteers whose jobs are over.
+/// A project with a run of which three steps are recorded, and volunteers with finished jobs.
 class World {
   public:
     World() {
@@ -83,14 +83,14 @@ class World {
                  "</file_name><open_name>receipt</open_name></file_ref></result>"});
         return who;
     }
-    /// What the ledger says; `step` as in receipts.
+    /// Adds a row to the ledger; `step` as in receipts.
     void contribute(const Volunteer& who, std::uint64_t step, std::uint64_t samples) {
         project_.database().execute(
             "insert into dedloc_contribution (runid, step, peer_key, "
             "samples, loss_sum) values (3, ?, ?, ?, 0)",
             {step + 1, who.key.public_key().hex(), samples});
     }
-    /// What the volunteer says.
+    /// The volunteer's receipt.
     void upload(const Volunteer& who, std::vector<formats::ReceiptLine> lines) {
         const Buffer bytes = formats::encode_receipt({.run = run_,
                                                       .result_name = who.result_name(),
@@ -146,7 +146,7 @@ formats::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
 
 }  // namespace
 
-TEST_CASE("a true receipt earns its samples for host, user and team", "[validation][integration]") {
+TEST_CASE("a true receipt earns credit for host, user and team", "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
@@ -161,14 +161,14 @@ TEST_CASE("a true receipt earns its samples for host, user and team", "[validati
     CHECK(world.one("select expavg_credit > 0 x from host") == "1");
     CHECK(world.one("select expavg_credit > 0 x from team") == "1");
     CHECK(world.one("select transition_time x from workunit") == "2147483647");
-    // Nothing is left to do, and a job that comes up again earns nothing more.
+    // The job is done, and earns nothing more if it is judged again.
     CHECK(world.pass().valid == 0);
     world.database().execute("update workunit set need_validate = 1");
     world.pass();
     CHECK(world.ledger_of_credit() == judged);
 }
 
-TEST_CASE("a step that the receipt forgot is credited all the same", "[validation][integration]") {
+TEST_CASE("a step that the receipt omits is credited too", "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
@@ -188,7 +188,8 @@ TEST_CASE("an empty receipt is valid, earns nothing and closes the job",
     CHECK(world.one("select assimilate_state x from workunit") == "1");
 }
 
-TEST_CASE("a lie earns nothing and the job goes to somebody else", "[validation][integration]") {
+TEST_CASE("a false receipt earns nothing and the job is sent to another host",
+          "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
@@ -221,7 +222,7 @@ TEST_CASE("a lie earns nothing and the job goes to somebody else", "[validation]
     CHECK(world.one("select consecutive_valid x from host_app_version where host_id = 1") == "0");
 }
 
-TEST_CASE("a receipt ahead of the database waits for it, but not for ever",
+TEST_CASE("a receipt ahead of the database waits for it, up to a timeout",
           "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
@@ -230,17 +231,17 @@ TEST_CASE("a receipt ahead of the database waits for it, but not for ever",
     CHECK(world.pass().waiting == 1);
     CHECK(world.one("select concat_ws(' ', w.need_validate, r.validate_state) x from workunit w, "
                     "result r") == "1 0");
-    SECTION("until the rows are there") {
+    SECTION("until the rows have arrived") {
         world.contribute(who, kStepsRecorded, 8);
         CHECK(world.pass().credit == 4.0);
     }
-    SECTION("until patience ends") {
+    SECTION("until the timeout") {
         world.database().execute("update result set received_time = received_time - 100000");
         CHECK(world.pass().invalid == 1);
     }
 }
 
-TEST_CASE("rows that come after the verdict are credited to the same job, once",
+TEST_CASE("rows that arrive after the verdict are credited once to the same job",
           "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
@@ -321,7 +322,7 @@ TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation]
     CHECK(reached_the_end);
 }
 
-TEST_CASE("a project that is none is told so in a sentence", "[validation][integration]") {
+TEST_CASE("a folder that is no project is refused in one sentence", "[validation][integration]") {
     const TemporaryDirectory empty;
     CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
 }

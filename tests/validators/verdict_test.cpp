@@ -80,13 +80,13 @@ TEST_CASE("a receipt without lines is valid and earns nothing", "[validation]") 
     CHECK(answer_of(read.value(), LedgerView{}) == Answer::kValid);
 }
 
-TEST_CASE("steps that the peer forgot to list do no harm", "[validation]") {
+TEST_CASE("steps that the receipt omits do not matter", "[validation]") {
     auto receipt = true_receipt();
     receipt.lines.pop_back();
     CHECK(answer_of(receipt, true_ledger()) == Answer::kValid);
 }
 
-TEST_CASE("a line without samples claims nothing", "[validation]") {
+TEST_CASE("a line without samples is ignored", "[validation]") {
     auto receipt = true_receipt();
     receipt.lines.insert(receipt.lines.begin() + 1, {.step = StepIndex{1}, .samples = Samples{0}});
     CHECK(answer_of(receipt, true_ledger()) == Answer::kValid);
@@ -120,7 +120,7 @@ TEST_CASE("a receipt signed by another key than it names is a forgery", "[valida
     auto forged = true_receipt();
     forged.peer = other.public_key();
     Buffer bytes = formats::encode_receipt(forged, other);
-    // The forger puts the victim's key where its own is.
+    // The forger replaces its own key with the victim's.
     const auto& own = other.public_key().bytes;
     const auto place = std::ranges::search(bytes, own);
     REQUIRE_FALSE(place.empty());
@@ -152,7 +152,7 @@ TEST_CASE("another peer's contribution proves nothing", "[validation]") {
     auto ledger = true_ledger();
     ledger.lines[2].peer = KeyPair::generate().public_key();
     CHECK(fault_of(true_receipt(), ledger) == Fault::kNotInLedger);
-    // Beside the own line it does no harm.
+    // Next to the peer's own line it does no harm.
     ledger = true_ledger();
     ledger.lines.push_back({.peer = KeyPair::generate().public_key(),
                             .step = StepIndex{0},
@@ -171,16 +171,16 @@ TEST_CASE("any other sample count at any line is refused", "[validation]") {
     }
 }
 
-TEST_CASE("a line that the ledger cannot know yet is asked about later", "[validation]") {
+TEST_CASE("a line about a round that is not recorded yet is too soon", "[validation]") {
     auto receipt = true_receipt();
     receipt.lines.push_back({.step = StepIndex{10}, .samples = Samples{8}});
     CHECK(answer_of(receipt, true_ledger()) == Answer::kTooSoon);
-    // What is already known to be wrong needs no waiting.
+    // A line that is already known to be wrong is refused without waiting.
     receipt.lines[0].samples = Samples{9};
     CHECK(fault_of(receipt, true_ledger()) == Fault::kOtherSamples);
 }
 
-TEST_CASE("a step that the run does not have is refused at once", "[validation]") {
+TEST_CASE("a step beyond the run's last one is refused at once", "[validation]") {
     auto receipt = true_receipt();
     receipt.lines.push_back({.step = StepIndex{100}, .samples = Samples{8}});
     CHECK(fault_of(receipt, true_ledger()) == Fault::kBeyondRun);

@@ -34,7 +34,7 @@ TEST_CASE("an appointment is read as it was written", "[server]") {
     CHECK(read_voter_settings(settings, "file") == appointment.settings);
 }
 
-TEST_CASE("an appointment that is damaged or of others is refused in a sentence", "[server]") {
+TEST_CASE("a damaged or foreign appointment is refused in one sentence", "[server]") {
     const Appointer project;
     const Appointment good = project.appoint(KeyPair::generate(), 0);
     const std::string text = write_appointment(good);
@@ -62,7 +62,7 @@ TEST_CASE("an appointment that is damaged or of others is refused in a sentence"
     refused(write_appointment(other), "not signed by the run's project");
 }
 
-TEST_CASE("wanted voters are read as they were written, and never half", "[server]") {
+TEST_CASE("wanted voters are read as they were written, or refused as a whole", "[server]") {
     const TemporaryDirectory folder;
     const auto file = folder.path() / "voters.json";
     CHECK_FALSE(read_voters(file));

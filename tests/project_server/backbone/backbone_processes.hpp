@@ -1,4 +1,4 @@
-// A run's backbones as processes, and members of its swarm in this one.
+// A run's backbones as processes, and members of its swarm within the test's process.
 #pragma once
 
 #include <fcntl.h>
@@ -126,7 +126,7 @@ struct Member {
     net::Reactor reactor;
 };
 
-/// A dedloc-backbone with its log.
+/// A dedloc-backbone process and its log.
 class BackboneProcess {
   public:
     explicit BackboneProcess(std::filesystem::path log) : log_(std::move(log)) {}
@@ -148,7 +148,7 @@ class BackboneProcess {
         ::execv(DEDLOC_BACKBONE_PROGRAM, words.data());
         ::_exit(126);
     }
-    /// Its exit status, or minus the signal that ended it.
+    /// The process's exit status, or minus the signal that killed it.
     int stop(int signal) {
         ::kill(process_, signal);
         return wait();
@@ -166,7 +166,7 @@ class BackboneProcess {
     pid_t process_ = 0;
 };
 
-/// A project with one run, and its own backbone as a process once started.
+/// A project with one run, and the run's own backbone, which a test starts as a process.
 class World {
   public:
     explicit World(std::uint64_t steps)
@@ -190,7 +190,7 @@ class World {
     const std::filesystem::path& root() const { return folder_.path(); }
     std::filesystem::path run_folder() const { return root() / "runs/demo"; }
 
-    /// Steps of the commits in the ledger, all proven.
+    /// Steps of the commits in the ledger, all verified.
     std::vector<std::uint64_t> committed_steps() const { return steps_in(run_folder() / "ledger"); }
     std::vector<std::uint64_t> steps_in(const std::filesystem::path& file) const {
         const ledger::Ledger ledger =

@@ -43,7 +43,7 @@ void flip_byte(const std::filesystem::path& path, std::uint64_t offset) {
 
 }  // namespace
 
-TEST_CASE("the newest checkpoint comes back as it was saved", "[server]") {
+TEST_CASE("the newest checkpoint is read as it was saved", "[server]") {
     const TemporaryDirectory folder;
     const CheckpointStore store{folder.path() / "checkpoints", kRun, 3};
     CHECK_FALSE(store.newest(kElements, has_digest));
@@ -64,7 +64,7 @@ TEST_CASE("only the newest few checkpoints are kept", "[server]") {
     CHECK(steps_of(store) == std::vector<std::uint64_t>{1'000'000'000, 100});
 }
 
-TEST_CASE("a damaged, cut or foreign checkpoint is passed over for the next older one",
+TEST_CASE("a damaged, truncated or foreign checkpoint is skipped for the next older one",
           "[server]") {
     start_log("test", LogLevel::kError);
     const TemporaryDirectory folder;
@@ -114,7 +114,7 @@ TEST_CASE("a checkpoint that cannot be written leaves the former ones", "[server
 
 namespace {
 
-/// What a ledger says whose commits name state_at(step), and of which the last one leads to `last`.
+/// The judge of a ledger whose commits name state_at(step) and whose last commit leads to `last`.
 struct Ledger {
     void commit(std::uint64_t step) {
         CommitRecord record;
@@ -135,7 +135,7 @@ struct Ledger {
 
 }  // namespace
 
-TEST_CASE("the ledger says which checkpoints are of its states", "[server]") {
+TEST_CASE("the ledger judges which checkpoints hold its states", "[server]") {
     Ledger ledger;
     const auto judge = ledger.judge();
     CHECK(judge(head_at(0)) == Standing::kLast);
@@ -155,14 +155,14 @@ TEST_CASE("the ledger says which checkpoints are of its states", "[server]") {
     CHECK(judge(other) == Standing::kProven);
 }
 
-TEST_CASE("checkpoints beyond the ledger are not used and push no good ones out", "[server]") {
+TEST_CASE("checkpoints beyond the ledger are not used and do not displace others", "[server]") {
     start_log("test", LogLevel::kError);
     const TemporaryDirectory folder;
     Ledger ledger;
     const CheckpointStore store{folder.path(), kRun, 3, ledger.judge()};
     for (std::uint64_t step = 0; step < 10; ++step) ledger.commit(step);
     for (const std::uint64_t step : {8, 9, 10}) store.save(head_at(step), state_at(step));
-    // Of a history that this ledger has lost.
+    // Checkpoints of a history that this ledger has lost.
     for (std::uint64_t step = 12; step < 20; ++step) store.save(head_at(step), state_at(step));
     CHECK(steps_of(store) == std::vector<std::uint64_t>{19, 18, 17, 10, 9, 8});
     CHECK(store.newest(kElements, has_digest)->head.step == StepIndex{10});

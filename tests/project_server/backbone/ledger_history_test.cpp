@@ -33,8 +33,8 @@ struct World {
         writer.append(generation);
         return generation;
     }
-    /// Everything from that place on, asked for as another voter does: from where the last answer
-    /// has led it.
+    /// All entries from that place on, queried as another voter does: each query begins where the
+    /// last answer ended.
     std::vector<ledger::Entry> fetch(std::uint64_t generation, std::uint64_t step,
                                      std::size_t at_once) {
         std::vector<ledger::Entry> all;
@@ -62,7 +62,7 @@ struct World {
 
 TEST_CASE("a voter that was away gets the entries of two generations, from any place", "[server]") {
     World world;
-    std::vector<ledger::Entry> all;  // those that hold
+    std::vector<ledger::Entry> all;  // the valid ones
     for (int i = 0; i < 60; ++i) all.emplace_back(world.decide());
     world.writer.append(
         LedgerSettled{.step = StepIndex{3}, .reported = 1, .equal = 1, .digest = {}});
@@ -79,7 +79,7 @@ TEST_CASE("a voter that was away gets the entries of two generations, from any p
         for (const std::uint64_t step : {0U, 1U, 17U, 49U}) {
             CHECK(world.fetch(0, step, at_once) == from(step));
         }
-        // A voter that has what was decided and is void now goes on with the generation.
+        // A voter that has decisions which are void now continues with the generation.
         for (const std::uint64_t step : {50U, 55U, 60U, 70U}) {
             CHECK(world.fetch(0, step, at_once) == from(50));
         }
@@ -95,7 +95,7 @@ TEST_CASE("a voter that was away gets the entries of two generations, from any p
     CHECK(world.past.read(2, StepIndex{0}, 16).empty());
 }
 
-TEST_CASE("a generation that makes several before it void leaves only what holds", "[server]") {
+TEST_CASE("history after a generation that voids earlier ones has only valid entries", "[server]") {
     World world;
     std::vector<ledger::Entry> expected;
     for (int i = 0; i < 10; ++i) {
@@ -118,7 +118,7 @@ TEST_CASE("history of a long ledger is read without reading the ledger", "[serve
         const CommitRecord record = history.next();
         world.writer.append({.committed_at = {}, .took = {}, .decision = {record, {}}});
     }
-    // A restart knows the places again.
+    // A restart finds the places again.
     LedgerHistory reopened{world.path, world.owner};
     const LedgerWriter writer{world.path, world.owner,
                               [&](const LedgerRecord& record, const LedgerReader::Place& after) {

@@ -18,14 +18,14 @@ LedgerSettled settled(std::uint64_t step, std::optional<Digest> digest = {}) {
     return {.step = StepIndex{step}, .reported = 3, .equal = 2, .digest = digest};
 }
 
-/// A ledger file and the history that goes into it.
+/// A ledger file and the history that is written to it.
 struct World {
     TemporaryDirectory folder;
     std::filesystem::path path = folder.path() / "ledger";
     ledger::History history{5, {.members = 3, .churn = 0.2, .short_losses = false}};
     LedgerOwner owner{history.run, history.trust().backbone};
 
-    /// The next commit, as it is given to a writer.
+    /// The next commit to append.
     LedgerCommit commit() {
         const Decision decision = history.decide();
         const auto number = static_cast<std::int64_t>(decision.record.step.value());
@@ -53,7 +53,7 @@ void write_contents(const std::filesystem::path& path, const std::string& text) 
 
 }  // namespace
 
-TEST_CASE("a ledger gives back what was appended, over several openings", "[server]") {
+TEST_CASE("a ledger returns the appended records, also after it is reopened", "[server]") {
     World world;
     std::vector<LedgerRecord> expected;
     for (int opening = 0; opening < 5; ++opening) {
@@ -70,7 +70,7 @@ TEST_CASE("a ledger gives back what was appended, over several openings", "[serv
     CHECK(world.read_all() == expected);
 }
 
-TEST_CASE("a ledger proves itself at any moment, generations included", "[server]") {
+TEST_CASE("a ledger verifies after every record, including generations", "[server]") {
     World world;
     std::vector<CommitRecord> records;
     const auto write = [&](LedgerWriter& writer, int count) {
@@ -111,7 +111,7 @@ TEST_CASE("a ledger proves itself at any moment, generations included", "[server
     CHECK(proven == records);
 }
 
-TEST_CASE("what cannot follow the ledger's end is refused in a sentence and not written",
+TEST_CASE("a record that cannot follow the ledger's end is refused in one sentence and not written",
           "[server]") {
     World world;
     LedgerWriter writer{world.path, world.owner};
@@ -132,7 +132,7 @@ TEST_CASE("what cannot follow the ledger's end is refused in a sentence and not 
     CHECK(world.read_all() == std::vector<LedgerRecord>{first, second, third});
 }
 
-TEST_CASE("a visitor is told of what is there and of what is appended", "[server]") {
+TEST_CASE("a visitor gets the existing records and the appended ones", "[server]") {
     World world;
     std::vector<LedgerRecord> expected;
     for (int opening = 0; opening < 2; ++opening) {
@@ -199,7 +199,7 @@ TEST_CASE("a ledger cut at any byte of its last record loses that record only", 
     CHECK(std::filesystem::file_size(world.path) == first);
 }
 
-TEST_CASE("a ledger with a changed byte before its end is refused and left alone", "[server]") {
+TEST_CASE("a ledger with a changed byte before its end is refused and not modified", "[server]") {
     World world;
     {
         LedgerWriter writer{world.path, world.owner};
@@ -234,7 +234,7 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
     CHECK_THROWS_AS((LedgerReader{world.folder.path() / "absent", world.owner}), IoError);
 }
 
-TEST_CASE("a full disk is one sentence and leaves no half record", "[server]") {
+TEST_CASE("a full disk gives one sentence and leaves no partial record", "[server]") {
     // /dev/full answers every write with ENOSPC.
     platform::DurableFile full{"/dev/full", platform::DurableFile::Mode::kAppend};
     CHECK_THROWS_WITH(full.append(bytes_of("record")),

@@ -8,7 +8,7 @@
 using namespace dedloc;
 using namespace dedloc::backbone;
 
-TEST_CASE("a backbone coordinates a run to its end and keeps what it must",
+TEST_CASE("a backbone coordinates a run to its end and keeps ledger, state and rows",
           "[server][integration]") {
     constexpr std::uint64_t kSteps = 12;
     World world{kSteps};
@@ -19,7 +19,7 @@ TEST_CASE("a backbone coordinates a run to its end and keeps what it must",
         REQUIRE(member.host.await_end());
         digest = member.host.final_digest();
     }
-    // Who comes late is told that it is over, and gets the same state.
+    // A late member learns that the run is finished, and gets the same state.
     {
         Member late{world.run()};
         REQUIRE(late.host.await_end());
@@ -37,11 +37,11 @@ TEST_CASE("a backbone coordinates a run to its end and keeps what it must",
     CHECK(store.list().front().head.digest == digest);
 }
 
-TEST_CASE("a backbone killed in the middle goes on where the swarm stands",
-          "[server][integration]") {
+TEST_CASE("a backbone killed in mid-run continues at the swarm's step", "[server][integration]") {
     constexpr std::uint64_t kSteps = 60;
     World world{kSteps};
-    // Killed before it has signed the state that its last commit leads to, it needs the one before.
+    // If the backbone is killed before it signs the state after its last commit, it needs a
+    // checkpoint of the state before.
     world.start(1);
     Member member{world.run()};
     REQUIRE(member.host.await_updates(8));
@@ -51,11 +51,11 @@ TEST_CASE("a backbone killed in the middle goes on where the swarm stands",
     INFO(world.log());
     REQUIRE(ended);
     CHECK(world.stop(SIGTERM) == 0);
-    // What the members have was not done again.
+    // The steps that the members have were not repeated.
     CHECK(world.committed_steps() == count_to(kSteps));
 }
 
-TEST_CASE("a backbone that cannot write its ledger says so in a sentence and ends",
+TEST_CASE("a backbone that cannot write its ledger reports one sentence and exits",
           "[server][integration]") {
     World world{3};
     std::filesystem::create_symlink("/dev/full", world.run_folder() / "ledger");
@@ -64,7 +64,7 @@ TEST_CASE("a backbone that cannot write its ledger says so in a sentence and end
     CHECK_THAT(world.log(), Catch::Contains("No space left on device"));
 }
 
-TEST_CASE("a second backbone of a run finds its folder in use and ends", "[server][integration]") {
+TEST_CASE("a second backbone of a run finds the folder locked and exits", "[server][integration]") {
     World world{3};
     world.start();
     Member member{world.run()};

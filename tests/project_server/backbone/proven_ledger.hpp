@@ -1,4 +1,4 @@
-// A backbone's ledger file, checked as by anyone who knows run, project and backbone.
+// Verifies a backbone's ledger file with only the public keys of run, project and backbone.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@
 
 namespace dedloc::backbone {
 
-/// What the file's entries prove when they stand alone; the test fails where they do not.
+/// The history that the file's entries prove on their own; the test fails if they do not verify.
 inline ledger::Ledger proven_ledger(const std::filesystem::path& path, const ledger::Trust& trust) {
     ByteWriter entries;
     entries.append(ledger::Ledger(trust).encode());

@@ -40,7 +40,7 @@ struct World {
                 .backbone = key.public_key(),
                 .ledger = ledger_path};
     }
-    /// The next step's.
+    /// The commit of the next step.
     void commit(std::vector<CommitLine> members) {
         CommitRecord record;
         record.generation = ledger.head().generation;
@@ -68,7 +68,7 @@ struct World {
                                     .equal = equal,
                                     .digest = digest("settled")});
     }
-    /// Everything that the ledger and the store hold is in the database.
+    /// Whether the database has everything that the ledger and the store hold.
     void record() {
         RunRecorder recorder{options(), store};
         recorder.stop();
@@ -100,7 +100,8 @@ CommitLine line(int number, std::uint64_t samples, double loss_sum) {
 
 }  // namespace
 
-TEST_CASE("the database is brought up to the ledger, once and again", "[server][integration]") {
+TEST_CASE("the recorder writes the ledger's rows, and repeating that changes nothing",
+          "[server][integration]") {
     World world;
     world.commit({line(1, 10, 70.0), line(2, 30, 230.0), line(3, 0, 0.0)});
     world.settled(1, 3, 2);
@@ -131,7 +132,7 @@ TEST_CASE("a step without a settled record gets its digest from the next commit"
     CHECK(world.one("select digest x from dedloc_step where step = 1") == digest("state").hex());
 }
 
-TEST_CASE("a new generation replaces the later steps, and what was contributed stays owed",
+TEST_CASE("a new generation replaces later steps, and their contributions still earn credit",
           "[server][integration]") {
     World world;
     for (int step = 0; step < 4; ++step) world.commit({line(1, 10, 10.0)});
@@ -145,7 +146,7 @@ TEST_CASE("a new generation replaces the later steps, and what was contributed s
         world.record();
         CHECK(world.one("select group_concat(step, ' ', samples order by step) x from "
                         "dedloc_step") == "1 10,2 20,3 20");
-        // Step 3 was credited as it was, step 4 still will be.
+        // Step 3 has been credited and does not change; step 4 has not.
         CHECK(world.one("select group_concat(step, ' ', samples, ' ', credit order by step) x from "
                         "dedloc_contribution") == "1 10 0,2 20 0,3 10 5,4 10 0");
     }
@@ -175,7 +176,7 @@ TEST_CASE("seats, checkpoints and the end of the run reach their tables", "[serv
           "finished " + digest("end").hex());
 }
 
-TEST_CASE("an absent database costs the caller nothing and is caught up with when it is back",
+TEST_CASE("the recorder never blocks during an outage, and catches up when the database is back",
           "[server][integration]") {
     World world;
     server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};

@@ -14,7 +14,7 @@ using namespace dedloc::backbone;
 
 namespace {
 
-/// A backbone's host and the files it keeps, without a backbone.
+/// A backbone's host and its files, without a backbone.
 struct World {
     World() { start_log("test", LogLevel::kError); }
 
@@ -44,7 +44,7 @@ struct World {
     CheckpointStore store{folder.path() / "checkpoints", history.run, 9};
     std::vector<Event> events;
     std::vector<StepIndex> published;
-    std::vector<Endpoint> published_voters;  ///< with the last one
+    std::vector<Endpoint> published_voters;  ///< the voters in the last published head
     std::vector<GenerationRecord> begun;
     RoundLog host{ledger,
                   past,
@@ -66,7 +66,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a vote is on the disk when the host returns, the newest alone", "[server]") {
+TEST_CASE("the newest vote is on the disk when the host returns", "[server]") {
     World world;
     VoterState state{.generation = 0,
                      .step = StepIndex{4},
@@ -84,8 +84,7 @@ TEST_CASE("a vote is on the disk when the host returns, the newest alone", "[ser
     CHECK(world.vote_on_disk() == state);
 }
 
-TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoints begin anew",
-          "[server]") {
+TEST_CASE("a wanted generation is signed, and truncates ledger and checkpoints", "[server]") {
     World world;
     for (std::uint64_t step = 0; step < 6; ++step) {
         world.host.committed(world.commit());
@@ -121,7 +120,7 @@ TEST_CASE("a generation that is wanted is signed, and makes ledger and checkpoin
     CHECK(proven.head().step == StepIndex{5});
 }
 
-TEST_CASE("the addresses of voters are published, and of no other member", "[server]") {
+TEST_CASE("only the addresses of voters are published", "[server]") {
     World world;
     const Endpoint voter{"192.0.2.1", 7};
     SeatView of_voter;
@@ -158,7 +157,7 @@ TEST_CASE("another voter gets the history that it has missed from the ledger", "
     CHECK(std::get<event::HistoryRead>(world.events[1]).entries.empty());
 }
 
-TEST_CASE("a decision that does not follow the ledger ends the host with a sentence", "[server]") {
+TEST_CASE("a decision that cannot follow the ledger ends the host with one sentence", "[server]") {
     World world;
     const action::Committed first = world.commit();
     const action::Committed second = world.commit();

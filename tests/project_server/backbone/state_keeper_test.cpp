@@ -30,7 +30,7 @@ SharedFloats average_of(std::uint64_t step) {
     return std::make_shared<const FloatVector>(kElements, 0.25F * static_cast<float>(step + 1));
 }
 
-/// The state after `steps` updates, without any thread.
+/// The state after `steps` updates, computed without a keeper.
 std::unique_ptr<state::ModelState> expected_state(std::uint64_t steps) {
     auto model = fresh_state();
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -39,7 +39,7 @@ std::unique_ptr<state::ModelState> expected_state(std::uint64_t steps) {
     return model;
 }
 
-/// What the keeper told its sink, in order; waits for what is not there yet.
+/// The keeper's events in order; waits for the next one.
 class Inbox {
   public:
     void put(Event event) {
@@ -89,7 +89,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a keeper applies each update with the same bits as the state alone", "[server]") {
+TEST_CASE("a keeper applies each update with the same bits as a plain ModelState", "[server]") {
     World world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     CHECK(world.inbox.take<event::StateReached>().digest == fresh_state()->digest());
@@ -105,7 +105,7 @@ TEST_CASE("a keeper applies each update with the same bits as the state alone", 
     CHECK(std::ranges::equal(*snapshot.bytes, expected_state(5)->bytes()));
 }
 
-TEST_CASE("a keeper has no samples to give", "[server]") {
+TEST_CASE("a keeper contributes no samples", "[server]") {
     World world;
     StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(1'000)};
     world.inbox.take<event::StateReached>();
@@ -129,8 +129,9 @@ TEST_CASE("a keeper takes a member's state with the promised digest and no other
     CHECK(world.inbox.take<event::StateReached>().digest == newer->digest());
 }
 
-TEST_CASE("checkpoints come at the interval and at the stop, and start the next keeper",
-          "[server]") {
+TEST_CASE(
+    "checkpoints are written at the interval and at the stop, and the next keeper starts from them",
+    "[server]") {
     World world;
     {
         StateKeeper keeper{fresh_state(), world.store, world.workers, world.options(2)};
@@ -151,7 +152,7 @@ TEST_CASE("checkpoints come at the interval and at the stop, and start the next 
     CHECK(world.inbox.take<event::StateReached>().step == StepIndex{5});
 }
 
-TEST_CASE("a keeper whose checkpoint cannot be written says why and stops", "[server]") {
+TEST_CASE("a keeper that cannot write a checkpoint reports the reason and stops", "[server]") {
     World world;
     std::filesystem::create_symlink(
         "/dev/full", world.folder.path() / "checkpoints" / "step_000000001.state.tmp");

@@ -1,5 +1,5 @@
-// A run with a gateway: its backbone proves a ticket of its own, wants everybody's, and lets go of
-// whom the project's database says is revoked.
+// A run with a gateway: its backbone presents its own ticket, requires one of every peer, and closes
+// the links of peers that the project's database lists as revoked.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -25,7 +25,7 @@ formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-/// A project's folder with one run that wants tickets, and its backbone.
+/// A project's folder with one run that requires tickets, and its backbone.
 class World {
   public:
     World() {
@@ -73,8 +73,7 @@ class World {
     formats::RunFile run_;
 };
 
-TEST_CASE("a backbone links with whom the project gave a ticket, until it revokes it",
-          "[server][net]") {
+TEST_CASE("a backbone links with peers that have a ticket, until it is revoked", "[server][net]") {
     const World world;
     Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
     const Endpoint place{"127.0.0.1", backbone.port()};
@@ -85,7 +84,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
     const auto opened = inbox.next<event::LinkOpened>();
     REQUIRE(opened);
     CHECK(opened->proven == world.run().backbone_key);
-    SECTION("who has none is told") {
+    SECTION("a peer without a ticket gets the reason") {
         net::TransportOptions options = world.member(KeyPair::generate(), 8);
         options.session->ticket.reset();
         net::TcpTransport stranger(options, inbox.sink());
@@ -94,7 +93,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
         REQUIRE(failed);
         CHECK(failed->why == net::describe_told(net::LinkRefusal::kNoTicket));
     }
-    SECTION("who is revoked is told, and the others stay") {
+    SECTION("a revoked peer gets the reason, and the others stay linked") {
         backbone.revoke({.users = {}, .hosts = {8}, .peers = {}});
         backbone.maintain();
         CHECK_FALSE(inbox.next<event::LinkClosed>(200ms));
@@ -103,7 +102,7 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
         REQUIRE(closed);
         CHECK(closed->why == net::describe_told(net::LinkRefusal::kRevoked));
     }
-    SECTION("who is forgiven is let in again") {
+    SECTION("a forgiven peer can link again") {
         backbone.revoke({.as_of = now(), .users = {}, .hosts = {7}, .peers = {}});
         REQUIRE(inbox.next<event::LinkClosed>());
         backbone.revoke({.as_of = now(), .users = {}, .hosts = {}, .peers = {}});
@@ -112,14 +111,14 @@ TEST_CASE("a backbone links with whom the project gave a ticket, until it revoke
     }
 }
 
-TEST_CASE("a backbone that cannot sign its own ticket says so", "[server]") {
+TEST_CASE("a backbone that cannot sign its own ticket reports an error", "[server]") {
     const World world;
     std::filesystem::remove(world.folder() / "keys/project.key");
     CHECK_THROWS_WITH(Backbone(read_run_folder(world.folder(), "first"), world.options()),
-                      Catch::Contains("the project's key that signs this backbone's is not here"));
+                      Catch::Contains("the project's key, which signs this backbone's ticket"));
 }
 
-TEST_CASE("the database says whom a backbone lets go of", "[server]") {
+TEST_CASE("RevocationWatch reads the revocations in the database", "[server]") {
     server::TestProject project;
     RevocationWatch watch(project.config().database);
     const formats::UtcSeconds when = now();

@@ -1,5 +1,4 @@
-// Whether a backbone may vote: the memory in its folder, appointments that are unpacked into one,
-// and what the administrator wants.
+// Whether a backbone may vote: the memory in its folder, unpacked appointments, and voters.json.
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 
 const VoterState kFirst = first_memory(0, true);
 
-/// A project with one run, and whatever voters on other machines have.
+/// A project with one run, and the folders of voters on other machines.
 struct World : Appointer {
     explicit World(std::uint64_t seed = 1) : Appointer(seed) {
         start_log("test", LogLevel::kError);
@@ -46,7 +45,7 @@ struct World : Appointer {
         platform::replace_file(file(), write_appointment(appointment), 0600);
     }
     RunFolder open_voter() const { return open_voter_folder(voter(), file()); }
-    /// The ledger gets a record.
+    /// Appends a record to the ledger.
     void record(const fs::path& ledger) const {
         LedgerWriter{ledger, owner()}.append(
             LedgerSettled{.step = {}, .reported = 0, .equal = 0, .digest = {}});
@@ -62,7 +61,7 @@ struct World : Appointer {
 
 }  // namespace
 
-TEST_CASE("the run's own backbone votes from a brand-new folder on, and never without memory",
+TEST_CASE("the run's own backbone votes in a new folder, but never after it has lost its memory",
           "[server]") {
     const World world;
     const RunFolder run = world.open_own();
@@ -76,14 +75,14 @@ TEST_CASE("the run's own backbone votes from a brand-new folder on, and never wi
         fs::remove(run.voter());
         CHECK(world.memory(run) == kFirst);
     }
-    SECTION("a ledger with records wants its memory") {
+    SECTION("a voter that has a ledger but no memory does not vote") {
         world.record(run.ledger());
         CHECK(world.memory(run) == later);
         fs::remove(run.voter());
         CHECK_FALSE(world.memory(run));
         CHECK_FALSE(fs::exists(run.voter()));
     }
-    SECTION("a damaged memory is as none, also in a new folder") {
+    SECTION("a damaged memory counts as missing, also in a new folder") {
         std::ofstream{run.voter()} << "damaged";
         CHECK_FALSE(world.memory(run));
     }
@@ -123,7 +122,7 @@ TEST_CASE("an appointment moves into the folder of its voter, once", "[server]")
         CHECK(fs::status(run.folder / "backbone.key").permissions() ==
               (fs::perms::owner_read | fs::perms::owner_write));
     }
-    // Later starts, with the same arguments and without the file.
+    // Later starts use the same arguments, but the file is gone.
     CHECK(world.open_voter().key.public_key() == key.public_key());
     CHECK(open_voter_folder(world.voter(), {}).key.public_key() == key.public_key());
     SECTION("a copy of the file does not bring a lost memory back") {
@@ -154,7 +153,7 @@ TEST_CASE("an appointment moves into the folder of its voter, once", "[server]")
     }
 }
 
-TEST_CASE("a crash while an appointment is unpacked is mended by the next start", "[server]") {
+TEST_CASE("the next start completes an appointment whose unpacking crashed", "[server]") {
     const World world;
     const Appointment appointment = world.appoint(KeyPair::generate(), 0);
     world.write_file(appointment);
@@ -169,7 +168,8 @@ TEST_CASE("a crash while an appointment is unpacked is mended by the next start"
     }
 }
 
-TEST_CASE("what is no voter's folder, or no appointment, is a sentence", "[server]") {
+TEST_CASE("a folder that is no voter's, or a file that is no appointment, gives one sentence",
+          "[server]") {
     const World world;
     CHECK_THROWS_WITH(world.open_voter(), Catch::Contains("there is no file"));
     CHECK_THROWS_WITH(open_voter_folder(world.voter(), {}), Catch::Contains("there is no folder"));
@@ -185,7 +185,7 @@ TEST_CASE("what is no voter's folder, or no appointment, is a sentence", "[serve
     CHECK(fs::exists(world.file()));
 }
 
-TEST_CASE("the protocol is told who is to vote until they do", "[server]") {
+TEST_CASE("VotersWatch repeats the wanted voters until they vote", "[server]") {
     const World world;
     const PeerKey own = world.backbone.public_key();
     const PeerKey other = KeyPair::generate().public_key();
@@ -210,12 +210,12 @@ TEST_CASE("the protocol is told who is to vote until they do", "[server]") {
     CHECK(told.back() == both);
     look(1);
     time += 10s;
-    look(2);  // again, as it has not happened yet
+    look(2);  // repeated, because the generation has not begun yet
     platform::replace_file(world.own() / "voters.json", "damaged");
     time += 10s;
     look(2);
     world.want(0, {own});
-    look(3);  // the wish is taken back
+    look(3);  // the wish is withdrawn
     CHECK(told.back() == std::vector{own});
     time += 10s;
     look(3);

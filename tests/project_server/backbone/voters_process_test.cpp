@@ -1,4 +1,4 @@
-// Several voters of a run as processes, each in a folder of its own: appointed, killed, back again.
+// Several voters of a run as processes, each in its own folder: appointed, killed, restarted.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
@@ -51,7 +51,7 @@ void want(const World& world, std::vector<PeerKey> keys) {
     write_voters(world.run_folder() / "voters.json", wanted);
 }
 
-/// Where the records of a ledger file lead, proven or not.
+/// The head of a ledger file, without verification.
 Head head_in(const World& world, const std::filesystem::path& file) {
     const LedgerOwner owner{formats::run_id(world.run()), world.run().backbone_key};
     if (!std::filesystem::exists(file)) return genesis(owner.run, owner.backbone);
@@ -73,7 +73,7 @@ bool await(Condition condition) {
 
 }  // namespace
 
-TEST_CASE("three voters bear the loss of any one, which catches up when it is back",
+TEST_CASE("three voters tolerate the loss of any one, which catches up when it is back",
           "[server][integration]") {
     World world{1'000'000};
     world.start();
@@ -96,7 +96,7 @@ TEST_CASE("three voters bear the loss of any one, which catches up when it is ba
     CHECK(head_in(world, ledger).voters.size() == 3);
     CHECK_FALSE(std::filesystem::exists(second.file));
 
-    // The run's own backbone dies, and the run goes on.
+    // The run's own backbone is killed, and the run continues.
     CHECK(world.stop(SIGKILL) == -SIGKILL);
     const auto goes_on = [&](const std::filesystem::path& file) {
         const StepIndex now = head_in(world, file).step;
@@ -112,7 +112,7 @@ TEST_CASE("three voters bear the loss of any one, which catches up when it is ba
     });
     INFO(logs());
     REQUIRE(is_back);
-    // Another one dies; who was away before has to vote again.
+    // Another voter is killed; the one that was away must vote again.
     CHECK(second.process.stop(SIGKILL) == -SIGKILL);
     const bool went_on_again = goes_on(ledger);
     INFO(logs());
@@ -127,7 +127,7 @@ TEST_CASE("three voters bear the loss of any one, which catches up when it is ba
     CHECK(world.stop(SIGTERM) == 0);
     CHECK(second.process.stop(SIGTERM) == 0);
     CHECK(third.process.stop(SIGTERM) == 0);
-    // No gap anywhere, every record proven, and the same history as far as each one goes.
+    // No ledger has a gap, every record is proven, and common prefixes are equal.
     for (const auto& file : {ledger, second.ledger(), third.ledger()}) {
         const auto steps = world.steps_in(file);
         CHECK(steps == count_to(steps.size()));

@@ -11,9 +11,9 @@
 
 namespace dedloc::server {
 
-// A starting mariadbd deletes the temporary tables in its tmpdir, whosever they are: in the common
-// /tmp a quarter of the databases made at the same time failed.
-TEST_CASE("databases can be made side by side", "[server]") {
+// At its start mariadbd deletes all temporary tables in its tmpdir, also those of other servers: with
+// /tmp for all, a quarter of the databases initialised at the same time failed.
+TEST_CASE("databases can be initialised concurrently", "[server]") {
     const TemporaryDirectory directory;
     std::vector<std::future<void>> made;
     for (int i = 0; i < 6; ++i) {
@@ -23,7 +23,7 @@ TEST_CASE("databases can be made side by side", "[server]") {
     for (auto& one : made) CHECK_NOTHROW(one.get());
 }
 
-TEST_CASE("what goes into the database comes out of it", "[server]") {
+TEST_CASE("the database returns the inserted values", "[server]") {
     TestProject project;
     Database& database = project.database();
     const std::string odd = "it's a \"test\" \\ with ? and \xC3\xA9 and 50%";
@@ -58,7 +58,7 @@ TEST_CASE("a failed statement says why", "[server]") {
     CHECK_THROWS_WITH(Database{wrong}, Catch::Contains("Access denied"));
 }
 
-TEST_CASE("a transaction is done whole or not at all", "[server]") {
+TEST_CASE("a transaction is atomic", "[server]") {
     TestProject project;
     Database& database = project.database();
     const auto count = [&] {
@@ -147,7 +147,7 @@ TEST_CASE("a project without a usable config.xml is refused in one sentence", "[
     CHECK_THROWS_WITH(load_project_config(empty.path()), Catch::Contains("<long_name>"));
 }
 
-TEST_CASE("the configuration is what config.xml says", "[server]") {
+TEST_CASE("the configuration is read from config.xml", "[server]") {
     TestProject project{8080};
     CHECK(project.config().master_url == "http://127.0.0.1:8080/");
     CHECK(project.config().scheduler_url() == "http://127.0.0.1:8080/cgi/scheduler");

@@ -1,4 +1,4 @@
-// What a computer can train at most follows from what its BOINC client reports, true or not.
+// The bound of a computer's samples per second, from true and false reports of its BOINC client.
 #include "project_server/gateway/compute_bound.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-TEST_CASE("GPUs are counted as BOINC's clients report them", "[gateway]") {
+TEST_CASE("gpu_count counts GPUs as BOINC's clients report them", "[gateway]") {
     CHECK(gpu_count("") == 0);
     CHECK(gpu_count("[CUDA|NVIDIA GeForce RTX 3090|2|4095MB|53522|300][BOINC|7.20.5]") == 2);
     CHECK(gpu_count("[CUDA|A|1|1MB|1][CAL|B|2|1MB|1][INTEL|C|1|1MB||][apple_gpu|D|1|1MB|1]") == 5);
@@ -28,7 +28,7 @@ TEST_CASE("GPUs are counted as BOINC's clients report them", "[gateway]") {
         INFO(cut);
         CHECK(gpu_count(cut) == 0);
     }
-    CHECK(gpu_count("[CUDA|x|1") == 1);  // cut where the column ends
+    CHECK(gpu_count("[CUDA|x|1") == 1);  // truncated at the column's length
 }
 
 TEST_CASE("a bound of compute grows with cores and GPUs, and shrinks with a sample's cost",
@@ -41,14 +41,13 @@ TEST_CASE("a bound of compute grows with cores and GPUs, and shrinks with a samp
     ComputerReport counted = desktop;
     counted.gpus = 1;
     CHECK(max_samples_per_second(counted, 1e12) == 8'021);
-    counted.coprocessors = with_gpu.coprocessors;  // the same one, told twice
+    counted.coprocessors = with_gpu.coprocessors;  // the same GPU, reported twice
     CHECK(max_samples_per_second(counted, 1e12) == 8'021);
     CHECK(max_samples_per_second(desktop, 1e18) == 1);
 }
 
 // 1.02e12 operations a sample, trained at 40% of the hardware's peak.
-TEST_CASE("what fast hardware trains of ALBERT-large is a quarter of its bound at most",
-          "[gateway]") {
+TEST_CASE("fast hardware trains ALBERT-large at a quarter of its bound at most", "[gateway]") {
     const formats::ModelSpec large{.architecture = "albert",
                                    .vocabulary = 30'000,
                                    .embedding = 128,
@@ -59,7 +58,7 @@ TEST_CASE("what fast hardware trains of ALBERT-large is a quarter of its bound a
                                    .positions = 512};
     const double cost = formats::albert_flops_per_sample(large, 512);
     constexpr double kUsed = 0.4;
-    // 8 GPUs of 1e15 operations a second, of a computer that reports nothing else.
+    // 8 GPUs of 1e15 operations a second, in a computer that reports nothing else.
     const ComputerReport rack{
         .cores = 0, .flops_per_core = 0, .coprocessors = "[CUDA|NVIDIA H200|8|143771MB|58082]"};
     CHECK(4 * kUsed * 8 * 1e15 / cost <= static_cast<double>(max_samples_per_second(rack, cost)));
@@ -87,7 +86,7 @@ TEST_CASE("no report of a computer breaks the bound of a ticket", "[gateway]") {
             }
         }
     }
-    // A lie makes no more of a computer than the largest one that is believed.
+    // A false report cannot exceed the bound of the largest plausible computer.
     const ComputerReport boast{.cores = 1'000'000,
                                .flops_per_core = 1e30,
                                .coprocessors = "[CUDA|x|1000|1MB|1]",
@@ -97,7 +96,7 @@ TEST_CASE("no report of a computer breaks the bound of a ticket", "[gateway]") {
                     1e12));
 }
 
-TEST_CASE("without the cost of a sample no bound is known", "[gateway]") {
+TEST_CASE("without the cost of a sample there is no bound", "[gateway]") {
     const ComputerReport computer{.cores = 4, .flops_per_core = 5e9, .coprocessors = ""};
     for (const double cost : {0.0, -1.0, kInfinity, kNan}) {
         CHECK(max_samples_per_second(computer, cost) == 0);

@@ -1,4 +1,4 @@
-// Peers get their tickets from a gateway over HTTP, from a real database.
+// Peers get tickets from a gateway over HTTP; the gateway uses a real database.
 #include <arpa/inet.h>
 #include <boinc_db_types.h>
 #include <httplib.h>
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using server::Database;
 using server::TestProject;
 
-/// A listener on loopback whose backlog takes connections: somebody can be dialled there.
+/// A listener on loopback, which can be dialled: its backlog accepts connections.
 class OpenPort {
   public:
     OpenPort() : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -137,7 +137,7 @@ class Gateway {
 
 const auto kWanted = [] { return false; };
 
-TEST_CASE("a ticket bounds what its computer can train", "[gateway]") {
+TEST_CASE("a ticket bounds the samples per second of its computer", "[gateway]") {
     Gateway gateway;
     const auto bound = [&] {
         const auto reply = net::enrol(gateway.options(), [] { return false; });
@@ -154,7 +154,8 @@ TEST_CASE("a ticket bounds what its computer can train", "[gateway]") {
     CHECK(bound() == 0);
 }
 
-TEST_CASE("who works on a job gets a ticket for a day, and is dialled back", "[gateway]") {
+TEST_CASE("a peer with a job in progress gets a ticket for a day, and is dialled back",
+          "[gateway]") {
     Gateway gateway;
     const OpenPort open;
     auto wanted = gateway.options();
@@ -176,15 +177,15 @@ TEST_CASE("who works on a job gets a ticket for a day, and is dialled back", "[g
     CHECK(row->integer("n") == 1);
 }
 
-TEST_CASE("a request that is not true gets one sentence and no ticket", "[gateway]") {
+TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
     Gateway gateway;
     Database& database = gateway.database();
     auto wanted = gateway.options();
-    SECTION("another's authenticator") {
+    SECTION("another account's authenticator") {
         wanted.request.authenticator = "guess";
         CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
     }
-    SECTION("another's computer") {
+    SECTION("another account's computer") {
         wanted.request.host += 1;
         CHECK_THAT(gateway.refusal_of(wanted), Catch::Contains("no job named first_1_0"));
     }
@@ -227,7 +228,8 @@ TEST_CASE("a request that is not true gets one sentence and no ticket", "[gatewa
     }
 }
 
-TEST_CASE("who enrols hears what BOINC has measured on that computer", "[gateway]") {
+TEST_CASE("the enrolment reply has the bandwidths that BOINC has measured on that computer",
+          "[gateway]") {
     Gateway gateway;
     const auto told = [&](double up, double down) {
         gateway.database().execute("update host set n_bwup = ?, n_bwdown = ?", {up, down});
@@ -238,7 +240,7 @@ TEST_CASE("who enrols hears what BOINC has measured on that computer", "[gateway
     using Rates = std::pair<std::uint64_t, std::uint64_t>;
     CHECK(told(1'250'000.5, 12'500'000) == Rates{1'250'000, 12'500'000});
     CHECK(told(kSlowestBytesPerSecond, kFastestBytesPerSecond) == Rates{1'000, 125'000'000});
-    // A new computer; then what no line can do, one way at a time.
+    // A new computer; then implausible rates, one direction at a time.
     CHECK(told(0, 0) == Rates{0, 0});
     CHECK(told(999, 5e6) == Rates{0, 5'000'000});
     CHECK(told(-5e6, 5e6) == Rates{0, 5'000'000});
@@ -246,7 +248,7 @@ TEST_CASE("who enrols hears what BOINC has measured on that computer", "[gateway
     CHECK(told(5e6, 1e300) == Rates{5'000'000, 0});
 }
 
-TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]") {
+TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[gateway]") {
     Gateway gateway;
     auto wanted = gateway.options();
     const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -262,7 +264,7 @@ TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]")
     const formats::Revocations another{.users = {77}, .hosts = {host + 1}, .peers = {other}};
     server::revoke(gateway.database(), another, now);
     CHECK(told() == another);
-    // Who was revoked so long ago has no ticket left that could be good.
+    // A revocation this old is not listed: all tickets from before it have expired.
     server::revoke(gateway.database(), {.users = {78}, .hosts = {}, .peers = {}},
                    now - server::kTicketLife - 1s);
     CHECK(told() == another);
@@ -278,7 +280,7 @@ TEST_CASE("who is revoked gets no ticket, and the others are told", "[gateway]")
     }
 }
 
-TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
+TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") {
     Gateway gateway;
     const auto findings = tool::check_up({.url = gateway.url()});
     REQUIRE(findings.size() == 5);
@@ -315,7 +317,7 @@ TEST_CASE("a check-up says what works from here", "[gateway][tool]") {
     CHECK_THROWS_AS(tool::check_up({.url = "gopher://127.0.0.1"}), InputError);
 }
 
-TEST_CASE("a peer asks again while the gateway is away or the run is paused", "[gateway]") {
+TEST_CASE("a peer retries while the gateway is down or the run is paused", "[gateway]") {
     Gateway gateway;
     const auto wanted = gateway.options();
     std::optional<formats::EnrolmentReply> reply;
@@ -343,21 +345,21 @@ TEST_CASE("a peer asks again while the gateway is away or the run is paused", "[
         gateway.database().execute("update dedloc_run set state = 'running'");
         CHECK(net::enrol(wanted, kWanted));
     }
-    SECTION("nobody wants the ticket any more") {
+    SECTION("the caller cancels the request") {
         gateway.stop();
         int asked = 0;
         CHECK_FALSE(net::enrol(wanted, [&] { return ++asked > 5; }));
     }
 }
 
-TEST_CASE("a gateway's address that is none is refused", "[gateway]") {
+TEST_CASE("an invalid gateway address is refused", "[gateway]") {
     Gateway gateway;
     auto wanted = gateway.options();
     wanted.gateway = "ftp://127.0.0.1/";
     CHECK_THROWS_AS(net::enrol(wanted, kWanted), InputError);
 }
 
-TEST_CASE("only who listens answers, and no system service is dialled", "[gateway]") {
+TEST_CASE("only a listening port answers, and no system port is dialled", "[gateway]") {
     const OpenPort open;
     CHECK(answers("127.0.0.1", open.port(), 2s));
     std::uint16_t closed = 0;

@@ -1,4 +1,4 @@
-// Transfers that measure the link to a gateway: what arrives is counted, and nobody gets many.
+// Transfers that measure the link to a gateway: arriving bytes are counted, and transfers are few.
 #include <httplib.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ int download(const PlayedServer& server, const std::string& bytes,
     return status_of(server.client().Get(kPath + ("?bytes=" + bytes), from(address)));
 }
 
-/// An upload that goes on, a byte now and then, until it is told to end.
+/// An upload that sends a byte now and then until it is told to end.
 class LongUpload {
   public:
     LongUpload(const PlayedServer& server, const std::string& address)
@@ -106,7 +106,7 @@ class LongUpload {
     LongUpload(const LongUpload&) = delete;
     LongUpload& operator=(const LongUpload&) = delete;
 
-    /// How many bytes the gateway says have arrived, and how many were sent.
+    /// The number of bytes that the gateway reports, and the number that were sent.
     std::pair<std::uint64_t, std::uint64_t> end() {
         must_end_ = true;
         const std::uint64_t arrived = result_.get();
@@ -116,10 +116,10 @@ class LongUpload {
   private:
     std::atomic<bool> must_end_ = false;
     std::atomic<std::uint64_t> sent_ = 0;
-    std::future<std::uint64_t> result_;  // last: begins when all is there
+    std::future<std::uint64_t> result_;  // last member: starts when the others are initialised
 };
 
-TEST_CASE("a gateway sends and counts as many bytes as are wanted, up to a limit", "[gateway]") {
+TEST_CASE("a gateway sends and counts the requested bytes, up to a limit", "[gateway]") {
     LinkTransfers transfers;
     const PlayedServer server(routes_of(transfers));
     for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{65'537},
@@ -149,7 +149,7 @@ TEST_CASE("an address has one transfer at a time, and all have few", "[gateway]"
     LinkTransfers transfers({.at_once = 2});
     std::counting_semaphore begun(0);
     const PlayedServer server(routes_of(transfers, [&] { begun.release(); }));
-    // Asked for by nobody else until it is read, the place of an upload is its own.
+    // No other transfer starts before the upload is about to be read, so the upload gets its slot.
     LongUpload first(server, "192.0.2.1");
     begun.acquire();
     CHECK(download(server, "1", "192.0.2.1") == 503);
@@ -181,7 +181,7 @@ TEST_CASE("a transfer that takes too long is cut off", "[gateway]") {
                       Catch::StartsWith("a transfer with the gateway failed: "));
 }
 
-TEST_CASE("a link is measured both ways by what has arrived", "[gateway][tool]") {
+TEST_CASE("a link is measured in both directions by the bytes that arrive", "[gateway][tool]") {
     LinkTransfers transfers;
     const PlayedServer server(routes_of(transfers));
     const tool::GatewayLink link = tool::measure_gateway_link({.url = server.url()});
@@ -189,13 +189,13 @@ TEST_CASE("a link is measured both ways by what has arrived", "[gateway][tool]")
     CHECK(link.download_bytes_per_second > 1e6);
 }
 
-TEST_CASE("what a link lets through at once is not taken for its bandwidth", "[gateway][tool]") {
+TEST_CASE("a burst is not mistaken for a link's bandwidth", "[gateway][tool]") {
     constexpr std::uint64_t kAtOnce = 128 * 1024;
     constexpr double kBytesPerSecond = 256 * 1024;
     std::mutex mutex;
     std::uint64_t sent = 0;
     std::uint64_t longest = 0;
-    // From the first byte on, so much may have been sent by now and no more.
+    // The rate limit: bytes that may have been sent since the first one.
     const auto begin = std::chrono::steady_clock::now();
     const auto pace = [&](std::size_t bytes) {
         const std::lock_guard lock(mutex);
@@ -223,7 +223,7 @@ TEST_CASE("what a link lets through at once is not taken for its bandwidth", "[g
     CHECK(longest <= 4 * kAtOnce);
 }
 
-/// What is said of a gateway whose upload answers so, after downloads that work.
+/// The check-up's report on a gateway with this reply to uploads, and working downloads.
 std::string complaint_about(int status, const std::string& body) {
     LinkTransfers transfers;
     const PlayedServer server([&](httplib::Server& http) {
@@ -243,7 +243,7 @@ std::string complaint_about(int status, const std::string& body) {
     return "measured";
 }
 
-TEST_CASE("a gateway that does not measure is one sentence", "[gateway][tool]") {
+TEST_CASE("a gateway without measurements gives one sentence", "[gateway][tool]") {
     CHECK(complaint_about(200, R"({"bytes": 65535})") ==
           "of a transfer with the gateway 65535 bytes of 65536 arrived");
     CHECK_THAT(complaint_about(200, "arrived"), Catch::Contains("is not JSON"));
