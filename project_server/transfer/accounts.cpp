@@ -6,25 +6,14 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include <algorithm>
 #include <array>
 #include <mutex>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/log.hpp"
-#include "project_server/scheduler/xml.hpp"
 
 namespace dedloc::server {
 namespace {
-
-constexpr std::size_t kMaxName = 60;
-constexpr std::size_t kMaxEmail = 190;
-
-std::string error(int number, std::string_view sentence) {
-    return fmt::format(
-        "<error>\n    <error_num>{}</error_num>\n    <error_msg>{}</error_msg>\n</error>\n", number,
-        escape_markup(sentence));
-}
 
 std::string key_reply(const std::string& authenticator) {
     return fmt::format("<account_out>\n    <authenticator>{}</authenticator>\n</account_out>\n",
@@ -59,50 +48,27 @@ std::string random_key() {
     return to_hex(bytes);
 }
 
-bool is_password_hash(const std::string& text) {
-    std::array<std::byte, 16> ignored{};
-    return from_hex(text, ignored);
-}
-
-bool is_email(const std::string& text) {
-    const auto at = text.find('@');
-    return at != std::string::npos && at > 0 && at + 1 < text.size() && text.size() <= kMaxEmail &&
-           text.find_first_of(" \t\r\n<>\"'&") == std::string::npos;
-}
-
-std::string clean_email(const std::string& email) {
-    std::string text = clean_text(email);
-    std::ranges::transform(text, text.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return text;
-}
-
 /// The reply for an existing account, given its password.
 std::string authenticate(const Row& row, const std::string& password_hash) {
     if (!is_password(row.text("passwd_hash"), password_hash)) {
-        return error(ERR_BAD_PASSWD, "The password is wrong.");
+        return account_error(ERR_BAD_PASSWD, "The password is wrong.");
     }
     return key_reply(row.text("authenticator"));
 }
 
+constexpr const char* kExists = "There is an account with this e-mail address already.";
 constexpr const char* kFind = "select authenticator, passwd_hash from user where email_addr = ?";
 
 }  // namespace
 
-std::string create_account(Database& database, const AccountRequest& request, double now) {
-    const std::string email = clean_email(request.email);
-    const std::string name = clean_text(request.name, kMaxName);
-    if (!is_email(email)) return error(ERR_BAD_EMAIL_ADDR, "The e-mail address is not valid.");
-    if (name.empty()) return error(ERR_BAD_USER_NAME, "A user name is needed.");
-    if (!is_password_hash(request.password_hash)) {
-        return error(ERR_BAD_PASSWD, "The password hash is not valid.");
-    }
-    if (const auto row = database.query_one(kFind, {email})) {
+std::string create_account(Database& database, const AccountRequest& asked, double now) {
+    const AccountRequest request = cleaned(asked);
+    if (const auto fault = fault_of(request)) return *fault;
+    if (const auto row = database.query_one(kFind, {request.email})) {
         if (is_password(row->text("passwd_hash"), request.password_hash)) {
             return key_reply(row->text("authenticator"));
         }
-        return error(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+        return account_error(ERR_DB_NOT_UNIQUE, kExists);
     }
     const std::string authenticator = random_key();
     try {
@@ -110,11 +76,11 @@ std::string create_account(Database& database, const AccountRequest& request, do
             "insert into user (create_time, email_addr, name, authenticator, passwd_hash, "
             "cross_project_id, expavg_time, send_email, show_hosts) "
             "values (?, ?, ?, ?, ?, ?, ?, 0, 1)",
-            {static_cast<std::int64_t>(now), email, name, authenticator,
+            {static_cast<std::int64_t>(now), request.email, request.name, authenticator,
              slow_hash(request.password_hash), random_key(), now});
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
-        return error(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+        return account_error(ERR_DB_NOT_UNIQUE, kExists);
     }
     log_info("account {} created", database.insert_id());
     return key_reply(authenticator);
@@ -122,7 +88,7 @@ std::string create_account(Database& database, const AccountRequest& request, do
 
 std::string look_up_account(Database& database, const AccountRequest& request) {
     const auto row = database.query_one(kFind, {clean_email(request.email)});
-    if (!row) return error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
+    if (!row) return account_error(ERR_DB_NOT_FOUND, "No account has this e-mail address.");
     if (request.password_hash.empty()) {
         return "<account_out>\n    <success/>\n</account_out>\n";
     }

@@ -5,15 +5,9 @@
 #include <string>
 
 #include "project_server/database/database.hpp"
+#include "project_server/transfer/account_request.hpp"
 
 namespace dedloc::server {
-
-/// Parameters of both requests.
-struct AccountRequest {
-    std::string email;          ///< in any case; stored in lower case
-    std::string password_hash;  ///< 32 hex digits: MD5 of the password and the lower-case e-mail
-    std::string name;           ///< user name; only to create an account
-};
 
 /// Replies of create_account.php and lookup_account.php: <account_out> with the account's key, or
 /// <error>. Creating an existing account with its password returns its key. A look-up without a
