@@ -17,16 +17,18 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Position of `closing` outside CDATA sections, at or after `from`; npos if there is none.
+/// Position of `closing` outside CDATA sections, at or after `from`; npos if there is none. Linear: the
+/// text before the position that was found is not searched again for each section.
 std::size_t find_closing(std::string_view text, std::string_view closing, std::size_t from) {
-    for (;;) {
-        const std::size_t end = text.find(closing, from);
-        if (end == std::string_view::npos) return end;
+    std::size_t end = text.find(closing, from);
+    while (end != std::string_view::npos) {
         const std::size_t cdata = text.substr(0, end).find(kCdata, from);
         if (cdata == std::string_view::npos) return end;
         from = text.find("]]>", cdata);
         if (from == std::string_view::npos) return from;
+        if (from > end) end = text.find(closing, from);
     }
+    return end;
 }
 
 /// Number of bytes of the UTF-8 character at the start of `text`; 0 if there is none.
@@ -110,7 +112,7 @@ std::string clean_text(std::string_view raw, std::size_t limit) {
     // Do not cut a UTF-8 character.
     std::size_t end = limit;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    return text.substr(0, end);
+    return std::string{trim(std::string_view{text}.substr(0, end))};
 }
 
 double real_value(std::string_view body) {
