@@ -30,6 +30,11 @@ fs::path unfinished(const fs::path& path) {
     return path.string() + ".unfinished";
 }
 
+/// Bytes as a client writes them: a real number. No more than a double counts one by one.
+std::uint64_t byte_count(std::string_view body) {
+    return static_cast<std::uint64_t>(std::clamp(real_value(body), 0.0, 0x1p53));
+}
+
 }  // namespace
 
 bool is_file_name(std::string_view name) {
@@ -134,9 +139,9 @@ void UploadRequest::begin_transfer() {
     std::string signature;
     while (const auto element = reader.next()) {
         if (element->name == "nbytes") {
-            transfer->total = static_cast<std::uint64_t>(std::max(0.0, real_value(element->body)));
+            transfer->total = byte_count(element->body);
         } else if (element->name == "offset") {
-            transfer->offset = static_cast<std::uint64_t>(std::max(0.0, real_value(element->body)));
+            transfer->offset = byte_count(element->body);
         } else if (element->name == "md5_cksum") {
             transfer->md5 = text_value(element->body, 64);
         } else if (element->name == "file_info") {

@@ -104,6 +104,26 @@ TEST_CASE("an upload without a valid certificate is refused permanently", "[serv
     CHECK_FALSE(std::filesystem::exists(desk.store->path_of("g")));
 }
 
+TEST_CASE("numbers that no file has bytes for are refused", "[server][boinc]") {
+    Desk desk;
+    desk.config.ignore_upload_certificates = true;
+    const UploadStore trusting{desk.config};
+    for (const char* const number : {"1e300", "-1e300", "1e19", "9223372036854775808"}) {
+        const auto text = [&](const std::string& bytes, const std::string& offset) {
+            return "<file_upload>\n<file_info>\n<name>f</name>\n<max_nbytes>1e300</max_nbytes>\n"
+                   "</file_info>\n<nbytes>" +
+                   bytes + "</nbytes>\n<offset>" + offset + "</offset>\n<data>\nhello";
+        };
+        for (const std::string& request : {text(number, "0"), text("5", number)}) {
+            UploadRequest upload{trusting};
+            upload.feed(request);
+            const bool is_offset_0 = request == text("5", "-1e300");
+            const std::string reply = upload.finish();
+            CHECK((reply.find("<status>0<") != std::string::npos) == is_offset_0);
+        }
+    }
+}
+
 TEST_CASE("a wrong checksum starts the upload over", "[server][boinc]") {
     const Desk desk;
     CHECK_THAT(desk.send(desk.request("f", "hello", 5, 0, md5_of_text("other"))), status(1));
