@@ -4,13 +4,14 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
 #include "peer/net/session/link_frame.hpp"
+#include "peer/wire/limits.hpp"
 #include "peer/wire/message.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {
 
 void run(std::span<const std::byte> input) {
-    constexpr std::size_t kLimit = 4'096;
+    constexpr std::size_t kLimit = wire::kMaxFrameBytes;
     ByteReader in(input);
     while (const auto header = in.read<net::FrameHeader>()) {
         if (!net::is_valid(*header, kLimit)) return;

@@ -1,4 +1,4 @@
-// decode() of frames: as they come on links of each kind, and as if whoever sent them had signed
+// decode() of frames: as they come on links of each kind, and as if the sender had signed
 // them.
 #include <span>
 

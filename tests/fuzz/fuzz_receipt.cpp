@@ -1,4 +1,4 @@
-// Receipts: as they come, and as if whoever wrote them had signed them.
+// Receipts: as they come, and as if their writer had signed them.
 #include <span>
 
 #include "peer/base/check.hpp"

@@ -20,7 +20,7 @@ using net::FrameDecoder;
 using net::Handshake;
 using net::Side;
 
-constexpr std::size_t kLimit = 4'096;
+constexpr std::size_t kLimit = wire::kMaxFrameBytes;
 
 const net::SessionOptions& options_of(std::uint8_t n) {
     static const net::SessionOptions one = net::session_of(1);
@@ -40,7 +40,7 @@ void talk_to(Side side, std::span<const std::byte> said) {
     if (handshake.is_proven()) {
         DEDLOC_CHECK(handshake.proven().peer == tests::test_ticket(2), "only members are linked");
     } else {
-        DEDLOC_CHECK(!handshake.sentence().empty(), "who is refused hears why");
+        DEDLOC_CHECK(!handshake.sentence().empty(), "a refused stranger is told why");
     }
 }
 
@@ -75,7 +75,7 @@ void show_ticket(std::span<const std::byte> bytes) {
                      "a ticket is of the key that is proven");
         DEDLOC_CHECK(shown.run == stranger.run && net::kNow < shown.expires, "and is good now");
     } else {
-        DEDLOC_CHECK(talk.dialler.is_told(), "who is refused is told why");
+        DEDLOC_CHECK(talk.dialler.is_told(), "a refused stranger is told why");
     }
 }
 
@@ -93,7 +93,7 @@ void renew(std::span<const std::byte> bytes) {
         const formats::Ticket& last = known.last();
         DEDLOC_CHECK(last.peer == proven.peer && last.run == session.run, "it is of the same peer");
         if (last == proven) continue;
-        DEDLOC_CHECK(refusal == net::LinkRefusal::kNone, "who is refused is not renewed");
+        DEDLOC_CHECK(refusal == net::LinkRefusal::kNone, "a refused ticket renews nothing");
         DEDLOC_CHECK(last.expires > proven.expires, "only a later ticket renews");
         DEDLOC_CHECK(formats::is_signed_by(session.project, *ticket), "and one of the project");
     }
@@ -134,14 +134,14 @@ FrameCodec sealed_codec(bool is_first) {
                     : net::make_sealed_codec(two, one, kLimit);
 }
 
-/// Headers that say anything, each sealed with as many bytes as follow, by who has the keys.
+/// Headers that say anything, each sealed by an end that has the keys, with as many bytes as follow.
 void seal_anything(std::span<const std::byte> bytes) {
     const FrameCodec liar = sealed_codec(true);
     const FrameCodec reader = sealed_codec(false);
     ByteWriter stream;
     ByteReader in(bytes);
     while (const auto header = in.read<net::FrameHeader>()) {
-        const auto size = in.read<std::uint16_t>();
+        const auto size = in.read<std::uint32_t>();
         if (!size) break;
         const auto body = in.take(std::min<std::size_t>(*size, in.remaining()));
         liar.encoder->add({*header, std::make_shared<const Buffer>(body->begin(), body->end())});

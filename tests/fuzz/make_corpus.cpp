@@ -1,18 +1,16 @@
 // Writes the seeds of every corpus: make_corpus FOLDER. Inputs that once broke something are beside
-// them and are not written here.
+// them and are not written here. make_corpus --large FOLDER writes those that are not committed.
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/check.hpp"
-#include "peer/formats/enrolment.hpp"
 #include "peer/formats/receipt.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
@@ -25,6 +23,7 @@
 #include "peer/wire/message_codec.hpp"
 #include "tests/fuzz/fixed_randomness.hpp"
 #include "tests/fuzz/histories.hpp"
+#include "tests/fuzz/seeds.hpp"
 #include "tests/peer/net/session/session_ends.hpp"
 #include "tests/peer/wire/samples.hpp"
 #include "tests/small_run.hpp"
@@ -33,21 +32,6 @@ namespace dedloc::fuzz {
 namespace {
 
 using tests::WireSamples;
-
-class Corpus {
-  public:
-    Corpus(const std::filesystem::path& root, std::string_view target) : folder_(root / target) {
-        std::filesystem::create_directories(folder_);
-    }
-    void add(const std::string& name, std::span<const std::byte> bytes) const {
-        std::ofstream file(folder_ / name, std::ios::binary | std::ios::trunc);
-        file.write(reinterpret_cast<const char*>(bytes.data()),
-                   static_cast<std::streamsize>(bytes.size()));
-    }
-
-  private:
-    std::filesystem::path folder_;
-};
 
 /// The members of a record as they are packed.
 Buffer packed_members(const CommitRecord& record) {
@@ -64,10 +48,11 @@ Buffer packed_members(const CommitRecord& record) {
 /// 64-bit numbers may lie: FlatBuffers' verifier does not ask. Requires that it is there once.
 Buffer misaligned(Buffer bytes, std::span<const std::byte> elements) {
     using Offset = flatbuffers::uoffset_t;
-    const auto found = std::ranges::search(bytes, elements);
-    DEDLOC_CHECK(!found.empty(), "the list is there");
-    const auto list = static_cast<std::size_t>(found.begin() - bytes.begin()) - sizeof(Offset);
-    const Buffer moved(bytes.begin() + static_cast<std::ptrdiff_t>(list), found.end());
+    const auto found = std::search(bytes.begin(), bytes.end(), elements.begin(), elements.end());
+    DEDLOC_CHECK(found != bytes.end(), "the list is there");
+    const auto end = found + static_cast<std::ptrdiff_t>(elements.size());
+    const auto list = static_cast<std::size_t>(found - bytes.begin()) - sizeof(Offset);
+    const Buffer moved(bytes.begin() + static_cast<std::ptrdiff_t>(list), end);
     bytes.resize((bytes.size() + 7) / 8 * 8);
     const std::size_t copy = bytes.size();
     for (std::size_t field = 0; field < list; field += sizeof(Offset)) {
@@ -203,7 +188,7 @@ void write_sessions(const std::filesystem::path& root) {
     ByteWriter frames;
     for (const auto kind : {net::FrameKind::kPing, net::FrameKind::kData, net::FrameKind::kData,
                             net::FrameKind::kGoodbye}) {
-        const std::uint16_t size = kind == net::FrameKind::kData ? 40 : 0;
+        const std::uint32_t size = kind == net::FrameKind::kData ? 40 : 0;
         frames.write(net::FrameHeader{.magic = net::kFrameMagic, .kind = kind, .length = size});
         frames.write(size);
         frames.append(Buffer(size));
@@ -238,7 +223,7 @@ void write_ledgers(const std::filesystem::path& root) {
     corpus.add("entries", std::move(out).finish());
 }
 
-/// Choices of PeerWorld: which peer, links that are introduced, then whatever comes.
+/// Choices of PeerWorld: which peer, links that are introduced, then any events.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
     for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25, 32, 33,
@@ -250,7 +235,7 @@ void write_peers(const std::filesystem::path& root) {
                 const bool is_backbone = (kind & 1) == 0;
                 const auto stranger = static_cast<std::uint8_t>(is_backbone ? link + 1 : 2 * link);
                 choices.insert(choices.end(), {0, link});
-                // Who is there, by the number that PeerWorld makes of it; its user and its limit.
+                // The other end, as the number that PeerWorld reads; its user and its limit.
                 const auto proven = static_cast<std::uint8_t>(is_backbone ? link : (link + 3) % 4);
                 if ((kind & 8) != 0) choices.insert(choices.end(), {proven, link, 200});
                 choices.insert(choices.end(), {1, stranger, 0});
@@ -308,24 +293,22 @@ void write_run_files(const std::filesystem::path& root) {
     run.tensors = {{.name = "x", .shape = {3, 5}, .initial = formats::Initial::kZero}};
     corpus.add("tiny", bytes_of(formats::write_run_file(run)));
     corpus.add("empty_object", bytes_of("{}"));
-    formats::EnrolmentReply reply;
-    reply.ticket = formats::sign(tests::test_ticket(2), tests::test_key());
-    reply.revoked = formats::sign(formats::Revocations{}, tests::test_key());
-    reply.address = "192.0.2.7";
-    reply.upload_bytes_per_second = 1'250'000;
-    reply.download_bytes_per_second = 12'500'000;
-    corpus.add("enrolment_reply", bytes_of(formats::write_enrolment_reply(reply)));
 }
 
 }  // namespace
 }  // namespace dedloc::fuzz
 
 int main(int count, char** arguments) {
-    if (count != 2) {
-        std::fprintf(stderr, "usage: make_corpus FOLDER\n");
+    const bool is_large = count == 3 && std::string_view{arguments[1]} == "--large";
+    if (count != 2 && !is_large) {
+        std::fprintf(stderr, "usage: make_corpus [--large] FOLDER\n");
         return 2;
     }
-    const std::filesystem::path root = arguments[1];
+    const std::filesystem::path root = arguments[count - 1];
+    if (is_large) {
+        dedloc::fuzz::write_large_seeds(root);
+        return 0;
+    }
     dedloc::fuzz::write_messages(root);
     dedloc::fuzz::write_records(root);
     dedloc::fuzz::write_link_frames(root);
@@ -335,5 +318,6 @@ int main(int count, char** arguments) {
     dedloc::fuzz::write_receipts(root);
     dedloc::fuzz::write_shards(root);
     dedloc::fuzz::write_run_files(root);
+    dedloc::fuzz::write_server_seeds(root);
     return 0;
 }

@@ -92,7 +92,7 @@ std::uint8_t PeerWorld::byte() {
 
 void PeerWorld::run() {
     while (!is_over_ && events_ < kMaxEvents) take_choice();
-    // Strangers that only answer: what was begun goes on until nobody has anything to say.
+    // Strangers that only answer: a conversation goes on until neither end has anything to say.
     for (int i = 0; i < 12; ++i) {
         tick();
         write_frames();

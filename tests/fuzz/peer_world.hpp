@@ -35,8 +35,8 @@ class PeerWorld {
         bool is_closing = false;
         std::size_t unwritten = 0;        ///< frames given to Send
         std::optional<Digest> challenge;  ///< the peer's nonce
-        std::uint8_t stranger = 0;        ///< whose it is, once introduced; 0: nobody's
-        std::uint8_t proven = 0;          ///< who is at the other end, where links prove that
+        std::uint8_t stranger = 0;        ///< the number of its stranger, once introduced; 0: none
+        std::uint8_t proven = 0;          ///< the other end's number, where links prove it
     };
     /// What the peer has said on a link that belongs to a stranger.
     struct Heard {
@@ -131,7 +131,7 @@ class PeerWorld {
     std::vector<Term> terms_;
     std::vector<Digest> digests_;
     std::vector<CommitRecord> records_;
-    std::optional<wire::Plan> plan_;  ///< the last one, whoever made it
+    std::optional<wire::Plan> plan_;  ///< the last one, of any coordinator
     std::optional<CommitRecord> proposal_;
     std::vector<Decision> decided_;  ///< what the peer has committed, for its host's ledger
     /// What it has voted for: one record in each term of a round.

@@ -1,0 +1,97 @@
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+
+#include "peer/base/bytes.hpp"
+#include "peer/formats/enrolment.hpp"
+#include "tests/fuzz/seeds.hpp"
+#include "tests/peer/wire/samples.hpp"
+
+namespace dedloc::fuzz {
+namespace {
+
+std::string captured(const std::string& name) {
+    std::ifstream file{std::string{DEDLOC_CAPTURED} + "/" + name};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+void write_scheduler_requests(const std::filesystem::path& root) {
+    const Corpus corpus(root, "scheduler_request");
+    corpus.add("work", bytes_of(captured("request-work.xml")));
+    corpus.add("report", bytes_of(captured("request-report.xml")));
+    corpus.add("message",
+               bytes_of("<scheduler_request><authenticator>a&amp;b</authenticator>"
+                        "<msg_from_host><result_name>r</result_name><variety>v</variety><time>1"
+                        "</time><![CDATA[</msg_from_host>]]></msg_from_host>"
+                        "<other_results><other_result><name>r_1</name></other_result>"
+                        "</other_results><allow_multiple_clients/></scheduler_request>"));
+}
+
+/// As fuzz_upload.cpp reads them: certificates or none, and the size of the pieces.
+void write_uploads(const std::filesystem::path& root) {
+    const Corpus corpus(root, "upload");
+    const auto part = [](const std::string& offset, const std::string& data) {
+        return "<data_server_request>\n<core_client_major_version>7</core_client_major_version>\n"
+               "<file_upload>\n<file_info>\n<name>f</name>\n<xml_signature>\nSIGNED"
+               "</xml_signature>\n<max_nbytes>1000</max_nbytes>\n</file_info>\n"
+               "<nbytes>10</nbytes>\n<md5_cksum></md5_cksum>\n<offset>" +
+               offset + "</offset>\n<data>\n" + data;
+    };
+    const std::string question =
+        "<data_server_request>\n<get_file_size>f</get_file_size>\n</data_server_request>\n";
+    const std::string between = "\n%%\n";
+    const auto add = [&](const std::string& name, char choices, const std::string& requests) {
+        corpus.add(name, bytes_of(choices + requests));
+    };
+    add("whole", 31, part("0", "helloworld"));
+    add("bytewise", 1, part("0", "helloworld"));
+    add("resumed", 31, part("0", "hello") + between + question + between + part("5", "world"));
+    add("without_certificate", 6, part("0", "hello") + between + part("3", "loworld"));
+    add("question", 31, question);
+}
+
+void write_accounts(const std::filesystem::path& root) {
+    const Corpus corpus(root, "account");
+    corpus.add("whole", bytes_of("Ann@Example.org\n0123456789abcdef0123456789abcdef\nAnn\n"));
+    corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
+}
+
+void write_gateway(const std::filesystem::path& root) {
+    const Corpus corpus(root, "gateway");
+    const auto add = [&](const std::string& name, const std::string& text) {
+        corpus.add(name, bytes_of(text));
+    };
+    const formats::Ticket ticket = tests::test_ticket(2);
+    add("request", formats::write_enrolment_request({.authenticator = "0123456789abcdef",
+                                                     .host = 7,
+                                                     .result = "albert_1_0",
+                                                     .key = ticket.peer,
+                                                     .port = 31'416}));
+    formats::EnrolmentReply reply;
+    reply.ticket = formats::sign(ticket, tests::test_key());
+    reply.revoked = formats::sign(formats::Revocations{}, tests::test_key());
+    reply.address = "192.0.2.7";
+    reply.upload_bytes_per_second = 1'250'000;
+    reply.download_bytes_per_second = 12'500'000;
+    add("reply", formats::write_enrolment_reply(reply));
+    formats::GatewayReport report;
+    report.project = "p";
+    report.now = formats::UtcSeconds{std::chrono::seconds{1'700'000'000}};
+    report.address = "2001:db8::1";
+    report.dht_seeds = {"192.0.2.1:6881", "[2001:db8::2]:6881"};
+    add("report", formats::write_gateway_report(report));
+    add("arrival", formats::write_arrival(formats::kMaxMeasuredBytes));
+    add("error", formats::write_enrolment_error("no \"such\" job"));
+    add("coprocessors", "[CUDA|Some GPU|2|16384MB|0][CAL|x|1|8MB|][BOINC|7.20.5]");
+}
+
+}  // namespace
+
+void write_server_seeds(const std::filesystem::path& root) {
+    write_scheduler_requests(root);
+    write_uploads(root);
+    write_accounts(root);
+    write_gateway(root);
+}
+
+}  // namespace dedloc::fuzz
