@@ -1,4 +1,5 @@
-// The arithmetic that only device kernels use, and the rule's second level, against plain double.
+// Compares the arithmetic that only device kernels use, and the second level of the summation rule,
+// with plain double arithmetic.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -12,7 +13,7 @@ using namespace dedloc::tests;
 
 namespace {
 
-/// All denormals' neighbourhood, and every exponent with mantissas of every kind.
+/// Values around the denormals, and every exponent with several kinds of mantissas.
 template <class Use>
 void for_many_floats(const Use& use) {
     Random random{11};

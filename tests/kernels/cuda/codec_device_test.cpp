@@ -1,4 +1,4 @@
-// What is shortened and lengthened on a device has the bits of the host.
+// Quantizing and dequantizing on a device gives the same bits as on the host.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Finite floats of any bits, and the adversarial ones.
+/// Finite floats with random bits, and adversarial ones.
 Floats any_finite(std::uint64_t seed, std::size_t count) {
     Floats values = adversarial(Random{seed}, count, 1e38);
     Random random{seed + 1};
@@ -28,7 +28,7 @@ Floats any_finite(std::uint64_t seed, std::size_t count) {
     return values;
 }
 
-/// Within blocks of 64 values of like size, so that all codes of int8 occur.
+/// Blocks of 64 values of similar magnitude, so that all int8 codes occur.
 Floats any_blocks(std::uint64_t seed, std::size_t count) {
     Random random{seed};
     Floats values(count);
@@ -127,14 +127,14 @@ TEST_CASE("codes and errors have the host's bits on a device", "[cuda]") {
     }
 }
 
-TEST_CASE("a device decodes any bytes of strangers as the host does", "[cuda]") {
+TEST_CASE("a device decodes arbitrary bytes as the host does", "[cuda]") {
     Device device;
     constexpr std::size_t kCount = 65'536;
     std::vector<kernels::Half> half(kCount);
     std::vector<kernels::Bfloat16> bfloat(kCount);
     HostInt8 int8{kCount};
     for (std::size_t i = 0; i < kCount; ++i) {
-        // Without NaNs, whose bits differ between machines.
+        // NaNs are left out, because their bits differ between machines.
         const auto bits = static_cast<std::uint16_t>(i);
         half[i].bits = (bits & 0x7fff) > 0x7c00 ? std::uint16_t{0x7c00} : bits;
         bfloat[i].bits = (bits & 0x7fff) > 0x7f80 ? std::uint16_t{0xff80} : bits;
@@ -171,7 +171,7 @@ TEST_CASE("a device decodes any bytes of strangers as the host does", "[cuda]") 
     });
 }
 
-TEST_CASE("quantizing clears its flag on a device where a value is not finite", "[cuda]") {
+TEST_CASE("quantizing a value that is not finite clears the flag on a device", "[cuda]") {
     Device device;
     for (const float bad :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {

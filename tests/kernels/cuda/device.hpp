@@ -1,5 +1,5 @@
-// Where the cases of device kernels run. Compiled with DEDLOC_DEVICE_IS_HOST it is the host: bodies
-// run one thread after the other in orders of chance, in ordinary memory. Else it is a GPU.
+// The device that test cases run on. With DEDLOC_DEVICE_IS_HOST the host plays the device: the
+// threads of a body run one after the other, in random order, in ordinary memory. Else it is a GPU.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ class Device {
     CUstream_st stream_;
 };
 
-/// Bytes of the device, aligned as a device's allocator aligns.
+/// Memory of the device, with the alignment of a device's allocator.
 class DeviceMemory {
   public:
     DeviceMemory(std::span<const std::byte> content, Device&)
@@ -92,7 +92,7 @@ class Array {
     operator DeviceSpan<T>() const { return span(); }
     operator DeviceSpan<const T>() const { return span(); }
 
-    /// Waits for what was enqueued. Checks the guards.
+    /// Waits for all enqueued work, then checks the guards.
     std::vector<T> values() const {
         std::vector<T> all(front_ + size_ + kGuard);
         memory_.read(std::as_writable_bytes(std::span{all}));
@@ -107,7 +107,7 @@ class Array {
     }
 
   private:
-    /// So many elements that what follows them is aligned again.
+    /// The number of elements after which the next address is aligned again.
     static constexpr std::size_t kGuard = 64;
     static constexpr T kGuarded{77};
 
@@ -138,14 +138,14 @@ class Scalar {
     Array<T> array_;
 };
 
-/// A flag that is raised.
+/// A raised flag.
 class Flag : public Scalar<std::uint32_t> {
   public:
     explicit Flag(Device& device) : Scalar(device, 1) {}
     bool is_raised() const { return value() != 0; }
 };
 
-/// A workspace full of rubbish.
+/// A workspace filled with garbage.
 class Workspace {
   public:
     Workspace(std::size_t bytes, Device& device)

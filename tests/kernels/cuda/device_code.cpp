@@ -12,7 +12,7 @@
 namespace dedloc::tests {
 namespace {
 
-/// Reads numbers of an ELF file at offsets; beyond its end they are 0.
+/// Reads numbers at offsets of an ELF file; numbers beyond its end are 0.
 class Elf {
   public:
     explicit Elf(std::string_view bytes) : bytes_(bytes) {}
@@ -36,10 +36,10 @@ class Elf {
 
 constexpr std::uint16_t kCudaMachine = 190;
 
-/// Since Volta an instruction has 16 bytes, of which the lowest 9 bits say what it does. That these
-/// are the right ones for an architecture, the test finds out from kernels whose code it knows.
+/// Since Volta an instruction has 16 bytes; its lowest 9 bits are the operation. The test proves
+/// that these codes are right on every architecture with kernels whose code is known.
 constexpr std::array<std::uint64_t, kOperations> kCodes{0x023, 0x020, 0x021, 0x02b,
-                                                        0x108, 0x183, 0x187};
+                                                        0x108, 0x183, 0x187, 0x11d};
 
 void read_machine_code(std::string_view bytes, std::vector<MachineCode>& found) {
     constexpr std::string_view kText = ".text.";
@@ -110,6 +110,16 @@ DeviceCode read_device_code(const std::string& path) {
     return code;
 }
 
+std::size_t barriers_of(const PtxCode& kernel) {
+    std::size_t count = 0;
+    for (const std::string& instruction : kernel.instructions) {
+        const bool is_barrier =
+            instruction.starts_with("bar.sync") || instruction.starts_with("barrier.sync");
+        count += is_barrier ? 1u : 0u;
+    }
+    return count;
+}
+
 std::string objection_to(const std::string& instruction) {
     static const std::regex square{R"(^fma\.rn\.f64\s+%\w+, (%\w+), (%\w+), \S+$)"};
     const std::string operation = instruction.substr(0, instruction.find_first_of(" \t"));
@@ -119,14 +129,14 @@ std::string objection_to(const std::string& instruction) {
     if (has(operation, ".ftz")) return "flushes denormals to zero";
     if (has(operation, ".approx") || has(operation, ".full")) return "is approximate";
     if (operation.starts_with("fma.") || operation.starts_with("mad.")) {
-        // The square of what was a float is exact as a double: fused or not, one rounding.
+        // The square of a former float is exact as a double: fused or not, it is rounded once.
         std::smatch match;
         const bool is_square =
             std::regex_search(instruction, match, square) && match[1] == match[2];
         return is_square ? "" : "rounds a product and a sum together";
     }
     for (const char* const name : {"add.", "sub.", "mul.", "div.", "sqrt.", "rcp."}) {
-        // Without a rounding of its own, whoever compiles the PTX might contract it.
+        // Without an explicit rounding, the compiler of the PTX might contract it.
         if (operation.starts_with(name) && !has(operation, ".rn.")) return "has no rounding";
     }
     return {};
@@ -143,8 +153,8 @@ std::vector<std::string> objections_to(const DeviceCode& code) {
         }
     }
     for (const MachineCode& kernel : code.machine) {
-        // A division or root begins with a multi-function instruction and goes on with fused ones,
-        // as IEEE 754 wants its result; without any, none comes from them.
+        // A correct division or root begins with a multi-function instruction and continues with
+        // fused ones. A kernel without the former must not have the latter.
         const std::size_t fused = kernel.count(Operation::kFloatFma);
         if (fused == 0 || kernel.count(Operation::kMultiFunction) > 0) continue;
         lines.push_back("sm_" + std::to_string(kernel.architecture) + " " + kernel.kernel + ": " +

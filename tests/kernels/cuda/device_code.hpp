@@ -1,5 +1,5 @@
-// Reads the device code of an object file or library made by nvcc with --compress-mode=none: PTX as
-// text, machine code of every architecture as counts of instructions. Needs no tool of CUDA.
+// Reads the device code of an object file or library that nvcc made with --compress-mode=none: PTX
+// as text, machine code of every architecture as counts of instructions. Needs no CUDA tools.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace dedloc::tests {
 
-/// The instructions that tell how floats are computed, and whether registers sufficed.
+/// Instructions that show how floats are computed, whether registers sufficed (local loads and
+/// stores are spills), and where the threads of a block wait for each other.
 enum class Operation {
     kFloatFma,
     kFloatMultiply,
@@ -17,9 +18,10 @@ enum class Operation {
     kDoubleFma,
     kMultiFunction,
     kLocalLoad,
-    kLocalStore
+    kLocalStore,
+    kBarrier
 };
-inline constexpr std::size_t kOperations = 7;
+inline constexpr std::size_t kOperations = 8;
 
 /// One kernel's machine code for one architecture.
 struct MachineCode {
@@ -47,11 +49,14 @@ struct DeviceCode {
 /// Errors  std::runtime_error if the file cannot be read
 DeviceCode read_device_code(const std::string& path);
 
-/// What is wrong with one instruction of PTX where every operation must be rounded once, to
-/// nearest-even, denormals kept; empty if nothing is.
+/// The barriers of a block (bar.sync, barrier.sync) in a kernel's PTX.
+std::size_t barriers_of(const PtxCode& kernel);
+
+/// The reason why an instruction of PTX breaks the rule "every operation is rounded once, to
+/// nearest-even, denormals kept"; empty if it keeps the rule.
 std::string objection_to(const std::string& instruction);
 
-/// Every kernel of which an instruction of PTX, or the machine code, is not exact: a line each.
+/// One line for each inexact instruction of PTX and each kernel with inexact machine code.
 std::vector<std::string> objections_to(const DeviceCode& code);
 
 }  // namespace dedloc::tests

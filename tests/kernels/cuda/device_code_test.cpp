@@ -1,5 +1,6 @@
-// The device library's code rounds every operation once: its PTX, which others will compile for
-// chips to come, and its machine code for every architecture.
+// Checks the code of the device library, without a GPU: its PTX, which drivers compile for future
+// chips, and its machine code for every architecture. Every operation is rounded once, and every
+// kernel has the barriers that its body needs.
 #include "tests/kernels/cuda/device_code.hpp"
 
 #include <algorithm>
@@ -29,6 +30,24 @@ std::map<std::string, std::set<int>> architectures_of(const std::vector<Code>& k
     return found;
 }
 
+/// Barriers that a kernel of this body must have, in PTX and in machine code: one in the loop over
+/// the phases, none if there is only one phase.
+const std::map<std::string, std::size_t> kBarriers{
+    {"EachElement", 0}, {"MeanBody", 0},  {"ClipFactorBody", 0},
+    {"SegmentSums", 1}, {"TotalSums", 1}, {"EncodeInt8Body", 1},
+};
+
+/// The class template of the body that a mangled name of run_body<Body> contains.
+std::string body_of(const std::string& kernel) {
+    static const std::regex body{R"(run_bodyINS1_\d+([A-Za-z]\w*))"};
+    static const std::regex length{R"(run_bodyINS1_(\d+))"};
+    std::smatch name, digits;
+    if (!std::regex_search(kernel, name, body) || !std::regex_search(kernel, digits, length)) {
+        return kernel;
+    }
+    return name[1].str().substr(0, std::stoul(digits[1]));
+}
+
 std::string joined(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) text += line + "\n";
@@ -50,18 +69,18 @@ TEST_CASE("every device kernel rounds every operation once, on every architectur
     for (const PtxCode& kernel : code.ptx) CHECK(kernel.instructions.size() >= 10);
 }
 
-TEST_CASE("device kernels keep all they have in registers", "[cuda]") {
+TEST_CASE("device kernels spill no registers", "[cuda]") {
     for (const MachineCode& kernel : read_device_code(DEDLOC_DEVICE_LIBRARY).machine) {
         INFO(kernel.kernel << " on sm_" << kernel.architecture);
         CHECK(kernel.count(Operation::kLocalLoad) + kernel.count(Operation::kLocalStore) == 0);
     }
 }
 
-TEST_CASE("kernels for aligned memory move 16 bytes at once", "[cuda]") {
+TEST_CASE("kernels for aligned memory load or store 16 bytes at once", "[cuda]") {
     const DeviceCode code = read_device_code(DEDLOC_DEVICE_LIBRARY);
     std::size_t aligned = 0;
     for (const PtxCode& kernel : code.ptx) {
-        // The last argument of their template says so.
+        // The last argument of their template is true.
         static const std::regex last{"Lb1EE+vT_$"};
         if (!std::regex_search(kernel.kernel, last)) continue;
         ++aligned;
@@ -73,7 +92,26 @@ TEST_CASE("kernels for aligned memory move 16 bytes at once", "[cuda]") {
     CHECK(aligned == 22 * kArchitectures.size());
 }
 
-TEST_CASE("contraction, flushing and approximation would be found", "[cuda]") {
+TEST_CASE("every device kernel has the barriers between its phases", "[cuda]") {
+    const DeviceCode code = read_device_code(DEDLOC_DEVICE_LIBRARY);
+    std::set<std::string> seen;
+    for (const PtxCode& kernel : code.ptx) {
+        INFO(kernel.kernel << " for compute_" << kernel.architecture);
+        const std::string body = body_of(kernel.kernel);
+        REQUIRE(kBarriers.count(body) == 1);
+        CHECK(barriers_of(kernel) == kBarriers.at(body));
+        seen.insert(body);
+    }
+    for (const MachineCode& kernel : code.machine) {
+        INFO(kernel.kernel << " on sm_" << kernel.architecture);
+        const std::string body = body_of(kernel.kernel);
+        REQUIRE(kBarriers.count(body) == 1);
+        CHECK(kernel.count(Operation::kBarrier) == kBarriers.at(body));
+    }
+    CHECK(seen.size() == kBarriers.size());
+}
+
+TEST_CASE("contraction, flushing and approximation are detected", "[cuda]") {
     const DeviceCode code = read_device_code(DEDLOC_CONTRACTED_OBJECT);
     const auto lines = objections_to(code);
     for (const int architecture : kArchitectures) {
@@ -90,7 +128,7 @@ TEST_CASE("contraction, flushing and approximation would be found", "[cuda]") {
     }
 }
 
-TEST_CASE("instructions are counted rightly on every architecture", "[cuda]") {
+TEST_CASE("instructions are counted correctly on every architecture", "[cuda]") {
     const DeviceCode code = read_device_code(DEDLOC_CONTRACTED_OBJECT);
     std::set<int> seen;
     for (const MachineCode& kernel : code.machine) {
@@ -109,14 +147,17 @@ TEST_CASE("instructions are counted rightly on every architecture", "[cuda]") {
             CHECK(count(Operation::kFloatAdd) == 64);
             CHECK(count(Operation::kLocalLoad) >= 64);
             CHECK(count(Operation::kLocalStore) >= 64);
+        } else if (kernel.kernel == "synchronized") {
+            CHECK(count(Operation::kBarrier) == 2);
         } else {
             CHECK(count(Operation::kMultiFunction) >= 1);
         }
+        if (kernel.kernel != "synchronized") CHECK(count(Operation::kBarrier) == 0);
     }
     CHECK(seen == kArchitectures);
 }
 
-TEST_CASE("an instruction of PTX is judged by its own words", "[cuda]") {
+TEST_CASE("an instruction of PTX is judged by its modifiers", "[cuda]") {
     CHECK(objection_to("add.rn.f32 \t%f1, %f2, %f3") == "");
     CHECK(objection_to("fma.rn.f64 \t%fd4, %fd2, %fd2, %fd3") == "");
     CHECK(objection_to("mad.lo.s32 \t%r1, %r2, %r3, %r4") == "");

@@ -1,6 +1,6 @@
-// A hundred rounds on a device, as ../golden_round_test.cpp has them: three peers accumulate
-// gradients of every width, encode their sums with error feedback, decode what the others sent and
-// average it. Between rounds nothing leaves the device but norms, and the digests are the same.
+// Runs the hundred rounds of ../golden_round_test.cpp on a device: three peers accumulate gradients
+// of every width, encode their sums with error feedback, decode the sums of the others and average
+// them. Only norms leave the device between rounds, and the digests are those of the host.
 #include <array>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -49,7 +49,7 @@ const Case kCases[] {
         {65'537, Form::kInt8, false,
          "05048f6631c3ba36289861a499d20559fa24103115125e32ddf58bea183c305f"},
 #if !defined(DEDLOC_DEVICE_IS_HOST)
-        // Slow where the host is the device.
+        // Too slow when the host plays the device.
         {65'537, Form::kHalf, false,
          "812fa45f9f628d06e1b2f2a1d749b62440c55fc48cd42058b537dd638e2a7e6c"},
         {65'537, Form::kBfloat16, false,
@@ -65,7 +65,7 @@ Floats gradient_of(const Case& test, std::size_t peer, std::size_t kind) {
     return adversarial(Random{test.count}.split(10 * peer + kind), test.count, kHuge[kind]);
 }
 
-/// What peers have on the device, and what they send each other.
+/// The arrays of all peers on the device, and the encoded sums that they exchange.
 class Swarm {
   public:
     Swarm(std::size_t count, Device& device)
@@ -93,7 +93,7 @@ class Swarm {
         return squares_.value();
     }
 
-    /// A gradient added to `sum` in every width; the norms.
+    /// Adds a gradient to `sum` in every width; returns the norms.
     std::vector<double> contribute(const Array<float>& sum, const Array<float>& gradient) {
         constexpr float kScale = -0x1.99999ap-4f;
         kernels::cuda::quantize(gradient, half_.span(), flag_, device_.stream());
@@ -116,7 +116,7 @@ class Swarm {
         }
     }
 
-    /// Averages what was sent and adds the mean to the total.
+    /// Averages the exchanged sums and adds the mean to the total.
     double finish_round() {
         const std::vector<DeviceSpan<const float>> parts(decoded_.begin(), decoded_.end());
         kernels::cuda::weighted_mean(parts, std::vector<std::uint64_t>{3, 0, 4}, mean_,

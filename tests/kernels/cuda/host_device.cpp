@@ -1,4 +1,4 @@
-// What the device kernels need of the CUDA runtime where the device is the host: nothing fails.
+// Replaces the CUDA runtime's errors when the host plays the device: no call fails there.
 #include <stdexcept>
 
 #include "kernels/cuda/error.hpp"

@@ -1,4 +1,5 @@
-// Launchers refuse what the host kernels refuse, in the same sentences, and what only they can see.
+// Launchers refuse the same misuse as host kernels, in the same sentences, and misuse that concerns
+// only devices.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -19,7 +20,7 @@ using namespace dedloc::tests;
 
 namespace {
 
-/// Refusals look at addresses and extents only: these are of nobody.
+/// Checks look at addresses and extents only, so these addresses need no memory.
 template <class T>
 DeviceSpan<T> at(std::size_t address, std::size_t count) {
     return {std::bit_cast<T*>(address), count};

@@ -1,5 +1,5 @@
-// A hundred updates on a device leave the host's bits, and where ../golden_test.cpp has a digest of
-// the same chain of updates, that digest.
+// Compares a hundred updates on a device with the host's bits, and with the digest of the same
+// updates if ../golden_test.cpp has one.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -34,7 +34,7 @@ struct Case {
     std::size_t count;
     bool has_zero_parameters;
     Optimizer optimizer;
-    const char* golden = "";  ///< of golden_test.cpp, if it has the case
+    const char* golden = "";  ///< the digest in golden_test.cpp, if it has this case
 };
 
 struct Tensor {
@@ -51,7 +51,7 @@ Tensor start_of(std::size_t count, bool is_zero) {
     return tensor;
 }
 
-/// Huge ones to be clipped, all zero, one with which second moments overflow, moderate ones.
+/// Gradients: huge (clipped), all zero, one that overflows second moments, moderate.
 std::vector<Floats> gradients_of(std::size_t count) {
     std::vector<Floats> gradients;
     for (std::size_t kind = 0; kind < 8; ++kind) {
@@ -62,7 +62,7 @@ std::vector<Floats> gradients_of(std::size_t count) {
     return gradients;
 }
 
-/// 1 − βᵗ by repeated multiplication.
+/// Computes 1 − βᵗ by repeated multiplication.
 float correction(double beta, std::size_t step) {
     double power = 1;
     for (std::size_t i = 0; i <= step; ++i) power *= beta;
@@ -86,7 +86,7 @@ LambScalars lamb_scalars(Optimizer optimizer, std::size_t step) {
             .adapts = !is_nvidia || decays};
 }
 
-/// Norm and clip factor of every fourth gradient are taken on the device and stay there.
+/// The norm and clip factor of every fourth gradient are computed on the device and stay there.
 class Clip {
   public:
     Clip(std::size_t count, Device& device)
@@ -176,7 +176,7 @@ const Case kCases[]{
      "f1a78d689e4a2e6f3e35db3c528ad32121e4fbe82e66abc7dfba77b792084052"},
 };
 
-/// What one update leaves beside the tensor's bits: whether the host's ratio or rate is the same.
+/// Checks that the ratio or rate of one update equals the host's.
 bool update_both(const Case& test, std::size_t step, Tensor& host, const Floats& gradient,
                  const std::vector<Array<float>>& there, const Array<float>& gradient_there,
                  const Workspace& workspace, const Clip& clip, Device& device) {
@@ -237,12 +237,12 @@ void check(const Case& test, std::size_t offset) {
 TEST_CASE("a hundred updates on a device leave the host's bits and the golden ones", "[cuda]") {
     for (const Case& test : kCases) {
         check(test, 0);
-        // The long ones are slow where the host is the device.
+        // Long tensors are too slow when the host plays the device.
         if (test.count < 60'000) check(test, 1);
     }
 }
 
-TEST_CASE("an optimizer on a device need not tell its ratio", "[cuda]") {
+TEST_CASE("an optimizer on a device may be run without a place for its ratio", "[cuda]") {
     Device device;
     Tensor host = start_of(5000, false);
     const Floats gradient = ordinary(Random{3}, 5000);

@@ -1,4 +1,4 @@
-// Comparing bits, and the lengths at which device kernels are tried.
+// Comparison of bits, and the lengths that device kernels are tested with.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dedloc::tests {
 
-/// How many elements differ in a bit; all, if the lengths differ.
+/// The number of elements that differ in any bit; all of them if the lengths differ.
 template <class T>
 std::size_t different(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.size() != b.size()) return a.size() + b.size();
@@ -23,7 +23,7 @@ inline bool same_double(double a, double b) {
     return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/// Around a pack, a row, the four rows that are read ahead, a segment.
+/// Lengths around a pack, a row, the four rows that are read ahead, and a segment.
 inline const std::vector<std::size_t>& device_sizes() {
     static const std::vector<std::size_t> sizes {
         0, 1, 3, 4, 5, 63, 64, 65, 1023, 1024, 1025, 4095, 4097, 65'535, 65'536, 65'537,

@@ -1,4 +1,4 @@
-// What adds up on a device has the bits of the host.
+// Sums on a device have the same bits as on the host.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cfenv>
@@ -45,7 +45,7 @@ void check_accumulate(const Floats& before, const std::vector<Element>& gradient
     CHECK(flag.is_raised() == outcome.is_finite);
 }
 
-/// A row in which infinities and NaNs are at a few places.
+/// A row with infinities and NaNs at a few positions.
 Floats spoilt(std::size_t count, std::size_t place, float value) {
     Floats values(count, 1.0f);
     values.at(place) = value;
