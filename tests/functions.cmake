@@ -18,6 +18,16 @@ function(dedloc_test name)
     set_tests_properties(${name} PROPERTIES LABELS ${A_LABEL} TIMEOUT ${A_TIMEOUT}
         ENVIRONMENT_MODIFICATION
         "TSAN_OPTIONS=set:suppressions=${PROJECT_SOURCE_DIR}/tests/thread_sanitizer.txt")
+    # Hidden cases, such as "[.slow]", are a test of their own for tests/run nightly.
+    list(FILTER A_SOURCES INCLUDE REGEX "_test\\.cpp$")
+    foreach(source IN LISTS A_SOURCES)
+        file(STRINGS ${source} hidden REGEX "\\[\\.(slow|soak)\\]")
+        if(hidden)
+            add_test(NAME ${name}_hidden COMMAND ${name} -w NoTests "[slow],[soak]")
+            set_tests_properties(${name}_hidden PROPERTIES LABELS ${A_LABEL}_hidden TIMEOUT 3600)
+            break()
+        endif()
+    endforeach()
     add_dependencies(tests_${A_LABEL} ${name})
 endfunction()
 
