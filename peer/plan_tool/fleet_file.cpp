@@ -1,6 +1,6 @@
 // JsonFields checks types, ranges and unknown fields. Rules about several fields are checked here:
-// unique names, at least one peer that can be dialled, `elements` or `bytes`, and a contributing peer
-// with a speed if there is a target batch. Error messages name the peer by position and name.
+// unique names, at least one peer that can be dialled, `elements` or `bytes`, and a contributing
+// peer with a speed if there is a target batch. Error messages name the peer by position and name.
 #include "peer/plan_tool/fleet_file.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Writes the report as JSON. Programs read the keys: do not rename them. Members appear in the order
-// of the fleet file.
+// Writes the report as JSON. Programs read the keys: do not rename them. Members appear in the
+// order of the fleet file.
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 

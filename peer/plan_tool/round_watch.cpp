@@ -1,6 +1,6 @@
-// The first plan of the round tells how many chunks each host must receive: its own range from every
-// other contributor, and all other ranges as averages if it receives. Each received chunk counts
-// down; amended plans are ignored, so use it only where no member is lost.
+// The first plan of the round tells how many chunks each host must receive: its own range from
+// every other contributor, and all other ranges as averages if it receives. Each received chunk
+// counts down; amended plans are ignored, so use it only where no member is lost.
 #include "peer/plan_tool/round_watch.hpp"
 
 #include <algorithm>

@@ -31,8 +31,8 @@ class RoundWatch final : public simulation::Observer {
 
     /// When the plan was sent; nothing: not yet.
     std::optional<TimePoint> planned_at() const { return planned_at_; }
-    /// When every reducer had its chunks of all contributions and every receiver all other averages;
-    /// nothing: not yet.
+    /// When every reducer had its chunks of all contributions and every receiver all other
+    /// averages; nothing: not yet.
     std::optional<TimePoint> whole_at() const { return whole_at_; }
 
   private:

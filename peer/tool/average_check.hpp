@@ -21,8 +21,8 @@ class AverageCheck {
     ///
     ///     fp32   equal bit for bit
     ///     fp16   within the error of rounding. A contribution also carries the rounding error of
-    ///            its peer's last one. So a round with a contributor that has no counted round since
-    ///            the last gap cannot be judged, and passes.
+    ///            its peer's last one. So a round with a contributor that has no counted round
+    ///            since the last gap cannot be judged, and passes.
     ///
     /// Call it for consecutive rounds; a missing round is a gap. Cost: computes one gradient for
     /// each contributor.

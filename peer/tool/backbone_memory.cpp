@@ -1,5 +1,5 @@
-// Each file is replaced atomically (temporary file, rename). On recall, a decision counts only if it
-// belongs to the kept generation: a later generation voids the decisions after its step.
+// Each file is replaced atomically (temporary file, rename). On recall, a decision counts only if
+// it belongs to the kept generation: a later generation voids the decisions after its step.
 #include "peer/tool/backbone_memory.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Validates the whole run file before the key file is created, so that wrong arguments leave nothing
-// behind. Backbone and project have the same key.
+// Validates the whole run file before the key file is created, so that wrong arguments leave
+// nothing behind. Backbone and project have the same key.
 #include <cstdint>
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,6 @@
 // dedloc-peer: a headless member of a swarm with a synthetic gradient, for tests, measurements and
-// troubleshooting. Each subcommand is run by CLI11 while it parses, so its errors come out of run();
-// main() turns them into one sentence and an exit status.
+// troubleshooting. Each subcommand is run by CLI11 while it parses, so its errors come out of
+// run(); main() turns them into one sentence and an exit status.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>

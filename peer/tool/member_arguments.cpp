@@ -1,6 +1,6 @@
 // add_member_options() only describes the options to CLI11. stay_options() checks their
-// combinations, converts Mbit/s to bytes per second, and chooses the listening host: loopback if all
-// DHT seeds are on loopback, else every interface.
+// combinations, converts Mbit/s to bytes per second, and chooses the listening host: loopback if
+// all DHT seeds are on loopback, else every interface.
 #include "peer/tool/member_arguments.hpp"
 
 #include <algorithm>

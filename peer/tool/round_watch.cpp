@@ -1,6 +1,6 @@
-// Frames are classified by the index of their body; only plans, and this peer's own Ready and Propose
-// messages, are decoded. Signatures are not verified. Bulk frames are only counted, so the watch
-// costs little. The forecast uses the newest heartbeats for the members' bandwidths.
+// Frames are classified by the index of their body; only plans, and this peer's own Ready and
+// Propose messages, are decoded. Signatures are not verified. Bulk frames are only counted, so the
+// watch costs little. The forecast uses the newest heartbeats for the members' bandwidths.
 #include "peer/tool/round_watch.hpp"
 
 #include <sys/resource.h>

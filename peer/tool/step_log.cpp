@@ -1,5 +1,5 @@
-// A lock guards the state, since the network, trainer and main threads all report here. The last few
-// decisions are kept to add their fields to a state's line, to check averages, and to answer
+// A lock guards the state, since the network, trainer and main threads all report here. The last
+// few decisions are kept to add their fields to a state's line, to check averages, and to answer
 // read_history(), as this backbone has no ledger. Durable data is written before the lock is taken.
 // A line is built from literal JSON; its fields are part of the interface for tests.
 #include "peer/tool/step_log.hpp"

@@ -1,5 +1,5 @@
-// Signs a ticket that is valid from now on. The project's key must exist and match the run file; the
-// member's key is created if it does not exist.
+// Signs a ticket that is valid from now on. The project's key must exist and match the run file;
+// the member's key is created if it does not exist.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>

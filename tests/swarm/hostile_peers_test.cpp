@@ -1,5 +1,5 @@
-// Four real processes train while attackers with and without tickets try to stop them. The rounds go
-// on, no process ends, memory stays bounded, and a log has few lines for each reason.
+// Four real processes train while attackers with and without tickets try to stop them. The rounds
+// go on, no process ends, memory stays bounded, and a log has few lines for each reason.
 #include <signal.h>
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Frames to bytes and back, plain and sealed, with any sizes of reads and writes; and sealed streams
-// that an attacker modifies.
+// Frames to bytes and back, plain and sealed, with any sizes of reads and writes; and sealed
+// streams that an attacker modifies.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <optional>

@@ -166,7 +166,8 @@ TEST_CASE("a transport never uses more descriptors than it is given", "[net]") {
         CHECK(failed->why == "too many dials and links at once");
     }
     CHECK(hub.inbox.waiting<event::DialFailed>() == 0);
-    // The other descriptors of this process: the member's ends of the links, and the silent sockets.
+    // The other descriptors of this process: the member's ends of the links, and the silent
+    // sockets.
     CHECK(open_descriptors() <= before + places.links + silent.size() + kSockets);
     CHECK(hub.inbox.waiting<event::LinkClosed>() == 0);
 }
