@@ -1,5 +1,5 @@
-// A seed is a plain DHT session. Its state file is libtorrent's own encoding of the routing table;
-// with `address` the seed also knows its public address as a bootstrap node.
+// A seed is a plain DHT session whose bootstrap node is the seed itself, under `address` or the
+// address that it listens on. The state file is libtorrent's own encoding of the routing table.
 #include "peer/net/dht/dht_seed.hpp"
 
 #include <fmt/format.h>
