@@ -12,7 +12,7 @@
 
 namespace dedloc::net {
 
-/// Owns the thread "dedloc-net". The functions below only queue a task for it.
+/// Owns the thread "dedloc-net"; no call but the destructor waits for it.
 class TcpTransport final : public Transport {
   public:
     /// Starts the thread, and listens if options.listen is set. `sink` gets the events of
