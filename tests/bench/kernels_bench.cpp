@@ -1,8 +1,8 @@
-// Host kernels beside memcpy, on 1 and 2 threads: first verified against the baseline on one
-// thread, then measured in turn with memcpy on the same threads, each with as many tries of its
-// own, so that a slow spell of the machine hits both. Rates are bytes by the time that passed and
-// by processor time of a thread, which other programs disturb less; the best of each is taken.
-// Prints; fails only if a kernel gives other bytes.
+// Host kernels compared with memcpy, on 1 and 2 threads. Each is first verified against the
+// baseline on one thread, then measured in turn with memcpy on the same threads, with the same
+// number of tries, so that a slow phase of the machine affects both. Rates are bytes per wall time,
+// and per processor time of a thread, which other programs disturb less; the best of all tries
+// counts. Prints, and fails only if a kernel gives other bytes.
 //
 //     kernels_bench [elements...]     default: ALBERT-large's 17,847,474 and 67,108,864 (3 GiB)
 #include <algorithm>
@@ -37,10 +37,10 @@ using Clock = std::chrono::steady_clock;
 using Floats = std::vector<float>;
 
 constexpr std::size_t kSenders = 8;
-constexpr double kCopyBytes = 8;  ///< an element, read and written
+constexpr double kCopyBytes = 8;  ///< per element, read and written
 constexpr int kRounds = 15;
 
-/// What the kernels read and write: 53 bytes an element.
+/// Inputs and outputs of the kernels: 53 bytes an element.
 struct Arena {
     explicit Arena(std::size_t elements)
         : count(elements), half(elements), bfloat(elements), codes(elements) {
@@ -56,7 +56,7 @@ struct Arena {
         verify(kernels::quantize(parts[0], {codes, exponents}));
     }
 
-    /// Equal outputs again, so that equal kernels give equal digests.
+    /// Resets the outputs, so that equal kernels give equal digests.
     void reset() {
         out.assign(count, 0.5f);
         m.assign(count, 0.25f);
@@ -89,22 +89,22 @@ struct Arena {
     std::vector<std::uint8_t> exponents;
 };
 
-/// Of many tries.
+/// The best of many tries.
 struct Best {
-    double passed = 1e30;  ///< seconds on the clock
-    double busy = 1e30;    ///< seconds of processor time, by thread
+    double passed = 1e30;  ///< seconds of wall time
+    double busy = 1e30;    ///< seconds of processor time per thread
 };
 
 struct Line {
     const char* name;
     double bytes_an_element;
-    const char* goal;  ///< of memcpy's byte rate
+    const char* goal;  ///< percent of memcpy's byte rate
     std::function<double(Arena&, const Workers&)> run;
     Best best{};
-    Best copied{};  ///< of the memcpy before each try
+    Best copied{};  ///< the memcpy before each try
 };
 
-/// As the kernels do it: a segment at a time, shared among the threads.
+/// Copies like the kernels: segment by segment, shared among the threads.
 void copy(Arena& a, const Workers& workers) {
     constexpr std::size_t kPiece = std::size_t{16} << 20;
     const std::size_t bytes = 4 * a.count;
@@ -194,7 +194,7 @@ std::vector<Line> all_lines() {
     };
 }
 
-/// The same bytes as the baseline gives on one thread.
+/// Whether the bytes are those of the baseline on one thread.
 void verify(Arena& arena, const std::vector<Line>& lines, const Workers& workers) {
     const kernels::ThisThread plain{kernels::InstructionSet::kBaseline};
     for (const Line& line : lines) {
@@ -206,7 +206,7 @@ void verify(Arena& arena, const std::vector<Line>& lines, const Workers& workers
     }
 }
 
-/// Runs it once more and keeps the best times.
+/// Runs the case once more and keeps the best times.
 template <class Run>
 void time_once(Best& best, std::size_t threads, const Run& run) {
     const auto begin = Clock::now();

@@ -1,11 +1,11 @@
-// Device kernels beside a copy within the device: each first verified against the host's bits, then
-// measured in turn with the copy, with events around it and a cold second-level cache: before every
-// repeat a buffer larger than any is written. The median of all repeats counts. Without a GPU it
-// says so; fails only if a kernel gives other bits.
+// Device kernels compared with a copy within the device. Each is first verified against the host's
+// bits, then measured in turn with the copy, by events, with a cold second-level cache: a buffer
+// larger than any such cache is written before every repeat. The median of all repeats counts.
+// Prints `skipped` without a GPU; fails only if a kernel gives other bits.
 //
 //     kernels_cuda_bench [elements...]     default: ALBERT-large's 17,847,474, and 268,435,456,
-//                                          which is 1 GiB a vector, halved until all fits into
-//                                          the device
+//                                          which is 1 GiB a vector, halved until all vectors fit
+//                                          into the device
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -45,10 +45,10 @@ using cuda::StreamView;
 
 constexpr std::size_t kSenders = 8;
 constexpr int kRepeats = 31;
-/// Twice the largest second-level cache of today.
+/// Twice the largest second-level cache of current GPUs.
 constexpr std::size_t kFlushBytes = std::size_t{256} << 20;
 
-/// What the kernels read and write, on the host.
+/// Inputs and outputs of the kernels, on the host.
 struct Host {
     explicit Host(std::size_t count)
         : out(count, 0.5f),
@@ -148,7 +148,7 @@ struct Line {
     double bytes_an_element;
     const char* goal;  ///< percent of the copy's byte rate
     std::function<void(const Device&)> enqueue;
-    std::function<void(Host&)> on_host;  ///< leaves the number where the kernel leaves one
+    std::function<void(Host&)> on_host;  ///< the host kernel; stores a number if the kernel has one
 };
 
 Line lamb_line(const char* name, kernels::LambVariant variant) {
@@ -264,7 +264,7 @@ std::vector<Line> all_lines() {
     return lines;
 }
 
-/// All kernels one after the other leave what the host's leave.
+/// Whether each kernel's results are those of the host kernel.
 void verify(const std::vector<Line>& lines, StreamView stream) {
     Host host{1'000'003};
     Device device{1'000'003, stream};
@@ -283,7 +283,7 @@ class Clock {
   public:
     explicit Clock(StreamView stream) : stream_(stream), flushed_(kFlushBytes, stream) {}
 
-    /// The median of many runs, each of which finds nothing of its data in the cache; milliseconds.
+    /// The median of many runs with a cold cache, in milliseconds.
     template <class Enqueue>
     double median(const Enqueue& enqueue) const {
         std::vector<double> times;
@@ -305,7 +305,7 @@ class Clock {
     cuda::Event begin_, end_;
 };
 
-/// Plausible content, a million elements again and again.
+/// Plausible content: a million random elements, repeated.
 void fill(const Device& device, std::size_t count, StreamView stream) {
     const Host sample{std::min<std::size_t>(count, 1'000'000)};
     for (std::size_t first = 0; first < count; first += sample.out.size()) {

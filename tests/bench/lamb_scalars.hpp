@@ -1,4 +1,4 @@
-// One LAMB update as both kernel benches measure it, so that their tables speak of the same work.
+// The LAMB update that both kernel benchmarks measure, so that their tables are comparable.
 #pragma once
 
 #include "kernels/lamb.hpp"

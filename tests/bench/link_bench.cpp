@@ -1,6 +1,6 @@
-// What one link carries, plain and sealed, beside two blocking sockets: MB/s, and processor seconds
-// for each GB at both ends, which are processes of their own on this machine. Then the ciphers
-// and handshakes alone, on one thread.
+// Throughput of one link, plain and encrypted, compared with two blocking sockets: MB/s, and
+// processor seconds for each GB at both ends, which are separate processes on this machine. Then
+// the ciphers and handshakes alone, on one thread.
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -54,7 +54,7 @@ double processor_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// What one end has measured, from the first byte to the last.
+/// Measurements of one end, from the first byte to the last.
 struct Measured {
     double seconds = 0;
     double processor_seconds = 0;
@@ -181,7 +181,7 @@ void receive_over_link(Kind kind, int out) {
         got += received.frame->size();
     }
     tell(out, meter.stop());
-    await<event::LinkClosed>(queue);  // the sender has heard that everything is here
+    await<event::LinkClosed>(queue);  // the sender knows that everything has arrived
     queue.close();
 }
 
@@ -258,7 +258,8 @@ double seconds_per_gigabyte(const Seal& seal) {
 }
 
 void print_ciphers() {
-    if (sodium_init() < 0) throw Error("libsodium cannot be used");  // chooses the fast ways
+    if (sodium_init() < 0)
+        throw Error("libsodium cannot be used");  // selects the fast implementations
     const std::vector<unsigned char> plain(kFrame, 1);
     std::vector<unsigned char> sealed(kFrame + 64);
     std::array<unsigned char, 32> key{};
@@ -320,7 +321,7 @@ void print_links() {
 
 int main() {
     try {
-        dedloc::net::print_links();  // forks, so before anything starts a thread
+        dedloc::net::print_links();  // forks, so it must run before a thread is started
         dedloc::net::print_ciphers();
         dedloc::net::print_handshakes();
     } catch (const std::exception& error) {

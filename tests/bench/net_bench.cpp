@@ -1,9 +1,9 @@
-// How long a round of n processes on loopback takes, and what it costs their processors, beside
-// gloo's all-reduce over TCP and beside a plain copy through sockets of as many bytes, all on the
-// same vector in one run. Our rounds end with a digest of the average at everybody, gloo's do not:
-// gloo is also measured with one. Our links are proven by tickets, once with encryption off, as
-// gloo and the sockets are, and once with it on; numbers travel once as fp32, as theirs do, and
-// once as fp16. Prints where the time of a round goes. Asserts nothing.
+// Time and processor time of a round of n processes on loopback, compared with gloo's all-reduce
+// over TCP and with a plain copy of the same number of bytes through sockets, all on the same
+// vector in one run. Our rounds end with a digest of the average at every member; gloo's have none,
+// so gloo is also measured with one. Our links are authenticated with tickets, and run with
+// encryption off, like gloo and the sockets, and on; numbers travel as fp32, like theirs, and as
+// fp16. Prints a breakdown of a round's time. Asserts nothing.
 //
 //     net_bench [megabytes [rounds [processes [codec]]]]
 #include <poll.h>
@@ -33,9 +33,9 @@ using dedloc::test::Child;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeout{180};
-constexpr std::size_t kWarmUp = 3;  ///< rounds: links are opened, bandwidths learned
+constexpr std::size_t kWarmUp = 3;  ///< rounds in which links are opened and bandwidths measured
 
-/// A number of a line of JSON; 0 when it is not there.
+/// The number of a key in a line of JSON; 0 if the key is absent.
 double number_in(const std::string& line, const char* field) {
     const std::string name = '"' + std::string{field} + "\":";
     const auto at = line.find(name);
@@ -52,14 +52,14 @@ std::string address_in(const std::string& line) {
     return at == std::string::npos ? "" : line.substr(at, line.find('"', at) - at);
 }
 
-/// Where the time of a round goes, in seconds; each from the last process to the last one.
+/// Phases of a round in seconds; each phase ends when the last process has finished it.
 struct Phases {
     double joined = 0;     ///< frozen to planned
     double moved = 0;      ///< planned to averaged
     double decided = 0;    ///< averaged to committed
     double applied = 0;    ///< committed to the next state
-    double round_cpu = 0;  ///< of a process, frozen to averaged
-    double step_cpu = 0;   ///< of a process, one state to the next
+    double round_cpu = 0;  ///< processor time per process, frozen to averaged
+    double step_cpu = 0;   ///< processor time per process, one state to the next
 };
 
 /// `count` trainers and the backbone, which decides, reduces a part and receives the average.
@@ -83,7 +83,7 @@ class Trainers {
         await("everybody", [&] { return members_in_newest_ == count_ + 1; });
     }
 
-    /// The median of so many rounds.
+    /// The median of that many rounds.
     Phases measure(std::size_t rounds) {
         const std::size_t first = newest_ + kWarmUp;
         await("rounds", [&] {
@@ -92,7 +92,8 @@ class Trainers {
         std::map<std::string, std::vector<double>> all;
         for (std::size_t step = first; step < first + rounds; ++step) {
             const auto& lines = lines_[step];
-            if (lines.size() != count_) continue;  // somebody was late, and fetched it
+            if (lines.size() != count_)
+                continue;  // a member missed the round and fetched the average
             const double frozen = last(lines, "frozen_at");
             const double planned = last(lines, "planned_at");
             const double averaged = last(lines, "averaged_at");
@@ -128,7 +129,7 @@ class Trainers {
         all.insert(all.end(), words.begin(), words.end());
         return std::make_unique<Child>(all, file(name + ".log"));
     }
-    /// A command that ends by itself.
+    /// Runs a command that exits by itself.
     void finish(const std::string& command, const Words& words) {
         Words all{command};
         all.insert(all.end(), words.begin(), words.end());
@@ -172,7 +173,7 @@ class Trainers {
     std::unique_ptr<Child> seed_;
     std::unique_ptr<Child> backbone_;
     std::vector<std::unique_ptr<Child>> members_;
-    std::map<std::size_t, std::vector<std::string>> lines_;  ///< of the rounds that led to a step
+    std::map<std::size_t, std::vector<std::string>> lines_;  ///< JSON of all members, by step
     std::size_t newest_ = 0;
     std::size_t members_in_newest_ = 0;
 };
@@ -189,7 +190,7 @@ void print(std::size_t trainers, const char* what, const Timed& timed, const Tim
                 timed.seconds / copy.seconds, timed.cpu_seconds);
 }
 
-/// gloo has a rank for the backbone too. It sends as much as any other; our backbone contributes
+/// gloo has a rank for the backbone too, which sends as much as any other. Our backbone contributes
 /// nothing, so we send 1 / (2 × ranks) less.
 void compare(std::size_t trainers, std::size_t bytes, std::size_t rounds,
              const std::vector<std::string>& codecs) {

@@ -1,6 +1,6 @@
-// The planner: its time beside a general LP solver's on the same fleets, and its plans beside equal
-// shares, a parameter server and simulated rounds on fleets of the literature. Prints, asserts
-// nothing.
+// The planner: its time compared with a general LP solver's on the same fleets, and its plans
+// compared with equal shares, a parameter server and simulated rounds on fleets from the
+// literature. Prints, asserts nothing.
 //
 //     planner_bench
 #include <chrono>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kResNet = 25'625'000;  // 410 Mbit in fp16
 constexpr std::uint64_t kAlbert = 18'000'000;  // 288 Mbit in fp16
 
-/// Milliseconds of the fastest of several calls.
+/// The fastest of several calls, in milliseconds.
 template <class Call>
 double best_milliseconds(int calls, Call call) {
     double best = 1e30;
@@ -35,8 +35,8 @@ double best_milliseconds(int calls, Call call) {
     return best;
 }
 
-/// Trainers and aggregators at 50 to 100 Mbit/s, none so slow that its own traffic alone sets the
-/// time: the solver has all shares to weigh.
+/// Trainers and aggregators at 50 to 100 Mbit/s, none so slow that its own traffic alone determines
+/// the time, so that the solver must balance all shares.
 PlanRequest fleet_with(std::size_t members) {
     Random random{members};
     PlanRequest request;
@@ -70,7 +70,7 @@ void print_times() {
             double optimum = 0;
             const double clp =
                 best_milliseconds(5, [&] { optimum = lp_optimum_seconds(request).value_or(0); });
-            request.max_reducers = wire::kMaxMembers;  // the linear program knows no cap
+            request.max_reducers = wire::kMaxMembers;  // the linear program has no such limit
             const double exact =
                 std::chrono::duration<double>(plan_shares(request)->optimum).count();
             std::printf(" %12.3f %12.9f", clp, exact / optimum);
@@ -118,7 +118,7 @@ void print_plans() {
 }
 
 constexpr Duration kLatency = std::chrono::milliseconds{20};
-/// One after the other, while no link is busy: Join, Plan, the last chunk …
+/// Consecutive latencies while no link is busy: Join, Plan, the last chunk …
 constexpr int kMessagesOfRound = 3;
 /// … and Ready, Propose, Accept, Commit.
 constexpr int kMessagesOfStep = 7;
@@ -144,7 +144,7 @@ std::string simulated_line(const NamedFleet& fleet) {
     return line;
 }
 
-/// Every world has a thread for itself; two at a time, for the memory they need.
+/// Every world has its own thread; two run at a time, because of their memory.
 void print_simulated() {
     std::printf(
         "\nseconds a round as the protocol plays it in the simulated world: fp32 frames, %.0f ms "

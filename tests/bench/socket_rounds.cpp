@@ -67,7 +67,7 @@ Timed socket_rounds(std::size_t ranks, std::size_t elements, std::size_t rounds)
         std::vector<char> incoming(kPiece);
         std::vector<RankRound> result;
         for (std::size_t round = 0; round < rounds; ++round) {
-            // Whoever has sent once around has heard that everybody is ready.
+            // A message that has gone around the ring shows that all processes are ready.
             for (std::size_t hop = 0; hop < all; ++hop) {
                 send_all(next, outgoing, 1);
                 receive_all(before, incoming, 1);

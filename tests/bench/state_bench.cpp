@@ -1,7 +1,7 @@
-// What a step costs whoever holds the state: the update and the digest of ALBERT-large's 17,847,474
-// parameters, with 1 thread, 2, 4 … as many as the machine has, in turns. Times are those that
-// pass; the best of many is taken, so that other programs disturb little. Fails if threads change
-// the state.
+// Cost of a step for a peer that holds the state: the update and the digest of ALBERT-large's
+// 17,847,474 parameters, with 1, 2, 4 … threads up to the machine's number, in turn. Wall times;
+// the best of many counts, so that other programs disturb little. Fails if the number of threads
+// changes the state.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -53,7 +53,7 @@ void keep_best(double& best, const Work& work) {
     best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
 }
 
-/// One state, and what its steps took at best, in milliseconds.
+/// One state, and the best times of its steps in milliseconds.
 struct Holder {
     explicit Holder(std::size_t threads) : workers(threads), count(threads) {}
 

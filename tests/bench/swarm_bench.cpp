@@ -1,8 +1,7 @@
-// What coordination costs as a swarm grows: simulated fleets of 16 to 1,000 peers with unequal home
+// Cost of coordination as a swarm grows: simulated fleets of 16 to 1,000 peers with unequal home
 // links, a third of them outbound-only, a few aggregators, and a backbone with 100 Mbit/s that
 // coordinates. Prints, per step, the coordinator's and an ordinary member's messages, bytes and
-// processor time, and the time that the round takes beside computing and moving data. Asserts
-// nothing.
+// processor time, and the time of the round beyond computing and moving data. Asserts nothing.
 //
 //     swarm_bench [peers...]
 #include <algorithm>
@@ -26,7 +25,8 @@ using simulation::Profile;
 using simulation::World;
 using std::chrono::duration;
 
-/// Short, so that a thousand peers' rounds can be played: what depends on it is data, not control.
+/// Elements of the vector. Few, so that a thousand peers can be simulated; only the data traffic
+/// depends on it, not the control traffic.
 constexpr std::uint64_t kElements = 1'024;
 constexpr std::size_t kSteps = 3;
 constexpr Duration kComputing = std::chrono::seconds{8};
@@ -69,7 +69,7 @@ std::vector<Host> fleet_of(std::size_t peers) {
     return hosts;
 }
 
-/// So many samples that the fleet computes for kComputing.
+/// The target batch: as many samples as the fleet computes in kComputing.
 Samples target_of(const std::vector<Host>& hosts) {
     double rate = 0;
     for (const Host& host : hosts) {
@@ -107,9 +107,9 @@ NodeId ordinary(const std::vector<Host>& hosts) {
 }
 
 struct Played {
-    std::vector<Step> steps;  ///< the measured ones, everybody in them
+    std::vector<Step> steps;  ///< the measured steps, with all peers as members
     NodeId member = 0;
-    double warm_up_seconds = 0;  ///< of virtual time
+    double warm_up_seconds = 0;  ///< virtual time
     double wall_seconds = 0;
 };
 
@@ -129,8 +129,8 @@ Played play(std::size_t peers) {
     options.proves_links = true;
     options.checks_invariants = false;
     options.checks_bytes_queued = false;
-    // Fewer links than real peers have among each other, for a thousand of them share one core
-    // here; the coordinator and reducers are linked with everybody all the same.
+    // Fewer links than between real peers, because a thousand peers share one core here; the
+    // coordinator and the reducers are still linked with all peers.
     options.directory_answer = 8;
     options.directory_interval = std::chrono::seconds{20};
     options.observer = &meter;
@@ -199,7 +199,8 @@ void print_tally(const char* who, const Tally& tally) {
 
 void print(std::size_t peers, const Played& played) {
     if (played.steps.empty()) {
-        std::printf("\n%zu peers did not finish %zu steps with everybody in\n", peers, kSteps);
+        std::printf("\n%zu peers did not finish %zu steps with all of them as members\n", peers,
+                    kSteps);
         return;
     }
     std::printf("\n%zu peers, %zu reducers (all in after %.0f s; played in %.0f s)\n", peers,

@@ -60,7 +60,7 @@ bool Meter::is_metered(NodeId node) const {
     return std::find(metered_.begin(), metered_.end(), node) != metered_.end();
 }
 
-/// A broadcast is the same bytes again and again.
+/// Caches the kind of the last frame: a broadcast sends the same bytes repeatedly.
 const Meter::Frame& Meter::look_at(const SharedBytes& bytes) {
     if (bytes == last_seen_) return last_frame_;
     const auto message = wire::decode_unverified(*bytes);
@@ -78,7 +78,8 @@ const Meter::Frame& Meter::look_at(const SharedBytes& bytes) {
     return last_frame_;
 }
 
-/// Timings of the step at hand, or of the one just committed, which some have yet to apply.
+/// The timings of the current step, or of the one just committed, which some peers must still
+/// apply.
 Step& Meter::step_of(StepIndex step) {
     return !steps_.empty() && steps_.back().step == step ? steps_.back() : open_;
 }

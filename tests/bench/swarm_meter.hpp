@@ -1,5 +1,5 @@
-// What a simulated swarm's steps cost: the processor time of chosen peers, their messages by kind,
-// and where a round's time goes.
+// Measures the steps of a simulated swarm: the processor time of chosen peers, their messages by
+// kind, and the phases of a round.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace dedloc::bench {
 
 inline constexpr std::size_t kKinds = std::variant_size_v<wire::Body>;
-/// Contributions, averages and states; all else is control.
+/// Whether a message carries contributions, averages or states; all others are control messages.
 bool is_data(std::size_t kind);
 
 struct Count {
@@ -29,45 +29,45 @@ struct Count {
     }
 };
 
-/// What one peer did.
+/// The work of one peer.
 struct Tally {
     std::array<Count, kKinds> sent{}, received{};
-    std::array<double, kKinds> cpu_of_received{};  ///< seconds, answers included
-    double cpu_seconds = 0;                        ///< of all events
-    double longest_call_seconds = 0;               ///< of Peer::handle
+    std::array<double, kKinds> cpu_of_received{};  ///< seconds, including answers
+    double cpu_seconds = 0;                        ///< for all events
+    double longest_call_seconds = 0;               ///< longest call of Peer::handle
     std::uint64_t events = 0;
 
     Tally& operator+=(const Tally& other);
     Count sum(const std::array<Count, kKinds>& counts, bool data) const;
 };
 
-/// One step, from the commit before to its own; what follows the commit counts for the next one.
+/// One step, from the previous commit to its own. Work after a commit counts for the next step.
 struct Step {
     StepIndex step;
     std::size_t members = 0;
     std::size_t reducers = 0;
     TimePoint committed;
-    std::map<simulation::NodeId, Tally> tallies;  ///< of the peers that are metered
+    std::map<simulation::NodeId, Tally> tallies;  ///< the metered peers
 
-    // In the world's time.
-    std::optional<TimePoint> call_sent;  ///< to the first
-    TimePoint called, frozen;            ///< the last member
-    TimePoint planned;                   ///< the last member has got its plan
-    TimePoint reached;                   ///< the last member holds the next state
-    /// Of the machine that needs longest for its chunks alone: no round is shorter than that.
+    // Times of the simulated world.
+    std::optional<TimePoint> call_sent;  ///< when the first Call was sent
+    TimePoint called, frozen;            ///< when the last member was called, has frozen
+    TimePoint planned;                   ///< when the last member has its plan
+    TimePoint reached;                   ///< when the last member holds the next state
+    /// The longest time that a member needs for its chunks alone: a lower bound of the round.
     Duration data{};
 };
 
 class Meter final : public simulation::Observer {
   public:
-    /// `links` of the peers by number: to know how long their data takes.
+    /// `links` are the peers' rates by number, from which the time of their data is computed.
     Meter(std::vector<simulation::NodeId> metered, std::vector<simulation::Connection> links)
         : metered_(std::move(metered)), links_(std::move(links)), data_(links_.size()) {}
 
     void handles(TimePoint now, simulation::NodeId node, const Event& event) override;
     void has_handled(TimePoint now, simulation::NodeId node, const Actions& actions) override;
 
-    /// Committed ones, oldest first.
+    /// The committed steps, oldest first.
     const std::vector<Step>& steps() const { return steps_; }
 
   private:
@@ -78,7 +78,7 @@ class Meter final : public simulation::Observer {
     struct Frame {
         std::size_t kind = 0;
         StepIndex step;
-        std::size_t reducers = 0;  ///< of a plan
+        std::size_t reducers = 0;  ///< reducers of the plan
         std::uint64_t bytes = 0;
     };
 
@@ -90,10 +90,10 @@ class Meter final : public simulation::Observer {
 
     const std::vector<simulation::NodeId> metered_;
     const std::vector<simulation::Connection> links_;
-    std::vector<Data> data_;  ///< of the step at hand
+    std::vector<Data> data_;  ///< data of the current step
     SharedBytes last_seen_;
     Frame last_frame_;
-    Step open_;  ///< the step at hand
+    Step open_;  ///< the current step
     std::vector<Step> steps_;
     double begun_seconds_ = 0;  ///< processor time of this thread
     std::optional<std::size_t> handled_kind_;

@@ -42,8 +42,8 @@ has_step() { [[ $(step) -ge $1 ]]; }
 milliseconds() { date +%s%3N; }
 is_backbone_new() { [[ -s $pid_file && $(<"$pid_file") != "$1" ]]; }
 
-# returns EVENT COMMAND...: the backbone is away and COMMAND restarts it; then commits continue where
-# they stopped. The last commit before may have no line in the log.
+# returns EVENT COMMAND...: the backbone is away and COMMAND restarts it; then commits continue
+# where they stopped. The last commit before may have no line in the log.
 returns() {
     local event=$1 began count=0 before next
     shift

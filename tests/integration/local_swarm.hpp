@@ -1,5 +1,5 @@
-// A swarm in one process, with everything real except BOINC: DHT seed, backbone and seats with their
-// threads and sockets.
+// A swarm in one process, with everything real except BOINC: DHT seed, backbone and seats with
+// their threads and sockets.
 #pragma once
 
 #include <condition_variable>

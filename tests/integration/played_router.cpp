@@ -31,8 +31,8 @@ bool run(const std::string& command) {
     return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// Creates a network namespace for this thread. Without root it needs a user namespace around it, in
-/// which this user is root.
+/// Creates a network namespace for this thread. Without root it needs a user namespace around it,
+/// in which this user is root.
 bool enter_new_network() {
     if (unshare(CLONE_NEWNET) == 0) return true;
     const uid_t user = getuid();

@@ -1,6 +1,6 @@
 // A volunteer behind a router that speaks NAT-PMP: the seat asks the router for a port first, then
-// names that port to the gateway, then to the swarm. Seat, DHT, sockets and networks are real; router
-// and gateway are simulated.
+// names that port to the gateway, then to the swarm. Seat, DHT, sockets and networks are real;
+// router and gateway are simulated.
 #include <httplib.h>
 #include <stdlib.h>
 

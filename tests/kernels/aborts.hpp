@@ -1,4 +1,4 @@
-// Runs something that must abort, in a child process, and hands back what it said.
+// Runs code that must abort in a child process, and returns its output.
 #pragma once
 
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 namespace dedloc::tests {
 
-/// What `misuse` printed to stderr before it aborted; empty if it came back or ended otherwise.
+/// The output of `misuse` to stderr before it aborted; empty if it returned or ended otherwise.
 inline std::string abort_message(const std::function<void()>& misuse) {
     std::array<int, 2> pipe_ends{};
     if (pipe(pipe_ends.data()) != 0) return {};
@@ -35,7 +35,7 @@ inline std::string abort_message(const std::function<void()>& misuse) {
     return has_aborted ? message : std::string{};
 }
 
-/// Whether `misuse` aborted and said this.
+/// Whether `misuse` aborted with this sentence.
 inline bool aborts_saying(const char* sentence, const std::function<void()>& misuse) {
     return abort_message(misuse).find(sentence) != std::string::npos;
 }

@@ -1,5 +1,4 @@
-// Every part of this machine that a kernel may be given: each width of the vector unit, with one
-// thread and with several.
+// All workers of this machine for a kernel: each instruction set, with one thread and with several.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +10,7 @@
 
 namespace dedloc::tests {
 
-/// The widths that this processor has; says once what it lacks.
+/// The instruction sets that this processor has; prints once those that it lacks.
 inline std::vector<kernels::InstructionSet> every_width() {
     using kernels::InstructionSet;
     static bool has_said = false;
@@ -29,7 +28,7 @@ inline std::vector<kernels::InstructionSet> every_width() {
     return widths;
 }
 
-/// Calls use(workers) for every width and every number of threads.
+/// Calls use(workers) for every instruction set and every number of threads.
 template <class Use>
 void with_every_worker(std::initializer_list<std::size_t> thread_counts, const Use& use) {
     for (const kernels::InstructionSet set : every_width()) {
@@ -39,17 +38,18 @@ void with_every_worker(std::initializer_list<std::size_t> thread_counts, const U
     }
 }
 
-/// The same at every step.
+/// The same workers at every step.
 struct Always {
     const kernels::Workers& workers;
     const kernels::Workers& operator()(std::size_t) const { return workers; }
 };
 
-/// Longer rows take the widths by turns; shorter ones go through their steps with each alone too.
+/// Rows longer than this switch the instruction set at every step; shorter ones also run all steps
+/// with each.
 inline constexpr std::size_t kLongChain = 1000;
 
-/// All widths by turns of three steps, so that whatever comes round every second, third, fourth or
-/// eighth step meets each of them within seventy.
+/// All instruction sets in turns of three steps, so that inputs that repeat every second, third,
+/// fourth or eighth step meet each of them within seventy steps.
 class WidthsByTurns {
   public:
     explicit WidthsByTurns(std::size_t threads) {

@@ -53,7 +53,7 @@ TEST_CASE("clipping bounds the norm and leaves short gradients alone", "[kernels
     CHECK(clip_factor(1e30, 0.0f) == 1.0f);
     auto values = tests::ordinary(Random{4}, 100'000, 3);
     clip(values, clip_factor(global_norm(values), 1.5f));
-    // Each product and the factor are off by at most 2⁻²⁴ of themselves.
+    // Each product and the factor have a relative error of at most 2⁻²⁴.
     CHECK(std::fabs(global_norm(values) - 1.5) <= 1.5 * 2.001 / 16'777'216);
 }
 

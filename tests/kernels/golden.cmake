@@ -1,6 +1,5 @@
-# The golden bits: the kernels compiled anew by other compilers and with other flags than this
-# build's, each time linked to the same cases. That the slow reference has these bits, too, need be
-# shown only once.
+# The golden bits: compiles the kernels again with other compilers and flags than this build's, and
+# links each to the same cases. Only one program compares the slow reference with these bits.
 add_library(golden_cases OBJECT ${golden} ${slow})
 target_include_directories(golden_cases PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(golden_cases PRIVATE Catch2::Catch2 dedloc_warnings)
@@ -19,7 +18,7 @@ function(dedloc_golden_test name)
         LINKS ${name}_kernels ${golden_links} ARGUMENTS ~[reference])
 endfunction()
 
-# Another compiler than CMake's, so by hand.
+# Custom commands, because this is another compiler than CMake's.
 function(dedloc_golden_clang_test name)
     set(objects "")
     foreach(source IN LISTS DEDLOC_KERNEL_SOURCES)

@@ -1,6 +1,6 @@
-// A hundred rounds in a row of everything around the optimizer: three peers accumulate gradients of
-// every width, encode their sums with error feedback, decode what the others sent and average it.
-// Linked, as golden_test.cpp is, into one program per compiler and set of flags.
+// A hundred consecutive rounds of all kernels except the optimizers: three peers accumulate
+// gradients of every width, encode their sums with error feedback, decode the others' and average
+// them. Linked, like golden_test.cpp, into one program per compiler and set of flags.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -62,7 +62,7 @@ const Case kCases[]{
     {1000, Form::kInt8, true, "a44fcd6bce84442ae69025365fc4d22b65fe95b6bfb0b76ebea8fcb56857cc2d"},
 };
 
-/// What stays from round to round.
+/// The state that is kept from round to round.
 struct Swarm {
     std::vector<Floats> errors;
     Floats total;
@@ -160,8 +160,8 @@ struct Slow {
     Floats mean(const std::vector<Floats>& parts) const { return tests::slow::mean(parts, 7.0f); }
 };
 
-/// What a peer accumulates: a gradient of each kind comes round again every four rounds. Denormal
-/// and huge values beside ordinary ones, and all zero.
+/// A peer's gradient; each kind repeats every four rounds. Ordinary, denormal and huge values, and
+/// all zero.
 constexpr std::array kHuge{1e30, 1e5, 1e-3, 1e-3};
 
 Floats gradient_of(const Case& test, std::size_t peer, std::size_t kind) {
@@ -178,7 +178,7 @@ struct Contribution {
                                                   other.sum.end(), tests::same_bits);
     }
 };
-using Contributions = std::vector<std::vector<Contribution>>;  ///< by peer and kind
+using Contributions = std::vector<std::vector<Contribution>>;  ///< [peer][kind]
 
 template <class Kernels>
 Contributions contributions_of(const Case& test, const Kernels& run) {

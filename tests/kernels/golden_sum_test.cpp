@@ -1,6 +1,6 @@
-// A hundred gradients in a row added to one sum, in each width, with the sum's norm after each and
-// the sum clipped after every fourth. Linked, as golden_test.cpp is, into one program per compiler
-// and set of flags.
+// Adds a hundred gradients to one sum, in each width; takes the sum's norm after each and clips the
+// sum after every fourth. Linked, like golden_test.cpp, into one program per compiler and set of
+// flags.
 #include <array>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -59,14 +59,14 @@ const Case kCases[]{
      "319f06a4686b0a37f349cc0fdf700dfbac32fb3395498203c3340491442f3f03"},
 };
 
-/// One gradient in its own width, and what its elements are exactly.
+/// One gradient in its own width, and its exact elements.
 struct Gradient {
     Floats exact;
     std::vector<kernels::Half> half;
     std::vector<kernels::Bfloat16> bfloat;
 };
 
-/// Eight that come round again and again: small ones, huge ones, one all zero.
+/// Eight gradients, used in turn: small ones, huge ones, one all zero.
 std::vector<Gradient> gradients_of(const Case& test) {
     std::vector<Gradient> gradients(8);
     for (std::size_t kind = 0; kind < gradients.size(); ++kind) {
@@ -94,7 +94,7 @@ float scale_at(std::size_t step) {
     return kScales[step % kScales.size()];
 }
 
-/// What a chain of steps leaves.
+/// The result of a chain of steps.
 struct Trace {
     Floats sum;
     std::vector<double> numbers;

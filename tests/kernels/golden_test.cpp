@@ -1,7 +1,7 @@
-// A hundred updates in a row of each optimizer on everything that tempts arithmetic to differ. The
-// same bits must come from the slow reference, from the kernels of this build with every width of
-// the vector unit and several numbers of threads, and from every other build: this file is linked
-// into one program per compiler and set of flags (see CMakeLists.txt).
+// A hundred consecutive updates of each optimizer on inputs that reveal differences in arithmetic.
+// The slow reference, the kernels of this build with every instruction set and several numbers of
+// threads, and every other build must give the same bits: this file is linked into one program per
+// compiler and set of flags (see CMakeLists.txt).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -107,8 +107,8 @@ Tensor start_of(const Case& test) {
     return tensor;
 }
 
-/// Eight gradients that come round again and again: clipped and huge (0, 4), all zero (3, 7), one
-/// so huge that v overflows (6), and moderate ones.
+/// Eight gradients, used in turn: clipped and huge (0, 4), all zero (3, 7), one so huge that v
+/// overflows (6), and moderate ones.
 std::vector<std::vector<float>> gradients_of(const Case& test) {
     std::vector<std::vector<float>> gradients;
     for (std::size_t kind = 0; kind < 8; ++kind) {
@@ -120,11 +120,11 @@ std::vector<std::vector<float>> gradients_of(const Case& test) {
     return gradients;
 }
 
-/// 1 − βᵗ by repeated multiplication, as whoever coordinates would; an input, so not to be changed
-/// by what a test does to its thread.
+/// 1 − βᵗ by repeated multiplication, as the coordinator computes it. It is an input, so it must
+/// not depend on the rounding mode that a test sets.
 float correction(double beta, std::size_t step) {
     const kernels::ExactArithmetic exact;
-    volatile double power = 1;  // or a compiler might move it past what it must stay within
+    volatile double power = 1;  // else a compiler might move it out of the exact section
     for (std::size_t i = 0; i <= step; ++i) power = power * beta;
     volatile float rest = static_cast<float>(1 - power);
     return rest;
@@ -215,7 +215,7 @@ std::string digest_after_all(const Case& test, const Update& update) {
     return tensor.digest();
 }
 
-/// The same by kernels with the workers that worker_at(step) gives.
+/// The same with the kernels, on the workers worker_at(step).
 template <class WorkerAt>
 std::string digest_by(const Case& test, const WorkerAt& worker_at) {
     return digest_after_all(test, [&](Tensor& tensor, const Case& same, std::size_t step,

@@ -1,5 +1,5 @@
-// binary16 by the processor's own conversions: whatever a group of lanes holds, and wherever in it,
-// the bits are those of the slow reference.
+// binary16 with the processor's conversions: the bits are those of the slow reference, for any
+// values at any positions in a group of lanes.
 #include "kernels/half_lanes.hpp"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ namespace {
 using Floats = std::vector<float>;
 using Halves = std::vector<Half>;
 
-/// The most that go together with any instruction set.
+/// The largest group of lanes of any instruction set.
 constexpr std::size_t kGroup = 16;
 
-/// Every place where rounding, or the way that is taken, turns; of both signs.
+/// Values at every boundary of rounding and of the code path, with both signs.
 Floats turning_points() {
     constexpr auto kBits = std::to_array<std::uint32_t>({
         // 0, denormals, the least normal
@@ -109,11 +109,11 @@ std::uint32_t count_bad(const Range& values) {
     }));
 }
 
-/// What lies around a result, and must stay.
+/// Fills the memory around a result, which must not change.
 constexpr std::uint16_t kGuard = 0x5a5a;
 constexpr float kFloatGuard = 1234.5F;
 
-/// scale × values[i] + scale × owed[i], each rounded by itself.
+/// scale × values[i] + scale × owed[i], each operation rounded separately.
 Floats unrounded(std::span<const float> values, std::span<const float> owed, float scale) {
     Floats sums(values.size());
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -125,8 +125,7 @@ Floats unrounded(std::span<const float> values, std::span<const float> owed, flo
     return sums;
 }
 
-/// Calls shorten(out), which tells of how many x it says that they are not finite; how many results
-/// are wrong.
+/// Calls shorten(out), which returns how many x are not finite. Returns how many results are wrong.
 template <class Shorten>
 std::size_t wrong_halves(const Floats& x, const Shorten& shorten) {
     Halves out(x.size() + 2, Half{kGuard});
@@ -137,7 +136,7 @@ std::size_t wrong_halves(const Floats& x, const Shorten& shorten) {
     return wrong + (out.front().bits == kGuard && out.back().bits == kGuard ? 0u : 1u);
 }
 
-/// Likewise of keep(error), which makes errors of what is owed.
+/// The same for keep(error), which computes rounding errors.
 template <class Keep>
 std::size_t wrong_errors(const Floats& x, std::span<const float> owed, float scale,
                          const Keep& keep) {
@@ -145,7 +144,7 @@ std::size_t wrong_errors(const Floats& x, std::span<const float> owed, float sca
     std::ranges::copy(owed, error.begin() + 1);
     std::size_t wrong = keep(error.data() + 1) == count_bad(x) ? 0 : 1;
     for (std::size_t i = 0; i < x.size(); ++i) {
-        if (!is_finite(x[i])) continue;  // what is then owed is of no use to anybody
+        if (!is_finite(x[i])) continue;  // its rounding error is unspecified
         const double half = tests::slow::half_value(tests::slow::half_bits(x[i]));
         const volatile float taken = x[i] - static_cast<float>(half);
         const volatile float expected = taken / scale;
@@ -154,7 +153,7 @@ std::size_t wrong_errors(const Floats& x, std::span<const float> owed, float sca
     return wrong + (error.front() == kFloatGuard && error.back() == kFloatGuard ? 0u : 1u);
 }
 
-/// Shortens `values` in every way; how many results are wrong.
+/// Shortens `values` with every function. Returns how many results are wrong.
 std::size_t wrong_shortened(InstructionSet set, std::span<const float> values,
                             std::span<const float> owed, float scale) {
     const std::size_t count = values.size();
@@ -209,7 +208,7 @@ std::size_t wrong_widened(InstructionSet set, std::span<const Half> halves) {
     return wrong + (out.front() == kFloatGuard && out.back() == kFloatGuard ? 0u : 1u);
 }
 
-/// Ordinary numbers and, one in `rarity`, something special.
+/// Ordinary numbers and, one in `rarity`, special ones.
 Floats mixed(Random& random, std::size_t count, std::uint64_t rarity) {
     static const Floats special = [] {
         Floats all = turning_points();
@@ -241,7 +240,7 @@ TEST_CASE("every lane rounds correctly, with any value in another lane", "[kerne
                 for (const float scale : {0x1p-112F, 0.5F, 1.0F, 0x1p10F, 0x1p102F}) {
                     wrong += wrong_shortened(set, values, errors, scale);
                     wrong += wrong_shortened(set, values, no_errors, scale);
-                    // What is owed is beyond the range, or makes it so, in one lane only.
+                    // In one lane only, the owed value is, or makes the sum, beyond the range.
                     if (is_finite(x)) wrong += wrong_shortened(set, no_errors, values, scale);
                 }
             }
@@ -282,7 +281,7 @@ TEST_CASE("every half widens exactly in every lane, with any neighbours", "[kern
     constexpr std::size_t kAll = 65'536;
     for (const InstructionSet set : tests::every_width()) {
         INFO(name_of(set));
-        // In their order, where whole groups are alike, and strewn, where every kind is mixed.
+        // In order, so that whole groups have similar values, and shuffled, so that kinds mix.
         for (const std::size_t stride : {std::size_t{1}, std::size_t{40'503}}) {
             Halves all(kAll + kGroup);
             for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,5 +1,5 @@
-// Vectors that tell exact arithmetic from nearly exact: denormals, both zeros, huge and tiny values
-// beside ordinary ones.
+// Vectors that distinguish exact from nearly exact arithmetic: denormals, both zeros, huge and tiny
+// values among ordinary ones.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace dedloc::tests {
 
 inline const std::array<std::size_t, 7> kSizes{0, 1, 3, 1023, 1025, 65'535, 65'537};
 
-/// Tells −0 from +0, unlike ==.
+/// Distinguishes −0 from +0, unlike ==.
 inline bool same_bits(float a, float b) {
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
 }
@@ -51,7 +51,7 @@ inline std::vector<float> adversarial(Random random, std::size_t count, double h
     return values;
 }
 
-/// Longer than a reduction can take; not to be read, for no such memory is there.
+/// A span longer than a reduction can take. It must not be read: the memory does not exist.
 template <class T>
 std::span<T> too_long(std::vector<T>& values) {
     return {values.data(), kernels::kMaxElements + 1};

@@ -59,7 +59,7 @@ Tensor ordinary_tensor(std::uint64_t seed, std::size_t count) {
 ///   f u, rounded, errs by t = f (((1+φ)(1+ε) − 1) |u| + (1+φ)(1+ε) γU)
 ///   p − f u, rounded, by t (1+ε) + ε |p − f u|
 ///
-/// This transcription rounds no more often than the kernel, but by 2⁻⁵³: ε is 2⁻²⁴ + 2⁻⁵³. Each of
+/// This reference rounds no more often than the kernel, and by 2⁻⁵³: ε is 2⁻²⁴ + 2⁻⁵³. Each of
 /// the four sums of n squares, here and in the kernel, errs by n 2⁻⁵³, its root by half of that;
 /// they and the operations around them add (n + 8) 2⁻⁵² to φ.
 struct Exact {
@@ -112,7 +112,8 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
     return exact;
 }
 
-/// So far from 0 that no product of an update is denormal, where a rounding errs by more than ε.
+/// Values so far from 0 that no product of an update is denormal: there the rounding error would
+/// exceed ε.
 bool is_far_from_denormal(const Tensor& tensor) {
     const auto is_above = [](const std::vector<float>& values, float least) {
         return std::all_of(values.begin(), values.end(),

@@ -34,7 +34,7 @@ std::uint16_t reference_bits(float x, Bfloat16) {
     return tests::slow::bfloat16_bits(x);
 }
 
-/// Every exponent with mantissas around every place where rounding turns, and some in between.
+/// Every exponent with mantissas around every boundary of rounding, and some in between.
 Floats turning_points() {
     Floats values;
     Random random{7};
@@ -144,8 +144,8 @@ TEST_CASE("an int8 scale is the smallest that holds its block", "[kernels]") {
 }
 
 TEST_CASE("error feedback loses nothing", "[kernels]") {
-    // With one value over and over, what was sent and what is still owed add up to what was put in:
-    // here all three are multiples of 2⁻²⁴ below 2⁵, so fp32 and double add them exactly.
+    // If one value is sent repeatedly, the sent values plus the remaining error equal the input
+    // sum. Here all three are multiples of 2⁻²⁴ below 2⁵, so fp32 and double add them exactly.
     const Floats values{0.1f, -0.3f, 1.0f, 1e-3f};
     Floats error(values.size());
     std::vector<double> sent(values.size());
@@ -163,7 +163,7 @@ TEST_CASE("error feedback loses nothing", "[kernels]") {
     }
     CHECK(sent[0] + double{error[0]} == 16 * double{rounded});
     CHECK(std::fabs(error[3]) <= 0x1p-7f);
-    // Alone, the small value would have been rounded to nothing each time.
+    // Without feedback the small value would be rounded to 0 each time.
     CHECK(sent[3] > 0);
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("every int8 code decodes exactly with every exponent", "[kernels]") {
     constexpr std::size_t kCodes = 256;
     for (const auto set : tests::every_width()) {
         for (int exponent = 0; exponent < 256; ++exponent) {
-            // With −128 and without; then the last block is not full.
+            // Codes with and without −128; without it the last block is not full.
             for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
                 Int8 coded{kCodes - first};
                 coded.exponents.assign(coded.exponents.size(), static_cast<std::uint8_t>(exponent));
@@ -240,7 +240,7 @@ TEST_CASE("large results use streaming stores and have the same bits", "[kernels
     CHECK(quantize(values, half));
     Int8 coded{count};
     CHECK(quantize(values, coded.blocks()));
-    // One element into its allocation, so that lines and vectors do not start together.
+    // One element after the allocation's start, so that cache lines and vectors are not aligned.
     Floats whole(count + 1);
     const std::span<float> out = std::span{whole}.subspan(1);
     Floats piece(1000);

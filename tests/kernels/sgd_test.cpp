@@ -23,11 +23,11 @@ SgdScalars scalars_with(double trust) {
 
 }  // namespace
 
-/// With ε = 2⁻²⁴, half a unit in the last place, D = rate (|clip g| + |decay p|) and B = |μ b| + D,
-/// d errs by 2ε D in its terms and sum, ε D in the product, and, with LARC, by the rate's own
-/// rounding ε D and the rounding of ‖g‖'s terms, ε D: 5ε D at most. b errs by ε in μ b and ε in
-/// the sum more: 6ε B. lr × b and the difference add ε each: lr (7ε B) + ε |p|. Terms in ε² are
-/// covered by 1 %.
+/// Error bounds. Let ε = 2⁻²⁴, half a unit in the last place, D = rate (|clip g| + |decay p|) and B
+/// = |μ b| + D. The error of d is 2ε D in its terms and sum, ε D in the product, and, with LARC, ε
+/// D by the rate's own rounding and ε D by the rounding of ‖g‖'s terms: 5ε D at most. The error of
+/// b adds ε in μ b and ε in the sum: 6ε B. lr × b and the difference add ε each: lr (7ε B) + ε |p|.
+/// Terms in ε² are covered by 1 %.
 TEST_CASE("SGD stays within the rounding errors of its definition in double", "[kernels]") {
     for (const std::size_t count : tests::kSizes) {
         for (const double trust : {0.0, 0.001}) {
@@ -84,9 +84,9 @@ TEST_CASE("LARC does not scale a tensor whose norm or gradient is zero", "[kerne
     p.assign(4, 1.0f);
     b.assign(4, 0.0f);
     CHECK(sgd(p, b, zeros, scalars_with(0.001)) == 1.0f);
-    CHECK(p == ones);  // no decay either
+    CHECK(p == ones);  // and no decay
     CHECK(sgd(p, b, zeros, scalars_with(0)) == 1.0f);
-    CHECK(p[0] < 1);  // without LARC, decay as ever
+    CHECK(p[0] < 1);  // without LARC decay applies
     std::vector<float> none;
     CHECK(sgd(none, none, none, scalars_with(0.001)) == 1.0f);
 }

@@ -7,7 +7,7 @@
 namespace dedloc::tests::slow {
 namespace {
 
-/// A binary format of a sign, exponent bits and mantissa bits, as IEEE 754 describes it.
+/// A binary format with a sign, exponent bits and mantissa bits, as in IEEE 754.
 struct Format {
     int exponent_bits;
     int mantissa_bits;
@@ -38,7 +38,7 @@ struct Format {
         int exponent = 0;
         std::frexp(magnitude, &exponent);  // magnitude < 2^exponent
         const int unit = std::max(exponent - 1, 1 - bias()) - mantissa_bits;
-        // Whole units: those of one binade are consecutive numbers, and carry into the next.
+        // Integer units: those of one binade are consecutive, and carry into the next.
         const double units = std::nearbyint(std::ldexp(magnitude, -unit));
         const double binades = unit - (1 - bias() - mantissa_bits);
         const double ordinal = units + std::ldexp(binades, mantissa_bits);

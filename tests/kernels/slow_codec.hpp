@@ -1,5 +1,6 @@
-// Shorter forms of floats once more, written for certainty: values as doubles, scaled by ldexp and
-// rounded by nearbyint, tables instead of bit tricks. Shares no code with kernels/.
+// A second implementation of the shorter encodings, written for certainty: values as doubles,
+// scaled by ldexp and rounded by nearbyint, tables instead of bit tricks. Shares no code with
+// kernels/.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ using Floats = std::vector<float>;
 double half_value(std::uint16_t bits);
 double bfloat16_value(std::uint16_t bits);
 
-/// The bits nearest to x, ties to even; what is finite stays finite.
+/// The bits nearest to x, ties to even; finite values stay finite.
 std::uint16_t half_bits(float x);
 std::uint16_t bfloat16_bits(float x);
 

@@ -26,7 +26,7 @@ float root(float a) {
     return result;
 }
 
-/// Sum of a row of doubles by the rule, with all the padding really there.
+/// The sum of a row of doubles by the rule, with explicit padding.
 double tree(std::vector<double> row) {
     while (true) {
         std::vector<double> sums;
@@ -46,7 +46,7 @@ double tree(std::vector<double> row) {
             }
             sums.push_back(lanes[0]);
         }
-        // A row that was one segment has been folded once more below: with zeros, so unchanged.
+        // A row of one segment is folded once more below: with zeros, so it does not change.
         if (sums.size() <= 1) return sums.empty() ? 0.0 : sums[0];
         row = sums;
     }

@@ -1,6 +1,6 @@
-// The kernels' definitions once more, written for certainty instead of speed: one element and one
-// operation at a time, every result forced through memory, so that no compiler flag can merge two
-// roundings. Shares no code with kernels/.
+// A second implementation of the kernels, written for certainty instead of speed: one element and
+// one operation at a time, every result forced through memory, so that no compiler flag can merge
+// two roundings. Shares no code with kernels/.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace dedloc::tests::slow {
 
 using Floats = std::vector<float>;
 
-/// Σ x² by the rule that kernels/reduction.hpp states.
+/// Σ x² by the rule in kernels/reduction.hpp.
 double tree_of_squares(const Floats& values);
 
 /// sum ← sum + scale × gradient; the terms' squares by the rule.
@@ -23,7 +23,7 @@ float added(float a, float b);
 float subtracted(float a, float b);
 float multiplied(float a, float b);
 
-/// Of both variants; A has corrections of 1.
+/// Scalars of both variants; in A the corrections are 1.
 struct LambInput {
     float beta1, one_minus_beta1, beta2, one_minus_beta2, epsilon, weight_decay, clip_factor;
     double step_size, norm_limit;

@@ -27,7 +27,7 @@ std::vector<float> mean_of(const Parts& parts, const std::vector<std::uint64_t>&
 }  // namespace
 
 TEST_CASE("a mean adds senders in member order and divides once", "[kernels]") {
-    constexpr std::size_t kMost = 25;  // as many as go together at once, three times over and more
+    constexpr std::size_t kMost = 25;  // more than three passes of the kernel
     for (const std::size_t count : tests::kSizes) {
         Parts parts;
         std::vector<std::span<const float>> views;

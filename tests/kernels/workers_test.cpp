@@ -26,14 +26,14 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Appends bytes to what a run of all kernels leaves.
+/// Appends bytes to the results of all kernels.
 template <class T>
 void keep(std::vector<std::byte>& trace, const std::vector<T>& values) {
     const auto bytes = std::as_bytes(std::span{values});
     trace.insert(trace.end(), bytes.begin(), bytes.end());
 }
 
-/// Every kernel once on `count` elements; all that they wrote and returned.
+/// Runs every kernel once on `count` elements; returns all their outputs and results.
 std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
     const Random random{count};
     std::vector<std::byte> trace;
@@ -55,7 +55,7 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
     CHECK(dequantize({codes, exponents}, decoded, workers));
     Floats mean(count);
     for (std::size_t senders = 1; senders <= 14; ++senders) {
-        // Eight in one pass, then four, then one: 13 go all three ways.
+        // 13 senders need two passes: eight, then five.
         if (count > 1000 && senders != 13) continue;
         std::vector<std::span<const float>> parts;
         for (std::size_t k = 0; k < senders; ++k) {
@@ -84,7 +84,7 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
 
 TEST_CASE("every kernel gives the same bytes with every vector unit and 1 to 8 threads",
           "[kernels]") {
-    // The last is three segments and a piece of a fourth.
+    // The last length is three segments and a part of a fourth.
     for (const std::size_t count : {0u, 1u, 3u, 63u, 65u, 65'535u, 65'537u, 200'000u}) {
         const auto expected = everything(count, ThisThread{InstructionSet::kBaseline});
         tests::with_every_worker({1, 2, 3, 8}, [&](const Workers& workers) {

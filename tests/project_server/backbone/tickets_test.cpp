@@ -1,5 +1,5 @@
-// A run with a gateway: its backbone presents its own ticket, requires one of every peer, and closes
-// the links of peers that the project's database lists as revoked.
+// A run with a gateway: its backbone presents its own ticket, requires one of every peer, and
+// closes the links of peers that the project's database lists as revoked.
 #include <catch2/catch.hpp>
 #include <chrono>
 

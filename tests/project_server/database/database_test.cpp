@@ -11,8 +11,8 @@
 
 namespace dedloc::server {
 
-// At its start mariadbd deletes all temporary tables in its tmpdir, also those of other servers: with
-// /tmp for all, a quarter of the databases initialised at the same time failed.
+// At its start mariadbd deletes all temporary tables in its tmpdir, also those of other servers:
+// with /tmp for all, a quarter of the databases initialised at the same time failed.
 TEST_CASE("databases can be initialised concurrently", "[server]") {
     const TemporaryDirectory directory;
     std::vector<std::future<void>> made;
