@@ -171,7 +171,7 @@ void Seat::report(const SeatNews& news) {
     reported_ = news.samples;
 }
 
-/// Why the stay must end now; nothing while it goes on.
+/// Why the stay must end now; nothing if it continues.
 std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& wish) const {
     if (news.is_finished) return SeatEnd::kDone;
     if (wish.must_quit || wish.is_aborted) return SeatEnd::kQuit;

@@ -26,7 +26,7 @@ InstructionSet widest_instruction_set();
 /// instructions.
 #define DEDLOC_LOOP [[gnu::always_inline]] static inline
 
-/// Before a loop whose iterations touch different elements.
+/// Placed before a loop whose iterations access different elements, so that it vectorises.
 #if defined(__clang__)
 #define DEDLOC_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

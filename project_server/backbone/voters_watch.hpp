@@ -35,7 +35,7 @@ class VotersWatch {
 
     const std::filesystem::path file_;
     const EventSink events_;
-    std::optional<WantedVoters> told_;  ///< what the protocol was told last
+    std::optional<WantedVoters> told_;  ///< the last voters passed to the protocol
     Clock::time_point tell_again_{};
     std::string fault_;  ///< error in the file that has been logged; empty: none
 

@@ -224,7 +224,7 @@ TEST_CASE("VotersWatch repeats the wanted voters until they vote", "[server]") {
     watch.begun({.generation = 1, .step = {}, .state = {}, .voters = both});
     time += 10s;
     look(4);
-    world.want(2, both);  // the same voters, in a generation of their own
+    world.want(2, both);  // the same voters, in a later generation
     look(5);
     watch.begun({.generation = 2, .step = {}, .state = {}, .voters = both});
     time += 10s;
