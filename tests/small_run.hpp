@@ -1,4 +1,4 @@
-// The run file of a run that nobody trains: a model of a few numbers, and one vector as its state.
+// The run file of a run that no peer trains: a model of a few numbers, and one vector as its state.
 #pragma once
 
 #include <cstdint>

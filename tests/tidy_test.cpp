@@ -72,19 +72,15 @@ TEST_CASE("lines, functions and files keep their limits", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_limits)) == "");
 }
 
-TEST_CASE("nobody writes what nobody writes here", "[tidy]") {
+TEST_CASE("habits that do not belong here are found nowhere", "[tidy]") {
     CHECK(describe(in_the_whole_tree(check_habits)) == "");
 }
 
-// tests/tidy_test "[counts]", of another tree with DEDLOC_TREE=FOLDER: what is still to be written.
-TEST_CASE("counts of banned constructions, bare declarations and sources without introduction",
-          "[.counts]") {
-    const Findings prose = in_the_whole_tree(check_prose);
-    const Findings bare = in_the_whole_tree(check_documented);
-    const Findings heads = in_the_whole_tree(check_introduced);
-    std::cout << describe(prose) << describe(bare) << describe(heads) << prose.size()
-              << " banned constructions, " << bare.size() << " undocumented declarations, "
-              << heads.size() << " sources of the protocol without a head comment\n";
+TEST_CASE("language: no banned construction, every declaration and every source explained",
+          "[tidy]") {
+    CHECK(describe(in_the_whole_tree(check_prose)) == "");
+    CHECK(describe(in_the_whole_tree(check_documented)) == "");
+    CHECK(describe(in_the_whole_tree(check_introduced)) == "");
 }
 
 TEST_CASE("every test is built and every folder says what it is", "[tidy]") {
@@ -135,6 +131,34 @@ TEST_CASE("a layer may include only what its row allows", "[tidy]") {
     CHECK_FALSE(layers_object("project_server/backbone/x.cpp", "#include \"peer/net/x.hpp\"\n"));
     CHECK(layers_object("validators/x.cpp", "#include \"peer/peer.hpp\"\n"));
     CHECK_FALSE(layers_object("tests/x.cpp", "#include <torch/torch.h>\n#include <thread>\n"));
+}
+
+TEST_CASE("banned constructions are found in comments, messages and Markdown only", "[tidy]") {
+    const auto objects = [](const std::string& path, const std::string& text) {
+        return check_prose({path, text}).size();
+    };
+    CHECK(objects("peer/x.hpp", "// Nobody votes.\n") == 1);
+    CHECK(objects("peer/x.hpp", "// Waits for who comes late.\n") == 1);
+    CHECK(objects("peer/x.hpp", "int a;  ///< of its ticket\n") == 1);
+    CHECK(objects("peer/x.hpp", "// one line\n// of two\n") == 0);
+    CHECK(objects("peer/x.cpp", "log(\"there is no room for it\");\n") == 1);
+    CHECK(objects("peer/x.cpp", "int nobody = room;\n") == 0);
+    CHECK(objects("peer/README.md", "Whoever leaves is forgotten.\n") == 1);
+    CHECK(objects("peer/x.hpp", "// Peers that leave are forgotten.\n") == 0);
+}
+
+TEST_CASE("declarations that nothing explains are found", "[tidy]") {
+    const auto objects = [](const std::string& text) {
+        return check_documented({"peer/x.hpp", text}).size();
+    };
+    CHECK(objects("void f(int a);\n") == 1);
+    CHECK(objects("/// Does it.\nvoid f(int a);\n") == 0);
+    CHECK(objects("/// Both do it.\nvoid f(int a);\nvoid g(int a);\n") == 0);
+    CHECK(objects("/// Does it.\nvoid f(int a);\n\nvoid g(int a);\n") == 1);
+    CHECK(objects("/// A thing.\nclass A {\n  private:\n    int a_;\n};\n") == 0);
+    CHECK(objects("/// A thing.\nstruct A {\n    int a;\n    int b;  ///< of it\n};\n") == 1);
+    CHECK(check_introduced({"peer/x.cpp", "#include <map>\n"}).size() == 1);
+    CHECK(check_introduced({"peer/x.cpp", "// How it works.\n#include <map>\n"}).empty());
 }
 
 TEST_CASE("the core may not name clocks, threads, chance or adapters", "[tidy]") {

@@ -1,7 +1,7 @@
 // Bulk data: chunks of the round and leaves for peers that are behind. They wait in the parts that
 // own them until their link has window for them, so a round's chunks always go before donations and
-// an election or heartbeat never queues behind more than a window. Also here: the rates of the links,
-// measured while bulk is under way.
+// an election or heartbeat never queues behind more than a window. Also here: the rates of the
+// links, measured while bulk is under way.
 #include "peer/core/core.hpp"
 
 namespace dedloc {

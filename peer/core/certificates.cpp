@@ -1,9 +1,10 @@
 // State certificates: which state follows the last decision, signed by a majority of the voters.
 //
 // A voter signs the state that a commit leads to once it holds it and sends its vote to the other
-// voters; the coordinator sends the certificate to every peer. A peer that holds another state fetches
-// the signed one. A newcomer's head is that of the first certificate that it receives. A keeper of
-// history (backbone) is not moved by certificates: it fetches the commits one by one (history.cpp).
+// voters; the coordinator sends the certificate to every peer. A peer that holds another state
+// fetches the signed one. A newcomer's head is that of the first certificate that it receives. A
+// keeper of history (backbone) is not moved by certificates: it fetches the commits one by one
+// (history.cpp).
 #include <algorithm>
 #include <string>
 #include <utility>

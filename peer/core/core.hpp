@@ -79,8 +79,8 @@ class Peer::Core {
 
     // --- after every event (core.cpp) ---
     void follow_up();
-    /// Every part does what has become due, in an order in which each sees what those before it have
-    /// changed: links, data, head, coordinator, history.
+    /// Every part does what has become due, in an order in which each sees what those before it
+    /// have changed: links, data, head, coordinator, history.
     void advance_parts();
     /// Sends the messages in the outbox, in order.
     void post();

@@ -1,8 +1,8 @@
 // Decisions: how a certified commit moves the head, who is told of it, and when the run is over.
 //
-// Three ways lead to decide(): votes that complete a certificate at the coordinator (Accept), a Commit
-// from another peer, and a round that was fetched while catching up. Each passes the same two checks:
-// the record extends the head, and its certificate has the votes of a majority.
+// Three ways lead to decide(): votes that complete a certificate at the coordinator (Accept), a
+// Commit from another peer, and a round that was fetched while catching up. Each passes the same
+// two checks: the record extends the head, and its certificate has the votes of a majority.
 #include <utility>
 
 #include "peer/core/core.hpp"

@@ -1,7 +1,7 @@
 // Generations: the project's signed lists of voters, each with the state that the history goes on
 // from. A backbone whose host holds the project's key asks for one in two cases: other voters are
-// wanted, or no peer has the state that was decided last (the only voter died before it signed it, and
-// members no longer retain the averages that lead to it).
+// wanted, or no peer has the state that was decided last (the only voter died before it signed it,
+// and members no longer retain the averages that lead to it).
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,8 +1,9 @@
 // Heartbeats: when they are due, what they say, and what is concluded from those of other peers.
 //
-// Voters exchange one a second with every peer. Between other pairs a heartbeat is sent when there is
-// news: a state reached, a vote gained or lost, another coordinator. More samples are news to voters
-// only, and in large swarms less often, so that a coordinator's load does not grow with the swarm.
+// Voters exchange one a second with every peer. Between other pairs a heartbeat is sent when there
+// is news: a state reached, a vote gained or lost, another coordinator. More samples are news to
+// voters only, and in large swarms less often, so that a coordinator's load does not grow with the
+// swarm.
 #include <algorithm>
 #include <utility>
 

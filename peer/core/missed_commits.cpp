@@ -1,5 +1,5 @@
-// The peers that may have the commits take turns: the turn follows from the time, so that no state has
-// to be kept for it and a restarted keeper does not begin with the same peer again.
+// The peers that may have the commits take turns: the turn follows from the time, so that no state
+// has to be kept for it and a restarted keeper does not begin with the same peer again.
 #include "peer/core/missed_commits.hpp"
 
 #include <vector>

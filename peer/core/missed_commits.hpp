@@ -11,8 +11,8 @@
 
 namespace dedloc {
 
-/// A keeper asks one peer at a time, a different one each time, because one of them may have lost its
-/// ledger; again after `pause`, or as soon as a full answer has arrived.
+/// A keeper asks one peer at a time, a different one each time, because one of them may have lost
+/// its ledger; again after `pause`, or as soon as a full answer has arrived.
 class MissedCommits final {
   public:
     /// `pause`: between two queries that bring nothing.

@@ -1,5 +1,5 @@
-// Votes are kept by voter, so their number is bounded by the number of voters; certificates by step,
-// the newest few, which is as far back as a peer may still compare its state.
+// Votes are kept by voter, so their number is bounded by the number of voters; certificates by
+// step, the newest few, which is as far back as a peer may still compare its state.
 #include "peer/core/state_certificates.hpp"
 
 namespace dedloc {

@@ -17,8 +17,8 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Position of `closing` outside CDATA sections, at or after `from`; npos if there is none. Linear: the
-/// text before the position that was found is not searched again for each section.
+/// Position of `closing` outside CDATA sections, at or after `from`; npos if there is none. Linear:
+/// the text before the position that was found is not searched again for each section.
 std::size_t find_closing(std::string_view text, std::string_view closing, std::size_t from) {
     std::size_t end = text.find(closing, from);
     while (end != std::string_view::npos) {

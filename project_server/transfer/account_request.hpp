@@ -1,4 +1,4 @@
-// What a BOINC client asks of an account, and what of it the tables take: without a database.
+// Parsing and checking of account requests, without a database.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,15 @@
 
 namespace dedloc::server {
 
+// Characters and bytes that the tables take.
 inline constexpr std::size_t kMaxAccountName = 60;
 inline constexpr std::size_t kMaxEmail = 190;
 
+/// Parameters of both requests.
 struct AccountRequest {
-    std::string email;
+    std::string email;          ///< in any case; stored in lower case
     std::string password_hash;  ///< 32 hex digits: MD5 of the password and the lower-case e-mail
-    std::string name;           ///< only to create
+    std::string name;           ///< user name; only to create an account
 };
 
 /// <error> with one of BOINC's numbers (error_numbers.h).
@@ -22,10 +24,10 @@ std::string account_error(int number, std::string_view sentence);
 /// Trimmed, valid UTF-8, ASCII letters in lower case.
 std::string clean_email(const std::string& email);
 
-/// The request with the e-mail and the name as the tables take them. Untrusted input.
+/// The request with e-mail and name in the form that the tables take. Input is untrusted.
 AccountRequest cleaned(const AccountRequest& request);
 
-/// Why no account can be made of a cleaned request, as a reply; nothing: it can.
+/// The error reply for a cleaned request that no account can be made from; nothing if one can.
 std::optional<std::string> fault_of(const AccountRequest& request);
 
 }  // namespace dedloc::server

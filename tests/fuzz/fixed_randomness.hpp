@@ -13,7 +13,7 @@ namespace dedloc::fuzz {
 
 class FixedRandomness {
   public:
-    /// From now on, for the whole process.
+    /// Replaces randomness for the rest of the process.
     static void begin(std::uint64_t seed) {
         static randombytes_implementation implementation{
             .implementation_name = [] { return "fixed"; },

@@ -105,7 +105,7 @@ void read_stream(FrameDecoder& decoder, std::span<const std::byte> stream) {
     while (!stream.empty()) {
         const auto places = decoder.next();
         const std::size_t room = places[0].size() + places[1].size();
-        DEDLOC_CHECK(room > 0, "a decoder that goes on has room");
+        DEDLOC_CHECK(room > 0, "a decoder that has not failed accepts bytes");
         const std::size_t wish = 1 + (number++ * 37) % 400;
         const std::size_t count = std::min({room, stream.size(), wish});
         const std::size_t first = std::min(count, places[0].size());
@@ -134,7 +134,8 @@ FrameCodec sealed_codec(bool is_first) {
                     : net::make_sealed_codec(two, one, kLimit);
 }
 
-/// Headers that say anything, each sealed by an end that has the keys, with as many bytes as follow.
+/// Headers that say anything, each sealed by an end that has the keys, with as many bytes as
+/// follow.
 void seal_anything(std::span<const std::byte> bytes) {
     const FrameCodec liar = sealed_codec(true);
     const FrameCodec reader = sealed_codec(false);

@@ -16,7 +16,7 @@ constexpr Samples kSamples{8};
 
 }  // namespace
 
-/// Everybody introduced is alive and has enough samples for a round.
+/// Every introduced peer sends a heartbeat with enough samples for a round.
 void PeerWorld::beat() {
     if (now_ < beat_at_ + std::chrono::milliseconds{500}) return;
     beat_at_ = now_;
@@ -212,7 +212,7 @@ void PeerWorld::answer_history(const Heard& heard) {
     }
 }
 
-/// Of the halves of `numbers`.
+/// The binary16 elements of `numbers`.
 std::uint8_t PeerWorld::exponent() const {
     return codec_ == Codec::kFp16 ? 127 : 0;
 }
@@ -230,7 +230,7 @@ void PeerWorld::note_average(const wire::Chunk& chunk) {
     round::decode(chunk.elements, values);
 }
 
-/// Everybody is ready once all averages are there.
+/// Every member is ready once all averages have arrived.
 void PeerWorld::be_ready(const wire::Message& m) {
     FloatVector whole;
     for (const auto& [index, elements] : average_) {
@@ -279,7 +279,7 @@ void PeerWorld::commit(const Heard& heard, const Term& term, const Digest& diges
     say(heard.link, heard.message.generation, heard.message.step, commit);
 }
 
-/// Of all voters of the head, the peer's own included.
+/// The votes of all voters of the head, the peer's own included.
 std::vector<Vote> PeerWorld::votes_of_all(std::span<const std::byte> bytes) const {
     std::vector<Vote> votes;
     for (std::uint8_t n = 1; n <= 5; ++n) {

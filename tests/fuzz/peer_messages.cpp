@@ -112,7 +112,7 @@ std::vector<PeerKey> PeerWorld::any_voters() {
     return voters;
 }
 
-/// Of any peers for this state; sometimes one of them is no signature.
+/// Votes of arbitrary peers for this state; sometimes one of them has no valid signature.
 std::vector<Vote> PeerWorld::any_votes(StateCertificate state) {
     const auto bytes = state_vote_bytes(fuzz_trust().run, state);
     std::vector<Vote> votes = votes_of_all(bytes);
@@ -158,7 +158,7 @@ wire::StateVotes PeerWorld::any_state_votes() {
     return body;
 }
 
-/// Of halves, rarely one that is out of bounds.
+/// An exponent for binary16 elements, rarely one out of bounds.
 std::uint8_t PeerWorld::any_exponent() {
     if (codec_ == Codec::kFp32 && pick(8) != 7) return 0;
     return pick(8) == 7 ? byte() : std::uint8_t{127};

@@ -304,7 +304,7 @@ void PeerWorld::act(const Action& action) {
     }
 }
 
-/// From the ledger of the peer's host, as the trainer's answers: later.
+/// The host's answer from its ledger comes later, as the trainer's answers do.
 void PeerWorld::read_history(const action::ReadHistory& read) {
     event::HistoryRead answer{.to = read.to, .entries = {}};
     const auto is_first = [&](const Decision& decision) {

@@ -118,7 +118,7 @@ class PeerWorld {
     std::map<LinkId, Link> links_;
     std::uint64_t next_link_ = 1;
     std::uint64_t sequence_ = 0;
-    TimePoint beat_at_{};  ///< of the strangers' heartbeats
+    TimePoint beat_at_{};  ///< the record in the strangers' heartbeats
     std::set<Endpoint> dials_;
     std::deque<Event> trainer_;      ///< answers that it owes
     std::optional<StepIndex> held_;  ///< the state that the trainer will hold after those

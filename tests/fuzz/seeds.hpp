@@ -26,7 +26,7 @@ class Corpus {
     std::filesystem::path folder_;
 };
 
-/// Of the targets that read what the project server and its gateway are told.
+/// Seeds of the targets that parse requests to the project server and its gateway.
 void write_server_seeds(const std::filesystem::path& root);
 /// A chunk, a leaf and a plan as large as they can be, and the same behind a link's headers.
 void write_large_seeds(const std::filesystem::path& root);

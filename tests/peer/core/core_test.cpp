@@ -72,7 +72,7 @@ TEST_CASE("a certificate moves the head of a newcomer and of an aggregator", "[m
     peer.hear(other, step, beside.history.heartbeat());
     peer.hear(*beside.backbone, step, beside.history.heartbeat());
     CHECK(peer.said<wire::StateQuery>().empty());          // only a claim so far
-    peer.hear(other, step, beside.history.state_votes());  // whoever passes it on
+    peer.hear(other, step, beside.history.state_votes());  // whichever peer relays it
     // The Commit of the next step may be under way.
     const bool waits = role == Role::kTrainer && behind == 1;
     CHECK(peer.acted<action::Pause>().size() == (role == Role::kTrainer && !waits ? 1 : 0));
@@ -118,7 +118,7 @@ TEST_CASE("a claim of a higher step causes no queries and no pause", "[membershi
     CHECK(peer.said<wire::StateQuery>().empty());
     CHECK(peer.said<wire::CommitQuery>().empty());
     CHECK(peer.acted<action::Pause>().empty());
-    // No more is said to it than what is said to everybody once a second.
+    // It receives nothing but the heartbeat that every peer receives once a second.
     CHECK(peer.said_to<wire::Heartbeat>(liar).size() <= 8);
     // Nor for the claim of a voter, but that a keeper of history asks it for the commits.
     peer.forget();
@@ -314,7 +314,7 @@ TEST_CASE("what peers have been told in one generation does not silence the next
 
 namespace {
 
-/// Of a voter that `generation` appoints, and that has not voted yet.
+/// The memory of a voter that `generation` appoints and that has not voted yet.
 PeerConfig voter_config(const SignedGeneration& generation) {
     PeerConfig config = config_of(Role::kBackbone);
     config.generation = generation;
@@ -381,7 +381,7 @@ TEST_CASE("voters sign the state that a commit leads to, and tell each other", "
     REQUIRE(votes.size() == 1);
     CHECK(votes[0] == history.state_votes({kSelf}));
     CHECK(peer.said_to<wire::StateVotes>(member).empty());  // one vote proves nothing
-    // With another voter's the state is proven; a newcomer is told.
+    // Another voter's vote completes the certificate; a newcomer receives it.
     peer.hear(voter, StepIndex{1}, history.state_votes({kOther}), 1);
     peer.forget();
     OtherEnd& newcomer = peer.introduce(test_key(10));

@@ -180,7 +180,7 @@ class HandFed {
         tell(event::LinkClosed{.link = end.link});
         std::erase_if(ends_, [&](const auto& known) { return &known->end == &end; });
     }
-    /// Everybody repeats its last heartbeat once a second.
+    /// Every peer repeats its last heartbeat once a second.
     void pass(Duration time) {
         const TimePoint end = now + time;
         while (now < end) {
@@ -200,7 +200,7 @@ class HandFed {
             }
         }
     }
-    /// What it has said since forget(), to everybody, in order.
+    /// What it has sent since forget(), to all peers, in order.
     template <class Body>
     std::vector<Body> said() const {
         std::vector<Body> all;
@@ -228,7 +228,7 @@ class HandFed {
         });
     }
     void forget() { actions.clear(); }
-    /// Where its head is, by what it says itself. Requires somebody who listens.
+    /// Its head, as its own heartbeats tell it. Requires a linked peer.
     std::pair<std::uint64_t, StepIndex> place() {
         const std::size_t before = actions.size();
         pass(std::chrono::milliseconds{1'100});

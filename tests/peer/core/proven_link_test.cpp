@@ -231,17 +231,17 @@ TEST_CASE("why links fail is noted for each reason and not for each link", "[mem
     std::size_t lines = 0;
     for (std::uint16_t port = 1; port <= 2'000; ++port) {
         Actions actions;
-        peer.handle(kStart, event::DialFailed{{"192.0.2.1", port}, "nobody listens there"},
+        peer.handle(kStart, event::DialFailed{{"192.0.2.1", port}, "the connection was refused"},
                     actions);
         const std::string notes = answer_of(actions).notes;
         if (notes.empty()) continue;
         ++lines;
-        CHECK(notes.find("nobody listens there") != std::string::npos);
+        CHECK(notes.find("the connection was refused") != std::string::npos);
     }
     CHECK(lines == 8);
     constexpr TimePoint kLater = kStart + std::chrono::minutes{1};
     Actions actions;
-    peer.handle(kLater, event::DialFailed{{"192.0.2.1", 9}, "nobody listens there"}, actions);
+    peer.handle(kLater, event::DialFailed{{"192.0.2.1", 9}, "the connection was refused"}, actions);
     CHECK_FALSE(answer_of(actions).notes.empty());
     actions.clear();
     peer.handle(kLater, event::DialFailed{{"192.0.2.1", 80}, "its ticket has expired"}, actions);

@@ -96,7 +96,7 @@ TEST_CASE("a commit whose digest does not follow from the plan is ignored", "[me
     CHECK(called.peer.acted<action::Committed>().size() == 1);
 }
 
-TEST_CASE("nobody but a voter calls or plans a round", "[membership]") {
+TEST_CASE("only a voter calls or plans a round", "[membership]") {
     Beside beside{Role::kTrainer};
     HandFed& peer = beside.peer;
     OtherEnd& member = peer.introduce(kOther, {.port = 4'002});
@@ -306,7 +306,7 @@ TEST_CASE("a join within the allowance of its ticket is planned", "[membership]"
 TEST_CASE("reports count no further than the allowance", "[membership]") {
     Leading leading;
     HandFed& peer = leading.peer;
-    // Alone, the backbone ends a round: nobody can hold anything from before that.
+    // A backbone alone completes a round: no peer can hold anything older.
     leading.joins_a_round_of_its_own();
     OtherEnd& liar = peer.introduce(test_key(11), {.max_samples_per_second = 10});
     peer.forget();
