@@ -41,8 +41,7 @@ void revoke(const Named& who) {
     const formats::Revocations revocations = named(who);
     ProjectDatabase access{existing_project(who.project)};
     server::revoke(access.database(), revocations, platform::utc_now());
-    fmt::print("revoked: backbones learn it within seconds, other peers within half an hour
-");
+    fmt::print("revoked: backbones learn it within seconds, other peers within half an hour\n");
 }
 
 void forgive(const Named& who) {
