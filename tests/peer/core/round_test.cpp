@@ -234,7 +234,7 @@ TEST_CASE("a join over the allowance is left out, with all devices of its user",
     CHECK(leading.planned().empty());  // one is awaited
     // 10 a second for half a minute, and the target that it may have had before.
     leading.joins(liar, 1'000);
-    CHECK(peer.has_note("claims 1000 samples where "));
+    CHECK(peer.has_note("claims 1000 samples, but only "));
     CHECK(leading.has_planned(honest));
     CHECK(leading.has_planned(sibling));  // it had joined by then
     CHECK_FALSE(leading.has_planned(liar));

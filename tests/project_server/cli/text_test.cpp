@@ -45,7 +45,7 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
     CHECK(closure == std::vector<Needed>{{"libc10.so", "/x/libc10.so"},
                                          {"libgomp.so.1", "/x/a b/libgomp.so.1"}});
     CHECK_THROWS_WITH(parse_ldd("\tlibc10.so => not found\n"),
-                      "the library libc10.so that the program needs was not found");
+                      "the library libc10.so, which the program needs, was not found");
     CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
 }
 
