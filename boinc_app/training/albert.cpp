@@ -18,7 +18,7 @@ namespace dedloc::training {
 namespace {
 
 constexpr double kLayerNormEpsilon = 1e-12;
-constexpr double kHiddenByPadding = -10'000;
+constexpr double kMaskedByPadding = -10'000;
 
 /// Weight and bias of one affine map or one layer norm.
 struct Pair {
@@ -126,7 +126,7 @@ struct Albert::Model {
         const auto rows = static_cast<std::int64_t>(batch.samples);
         const at::Tensor lengths = borrowed(batch.row_lengths, {rows, 1});
         const at::Tensor places = at::arange(static_cast<std::int64_t>(batch.length), at::kLong);
-        return places.ge(lengths).to(at::kFloat).mul(kHiddenByPadding).unsqueeze(1).unsqueeze(1);
+        return places.ge(lengths).to(at::kFloat).mul(kMaskedByPadding).unsqueeze(1).unsqueeze(1);
     }
 
     at::Tensor attention(const at::Tensor& x, const at::Tensor& mask) const {
@@ -153,11 +153,11 @@ struct Albert::Model {
     }
 
     /// Σ over samples of the mean loss of its masked tokens; the weights hold the 1 ÷ count.
-    at::Tensor hidden_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
-        const auto count = static_cast<std::int64_t>(batch.hidden_at.size());
-        const at::Tensor positions = borrowed(batch.hidden_at, {count});
-        const at::Tensor labels = borrowed(batch.hidden_tokens, {count, 1});
-        const at::Tensor weights = borrowed(batch.hidden_weights, {count, 1});
+    at::Tensor masked_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
+        const auto count = static_cast<std::int64_t>(batch.masked_at.size());
+        const at::Tensor positions = borrowed(batch.masked_at, {count});
+        const at::Tensor labels = borrowed(batch.masked_tokens, {count, 1});
+        const at::Tensor weights = borrowed(batch.masked_weights, {count, 1});
         const at::Tensor there = x.reshape({-1, x.size(2)}).index_select(0, positions);
         const at::Tensor y =
             layer_norm(activation(linear(there, prediction_dense)), prediction_norm);
@@ -174,7 +174,7 @@ struct Albert::Model {
 
     at::Tensor loss(const MicroBatch& batch) const {
         const at::Tensor x = encode(batch);
-        return hidden_token_loss(x, batch) + order_loss(x, batch);
+        return masked_token_loss(x, batch) + order_loss(x, batch);
     }
 
     const formats::ModelSpec spec;

@@ -12,9 +12,9 @@ namespace {
 
 using Tokens = std::vector<std::uint16_t>;
 
-constexpr double kHiddenShare = 0.15;  // share of the tokens that are masked, i.e. to predict
-constexpr double kMaskedShare = 0.8;   // share of the masked tokens that become the mask token
-constexpr double kRandomShare = 0.5;   // share of the others that become random; the rest is kept
+constexpr double kMaskedShare = 0.15;    // share of the tokens that are masked, i.e. to predict
+constexpr double kMaskTokenShare = 0.8;  // share of the masked tokens that become the mask token
+constexpr double kRandomShare = 0.5;     // share of the others that become random; the rest is kept
 
 /// Cuts the pair to `limit` tokens in total, always from the end of the longer one.
 void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
@@ -90,7 +90,7 @@ Sampler::Sample Sampler::draw_sample(Random& random) const {
     return sample;
 }
 
-void Sampler::hide_tokens(const Sample& sample, std::size_t row, Random& random,
+void Sampler::mask_tokens(const Sample& sample, std::size_t row, Random& random,
                           MicroBatch& batch) const {
     std::vector<std::size_t> candidates;
     for (std::size_t at = 0; at < sample.tokens.size(); ++at) {
@@ -100,17 +100,17 @@ void Sampler::hide_tokens(const Sample& sample, std::size_t row, Random& random,
         }
     }
     if (candidates.empty()) candidates.push_back(1);
-    std::vector<std::size_t> hidden;
+    std::vector<std::size_t> masked;
     for (const std::size_t at : candidates) {
-        if (random.uniform() < kHiddenShare) hidden.push_back(at);
+        if (random.uniform() < kMaskedShare) masked.push_back(at);
     }
-    if (hidden.empty()) hidden.push_back(candidates[random.below(candidates.size())]);
-    for (const std::size_t at : hidden) {
+    if (masked.empty()) masked.push_back(candidates[random.below(candidates.size())]);
+    for (const std::size_t at : masked) {
         const std::size_t position = row * batch.length + at;
-        batch.hidden_at.push_back(static_cast<std::int64_t>(position));
-        batch.hidden_tokens.push_back(sample.tokens[at]);
-        batch.hidden_weights.push_back(1.0f / static_cast<float>(hidden.size()));
-        if (random.uniform() < kMaskedShare) {
+        batch.masked_at.push_back(static_cast<std::int64_t>(position));
+        batch.masked_tokens.push_back(sample.tokens[at]);
+        batch.masked_weights.push_back(1.0f / static_cast<float>(masked.size()));
+        if (random.uniform() < kMaskTokenShare) {
             batch.tokens[position] = special_.mask;
         } else if (random.uniform() < kRandomShare) {
             batch.tokens[position] = static_cast<std::int64_t>(random.below(vocabulary_));
@@ -137,7 +137,7 @@ MicroBatch Sampler::draw(Random random) const {
                   1);
         batch.row_lengths.push_back(static_cast<std::int64_t>(sample.tokens.size()));
         batch.is_swapped.push_back(sample.is_swapped ? 1 : 0);
-        hide_tokens(sample, row, random, batch);
+        mask_tokens(sample, row, random, batch);
     }
     return batch;
 }

@@ -33,9 +33,9 @@ struct MicroBatch {
     std::vector<std::int64_t> tokens;  ///< samples × length, the input: masked tokens replaced
     std::vector<std::int64_t> types;  ///< samples × length: 0 for the first part, 1 for the second
     std::vector<std::int64_t> row_lengths;    ///< tokens of each row without padding
-    std::vector<std::int64_t> hidden_at;      ///< positions of the masked tokens, ascending
-    std::vector<std::int64_t> hidden_tokens;  ///< the masked tokens: the labels
-    std::vector<float> hidden_weights;        ///< 1 ÷ number of masked tokens of that sample
+    std::vector<std::int64_t> masked_at;      ///< positions of the masked tokens, ascending
+    std::vector<std::int64_t> masked_tokens;  ///< the masked tokens: the labels
+    std::vector<float> masked_weights;        ///< 1 ÷ number of masked tokens of that sample
     std::vector<std::int64_t> is_swapped;     ///< per sample: 1 when the second part comes first
     bool operator==(const MicroBatch&) const = default;
 };
@@ -66,7 +66,7 @@ class Sampler {
         bool is_swapped = false;
     };
     Sample draw_sample(Random& random) const;
-    void hide_tokens(const Sample& sample, std::size_t row, Random& random,
+    void mask_tokens(const Sample& sample, std::size_t row, Random& random,
                      MicroBatch& batch) const;
 
     const std::uint64_t vocabulary_;

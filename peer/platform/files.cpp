@@ -22,6 +22,15 @@ namespace {
     throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
 }
 
+/// A path that names no readable file is a wrong argument or configuration; anything else is a
+/// failure of the machine.
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, int code) {
+    const bool is_wrong_path = code == ENOENT || code == ENOTDIR || code == EISDIR ||
+                               code == EACCES || code == ELOOP || code == ENAMETOOLONG;
+    if (!is_wrong_path) fail("read", path, code);
+    throw InputError(fmt::format("cannot read {}: {}", path.string(), std::strerror(code)));
+}
+
 int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
     int descriptor = -1;
     do {
@@ -58,7 +67,7 @@ bool write_all(int descriptor, std::span<const std::byte> bytes) {
 
 Buffer read_file(const std::filesystem::path& path, std::size_t limit) {
     const int descriptor = open_retrying(path, O_RDONLY);
-    if (descriptor < 0) fail("read", path, errno);
+    if (descriptor < 0) fail_to_read(path, errno);
     Buffer bytes;
     int code = 0;
     // Read until the end, because files under /proc report no size and a file may grow meanwhile.
@@ -78,7 +87,7 @@ Buffer read_file(const std::filesystem::path& path, std::size_t limit) {
         if (got <= 0) break;
     }
     ::close(descriptor);
-    if (code != 0) fail("read", path, code);
+    if (code != 0) fail_to_read(path, code);
     if (bytes.size() > limit) {
         throw InputError(fmt::format("{} has more than {} bytes", path.string(), limit));
     }

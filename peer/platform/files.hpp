@@ -23,7 +23,7 @@ inline constexpr mode_t kPublicFile = 0644;  ///< readable by all users
 inline constexpr mode_t kSecretFile = 0600;  ///< readable by the owner only
 
 /// Reads the whole file.
-/// Errors: IoError (cannot be read), InputError (has more than `limit` bytes).
+/// Errors: InputError (no file, a folder, no permission, more than `limit` bytes), IoError (disk).
 Buffer read_file(const std::filesystem::path& path, std::size_t limit);
 /// Reads the whole file as text. Errors: as read_file().
 std::string read_text(const std::filesystem::path& path, std::size_t limit = kMaxTextBytes);

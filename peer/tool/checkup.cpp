@@ -20,7 +20,7 @@ namespace dedloc::tool {
 namespace {
 
 constexpr long kOk = 200;
-constexpr std::chrono::milliseconds kSeedPatience{3'000};
+constexpr std::chrono::milliseconds kSeedTimeout{3'000};
 
 /// Opens the transport; on failure returns the finding with the reason.
 std::optional<Finding> listen(std::optional<net::TcpTransport>& transport, std::uint16_t port) {
@@ -81,7 +81,7 @@ Finding judge_clock(formats::UtcSeconds theirs) {
 Finding judge_seed(const std::string& seed) {
     Finding finding{.what = "DHT seed", .works = false, .is_needed = true, .sentence = {}};
     try {
-        finding.works = answers_ping(net::resolve_endpoint(seed), kSeedPatience);
+        finding.works = answers_ping(net::resolve_endpoint(seed), kSeedTimeout);
     } catch (const Error& error) {
         finding.sentence = error.what();
         return finding;

@@ -27,7 +27,7 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kThreads = 64;  // many, because most of them wait for a dial
-constexpr std::chrono::milliseconds kDialPatience{3'000};
+constexpr std::chrono::milliseconds kDialTimeout{3'000};
 
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
@@ -111,7 +111,7 @@ struct GatewayServer::Routes {
         const std::string port_text = request.get_param_value("port");
         std::uint16_t dialled = 0;
         std::from_chars(port_text.data(), port_text.data() + port_text.size(), dialled);
-        answer.is_reachable = answers(answer.address, dialled, kDialPatience);
+        answer.is_reachable = answers(answer.address, dialled, kDialTimeout);
         try {
             answer.dht_seeds = pool.with(running_seeds);
         } catch (const server::DatabaseError& error) {
@@ -135,7 +135,7 @@ struct GatewayServer::Routes {
                 return true;
             });
             answer.address = address;
-            answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialPatience);
+            answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialTimeout);
             log_info("ticket for {} at {}, {}", wanted.result, address,
                      answer.is_reachable ? "reachable" : "outbound-only");
             reply(response, kOk, formats::write_enrolment_reply(answer));

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBlockBytes = 64 * 1024;
 /// How long the body of a refused request is read, so that the client sees the reply before the
 /// connection closes.
-constexpr std::chrono::milliseconds kPatienceWithRefused{1'000};
+constexpr std::chrono::milliseconds kRefusedTimeout{1'000};
 constexpr const char* kNotNow = "other links are measured now: try again in a minute";
 
 std::string random_block() {
@@ -87,7 +87,7 @@ void LinkTransfers::send(const httplib::Request& request, httplib::Response& res
 void LinkTransfers::receive(const httplib::Request& request, httplib::Response& response,
                             const httplib::ContentReader& content) {
     const auto slot = slots_.take(server::address_of(request));
-    const auto end = Clock::now() + (slot ? limits_.longest : kPatienceWithRefused);
+    const auto end = Clock::now() + (slot ? limits_.longest : kRefusedTimeout);
     std::uint64_t arrived = 0;
     const bool is_whole = content([&](const char*, std::size_t bytes) {
         arrived += bytes;

@@ -110,11 +110,11 @@ TEST_CASE("the gradient of a micro-batch is the sum of its samples' gradients", 
         one.types.assign(whole.types.begin() + begin, whole.types.begin() + end);
         one.row_lengths = {whole.row_lengths[row]};
         one.is_swapped = {whole.is_swapped[row]};
-        for (std::size_t i = 0; i < whole.hidden_at.size(); ++i) {
-            if (whole.hidden_at[i] < begin || whole.hidden_at[i] >= end) continue;
-            one.hidden_at.push_back(whole.hidden_at[i] - begin);
-            one.hidden_tokens.push_back(whole.hidden_tokens[i]);
-            one.hidden_weights.push_back(whole.hidden_weights[i]);
+        for (std::size_t i = 0; i < whole.masked_at.size(); ++i) {
+            if (whole.masked_at[i] < begin || whole.masked_at[i] >= end) continue;
+            one.masked_at.push_back(whole.masked_at[i] - begin);
+            one.masked_tokens.push_back(whole.masked_tokens[i]);
+            one.masked_weights.push_back(whole.masked_weights[i]);
         }
         loss += tiny.model.loss(one);
         kernels::accumulate(sum, tiny.gradient(one), 1.0f);

@@ -49,8 +49,8 @@ TEST_CASE("every sample is two parts between class token and separators, then pa
         REQUIRE(batch.length <= run.sequence_length);
         REQUIRE(batch.tokens.size() == batch.samples * batch.length);
         std::vector<std::int64_t> tokens = batch.tokens;
-        for (std::size_t i = 0; i < batch.hidden_at.size(); ++i) {
-            tokens[static_cast<std::size_t>(batch.hidden_at[i])] = batch.hidden_tokens[i];
+        for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
+            tokens[static_cast<std::size_t>(batch.masked_at[i])] = batch.masked_tokens[i];
         }
         for (std::size_t row = 0; row < batch.samples; ++row) {
             const auto length = static_cast<std::size_t>(batch.row_lengths[row]);
@@ -75,24 +75,24 @@ TEST_CASE("each sample masks at least one token and its weights add up to one",
     const formats::RunFile run = tiny_run();
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     const Sampler sampler{run, shards};
-    std::uint64_t hidden = 0, tokens = 0, swapped = 0, samples = 0;
+    std::uint64_t masked = 0, tokens = 0, swapped = 0, samples = 0;
     for (std::uint64_t index = 0; index < 500; ++index) {
         const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
         std::vector<double> weight(batch.samples);
-        for (std::size_t i = 0; i < batch.hidden_at.size(); ++i) {
-            weight[static_cast<std::size_t>(batch.hidden_at[i]) / batch.length] +=
-                static_cast<double>(batch.hidden_weights[i]);
+        for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
+            weight[static_cast<std::size_t>(batch.masked_at[i]) / batch.length] +=
+                static_cast<double>(batch.masked_weights[i]);
         }
         for (const double sum : weight) CHECK(sum == Approx(1.0));
-        CHECK(std::set(batch.hidden_at.begin(), batch.hidden_at.end()).size() ==
-              batch.hidden_at.size());
-        hidden += batch.hidden_at.size();
+        CHECK(std::set(batch.masked_at.begin(), batch.masked_at.end()).size() ==
+              batch.masked_at.size());
+        masked += batch.masked_at.size();
         for (const auto length : batch.row_lengths)
             tokens += static_cast<std::uint64_t>(length - 3);
         for (const auto is_swapped : batch.is_swapped) swapped += is_swapped == 1 ? 1 : 0;
         samples += batch.samples;
     }
-    CHECK(static_cast<double>(hidden) / static_cast<double>(tokens) == Approx(0.15).margin(0.02));
+    CHECK(static_cast<double>(masked) / static_cast<double>(tokens) == Approx(0.15).margin(0.02));
     CHECK(static_cast<double>(swapped) / static_cast<double>(samples) == Approx(0.5).margin(0.05));
 }
 

@@ -123,7 +123,8 @@ TEST_CASE("a missing file, a folder and a file that is too large are reported in
     const fs::path path = folder.path() / "file";
     CHECK_THROWS_WITH(read_file(path, 10),
                       "cannot read " + path.string() + ": No such file or directory");
-    CHECK_THROWS_AS(read_file(folder.path(), 10), IoError);
+    CHECK_THROWS_AS(read_file(folder.path(), 10), InputError);
+    CHECK_THROWS_AS(read_file(path, 10), InputError);
     replace_file(path, std::string_view{"0123456789"});
     CHECK(read_file(path, 10).size() == 10);
     CHECK_THROWS_WITH(read_file(path, 9), path.string() + " has more than 9 bytes");
@@ -141,7 +142,7 @@ TEST_CASE("a key stays the same across restarts and only its owner can read it",
     replace_file(path, std::string_view{"short"});
     CHECK_THROWS_AS(read_or_create_key(path), InputError);
     fs::remove(path);
-    CHECK_THROWS_AS(read_key(path), IoError);
+    CHECK_THROWS_AS(read_key(path), InputError);
 }
 
 TEST_CASE("only one process at a time can lock a folder", "[platform]") {
