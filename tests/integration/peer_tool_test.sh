@@ -17,7 +17,7 @@ echo "wrong arguments"
 says 2 'subcommand is required' "$peer"
 says 2 'RUNFILE is required' "$peer" join
 says 2 'not expected' "$peer" join run.json --bogus
-says 2 'cannot be read' "$peer" join none.json
+says 2 'cannot read' "$peer" join none.json
 says 2 'multiple of 4' "$peer" create run.json --key key --bytes 5
 says 2 'wants HOST:PORT' "$peer" create run.json --key key --bytes 8 --seed nowhere
 says 2 "'micro_batch'" "$peer" create run.json --key key --bytes 8 --micro-batch 0
