@@ -54,6 +54,62 @@ TEST_CASE("the initial loss is that of guessing uniformly", "[training]") {
     CHECK(loss == Approx(std::log(1'000) + std::log(2)).margin(0.1));
 }
 
+/// The elements of one tensor of the run.
+std::span<float> tensor_of(FloatVector& parameters, const formats::RunFile& run,
+                           const std::string& name) {
+    std::size_t begin = 0;
+    for (const formats::TensorSpec& tensor : run.tensors) {
+        if (tensor.name == name) return std::span{parameters}.subspan(begin, tensor.count());
+        begin += tensor.count();
+    }
+    FAIL("no tensor " << name);
+    return {};
+}
+
+TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
+    Fixture tiny;
+    const MicroBatch batch = tiny.batch(0);
+    // With all else zero, what stands before the activation of the prediction head is the bias of
+    // its dense map, the same for each token; so the loss has a closed form.
+    FloatVector zero(tiny.model.element_count());
+    const auto bias = tensor_of(zero, tiny.run, "predictions.dense.bias");
+    const auto gain = tensor_of(zero, tiny.run, "predictions.LayerNorm.weight");
+    const auto words = tensor_of(zero, tiny.run, "albert.embeddings.word_embeddings.weight");
+    const std::size_t width = bias.size();
+    std::vector<double> hidden;
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+        // From -3 to 0, where both formulas of GELU differ most for their size.
+        bias[i] = -3.0f + 3.0f * static_cast<float>(i) / static_cast<float>(width);
+        const double x{bias[i]};
+        const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+        hidden.push_back(0.5 * x * (1 + std::tanh(inner)));
+        mean += hidden.back() / static_cast<double>(width);
+    }
+    for (const double x : hidden) variance += (x - mean) * (x - mean) / static_cast<double>(width);
+    // One word has an embedding. It makes small differences of one element large.
+    constexpr std::size_t kWord = 7;
+    constexpr float kGain = 300;
+    double logit = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+        gain[i] = i == 0 ? kGain : 0.0f;
+        words[kWord * width + i] = i == 0 ? 1.0f : 0.0f;
+        if (i == 0) logit = kGain * (hidden[i] - mean) / std::sqrt(variance + 1e-12);
+    }
+    tiny.model.set_parameters(zero);
+    const auto vocabulary = static_cast<double>(tiny.run.model.vocabulary);
+    // log(e^logit + V - 1), from the larger of both.
+    const double top = std::max(logit, 0.0);
+    const double sum = top + std::log(std::exp(logit - top) + (vocabulary - 1) * std::exp(-top));
+    double expected = static_cast<double>(batch.samples) * std::log(2.0);
+    for (std::size_t i = 0; i < batch.hidden_tokens.size(); ++i) {
+        const bool is_word = batch.hidden_tokens[i] == static_cast<std::int64_t>(kWord);
+        expected += static_cast<double>(batch.hidden_weights[i]) * (sum - (is_word ? logit : 0));
+    }
+    CAPTURE(logit);  // 404.15; by the error function it would be 403.77
+    CHECK(tiny.model.loss(batch) == Approx(expected).epsilon(1e-4));
+}
+
 TEST_CASE("the gradient of every tensor is the slope of the loss", "[training]") {
     Fixture tiny;
     // Larger than the initial parameters, so that attention has an effect.

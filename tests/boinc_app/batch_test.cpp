@@ -2,6 +2,7 @@
 #include "boinc_app/training/batch.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -94,6 +95,31 @@ TEST_CASE("each sample masks at least one token and its weights add up to one",
     }
     CHECK(static_cast<double>(masked) / static_cast<double>(tokens) == Approx(0.15).margin(0.02));
     CHECK(static_cast<double>(swapped) / static_cast<double>(samples) == Approx(0.5).margin(0.05));
+}
+
+TEST_CASE("of the tokens to predict 80% are masked, 10% random and 10% as they were",
+          "[training][property]") {
+    const formats::RunFile run = tiny_run({.vocabulary = 10'000});
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
+    const Sampler sampler{run, shards};
+    double masked = 0, kept = 0, random = 0;
+    for (std::uint64_t index = 0; index < 2'000; ++index) {
+        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
+            const auto shown = batch.tokens[static_cast<std::size_t>(batch.masked_at[i])];
+            const bool is_kept = shown == batch.masked_tokens[i];
+            masked += shown == run.special_tokens.mask ? 1 : 0;
+            kept += is_kept ? 1 : 0;
+            random += shown != run.special_tokens.mask && !is_kept ? 1 : 0;
+        }
+    }
+    const double all = masked + kept + random;
+    // Five standard deviations of a share that is drawn so many times. The seed is fixed.
+    const auto bound = [&](double share) { return 5 * std::sqrt(share * (1 - share) / all); };
+    REQUIRE(all > 10'000);
+    CHECK(masked / all == Approx(0.8).margin(bound(0.8)));
+    CHECK(random / all == Approx(0.1).margin(bound(0.1)));
+    CHECK(kept / all == Approx(0.1).margin(bound(0.1)));
 }
 
 TEST_CASE("a shard with another vocabulary or without documents of two sentences is refused",
