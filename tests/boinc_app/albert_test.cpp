@@ -102,9 +102,9 @@ TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
     const double top = std::max(logit, 0.0);
     const double sum = top + std::log(std::exp(logit - top) + (vocabulary - 1) * std::exp(-top));
     double expected = static_cast<double>(batch.samples) * std::log(2.0);
-    for (std::size_t i = 0; i < batch.hidden_tokens.size(); ++i) {
-        const bool is_word = batch.hidden_tokens[i] == static_cast<std::int64_t>(kWord);
-        expected += static_cast<double>(batch.hidden_weights[i]) * (sum - (is_word ? logit : 0));
+    for (std::size_t i = 0; i < batch.masked_tokens.size(); ++i) {
+        const bool is_word = batch.masked_tokens[i] == static_cast<std::int64_t>(kWord);
+        expected += static_cast<double>(batch.masked_weights[i]) * (sum - (is_word ? logit : 0));
     }
     CAPTURE(logit);  // 404.15; by the error function it would be 403.77
     CHECK(tiny.model.loss(batch) == Approx(expected).epsilon(1e-4));

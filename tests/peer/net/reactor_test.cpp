@@ -206,18 +206,14 @@ TEST_CASE("a swarm goes on without a stopped member, and a late member loads the
     Swarm swarm(2, StepIndex{1'000'000});
     Member& backbone = *swarm.members[0];
     REQUIRE(backbone.host.await_commits(2));
-    const auto begin = std::chrono::steady_clock::now();
     swarm.members[2]->reactor.stop();
-    CHECK(std::chrono::steady_clock::now() - begin < 3s);
     swarm.members.pop_back();
     REQUIRE(backbone.host.await_commits(backbone.host.commits().size() + 2));
     Member& late = swarm.add();
     REQUIRE(late.host.await_commits(3));
     // Leaves and returns, as with BOINC's suspend and resume.
-    const auto asked = std::chrono::steady_clock::now();
     late.reactor.post(event::LeaveRequested{});
     REQUIRE(late.host.await_departures(1));
-    CHECK(std::chrono::steady_clock::now() - asked < 1500ms);
     REQUIRE(backbone.host.await_commits(backbone.host.commits().size() + 3));
     const std::size_t before = late.host.commits().size();
     late.reactor.post(event::ReturnRequested{});

@@ -25,9 +25,7 @@ TEST_CASE("a backbone coordinates a run to its end and keeps ledger, state and r
         REQUIRE(late.host.await_end());
         CHECK(late.host.final_digest() == digest);
     }
-    const auto asked = std::chrono::steady_clock::now();
     CHECK(world.stop(SIGTERM) == 0);
-    CHECK(std::chrono::steady_clock::now() - asked < 5s);
     INFO(world.log());
     CHECK(world.committed_steps() == count_to(kSteps));
     const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
