@@ -1,0 +1,249 @@
+// A coordinator whose members and fellow voters are played by hand.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "peer/membership/election.hpp"
+#include "peer/round/coordinator.hpp"
+#include "tests/peer/core/spoken.hpp"
+#include "tests/peer/wire/samples.hpp"
+
+namespace dedloc::round {
+
+using namespace std::chrono_literals;
+using tests::OtherEnd;
+using tests::test_key;
+
+/// What a member says of itself in its Hello and its heartbeats.
+struct Trainer {
+    std::uint16_t port = 4'000;  ///< 0: cannot be dialled, so it reduces nothing
+    std::uint64_t max_samples_per_second = 1'000;
+    std::uint64_t user = 0;
+};
+
+/// The coordinator is test_key(1), and so many voters are test_key(1), test_key(2) …
+class CoordinatorBench {
+  public:
+    static constexpr std::uint64_t kBytesPerSecond = 12'500'000;
+
+    explicit CoordinatorBench(std::uint8_t voters = 1)
+        : config(config_for(voters)),
+          key(test_key(1)),
+          links(config, key),
+          voter(config, key),
+          election(config, key.public_key(), links, voter, Random{7}),
+          member(config, key.public_key(), voter),
+          coordinator(config, key.public_key(), links, voter, election, member) {
+        member.state_reached({.step = step(), .digest = {}}, out);
+        coordinator.head_changed(now, true, nullptr);
+        for (std::uint8_t n = 2; n <= voters; ++n) {
+            hear(introduce(n), 0);
+        }
+        lead();
+    }
+
+    static PeerConfig config_for(std::uint8_t voters) {
+        PeerConfig config;
+        const KeyPair project = test_key(99);
+        config.project = project.public_key();
+        config.listening_port = 4'000;
+        config.rules.elements = 1 << 20;
+        config.rules.target_batch = Samples{96};
+        config.rules.last_step = StepIndex{100};
+        config.scalars_of = [](StepIndex) { return UpdateScalars{0x3a000000u, 0x3f800000u}; };
+        SignedGeneration generation{
+            .record = {.generation = 1, .step = StepIndex{3}, .state = {}, .voters = {}},
+            .signature = {}};
+        for (std::uint8_t n = 1; n <= voters; ++n) {
+            generation.record.voters.push_back(test_key(n).public_key());
+        }
+        std::ranges::sort(generation.record.voters);
+        generation.signature = project.sign(digest_of(RunId{}, generation.record).bytes);
+        config.generation = generation;
+        config.backbone = test_key(1).public_key();
+        config.voter = first_memory(0, false);
+        return config;
+    }
+
+    // --- what the others do ----------------------------------------------------
+
+    /// test_key(n), linked.
+    OtherEnd& introduce(std::uint8_t n, const Trainer& trainer = {}) {
+        const LinkId link{n};
+        Actions actions;
+        links.opened(now,
+                     {.link = link,
+                      .remote = {"10.0.0." + std::to_string(n), 50'000},
+                      .proven = test_key(n).public_key(),
+                      .user = trainer.user,
+                      .max_samples_per_second = trainer.max_samples_per_second},
+                     actions);
+        ends_[n] = std::make_unique<OtherEnd>(OtherEnd{.key = test_key(n), .link = link});
+        wire::Hello hello = tests::answer_to_challenge(actions, link);
+        hello.listening_port = trainer.port;
+        (void)links.receive(now, ends_[n]->says(0, {}, hello), actions);
+        REQUIRE(links.find(ends_[n]->peer()) != nullptr);
+        return *ends_[n];
+    }
+    /// A trainer that holds the state of the head and has computed these samples on it.
+    PeerKey add(std::uint8_t n, std::uint64_t samples, const Trainer& trainer = {}) {
+        OtherEnd& end = introduce(n, trainer);
+        hear(end, samples);
+        return end.peer();
+    }
+    /// It holds this state, has computed so many samples on it, and votes if it is a voter.
+    void hear(OtherEnd& end, std::uint64_t samples, const Digest& state = {}) {
+        wire::Heartbeat heartbeat;
+        heartbeat.has_state = true;
+        heartbeat.state = state;
+        heartbeat.record = voter.head().record;
+        heartbeat.samples = Samples{samples};
+        heartbeat.may_vote = voter.is_voter(end.peer());
+        Actions actions;
+        (void)links.receive(now, end.says(1, step(), heartbeat), actions);
+        coordinator.reported(now, end.peer(), step(), heartbeat.samples, 0);
+    }
+    OtherEnd& end(std::uint8_t n) { return *ends_.at(n); }
+    /// Its last link closes.
+    void lose(std::uint8_t n) {
+        Actions actions;
+        const auto lost = links.closed(now, {.link = end(n).link}, actions);
+        REQUIRE(lost);
+        election.look_again();
+        coordinator.lost(*lost, out);
+    }
+    void join(const PeerKey& peer, std::uint64_t samples) {
+        wire::Join join;
+        join.term = term();
+        join.contribution_id = 1;
+        join.samples = Samples{samples};
+        join.upload_bytes_per_second = join.download_bytes_per_second = kBytesPerSecond;
+        coordinator.joined(now, peer, step(), join, out);
+        advance();
+    }
+    void be_ready(const PeerKey& peer, const Digest& average = {}) {
+        coordinator.ready(peer, step(), {.term = term(), .attempt = attempt(), .average = average});
+        advance();
+    }
+    void stall(const PeerKey& witness, const wire::Stalled& stalled) {
+        wire::Stalled complaint = stalled;
+        complaint.term = term();
+        complaint.attempt = attempt();
+        coordinator.stalled(now, witness, step(), complaint, out);
+        advance();
+    }
+    std::optional<Decision> accept(std::uint8_t n, const Digest& record) {
+        const auto bytes = vote_bytes(config.run, term(), record);
+        return accept(test_key(n).public_key(), record, test_key(n).sign(bytes));
+    }
+    std::optional<Decision> accept(const PeerKey& peer, const Digest& record,
+                                   const Signature& signature) {
+        return coordinator.accepted(peer, step(),
+                                    {.term = term(), .digest = record, .signature = signature});
+    }
+
+    // --- time ------------------------------------------------------------------
+
+    void advance(Duration time = {}) {
+        now += time;
+        election.advance(now, true, out);
+        coordinator.advance(now, out);
+        coordinator.check_invariants();
+        for (const OutgoingMessage& message : out.messages) {
+            if (const auto* plan = std::get_if<wire::Plan>(&message.body)) last_plan = *plan;
+        }
+    }
+    /// Calls, has all join with so many samples each, and returns the plan.
+    wire::Plan plan(std::uint64_t samples) {
+        coordinator.reported(now, self(), step(), Samples{96}, 0);
+        advance(1s);
+        const auto calls = sent<wire::Call>();
+        REQUIRE(calls.size() == 1);
+        for (const PeerKey& peer : calls.front().to) join(peer, samples);
+        const auto plans = said<wire::Plan>();
+        REQUIRE(plans.size() == 1);
+        out = {};
+        return plans.front();
+    }
+
+    // --- what it says ----------------------------------------------------------
+
+    template <class Body>
+    std::vector<OutgoingMessage> sent() const {
+        std::vector<OutgoingMessage> all;
+        for (const OutgoingMessage& message : out.messages) {
+            if (std::holds_alternative<Body>(message.body)) all.push_back(message);
+        }
+        return all;
+    }
+    template <class Body>
+    std::vector<Body> said() const {
+        std::vector<Body> all;
+        for (const OutgoingMessage& message : sent<Body>()) {
+            all.push_back(std::get<Body>(message.body));
+        }
+        return all;
+    }
+    PeerKey self() const { return key.public_key(); }
+    StepIndex step() const { return voter.head().step; }
+    const Term& term() const { return election.term(); }
+    std::uint32_t attempt() const { return last_plan.attempt; }
+
+    PeerConfig config;
+    const KeyPair key;
+    membership::Links links;
+    membership::Voter voter;
+    membership::Election election;
+    Member member;
+    Coordinator coordinator;
+    TimePoint now{1h};
+    Outbox out;  ///< since it was emptied
+    wire::Plan last_plan;
+
+  private:
+    /// It stands, and the other voters promise.
+    void lead() {
+        advance(10s);
+        for (const auto& [n, end] : ends_) {
+            for (const wire::Elect& elect : said<wire::Elect>()) {
+                election.on_promise(end->peer(), step(),
+                                    {.term = elect.term, .granted = true, .promised = elect.term},
+                                    out);
+            }
+        }
+        REQUIRE(election.is_leading());
+        coordinator.head_changed(now, true, nullptr);
+        advance();
+        out = {};
+    }
+
+    std::map<std::uint8_t, std::unique_ptr<OtherEnd>> ends_;
+};
+
+inline std::vector<PeerKey> members_of(const wire::Plan& plan) {
+    std::vector<PeerKey> members;
+    for (const wire::PlanMember& member : plan.members) members.push_back(member.peer);
+    return members;
+}
+
+/// The reducer of each chunk. Requires that every chunk has one.
+inline std::vector<PeerKey> reducers_of(const wire::Plan& plan) {
+    std::vector<PeerKey> reducers;
+    for (const wire::ChunkRange& range : plan.ranges) {
+        REQUIRE(range.first_chunk == reducers.size());
+        REQUIRE(range.last_chunk > range.first_chunk);
+        REQUIRE(range.member.value() < plan.members.size());
+        reducers.resize(range.last_chunk, plan.members[range.member.value()].peer);
+    }
+    REQUIRE(reducers.size() == (plan.elements + plan.chunk_elements - 1) / plan.chunk_elements);
+    return reducers;
+}
+
+}  // namespace dedloc::round
