@@ -15,7 +15,7 @@ namespace {
 
 using Bench = CoordinatorBench;
 using Keys = std::vector<PeerKey>;
-using Numbers = std::vector<std::uint8_t>;  ///< of test_key
+using Numbers = std::vector<std::uint8_t>;  ///< the number of its test_key
 
 PeerKey key_of(std::uint8_t n) {
     return test_key(n).public_key();
