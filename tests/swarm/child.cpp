@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,47 +9,25 @@
 #include <fstream>
 
 #include "peer/base/check.hpp"
+#include "peer/platform/process.hpp"
 
 namespace dedloc::test {
-namespace {
-
-[[noreturn]] void become(std::vector<char*> words, int output, const char* log) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int errors = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644);
-    const int nothing = open("/dev/null", O_RDONLY);
-    dup2(nothing, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(errors, STDERR_FILENO);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    words.push_back(nullptr);
-    execv(words[0], words.data());
-    _exit(127);
-}
-
-}  // namespace
 
 Child::Child(const std::vector<std::string>& words, const std::filesystem::path& log) {
     std::array<int, 2> ends{};
     DEDLOC_CHECK(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0, "a pipe cannot be created");
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pid_ = fork();
-    if (pid_ == 0) {
-        // The child's end blocks while the pipe is full.
-        fcntl(ends[1], F_SETFL, 0);
-        become(pointers, ends[1], log.c_str());
-    }
-    close(ends[1]);
+    // The child's end blocks while the pipe is full.
+    fcntl(ends[1], F_SETFL, 0);
     output_ = ends[0];
-    DEDLOC_CHECK(pid_ > 0, "a process cannot be created");
+    pid_ = platform::spawn(words,
+                           {.output = log, .standard_output = ends[1], .death_signal = SIGKILL});
+    close(ends[1]);
 }
 
 Child::~Child() {
     if (!status()) {
         signal(SIGKILL);
-        waitpid(pid_, nullptr, 0);
+        platform::wait_for_child(pid_);
     }
     if (output_ >= 0) close(output_);
 }
@@ -61,10 +37,7 @@ void Child::signal(int number) const {
 }
 
 std::optional<int> Child::status() {
-    int code = 0;
-    if (!status_ && waitpid(pid_, &code, WNOHANG) == pid_) {
-        status_ = WIFSIGNALED(code) ? 128 + WTERMSIG(code) : WEXITSTATUS(code);
-    }
+    if (!status_) status_ = platform::poll_child(pid_);
     return status_;
 }
 

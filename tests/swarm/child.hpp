@@ -16,8 +16,8 @@ namespace dedloc::test {
 class Child final {
   public:
     /// Starts `words[0]`; standard error is appended to `log`. The child is killed when this
-    /// process dies. Requires that this process has one thread, and that a pipe and a process can
-    /// be created (DEDLOC_CHECK).
+    /// process dies. Requires that this process has one thread, and that a pipe can be created
+    /// (DEDLOC_CHECK). Errors: IoError if the program cannot be started.
     Child(const std::vector<std::string>& words, const std::filesystem::path& log);
     /// Kills the child if it still runs.
     ~Child();

@@ -1,9 +1,7 @@
 // A run's backbones as processes, and members of its swarm within the test's process.
 #pragma once
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -14,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/net/dht/dht_directory.hpp"
@@ -22,6 +21,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
+#include "peer/platform/process.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/database/mariadb.hpp"
 #include "project_server/settings.hpp"
@@ -136,17 +136,8 @@ class BackboneProcess {
         if (process_ > 0) stop(SIGKILL);
     }
     void start(std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), "dedloc-backbone");
-        std::vector<char*> words;
-        for (std::string& argument : arguments) words.push_back(argument.data());
-        words.push_back(nullptr);
-        process_ = ::fork();
-        REQUIRE(process_ >= 0);
-        if (process_ > 0) return;
-        const int out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-        ::dup2(out, STDERR_FILENO);
-        ::execv(DEDLOC_BACKBONE_PROGRAM, words.data());
-        ::_exit(126);
+        arguments.insert(arguments.begin(), DEDLOC_BACKBONE_PROGRAM);
+        process_ = platform::spawn(arguments, {.output = log_});
     }
     /// The process's exit status, or minus the signal that killed it.
     int stop(int signal) {
@@ -154,10 +145,8 @@ class BackboneProcess {
         return wait();
     }
     int wait() {
-        int status = 0;
-        ::waitpid(process_, &status, 0);
-        process_ = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+        const int status = platform::wait_for_child(std::exchange(process_, 0));
+        return status < 128 ? status : 128 - status;
     }
     std::string log() const { return platform::read_text(log_); }
 

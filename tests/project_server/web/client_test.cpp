@@ -1,11 +1,8 @@
 // A stock BOINC client against the real server: attach, job, download, run, upload, report.
 #include <backend_lib.h>
 #include <boinc_db.h>
-#include <fcntl.h>
 #include <sched_config.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -13,8 +10,10 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "peer/platform/ports.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
@@ -28,19 +27,9 @@ namespace fs = std::filesystem;
 /// A child process that the destructor stops.
 class Child {
   public:
-    Child(std::vector<std::string> command, const fs::path& log) {
-        posix_spawn_file_actions_t actions;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                         0600);
-        posix_spawn_file_actions_adddup2(&actions, 1, 2);
-        std::vector<char*> arguments;
-        for (auto& word : command) arguments.push_back(word.data());
-        arguments.push_back(nullptr);
-        REQUIRE(posix_spawnp(&process_, arguments[0], &actions, nullptr, arguments.data(),
-                             environ) == 0);
-        posix_spawn_file_actions_destroy(&actions);
-    }
+    Child(const std::vector<std::string>& command, const fs::path& log)
+        : process_(
+              platform::spawn(command, {.output = log, .output_mode = platform::kSecretFile})) {}
     ~Child() { stop(); }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
@@ -48,8 +37,7 @@ class Child {
     int stop() {
         if (process_ == 0) return status_;
         kill(process_, SIGTERM);
-        waitpid(process_, &status_, 0);
-        process_ = 0;
+        status_ = platform::wait_for_child(std::exchange(process_, 0));
         return status_;
     }
 
