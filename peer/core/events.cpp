@@ -98,7 +98,7 @@ void Peer::Core::on(const event::SnapshotTaken& event) {
 
 void Peer::Core::on(const event::LeaveRequested&) {
     if (is_away_ || leave_at_ != kNever) return;
-    // In a round it may finish its sends; else there is nothing to wait for.
+    // A member of a round may finish its sends; otherwise it leaves at once.
     const bool has_sends = member_.is_in_round() && member_.plan() != nullptr;
     leave_at_ = has_sends ? now_ + config_.rules.leave_limit : now_;
     if (has_sends) {

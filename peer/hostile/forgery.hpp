@@ -14,7 +14,7 @@
 
 namespace dedloc::hostile {
 
-/// Where the adversary's own, honest peer stands, from that peer's last heartbeat.
+/// The head of the adversary's own, honest peer, from that peer's last heartbeat.
 struct Standing {
     RunId run;                     ///< the run
     std::uint64_t generation = 0;  ///< the generation of the head

@@ -34,7 +34,7 @@ namespace dedloc::round {
 /// State machine of this peer as member of rounds.
 class Member {
   public:
-    /// Where the member is in the diagram above.
+    /// The phase of the member in the diagram above.
     enum class Phase : std::uint8_t {
         kIdle,      ///< without the head's state: waits until it is fetched
         kWorking,   ///< the trainer computes on the head's state

@@ -140,7 +140,7 @@ struct ChunkRange {
     std::uint32_t last_chunk = 0;   ///< one past the last chunk
     bool operator==(const ChunkRange&) const = default;
 };
-/// Where a reducer can be dialled.
+/// The address at which a reducer can be dialled.
 struct ReducerEndpoint {
     PeerIndex member;   ///< the reducer
     Endpoint endpoint;  ///< its address; the port is not 0
