@@ -56,6 +56,10 @@ void TargetBatch::begin(StepIndex step) {
     step_ = step;
 }
 
+void TargetBatch::called(TimePoint now) {
+    expected_ = std::max(estimate(now), rules_.target);
+}
+
 void TargetBatch::gathered(Samples joined) {
     constexpr double kShare = 0.25;  // part of a round's error that counts: single rounds vary
     double rate = 0;
@@ -66,7 +70,7 @@ void TargetBatch::gathered(Samples joined) {
         surplus += static_cast<double>(report.micro_batch) / 2;
     }
     if (!(rate > 0)) return;
-    const double error = (as_number(joined) - as_number(rules_.target) - surplus) / rate;
+    const double error = (as_number(joined) - as_number(expected_) - surplus) / rate;
     const double most = seconds(rules_.heartbeat);
     lead_ = std::clamp(lead_ + kShare * std::clamp(error, -most, most), -most, most);
 }

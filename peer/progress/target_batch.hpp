@@ -38,8 +38,11 @@ class TargetBatch {
     /// Counts only reports on `step` from now on, including those that have arrived already.
     void begin(StepIndex step);
 
-    /// All peers together have joined this step's round with `joined` samples: the next round is
-    /// called earlier or later accordingly.
+    /// The round is called now. The estimate may be above the target, since a call also waits for
+    /// stragglers.
+    void called(TimePoint now);
+    /// All peers together have joined the round with `joined` samples: if that is more or less than
+    /// the estimate at the call, the next rounds are called earlier or later.
     void gathered(Samples joined);
     /// One peer has joined with `samples`. If that is less than it reported, its reports are scaled
     /// down by the same ratio (its trust), until it has several times joined with all it reported.
@@ -75,7 +78,8 @@ class TargetBatch {
 
     const TargetBatchRules rules_;
     StepIndex step_;
-    double lead_ = 0;  ///< seconds of computing by which peers are ahead of their extrapolation
+    double lead_ = 0;   ///< seconds of computing by which peers are ahead of their extrapolation
+    Samples expected_;  ///< estimate at the last call, the target or more
     std::map<PeerKey, Report> reports_;
     std::map<PeerKey, double> trust_;  ///< factors for reports, only those below 1
 };

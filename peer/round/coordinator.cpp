@@ -293,6 +293,7 @@ bool Coordinator::has_frozen_members() const {
 
 void Coordinator::call(TimePoint now, Outbox& out) {
     reset();
+    batch_.called(now);
     phase_ = Phase::kCalled;
     step_ = own_.step();
     // Attempts ascend within a term, so a term and an attempt name one plan.

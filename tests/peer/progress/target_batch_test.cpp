@@ -202,6 +202,7 @@ TEST_CASE("the samples of past rounds correct the time of the next call", "[prog
         const TimePoint call = batch.reached_at(kStart);
         REQUIRE(call != kNever);
         CHECK(batch.estimate(call) >= Samples{1000});
+        batch.called(call);
         const double truth =
             800 + 500 * std::chrono::duration<double>(call - kStart + 200ms).count();
         batch.gathered(Samples{static_cast<std::uint64_t>(truth) + 400});  // half of 800
@@ -215,6 +216,24 @@ TEST_CASE("the samples of past rounds correct the time of the next call", "[prog
     CHECK(batch.reached_at(kStart) == kStart);
     batch.report(key(1), kStart, step, Samples{999}, 500);
     CHECK(batch.estimate(kStart) == Samples{999});
+}
+
+TEST_CASE("a batch that grew while the call waited for a straggler corrects nothing",
+          "[progress]") {
+    auto batch = batch_of(1000);
+    TimePoint now = kStart;
+    for (StepIndex step; step < StepIndex{10}; step = step.next()) {
+        batch.begin(step);
+        batch.report(key(1), now, step, Samples{0}, 1'000);
+        CHECK(batch.reached_at(now) == now + 1s);
+        for (std::uint64_t count = 1; count <= 8; ++count) {
+            now += 1s;
+            batch.report(key(1), now, step, Samples{count * 1'000}, 1'000);
+        }
+        batch.called(now);
+        // The peer finishes its micro-batch, of which half is expected on top of the estimate.
+        batch.gathered(batch.estimate(now) + Samples{500});
+    }
 }
 
 TEST_CASE("reports of a peer that joins with less are scaled down by the same ratio",
@@ -302,6 +321,7 @@ TEST_CASE("a round gets its target and at most one micro-batch more for each pee
         TimePoint now = kStart;
         for (std::uint64_t step = 0; step < kSteps; ++step) {
             now = fleet.play(StepIndex{step}, now);
+            fleet.batch.called(now);
             std::uint64_t sum = 0;
             for (Trainer& trainer : fleet.trainers) sum += trainer.joins_with(fleet.random, now);
             fleet.batch.gathered(Samples{sum});
