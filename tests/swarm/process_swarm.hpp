@@ -81,6 +81,8 @@ class ProcessSwarm final {
     std::uint64_t step() const { return digests_.empty() ? 0 : digests_.rbegin()->first; }
     /// The coordinator of the newest round; empty if it is not known or does not run now.
     std::string coordinator() const;
+    /// Prints what every member has printed and fails the test with this sentence.
+    [[noreturn]] void fail(const std::string& sentence);
     /// A member has reached the run's last step.
     bool is_over() const { return step() >= options_.steps; }
     /// Time between the first lines of the last two steps.
@@ -91,7 +93,6 @@ class ProcessSwarm final {
     void read_all(Seconds limit);
     void take_line(const std::string& name, const std::string& line);
     void take_step(const std::string& name, std::uint64_t step, const std::string& digest);
-    [[noreturn]] void fail(const std::string& sentence);
     std::string run_file() const { return (folder_.path() / "run.json").string(); }
     std::string ticket_file(const std::string& name) const {
         return (folder_.path() / (name + ".ticket")).string();
