@@ -6,6 +6,8 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <cstring>
+#include <unordered_set>
 
 #include "peer/base/check.hpp"
 
@@ -23,6 +25,36 @@ const unsigned char* raw(const std::byte* p) {
 void need_sodium() {
     static const bool ready = sodium_init() >= 0;
     DEDLOC_CHECK(ready, "libsodium has a source of randomness");
+}
+
+/// The start of a digest is as random as a hash has to be.
+struct StartOfDigest {
+    std::size_t operator()(const Digest& digest) const {
+        std::size_t start = 0;
+        std::memcpy(&start, digest.bytes.data(), sizeof start);
+        return start;
+    }
+};
+
+constexpr std::size_t kMaxRemembered = std::size_t{1} << 18;
+thread_local std::size_t caches = 0;
+thread_local std::unordered_set<Digest, StartOfDigest> valid_signatures;
+
+Digest digest_of_signature(const PeerKey& key, std::span<const std::byte> bytes,
+                           const Signature& signature) {
+    Digest digest;
+    crypto_generichash_blake2b_state state;
+    crypto_generichash_blake2b_init(&state, nullptr, 0, digest.bytes.size());
+    crypto_generichash_blake2b_update(&state, raw(key.bytes.data()), key.bytes.size());
+    crypto_generichash_blake2b_update(&state, raw(signature.data()), signature.size());
+    crypto_generichash_blake2b_update(&state, raw(bytes.data()), bytes.size());
+    crypto_generichash_blake2b_final(&state, raw(digest.bytes.data()), digest.bytes.size());
+    return digest;
+}
+
+void remember(const Digest& signature) {
+    if (valid_signatures.size() >= kMaxRemembered) valid_signatures.clear();
+    valid_signatures.insert(signature);
 }
 
 }  // namespace
@@ -66,13 +98,30 @@ Signature KeyPair::sign(std::span<const std::byte> bytes) const {
     Signature signature;
     crypto_sign_detached(raw(signature.data()), nullptr, raw(bytes.data()), bytes.size(),
                          raw(secret_.data()));
+    if (caches > 0) remember(digest_of_signature(public_, bytes, signature));
     return signature;
 }
 
 bool verify(const PeerKey& key, std::span<const std::byte> bytes, const Signature& signature) {
     need_sodium();
-    return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
-                                       raw(key.bytes.data())) == 0;
+    const auto is_valid = [&] {
+        return crypto_sign_verify_detached(raw(signature.data()), raw(bytes.data()), bytes.size(),
+                                           raw(key.bytes.data())) == 0;
+    };
+    if (caches == 0) return is_valid();
+    const Digest digest = digest_of_signature(key, bytes, signature);
+    if (valid_signatures.contains(digest)) return true;
+    if (!is_valid()) return false;
+    remember(digest);
+    return true;
+}
+
+SignatureCache::SignatureCache() {
+    ++caches;
+}
+
+SignatureCache::~SignatureCache() {
+    if (--caches == 0) valid_signatures.clear();
 }
 
 }  // namespace dedloc

@@ -68,4 +68,17 @@ class KeyPair {
 [[nodiscard]] bool verify(const PeerKey& key, std::span<const std::byte> bytes,
                           const Signature& signature);
 
+/// For simulations, where one thread verifies a signature once for each of its receivers: while an
+/// object of this class lives, verify() remembers the signatures that this thread has made or found
+/// valid, each by a digest of key, bytes and signature. Results stay the same.
+/// Memory  at most 2¹⁸ digests
+class SignatureCache final {
+  public:
+    SignatureCache();
+    /// The last one of the thread forgets all signatures. Requires the constructor's thread.
+    ~SignatureCache();
+    SignatureCache(const SignatureCache&) = delete;
+    SignatureCache& operator=(const SignatureCache&) = delete;
+};
+
 }  // namespace dedloc

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -293,7 +294,10 @@ TEST_CASE("signatures match the test vectors of RFC 8032", "[base]") {
     CHECK(verify(keys.public_key(), message, signature));
 }
 
-TEST_CASE("a signature is valid for one key and one text only", "[base]") {
+TEST_CASE("a signature is valid for one key and one text only, remembered or not", "[base]") {
+    const bool is_remembered = GENERATE(false, true);
+    std::optional<SignatureCache> cache;
+    if (is_remembered) cache.emplace();
     const KeyPair keys = KeyPair::generate();
     const KeyPair others = KeyPair::generate();
     REQUIRE(keys.public_key() != others.public_key());
@@ -309,7 +313,10 @@ TEST_CASE("a signature is valid for one key and one text only", "[base]") {
         changed[bit / 8] ^= std::byte{1} << (bit % 8);
         REQUIRE_FALSE(verify(keys.public_key(), text, changed));
     }
+    CHECK(verify(keys.public_key(), text, signature));
     CHECK(KeyPair::from_seed(keys.seed()).sign(text) == signature);
+    cache.reset();
+    CHECK(verify(keys.public_key(), text, signature));
 }
 
 }  // namespace dedloc
