@@ -14,6 +14,7 @@
 #include "boinc_app/seat.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/version.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
@@ -156,6 +157,7 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);
+    app.set_version_flag("--version", "dedloc_train " + version());
     const bool is_in_slot = is_in_boinc_slot();
     app.allow_extras(is_in_slot);  // a typo in a volunteer's app_config.xml must not fail jobs
     try {

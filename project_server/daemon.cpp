@@ -10,6 +10,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/version.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 
@@ -32,6 +33,7 @@ namespace {
 /// Parses the arguments and calls `serve`. Failures become an exit status and one sentence.
 int run_main(CLI::App& app, int count, char** arguments, const std::string& name,
              const std::function<void()>& serve) {
+    app.set_version_flag("--version", name + " " + version());
     try {
         app.parse(count, arguments);
     } catch (const CLI::ParseError& error) {

@@ -17,7 +17,8 @@ compiled() {
 
 changed() {
     local base path
-    base=$(git merge-base HEAD '@{upstream}' 2>/dev/null || git rev-parse -q --verify HEAD~1 || true)
+    base=$(git merge-base HEAD '@{upstream}' 2>/dev/null \
+        || git rev-parse -q --verify HEAD~1 || true)
     if [[ -z $base ]]; then
         echo "clang-tidy: no earlier commit to compare with" >&2
         return

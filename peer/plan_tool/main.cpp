@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "peer/base/version.hpp"
 #include "peer/plan_tool/fleet_file.hpp"
 #include "peer/plan_tool/report.hpp"
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
         "Shows how a fleet would average a vector, how long that takes and what would help."};
     app.name("dedloc-plan");
     app.footer(kFooter);
+    app.set_version_flag("--version", "dedloc-plan " + dedloc::version());
     app.add_option("FLEET.json", arguments.fleet, "The peers and the vector")->required();
     app.add_flag("--simulate", arguments.is_simulated,
                  "Also simulate a round; takes seconds to minutes");

@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/version.hpp"
 #include "peer/platform/allocation.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
@@ -31,6 +32,7 @@ int run(int count, char** words, dedloc::platform::StopSignals& signals) {
     app.footer(
         "Prints a line of JSON for each step and one at the end. Exit status: 1 after a\n"
         "failure, 2 for wrong arguments, 130 after Ctrl-C.\n");
+    app.set_version_flag("--version", "dedloc-peer " + dedloc::version());
     app.require_subcommand(1);
     dedloc::tool::add_check_command(app);
     dedloc::tool::add_create_command(app);

@@ -13,6 +13,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/version.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
@@ -145,6 +146,7 @@ int main(int argc, char** argv) {
         "A voter of one run's swarm: coordinator, ledger, checkpoints. With --project it is the "
         "run's own backbone, with --folder a voter that the project has appointed on another "
         "machine."};
+    app.set_version_flag("--version", "dedloc-backbone " + dedloc::version());
     auto* const project = app.add_option("--project", arguments.project, "Folder of the project");
     auto* const run = app.add_option("--run", arguments.run, "Name of the run")->needs(project);
     project->needs(run);

@@ -6,6 +6,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/base/version.hpp"
 #include "project_server/cli/commands.hpp"
 
 namespace {
@@ -22,6 +23,7 @@ std::string one_sentence(const CLI::Error& error) {
 int run(int count, char** words) {
     CLI::App dedloc{"Run a DeDLOC@home project: volunteers train one model together."};
     dedloc.name("dedloc");
+    dedloc.set_version_flag("--version", "dedloc " + dedloc::version());
     dedloc.require_subcommand(1);
     dedloc::cli::add_project_commands(dedloc);
     dedloc::cli::add_corpus_commands(dedloc);
