@@ -6,7 +6,9 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "kernels/accumulate.hpp"
 #include "kernels/dequantize.hpp"
@@ -160,13 +162,33 @@ struct Slow {
     Floats mean(const std::vector<Floats>& parts) const { return tests::slow::mean(parts, 7.0f); }
 };
 
-/// A peer's gradient; each kind repeats every four rounds. Ordinary, denormal and huge values, and
-/// all zero.
+/// The gradients, [peer][kind]; each kind repeats every four rounds. Ordinary, denormal and huge
+/// values, and all zero.
+using Gradients = std::vector<std::vector<Floats>>;
 constexpr std::array kHuge{1e30, 1e5, 1e-3, 1e-3};
 
-Floats gradient_of(const Case& test, std::size_t peer, std::size_t kind) {
-    if (test.is_all_zero || (kind == 3 && peer != 1)) return Floats(test.count);
-    return tests::adversarial(Random{test.count}.split(10 * peer + kind), test.count, kHuge[kind]);
+/// What a round's input depends on: the cases of all forms share it.
+using Shape = std::pair<std::size_t, bool>;
+Shape shape_of(const Case& test) {
+    return {test.count, test.is_all_zero};
+}
+
+/// Made once for each shape, because random numbers cost more than the kernels.
+const Gradients& gradients_of(const Shape& shape) {
+    static std::map<Shape, Gradients> made;
+    const auto [entry, is_new] = made.try_emplace(shape);
+    if (!is_new) return entry->second;
+    const auto [count, is_all_zero] = shape;
+    for (std::size_t peer = 0; peer < kPeers; ++peer) {
+        std::vector<Floats>& own = entry->second.emplace_back();
+        for (std::size_t kind = 0; kind < kHuge.size(); ++kind) {
+            const bool is_zero = is_all_zero || (kind == 3 && peer != 1);
+            own.push_back(is_zero ? Floats(count)
+                                  : tests::adversarial(Random{count}.split(10 * peer + kind), count,
+                                                       kHuge[kind]));
+        }
+    }
+    return entry->second;
 }
 
 /// A peer's contribution of one kind: its gradient, added up in every width.
@@ -181,18 +203,29 @@ struct Contribution {
 using Contributions = std::vector<std::vector<Contribution>>;  ///< [peer][kind]
 
 template <class Kernels>
-Contributions contributions_of(const Case& test, const Kernels& run) {
-    Contributions all(kPeers);
-    for (std::size_t peer = 0; peer < kPeers; ++peer) {
-        for (std::size_t kind = 0; kind < kHuge.size(); ++kind) {
-            const Floats gradient = gradient_of(test, peer, kind);
-            Contribution own{.sum = Floats(test.count), .norms = {}};
+Contributions contributions_of(const Shape& shape, const Kernels& run) {
+    Contributions all;
+    for (const std::vector<Floats>& gradients : gradients_of(shape)) {
+        std::vector<Contribution>& contributions = all.emplace_back();
+        for (const Floats& gradient : gradients) {
+            Contribution own{.sum = Floats(gradient.size()), .norms = {}};
             for (const Form width : {Form::kInt8, Form::kHalf, Form::kBfloat16}) {
                 const float scale = width == Form::kInt8 ? 1.0f : -0x1.99999ap-4f;
                 own.norms.push_back(run.accumulate(own.sum, gradient, width, scale));
             }
-            all[peer].push_back(std::move(own));
+            contributions.push_back(std::move(own));
         }
+    }
+    return all;
+}
+
+/// The contributions of every shape among the cases.
+template <class Kernels>
+std::map<Shape, Contributions> all_contributions(const Kernels& run) {
+    std::map<Shape, Contributions> all;
+    for (const Case& test : kCases) {
+        const auto [entry, is_new] = all.try_emplace(shape_of(test));
+        if (is_new) entry->second = contributions_of(entry->first, run);
     }
     return all;
 }
@@ -221,26 +254,30 @@ std::string digest_after_all(const Case& test, const Contributions& given,
 
 TEST_CASE("a hundred rounds give the golden bits with every vector unit and thread", "[kernels]") {
     const tests::WidthsByTurns turns{2};
+    const auto given = all_contributions(Fast{turns(0)});
+    tests::with_every_worker({2}, [&](const kernels::Workers& workers) {
+        INFO(name_of(workers.instruction_set()));
+        CHECK(all_contributions(Fast{workers}) == given);
+    });
     for (const Case& test : kCases) {
         INFO(test.count << " elements, form " << static_cast<int>(test.form));
-        const Contributions given = contributions_of(test, Fast{turns(0)});
-        CHECK(digest_after_all(test, given, [&](std::size_t round) {
-                  return Fast{turns(round)};
-              }) == test.golden);
+        const Contributions& own = given.at(shape_of(test));
+        CHECK(digest_after_all(test, own, [&](std::size_t round) { return Fast{turns(round)}; }) ==
+              test.golden);
+        if (test.count > tests::kLongChain) continue;
         tests::with_every_worker({2}, [&](const kernels::Workers& workers) {
             INFO(name_of(workers.instruction_set()));
-            CHECK(contributions_of(test, Fast{workers}) == given);
-            if (test.count > tests::kLongChain) return;
-            CHECK(digest_after_all(test, given, [&](std::size_t) { return Fast{workers}; }) ==
+            CHECK(digest_after_all(test, own, [&](std::size_t) { return Fast{workers}; }) ==
                   test.golden);
         });
     }
 }
 
 TEST_CASE("the golden bits of rounds are those of the slow reference", "[kernels][reference]") {
+    const auto given = all_contributions(Slow{});
     for (const Case& test : kCases) {
         INFO(test.count << " elements, form " << static_cast<int>(test.form));
-        const Contributions given = contributions_of(test, Slow{});
-        CHECK(digest_after_all(test, given, [](std::size_t) { return Slow{}; }) == test.golden);
+        CHECK(digest_after_all(test, given.at(shape_of(test)),
+                               [](std::size_t) { return Slow{}; }) == test.golden);
     }
 }

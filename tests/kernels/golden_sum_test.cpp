@@ -5,6 +5,7 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "kernels/accumulate.hpp"
@@ -66,9 +67,12 @@ struct Gradient {
     std::vector<kernels::Bfloat16> bfloat;
 };
 
-/// Eight gradients, used in turn: small ones, huge ones, one all zero.
-std::vector<Gradient> gradients_of(const Case& test) {
-    std::vector<Gradient> gradients(8);
+/// Eight gradients, used in turn: small ones, huge ones, one all zero. Made once for each case.
+const std::vector<Gradient>& gradients_of(const Case& test) {
+    static std::map<const Case*, std::vector<Gradient>> made;
+    const auto [entry, is_new] = made.try_emplace(&test, 8);
+    std::vector<Gradient>& gradients = entry->second;
+    if (!is_new) return gradients;
     for (std::size_t kind = 0; kind < gradients.size(); ++kind) {
         Gradient& gradient = gradients[kind];
         gradient.exact.resize(test.count);
@@ -136,7 +140,7 @@ std::string by_kernels(const Case& test, const std::vector<Gradient>& gradients,
 }
 
 std::string by_reference(const Case& test) {
-    const auto gradients = gradients_of(test);
+    const auto& gradients = gradients_of(test);
     Trace trace{.sum = Floats(test.count), .numbers = {}};
     for (std::size_t step = 0; step < kSteps; ++step) {
         const double squares =
@@ -157,7 +161,7 @@ TEST_CASE("a hundred sums give the golden bits with every vector unit and thread
     const tests::WidthsByTurns turns{2};
     for (const Case& test : kCases) {
         INFO(test.count << " elements, form " << static_cast<int>(test.form));
-        const auto gradients = gradients_of(test);
+        const auto& gradients = gradients_of(test);
         CHECK(by_kernels(test, gradients, turns) == test.golden);
         if (test.count > tests::kLongChain) continue;
         tests::with_every_worker({3}, [&](const kernels::Workers& workers) {

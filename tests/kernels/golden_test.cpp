@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "kernels/digest.hpp"
 #include "kernels/exact_arithmetic.hpp"
@@ -109,15 +111,30 @@ Tensor start_of(const Case& test) {
 
 /// Eight gradients, used in turn: clipped and huge (0, 4), all zero (3, 7), one so huge that v
 /// overflows (6), and moderate ones.
-std::vector<std::vector<float>> gradients_of(const Case& test) {
+std::vector<std::vector<float>> gradients_of(std::size_t count) {
     std::vector<std::vector<float>> gradients;
     for (std::size_t kind = 0; kind < 8; ++kind) {
         const double huge = kind % 4 == 0 ? 1e37 : kind == 6 ? 1e25 : 1e12;
-        gradients.push_back(kind % 4 == 3 ? std::vector<float>(test.count)
-                                          : tests::adversarial(Random{test.count}.split(100 + kind),
-                                                               test.count, huge));
+        gradients.push_back(kind % 4 == 3
+                                ? std::vector<float>(count)
+                                : tests::adversarial(Random{count}.split(100 + kind), count, huge));
     }
     return gradients;
+}
+
+/// The tensor before the first update, and the gradients.
+struct Inputs {
+    Tensor start;
+    std::vector<std::vector<float>> gradients;
+};
+
+/// The optimizers share them, so they are made once for each length: random numbers cost more than
+/// the kernels.
+const Inputs& inputs_of(const Case& test) {
+    static std::map<std::pair<std::size_t, bool>, Inputs> made;
+    const auto [entry, is_new] = made.try_emplace({test.count, test.has_zero_parameters});
+    if (is_new) entry->second = {.start = start_of(test), .gradients = gradients_of(test.count)};
+    return entry->second;
 }
 
 /// 1 − βᵗ by repeated multiplication, as the coordinator computes it. It is an input, so it must
@@ -206,10 +223,10 @@ void by_reference(Tensor& tensor, const Case& test, std::size_t step,
 
 template <class Update>
 std::string digest_after_all(const Case& test, const Update& update) {
-    Tensor tensor = start_of(test);
-    const auto gradients = gradients_of(test);
+    const Inputs& inputs = inputs_of(test);
+    Tensor tensor = inputs.start;
     for (std::size_t step = 0; step < kSteps; ++step) {
-        update(tensor, test, step, gradients[step % 8]);
+        update(tensor, test, step, inputs.gradients[step % 8]);
     }
     CHECK(tensor.has_no_nan());
     return tensor.digest();

@@ -41,7 +41,7 @@ struct Format {
         // Integer units: those of one binade are consecutive, and carry into the next.
         const double units = std::nearbyint(std::ldexp(magnitude, -unit));
         const double binades = unit - (1 - bias() - mantissa_bits);
-        const double ordinal = units + std::ldexp(binades, mantissa_bits);
+        const double ordinal = units + binades * (1 << mantissa_bits);
         const double largest = infinity - 1.0;
         return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::min(ordinal, largest)));
     }
@@ -50,13 +50,31 @@ struct Format {
 constexpr Format kHalf{.exponent_bits = 5, .mantissa_bits = 10};
 constexpr Format kBfloat16{.exponent_bits = 8, .mantissa_bits = 7};
 
+/// format.value(bits) for all bits.
+std::vector<double> values_of(const Format& format) {
+    std::vector<double> values;
+    for (unsigned bits = 0; bits < 65'536; ++bits) values.push_back(format.value(bits));
+    return values;
+}
+
+/// The largest value of a block with each int8 exponent.
+std::vector<double> int8_limits() {
+    std::vector<double> limits;
+    for (int exponent = 0; exponent < 256; ++exponent) {
+        limits.push_back(std::ldexp(127.0, exponent - 127));
+    }
+    return limits;
+}
+
 }  // namespace
 
 double half_value(std::uint16_t bits) {
-    return kHalf.value(bits);
+    static const std::vector<double> values = values_of(kHalf);
+    return values[bits];
 }
 double bfloat16_value(std::uint16_t bits) {
-    return kBfloat16.value(bits);
+    static const std::vector<double> values = values_of(kBfloat16);
+    return values[bits];
 }
 std::uint16_t half_bits(float x) {
     return kHalf.nearest(x);
@@ -66,6 +84,7 @@ std::uint16_t bfloat16_bits(float x) {
 }
 
 Int8 to_int8(const Floats& values) {
+    static const std::vector<double> limits = int8_limits();
     Int8 coded;
     for (std::size_t first = 0; first < values.size(); first += 64) {
         const std::size_t end = std::min(values.size(), first + 64);
@@ -73,11 +92,12 @@ Int8 to_int8(const Floats& values) {
         for (std::size_t i = first; i < end; ++i) {
             largest = std::max(largest, std::fabs(double{values[i]}));
         }
-        int exponent = 1;
-        while (exponent < 248 && std::ldexp(127.0, exponent - 127) < largest) ++exponent;
-        coded.exponents.push_back(static_cast<std::uint8_t>(exponent));
+        std::uint8_t exponent = 1;
+        while (exponent < 248 && limits[exponent] < largest) ++exponent;
+        coded.exponents.push_back(exponent);
+        const double scale = std::ldexp(1.0, 127 - exponent);  // any product is exact
         for (std::size_t i = first; i < end; ++i) {
-            const double code = std::nearbyint(std::ldexp(double{values[i]}, 127 - exponent));
+            const double code = std::nearbyint(values[i] * scale);
             coded.codes.push_back(static_cast<std::int8_t>(std::clamp(code, -127.0, 127.0)));
         }
     }

@@ -26,11 +26,16 @@ float root(float a) {
     return result;
 }
 
+/// Rounded up to whole segments.
+std::size_t padded(std::size_t count) {
+    return (count + 65535) / 65536 * 65536;
+}
+
 /// The sum of a row of doubles by the rule, with explicit padding.
 double tree(std::vector<double> row) {
     while (true) {
         std::vector<double> sums;
-        row.resize((row.size() + 65535) / 65536 * 65536, 0.0);
+        row.resize(padded(row.size()), 0.0);
         for (std::size_t segment = 0; segment < row.size(); segment += 65536) {
             std::vector<double> lanes(1024, 0.0);
             for (std::size_t i = 0; i < 65536; ++i) {
@@ -62,6 +67,7 @@ float direction(float p, float m, float v, const LambInput& in) {
 
 double tree_of_squares(const Floats& values) {
     std::vector<double> squares;
+    squares.reserve(padded(values.size()));
     for (const float x : values) {
         volatile double square = static_cast<double>(x) * static_cast<double>(x);
         squares.push_back(double{square});
@@ -71,6 +77,7 @@ double tree_of_squares(const Floats& values) {
 
 double accumulate(Floats& sum, const Floats& gradient, float scale) {
     Floats terms;
+    terms.reserve(sum.size());
     for (std::size_t i = 0; i < sum.size(); ++i) {
         terms.push_back(times(scale, gradient[i]));
         sum[i] = plus(sum[i], terms[i]);
@@ -117,6 +124,7 @@ void lamb(Floats& p, Floats& m, Floats& v, const Floats& gradient, const LambInp
 
 void sgd(Floats& p, Floats& b, const Floats& gradient, const SgdInput& in) {
     Floats g;
+    g.reserve(gradient.size());
     for (const float x : gradient) g.push_back(times(in.clip_factor, x));
     const double p_norm = std::sqrt(tree_of_squares(p));
     const double g_norm = std::sqrt(tree_of_squares(g));
