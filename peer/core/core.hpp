@@ -216,15 +216,6 @@ class Peer::Core {
     const CommitRecord* last_record() const {
         return last_decision_ ? &last_decision_->record : nullptr;
     }
-    /// A Commit with its record, for a peer that lacks the plan.
-    static wire::Commit full_commit(const Decision& decision) {
-        return {.digest = digest_of(decision.record),
-                .certificate = decision.certificate,
-                .attempt = 0,
-                .average = decision.record.average,
-                .previous_state = decision.record.previous_state,
-                .record = decision.record};
-    }
     static wire::StateVotes state_votes_of(const StateCertificate& certificate) {
         return {
             .record = certificate.record, .state = certificate.state, .votes = certificate.votes};

@@ -86,7 +86,7 @@ void Peer::Core::tell_decision(const PeerKey& peer, StepIndex step) {
     if (!is_last && !has_proof) return;
     told_[peer] = head().step;
     if (!is_last) return send_certificate(peer);
-    out_.send(peer, step, full_commit(*last_decision_));
+    out_.send(peer, step, wire::full_commit(*last_decision_));
 }
 
 /// Whether our last Commit was for this peer too. It was if we do not know.

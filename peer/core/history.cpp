@@ -49,7 +49,7 @@ void Peer::Core::on(const event::HistoryRead& event) {
             continue;
         }
         const auto& decision = std::get<Decision>(entry);
-        out_.send(event.to, decision.record.step, full_commit(decision));
+        out_.send(event.to, decision.record.step, wire::full_commit(decision));
     }
 }
 

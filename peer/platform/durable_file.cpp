@@ -4,39 +4,21 @@
 #include "peer/platform/durable_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
-namespace {
-
-[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, int code) {
-    throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
-}
-
-int open_retrying(const std::filesystem::path& path, int flags) {
-    int descriptor = -1;
-    do {
-        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kPublicFile);
-    } while (descriptor < 0 && errno == EINTR);
-    return descriptor;
-}
-
-}  // namespace
 
 DurableFile::DurableFile(std::filesystem::path path, Mode mode)
     : path_(std::move(path)),
-      descriptor_(
-          open_retrying(path_, mode == Mode::kRead ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND)) {
+      descriptor_(open_retrying(path_, mode == Mode::kRead ? O_RDONLY : O_RDWR | O_CREAT | O_APPEND,
+                                kPublicFile)) {
     if (descriptor_ < 0) fail("open", path_, errno);
     if (mode == Mode::kRead) return;
     try {

@@ -14,13 +14,10 @@
 #include <cstring>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/posix_calls.hpp"
 
 namespace dedloc::platform {
 namespace {
-
-[[noreturn]] void fail(std::string_view what, const std::filesystem::path& path, int code) {
-    throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
-}
 
 /// A path that names no readable file is a wrong argument or configuration; anything else is a
 /// failure of the machine.
@@ -29,14 +26,6 @@ namespace {
                                code == EACCES || code == ELOOP || code == ENAMETOOLONG;
     if (!is_wrong_path) fail("read", path, code);
     throw InputError(fmt::format("cannot read {}: {}", path.string(), std::strerror(code)));
-}
-
-int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
-    int descriptor = -1;
-    do {
-        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    } while (descriptor < 0 && errno == EINTR);
-    return descriptor;
 }
 
 /// Returns 0 once all pieces are on the disk, or the errno of the first call that failed.

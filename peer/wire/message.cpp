@@ -42,6 +42,15 @@ Signature signature_of(std::span<const std::byte> frame) {
 
 }  // namespace
 
+Commit full_commit(const Decision& decision) {
+    return {.digest = digest_of(decision.record),
+            .certificate = decision.certificate,
+            .attempt = 0,
+            .average = decision.record.average,
+            .previous_state = decision.record.previous_state,
+            .record = decision.record};
+}
+
 std::uint32_t index_of(const Plan& plan, const PeerKey& peer) {
     const auto& members = plan.members;
     const auto it = std::lower_bound(

@@ -263,6 +263,8 @@ struct Commit {
     std::optional<CommitRecord> record{};  ///< present if the receiver may not have the plan
     bool operator==(const Commit&) const = default;
 };
+/// The Commit of a decision with its record, for a peer that may lack the plan.
+Commit full_commit(const Decision& decision);
 /// Voter to voters: I hold this state at the envelope's generation and step. With the votes of a
 /// majority, from any peer to any peer: the StateCertificate of that state.
 struct StateVotes {

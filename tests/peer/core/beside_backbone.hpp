@@ -48,7 +48,7 @@ struct Beside {
         return decisions;
     }
     void hear_commit(const Decision& decision) {
-        peer.hear(*backbone, decision.record.step, full_commit(decision));
+        peer.hear(*backbone, decision.record.step, wire::full_commit(decision));
     }
 
     WrittenHistory history{kBackbone};

@@ -219,10 +219,10 @@ TEST_CASE("history is read for keepers, and told across a generation", "[members
     const auto told = spoken(peer.actions);
     REQUIRE(told.size() == 3);
     for (const Spoken& one : told) CHECK(one.link == keeper.link);
-    CHECK(std::get<wire::Commit>(told[0].message.body) == full_commit(decisions[2]));
+    CHECK(std::get<wire::Commit>(told[0].message.body) == wire::full_commit(decisions[2]));
     CHECK(told[0].message.step == StepIndex{2});
     CHECK(std::get<wire::Generation>(told[1].message.body).generation == generation);
-    CHECK(std::get<wire::Commit>(told[2].message.body) == full_commit(after));
+    CHECK(std::get<wire::Commit>(told[2].message.body) == wire::full_commit(after));
 
     // A keeper that is told this goes on across the generation.
     Beside follower{Role::kBackbone};
@@ -303,7 +303,7 @@ TEST_CASE("what peers have been told in one generation does not silence the next
     peer.hear(*beside.backbone, {}, wire::Generation{generation});
     REQUIRE(peer.acted<action::GenerationBegun>().size() == 1);
     const Decision again = anew.decide();
-    peer.hear(*beside.backbone, again.record.step, full_commit(again), 1);
+    peer.hear(*beside.backbone, again.record.step, wire::full_commit(again), 1);
     peer.pass(1s);
     peer.forget();
     peer.hear(member, {}, beginning, 1);
@@ -352,12 +352,12 @@ TEST_CASE("a voter that sees its own signature beyond its ledger stops voting", 
         CHECK_FALSE(peer.heartbeat().may_vote);
         CHECK(peer.step() == StepIndex{0});
         // It still keeps the history.
-        peer.hear(other, decision.record.step, full_commit(decision), 1);
+        peer.hear(other, decision.record.step, wire::full_commit(decision), 1);
         CHECK(peer.acted<action::Committed>().size() == 1);
         CHECK_FALSE(peer.heartbeat().may_vote);
     }
     SECTION("or of a state that it holds") {
-        peer.hear(other, decision.record.step, full_commit(decision), 1);
+        peer.hear(other, decision.record.step, wire::full_commit(decision), 1);
         peer.tell(event::StateReached{.step = StepIndex{1}, .digest = history.state()});
         peer.hear(other, StepIndex{1}, history.state_votes(sorted({kOther, kSelf})), 1);
         CHECK(peer.heartbeat().may_vote);
@@ -374,7 +374,7 @@ TEST_CASE("voters sign the state that a commit leads to, and tell each other", "
     peer.hear(voter, {}, history.heartbeat(), 1);
     peer.hear(member, {}, history.heartbeat(), 1);
     const Decision decision = history.decide();
-    peer.hear(voter, decision.record.step, full_commit(decision), 1);
+    peer.hear(voter, decision.record.step, wire::full_commit(decision), 1);
     peer.forget();
     peer.tell(event::StateReached{.step = StepIndex{1}, .digest = history.state()});
     const auto votes = peer.said_to<wire::StateVotes>(voter);

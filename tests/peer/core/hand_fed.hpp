@@ -108,16 +108,6 @@ class WrittenHistory {
     Head head_;
 };
 
-/// As a peer that was asked for it, or that tells one that is behind, sends it.
-inline wire::Commit full_commit(const Decision& decision) {
-    return {.digest = digest_of(decision.record),
-            .certificate = decision.certificate,
-            .attempt = 0,
-            .average = decision.record.average,
-            .previous_state = decision.record.previous_state,
-            .record = decision.record};
-}
-
 struct EndOptions {
     Role role = Role::kTrainer;
     std::uint16_t port = 0;

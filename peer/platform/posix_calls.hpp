@@ -1,0 +1,31 @@
+// POSIX calls that the sources of this folder share. Private to it.
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::platform {
+
+/// Throws IoError "cannot `what` `path`: ..." with the message of the errno `code`.
+[[noreturn]] inline void fail(std::string_view what, const std::filesystem::path& path, int code) {
+    throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
+}
+
+/// open() with O_CLOEXEC, repeated while a signal interrupts it. The descriptor; negative: see
+/// errno. `mode` counts if O_CREAT is among the flags.
+inline int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {
+    int descriptor = -1;
+    do {
+        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    } while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
+}  // namespace dedloc::platform
