@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "peer/simulation/replay.hpp"
 
@@ -57,10 +58,19 @@ std::vector<std::uint64_t> seeds_or_more(std::uint64_t count) {
     return seeds(std::max(count, number_from("DEDLOC_SEEDS", 0)));
 }
 
+std::string test_argument(const std::string& name) {
+    std::string argument = "'";
+    for (const char c : name) {
+        if (std::string_view{"\\,[]\"~"}.find(c) != std::string_view::npos) argument += '\\';
+        argument += c == '\'' ? "'\\''" : std::string{c};
+    }
+    return argument + "'";
+}
+
 std::string replay_command(std::uint64_t seed) {
-    const std::string name = Catch::getResultCapture().getCurrentTestName();
     return "DEDLOC_SEED=" + std::to_string(seed) + " build/release/tests/sim/" +
-           program_invocation_short_name + " \"" + name + "\"";
+           program_invocation_short_name + " " +
+           test_argument(Catch::getResultCapture().getCurrentTestName());
 }
 
 simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules) {

@@ -17,8 +17,11 @@ std::vector<std::uint64_t> seeds(std::uint64_t count);
 /// Like seeds(), but up to DEDLOC_SEEDS if that is more.
 std::vector<std::uint64_t> seeds_or_more(std::uint64_t count);
 
-/// The command that repeats the present test case with this seed. Catch splits a name at commas, so
-/// names of scenarios have none.
+/// The argument with which a shell makes Catch run the test case of this name alone: quoted for the
+/// shell, and escaped where Catch gives a character a meaning, such as "or" to a comma.
+std::string test_argument(const std::string& name);
+
+/// The command that repeats the present test case with this seed.
 std::string replay_command(std::uint64_t seed);
 
 /// A world's options with the replay command. If DEDLOC_TRACE is set, a failure prints the whole
