@@ -1,99 +1,21 @@
 // Links: the addresses that a peer dials, and the facts that it learns about linked peers.
 #include "peer/membership/links.hpp"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <string>
 #include <vector>
 
-#include "tests/peer/core/spoken.hpp"
-#include "tests/peer/wire/samples.hpp"
+#include "tests/peer/membership/links_bench.hpp"
 
 using namespace dedloc;
 using namespace dedloc::membership;
-using namespace std::chrono_literals;
 
 namespace {
 
-using tests::OtherEnd;
-using tests::test_key;
+using Bench = LinksBench;
 
-constexpr std::uint16_t kPort = 4'000;
 constexpr std::size_t kMaxDials = wire::kMaxReducers;
 constexpr std::size_t kMaxAttempts = 4 * wire::kMaxMembers;
-
-Endpoint endpoint_of(std::size_t k) {
-    return {"10.0." + std::to_string(k / 200) + "." + std::to_string(1 + k % 200), kPort};
-}
-
-struct Bench {
-    Bench() : links(config, test_key(1)) {}
-
-    static PeerConfig make_config() {
-        PeerConfig config;
-        config.rules.elements = 1;
-        config.rules.max_samples_per_second = 90;
-        return config;
-    }
-    /// test_key(n) dials us from its host, and listens there.
-    OtherEnd introduce(std::uint8_t n, event::LinkOpened opened = {},
-                       std::uint16_t listening = kPort) {
-        opened.link = LinkId{++last_link};
-        opened.remote = {endpoint_of(n).host, opened.dialled ? kPort : std::uint16_t{50'000}};
-        opened.proven = test_key(n).public_key();
-        actions.clear();
-        links.opened(now, opened, actions);
-        OtherEnd end{.key = test_key(n), .link = opened.link};
-        wire::Hello hello = tests::answer_to_challenge(actions, end.link);
-        hello.listening_port = listening;
-        hello.session = n;
-        actions.clear();
-        CHECK_FALSE(links.receive(now, end.says(0, {}, hello), actions));
-        CHECK(links.find(end.peer()) != nullptr);
-        return end;
-    }
-    void close(const OtherEnd& end) { CHECK(links.closed(now, {.link = end.link}, actions)); }
-    void watch(const std::vector<OtherEnd>& voters) {
-        std::vector<PeerKey> keys;
-        for (const OtherEnd& end : voters) keys.push_back(end.peer());
-        std::ranges::sort(keys);
-        links.watch(keys, 3, true);
-    }
-    /// Advances to that time and returns all dials; each of them fails.
-    std::vector<std::pair<Duration, Endpoint>> dialled_until(TimePoint end) {
-        const TimePoint start = now;
-        std::vector<std::pair<Duration, Endpoint>> dialled;
-        while (now <= end) {
-            actions.clear();
-            links.advance(now, actions);
-            for (const action::Dial& dial : tests::all_of<action::Dial>(actions)) {
-                dialled.emplace_back(now - start, dial.remote);
-                links.dial_failed(now, {.remote = dial.remote}, actions);
-            }
-            REQUIRE(links.next_deadline() > now);
-            now = std::min(links.next_deadline(), std::max(end, now) + 1ns);
-        }
-        return dialled;
-    }
-    std::size_t dials(const std::vector<Endpoint>& endpoints) {
-        actions.clear();
-        links.found(now, endpoints, actions);
-        return tests::all_of<action::Dial>(actions).size();
-    }
-
-    const PeerConfig config = make_config();
-    Links links;
-    TimePoint now{1h};
-    Actions actions;
-    std::uint64_t last_link = 0;
-};
-
-std::vector<Endpoint> endpoints(std::size_t first, std::size_t count) {
-    std::vector<Endpoint> all;
-    for (std::size_t k = first; k < first + count; ++k) all.push_back(endpoint_of(k));
-    return all;
-}
 
 }  // namespace
 
@@ -254,4 +176,34 @@ TEST_CASE("a peer's user and device limit come from its ticket", "[membership]")
     bench.now += 10s;
     CHECK(known_of(8, 500, 2).user == 8);
     CHECK(bench.links.find(test_key(2).public_key())->max_samples_per_second == 500);
+}
+
+TEST_CASE(
+    "the directory's addresses are dialled up to 64 peers, and beyond until a voter is linked",
+    "[membership]") {
+    Bench bench;
+    OtherEnd voter = bench.introduce(2);
+    bench.watch({voter});
+    for (std::uint8_t n = 3; n < 65; ++n) bench.introduce(n);
+    REQUIRE(bench.links.known().size() == kMeshLimit - 1);
+    CHECK(bench.dials(endpoints(300, 1)) == 1);
+    bench.introduce(65);
+    CHECK(bench.dials(endpoints(301, 1)) == 0);
+    bench.close(voter);
+    bench.introduce(66);
+    CHECK(bench.dials(endpoints(301, 3)) == 3);
+}
+
+TEST_CASE("a peer's address is the host of its link with the port where it listens",
+          "[membership]") {
+    Bench bench;
+    const auto endpoint = [&](std::uint8_t n, bool dialled, std::uint16_t listening) {
+        event::LinkOpened opened;
+        opened.dialled = dialled;
+        return bench.links.find(bench.introduce(n, opened, listening).peer())->endpoint;
+    };
+    CHECK(endpoint(2, false, 5'000) == Endpoint{endpoint_of(2).host, 5'000});
+    CHECK(endpoint(3, true, 5'000) == endpoint_of(3));  // the address that was dialled
+    CHECK(bench.dials({{endpoint_of(2).host, 5'000}, endpoint_of(3), {"10.9.9.9", 0}}) == 0);
+    CHECK(bench.dials({endpoint_of(2)}) == 1);
 }
