@@ -48,8 +48,8 @@ PeerConfig Seat::peer_config() const {
 void Seat::take_first_guess(PeerConfig& config) const {
     const auto reply = tickets_->news().first;
     if (!reply) return;
-    config.upload_bytes_per_second = reply->upload_bytes_per_second;
-    config.download_bytes_per_second = reply->download_bytes_per_second;
+    config.upload = reply->upload;
+    config.download = reply->download;
 }
 
 net::TransportOptions Seat::transport_options() const {

@@ -60,15 +60,15 @@ std::optional<std::string> fault_of(const RoundRules& rules);
 
 /// Everything that a Peer is constructed with, apart from its key.
 struct PeerConfig {
-    RunId run;                         ///< digest of the run file
-    PeerKey project{};                 ///< the project's public key, which signs generations
-    PeerKey backbone;                  ///< the only voter of generation 0
-    Role role = Role::kTrainer;        ///< what this peer does in the swarm
-    bool receives = true;              ///< false: it only reduces and holds no state
-    std::string result_name;           ///< BOINC's name of the job; empty outside BOINC
-    std::uint16_t listening_port = 0;  ///< 0: this peer cannot be dialled
-    std::uint64_t upload_bytes_per_second = 0;    ///< initial estimate; 0: not known
-    std::uint64_t download_bytes_per_second = 0;  ///< initial estimate; 0: not known
+    RunId run;                            ///< digest of the run file
+    PeerKey project{};                    ///< the project's public key, which signs generations
+    PeerKey backbone;                     ///< the only voter of generation 0
+    Role role = Role::kTrainer;           ///< what this peer does in the swarm
+    bool receives = true;                 ///< false: it only reduces and holds no state
+    std::string result_name;              ///< BOINC's name of the job; empty outside BOINC
+    std::uint16_t listening_port = 0;     ///< 0: this peer cannot be dialled
+    std::optional<Bandwidth> upload{};    ///< initial estimate; nullopt: unknown
+    std::optional<Bandwidth> download{};  ///< initial estimate; nullopt: unknown
     /// True: transfers of each round correct both estimates. False: they are declared and final.
     bool measures_bandwidth = true;
     RoundRules rules;  ///< must be without a fault (fault_of)

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "peer/base/check.hpp"
@@ -49,6 +49,14 @@ using Samples = Strong<struct SamplesTag>;  ///< a number of training samples
 using StepIndex = Strong<struct StepTag>;   ///< number of updates that a state has seen
 using PeerIndex = Strong<struct PeerIndexTag, std::uint32_t>;  ///< position in a plan's member list
 using LinkId = Strong<struct LinkTag>;  ///< one connection of a transport, never used again
+/// A transfer speed in bytes per second. In a std::optional, nullopt means that it is unknown; a
+/// known one is above 0.
+using Bandwidth = Strong<struct BandwidthTag>;
+/// The bandwidth that the wire, a file or an option gives as a number, where 0 means unknown.
+constexpr std::optional<Bandwidth> known_bandwidth(std::uint64_t bytes_per_second) {
+    if (bytes_per_second == 0) return std::nullopt;
+    return Bandwidth{bytes_per_second};
+}
 
 /// A time span of the protocol.
 using Duration = std::chrono::nanoseconds;
@@ -67,20 +75,6 @@ struct ProtocolClock {
 using TimePoint = ProtocolClock::time_point;
 /// As a deadline: there is none.
 inline constexpr TimePoint kNever = TimePoint::max();
-
-/// A transfer speed. Bandwidth × Duration = Bytes is the only operator across units.
-struct Bandwidth {
-    double bytes_per_second = 0;  ///< 0: not known, or no transfer
-    auto operator<=>(const Bandwidth&) const = default;
-    /// Rounded down. 0 if the product is negative or NaN; the largest value if it is 2⁶⁴ or more.
-    friend Bytes operator*(Bandwidth bandwidth, Duration time) {
-        const double bytes =
-            bandwidth.bytes_per_second * std::chrono::duration<double>(time).count();
-        if (!(bytes > 0)) return Bytes{0};
-        if (bytes >= 0x1p64) return Bytes{std::numeric_limits<std::uint64_t>::max()};
-        return Bytes{static_cast<std::uint64_t>(bytes)};
-    }
-};
 
 }  // namespace dedloc
 

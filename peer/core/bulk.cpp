@@ -51,8 +51,8 @@ void Peer::Core::measure() {
 }
 
 void Peer::Core::bandwidth_measured() {
-    member_.set_bandwidth(upload_.bytes_per_second(), download_.bytes_per_second());
-    donor_.set_upload(upload_.bytes_per_second());
+    member_.set_bandwidth(upload_.estimate(), download_.estimate());
+    donor_.set_upload(upload_.estimate());
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::StateQuery& body) {

@@ -29,8 +29,8 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
           },
           [this](const StateCertificate& certificate) { return is_proven(certificate); },
           Random{config_.random_seed}.split(1)),
-      upload_(config_.upload_bytes_per_second),
-      download_(config_.download_bytes_per_second),
+      upload_(config_.upload),
+      download_(config_.download),
       certificates_(voter_),
       missed_(config_.rules.heartbeat),
       request_(config_.rules.failure_timeout) {

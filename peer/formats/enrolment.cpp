@@ -10,6 +10,7 @@
 #include <array>
 
 #include "peer/base/bytes.hpp"
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
@@ -47,14 +48,16 @@ SignedRevocations read_revocations(JsonFields& fields) {
     return *revocations;
 }
 
-std::uint64_t read_rate(JsonFields& fields, const char* name) {
-    return fields.has(name) ? fields.integer(name, 0, wire::kMaxBytesPerSecond) : 0;
+std::optional<Bandwidth> read_rate(JsonFields& fields, const char* name) {
+    if (!fields.has(name)) return std::nullopt;
+    return known_bandwidth(fields.integer(name, 0, wire::kMaxBytesPerSecond));
 }
 
-void put_rate(JsonWriter& out, const char* name, std::uint64_t bytes_per_second) {
-    if (bytes_per_second == 0) return;
+void put_rate(JsonWriter& out, const char* name, std::optional<Bandwidth> rate) {
+    if (!rate) return;
+    DEDLOC_CHECK(rate > Bandwidth{0}, "a known bandwidth is above 0");
     out.Key(name);
-    out.Uint64(bytes_per_second);
+    out.Uint64(rate->value());
 }
 
 }  // namespace
@@ -86,8 +89,8 @@ EnrolmentReply parse_enrolment_reply(std::string_view json) {
     reply.revoked = read_revocations(fields);
     reply.address = fields.text("address", wire::kMaxHostBytes);
     reply.is_reachable = fields.boolean("reachable");
-    reply.upload_bytes_per_second = read_rate(fields, kUpload);
-    reply.download_bytes_per_second = read_rate(fields, kDownload);
+    reply.upload = read_rate(fields, kUpload);
+    reply.download = read_rate(fields, kDownload);
     return reply;
 }
 
@@ -133,8 +136,8 @@ std::string write_enrolment_reply(const EnrolmentReply& reply) {
         put(out, "address", reply.address);
         out.Key("reachable");
         out.Bool(reply.is_reachable);
-        put_rate(out, kUpload, reply.upload_bytes_per_second);
-        put_rate(out, kDownload, reply.download_bytes_per_second);
+        put_rate(out, kUpload, reply.upload);
+        put_rate(out, kDownload, reply.download);
     });
 }
 

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "peer/base/units.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -35,9 +37,9 @@ struct EnrolmentReply {
     bool is_reachable = false;    ///< the gateway could connect to the peer's port there
     SignedRevocations revoked{};  ///< tickets that are void before they expire
     // What the BOINC client has measured on this computer, as an initial estimate: at most
-    // kMaxBytesPerSecond. 0: not known, and the field is not written.
-    std::uint64_t upload_bytes_per_second = 0;
-    std::uint64_t download_bytes_per_second = 0;
+    // kMaxBytesPerSecond. nullopt: unknown, and the field is not written.
+    std::optional<Bandwidth> upload{};
+    std::optional<Bandwidth> download{};
     bool operator==(const EnrolmentReply&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -41,11 +42,11 @@ planning::Codec codec_of(const JsonFields& fields, const char* name, const std::
     return found->second;
 }
 
-std::uint64_t bytes_a_second(double megabits) {
-    // 0 means that the bandwidth is not known, so a very slow link is rounded up to 1.
+/// 0 Mbit/s means that the bandwidth is unknown, so a very slow link is rounded up to 1 byte/s.
+std::optional<Bandwidth> bandwidth_of(double megabits) {
     const double bytes = megabits * kBytesPerMegabit;
-    return bytes > 0 ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(bytes)))
-                     : 0;
+    if (!(bytes > 0)) return std::nullopt;
+    return Bandwidth{std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(bytes)))};
 }
 
 struct Peer {
@@ -74,8 +75,8 @@ Peer parse_peer(const rapidjson::Value& value, std::size_t position, std::string
     };
     Peer peer;
     peer.name = fields.text("name", kMaxNameBytes);
-    peer.member.upload = bytes_a_second(fields.number("upload_mbit", 0, kMaxMegabits));
-    peer.member.download = bytes_a_second(fields.number("download_mbit", 0, kMaxMegabits));
+    peer.member.upload = bandwidth_of(fields.number("upload_mbit", 0, kMaxMegabits));
+    peer.member.download = bandwidth_of(fields.number("download_mbit", 0, kMaxMegabits));
     peer.member.contributes = flag("contributes", true);
     peer.member.receives = flag("receives", peer.member.contributes);
     peer.member.is_reachable = !flag("outbound_only", false);

@@ -24,7 +24,8 @@ Report report_on(const Fleet& fleet) {
                   .simulated = std::nullopt};
     if (round.members.size() < wire::kMaxMembers) {
         for (const std::uint64_t mbit : {100u, 1'000u, 10'000u}) {
-            const planning::LinkSpeed link{mbit * kBytesPerMegabit, mbit * kBytesPerMegabit};
+            const Bandwidth bandwidth{mbit * kBytesPerMegabit};
+            const planning::LinkSpeed link{.upload = bandwidth, .download = bandwidth};
             report.aggregators.push_back({mbit, planning::optimum_with_aggregator(round, link)});
         }
     }

@@ -31,8 +31,8 @@ void put_peers(Writer& json, const Fleet& fleet, const Report& report) {
         const planning::MemberLoad& load = report.plan.forecast.loads[k];
         json.StartObject();
         put(json, "name", fleet.names[k]);
-        put(json, "upload_bytes_per_second", load.link.upload);
-        put(json, "download_bytes_per_second", load.link.download);
+        put(json, "upload_bytes_per_second", load.link.upload.value());
+        put(json, "download_bytes_per_second", load.link.download.value());
         put(json, "share", load.chunks / chunks);
         put(json, "chunks", std::uint64_t{load.chunks});
         put(json, "sent_bytes", load.sent.value());

@@ -13,8 +13,8 @@ namespace {
 using planning::MemberLoad;
 using Text = std::back_insert_iterator<std::string>;
 
-double megabits(std::uint64_t bytes_a_second) {
-    return static_cast<double>(bytes_a_second) / 125'000;
+double megabits(Bandwidth bandwidth) {
+    return static_cast<double>(bandwidth.value()) / 125'000;
 }
 double megabytes(Bytes bytes) {
     return static_cast<double>(bytes.value()) / 1e6;

@@ -29,8 +29,8 @@ constexpr std::uint64_t kMicroBatch = 8;
 constexpr std::uint64_t kMicroBatches = 4;  ///< micro-batches of each trainer per step
 constexpr Duration kMaxWait = std::chrono::hours{24};
 
-std::uint64_t scaled(std::uint64_t speed, std::uint64_t by) {
-    return std::max<std::uint64_t>(1, speed / by);
+Bandwidth scaled(Bandwidth speed, std::uint64_t by) {
+    return Bandwidth{std::max<std::uint64_t>(1, speed.value() / by)};
 }
 
 /// Chooses or adds the backbone and makes it the first member.
@@ -75,10 +75,10 @@ PlanRequest request_for(const PlanRequest& fleet, const SimulationOptions& optio
     return request;
 }
 
-Profile profile_of(const Member& member, Duration latency) {
+Profile profile_of(const Member& member, const LinkSpeed& link, Duration latency) {
     Profile profile;
-    profile.connection = {.upload_bytes_per_second = static_cast<double>(member.upload),
-                          .download_bytes_per_second = static_cast<double>(member.download),
+    profile.connection = {.upload_bytes_per_second = static_cast<double>(link.upload.value()),
+                          .download_bytes_per_second = static_cast<double>(link.download.value()),
                           .latency = latency / 2,
                           .jitter = latency / 20,
                           .is_outbound_only = !member.is_reachable};
@@ -167,9 +167,10 @@ SimulatedRounds simulate_rounds(const PlanRequest& fleet, const SimulationOption
     world_of.observer = &watch;
     World world{options.seed, world_of};
     players = &world;
+    const std::vector<LinkSpeed> links = planning::known_links(request);
     for (std::size_t k = 0; k < request.members.size(); ++k) {
         const Member& member = request.members[k];
-        const Profile profile = profile_of(member, options.latency);
+        const Profile profile = profile_of(member, links[k], options.latency);
         if (k == 0) {
             world.add_backbone(profile);
         } else if (member.contributes) {

@@ -37,7 +37,7 @@ std::vector<std::uint32_t> trainers_by(DropOrder order, const TrainingRequest& r
         if (request.round.members[k].contributes) trainers.push_back(k);
     }
     const auto bandwidth = [&](std::uint32_t k) {
-        return static_cast<double>(std::min(links[k].upload, links[k].download));
+        return static_cast<double>(std::min(links[k].upload, links[k].download).value());
     };
     const auto& samples = request.samples_per_second;
     std::stable_sort(trainers.begin(), trainers.end(), [&](std::uint32_t a, std::uint32_t b) {

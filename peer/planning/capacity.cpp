@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
 /// 8.8 TB/s: no link is faster, and products stay below 2¹²⁷.
-constexpr std::uint64_t kFastest = std::uint64_t{1} << 43;
+constexpr Bandwidth kFastest{std::uint64_t{1} << 43};
 constexpr int kRateBits = 62;
 
 Wide divided_up(Wide value, Wide by) {
@@ -42,14 +42,14 @@ std::int64_t difference(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-Ticks time_for(std::uint64_t bytes, std::uint64_t speed) {
-    const Wide ticks = divided_up(static_cast<Wide>(bytes) * kTicksPerSecond, speed);
+Ticks time_for(std::uint64_t bytes, Bandwidth speed) {
+    const Wide ticks = divided_up(static_cast<Wide>(bytes) * kTicksPerSecond, speed.value());
     return ticks > kMaxTime ? kMaxTime : static_cast<Ticks>(ticks);
 }
 
-LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t speed)
+LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, Bandwidth speed)
     : fixed_(fixed), slope_(slope), speed_(std::min(speed, kFastest)) {
-    DEDLOC_CHECK(speed > 0, "a link has bandwidth");
+    DEDLOC_CHECK(speed > Bandwidth{0}, "a link has bandwidth");
     const std::uint64_t at_all =
         static_cast<std::uint64_t>(static_cast<std::int64_t>(fixed) + slope);
     empty_from_ = time_for(fixed, speed_);
@@ -57,9 +57,9 @@ LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t spee
     some_from_ = std::min(empty_from_, all_from_);
     if (slope <= 0) return;
     // rate = kWhole · speed / (slope · kTicksPerSecond), with all the bits that products allow.
-    const int scale = 127 - bits_of(speed_);
+    const int scale = 127 - bits_of(speed_.value());
     const Wide divisor = static_cast<Wide>(slope) * kTicksPerSecond;
-    const Wide rate = (static_cast<Wide>(speed_) << scale) / divisor;
+    const Wide rate = (static_cast<Wide>(speed_.value()) << scale) / divisor;
     const int surplus = std::max(0, bits_of(rate) - kRateBits);
     rate_ = static_cast<std::uint64_t>(rate >> surplus);
     shift_ = static_cast<unsigned>(scale - surplus) - kWholeBits;
@@ -67,7 +67,7 @@ LinkLimit::LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t spee
 
 std::uint64_t LinkLimit::min_before_empty(Ticks time) const {
     if (slope_ >= 0) return 0;
-    const Wide carried = static_cast<Wide>(time) * speed_;
+    const Wide carried = static_cast<Wide>(time) * speed_.value();
     const Wide wanted = static_cast<Wide>(fixed_) * kTicksPerSecond;
     if (carried >= wanted) return 0;
     const Wide divisor = static_cast<Wide>(static_cast<std::uint64_t>(-slope_)) * kTicksPerSecond;

@@ -22,8 +22,8 @@ using Ticks = std::uint64_t;
 /// needs this long, so that every request has a plan.
 inline constexpr Ticks kMaxTime = std::uint64_t{1'000'000'000} << 32;
 
-/// bytes / speed, rounded up; at most kMaxTime. `speed` in bytes per second.
-Ticks time_for(std::uint64_t bytes, std::uint64_t speed);
+/// bytes / speed, rounded up; at most kMaxTime. Requires speed above 0.
+Ticks time_for(std::uint64_t bytes, Bandwidth speed);
 
 /// The limit that one direction of a member's link sets to its share w of the vector:
 ///
@@ -33,8 +33,8 @@ Ticks time_for(std::uint64_t bytes, std::uint64_t speed);
 /// link carries.
 class LinkLimit {
   public:
-    /// `fixed`, `slope` in bytes, `speed` in bytes per second. Requires speed ≥ 1 (DEDLOC_CHECK).
-    LinkLimit(std::uint64_t fixed, std::int64_t slope, std::uint64_t speed);
+    /// `fixed`, `slope` in bytes. Requires speed above 0 (DEDLOC_CHECK).
+    LinkLimit(std::uint64_t fixed, std::int64_t slope, Bandwidth speed);
 
     /// The earliest time at which a share of 0 fits.
     Ticks empty_from() const { return empty_from_; }
@@ -61,7 +61,7 @@ class LinkLimit {
 
     std::uint64_t fixed_;
     std::int64_t slope_;
-    std::uint64_t speed_;
+    Bandwidth speed_;
     Ticks empty_from_ = 0;
     Ticks some_from_ = 0;
     Ticks all_from_ = 0;      ///< earliest time at which the whole vector fits

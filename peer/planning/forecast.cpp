@@ -42,7 +42,7 @@ std::vector<Own> own_of(const PlanRequest& request, std::span<const ChunkRange> 
 }
 
 /// The time of `more` − `less` additional bytes; 0 if the traffic shrinks.
-Ticks time_of_more(std::uint64_t more, std::uint64_t less, std::uint64_t speed) {
+Ticks time_of_more(std::uint64_t more, std::uint64_t less, Bandwidth speed) {
     return more > less ? time_for(more - less, speed) : 0;
 }
 

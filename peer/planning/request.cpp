@@ -19,27 +19,31 @@ constexpr std::uint64_t kMinLongChunk = 4'096;
 constexpr std::uint64_t kChunksOfLong = 64;
 constexpr std::uint64_t kChunksOnFastLinks = 32;
 constexpr std::uint64_t kChunksOfShort = 8;
-constexpr std::uint64_t kOrdinaryLink = 12'500'000;  // 100 Mbit/s
+constexpr Bandwidth kOrdinaryLink{12'500'000};  // 100 Mbit/s
 
-/// Mean over the members with a known speed; 0 if there is none.
-std::uint64_t mean_of(const std::vector<Member>& members, std::uint64_t Member::*speed) {
+/// Mean over the members with a known speed; nullopt if there is none.
+std::optional<Bandwidth> mean_of(const std::vector<Member>& members,
+                                 std::optional<Bandwidth> Member::*speed) {
     Wide sum = 0;
     std::uint64_t known = 0;
     for (const Member& member : members) {
-        sum += member.*speed;
-        known += member.*speed > 0 ? 1 : 0;
+        if (!(member.*speed)) continue;
+        DEDLOC_CHECK(member.*speed > Bandwidth{0}, "a known bandwidth is above 0");
+        sum += (member.*speed)->value();
+        ++known;
     }
-    return known == 0 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(sum / known));
+    if (known == 0) return std::nullopt;
+    return Bandwidth{static_cast<std::uint64_t>(sum / known)};
 }
 
 /// Elements that the slowest link carries in a millisecond, rounded down to a power of two.
 std::uint64_t elements_a_millisecond(const PlanRequest& request) {
-    std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
+    Bandwidth slowest{std::numeric_limits<std::uint64_t>::max()};
     for (const LinkSpeed& link : known_links(request)) {
         slowest = std::min({slowest, link.upload, link.download});
     }
     const Codec& codec = request.contribution;
-    return std::bit_floor(slowest / 1'000 * codec.block_elements / codec.bytes_per_block);
+    return std::bit_floor(slowest.value() / 1'000 * codec.block_elements / codec.bytes_per_block);
 }
 
 }  // namespace
@@ -98,19 +102,15 @@ std::uint64_t elements_of_chunk(const PlanRequest& request, std::uint32_t chunk)
 }
 
 std::vector<LinkSpeed> known_links(const PlanRequest& request) {
-    const std::uint64_t upload = mean_of(request.members, &Member::upload);
-    const std::uint64_t download = mean_of(request.members, &Member::download);
-    const auto first_known = [](std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-        if (a > 0) return a;
-        return b > 0 ? b : c;
-    };
+    const auto mean_upload = mean_of(request.members, &Member::upload);
+    const auto mean_download = mean_of(request.members, &Member::download);
+    const Bandwidth upload = mean_upload.value_or(mean_download.value_or(kOrdinaryLink));
+    const Bandwidth download = mean_download.value_or(mean_upload.value_or(kOrdinaryLink));
     std::vector<LinkSpeed> links;
     links.reserve(request.members.size());
     for (const Member& member : request.members) {
-        links.push_back(
-            {.upload = first_known(member.upload, upload, first_known(download, kOrdinaryLink, 0)),
-             .download =
-                 first_known(member.download, download, first_known(upload, kOrdinaryLink, 0))});
+        links.push_back({.upload = member.upload.value_or(upload),
+                         .download = member.download.value_or(download)});
     }
     return links;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "peer/base/units.hpp"
@@ -13,11 +14,11 @@ namespace dedloc::planning {
 
 /// One member of the round. known_links() fills in unknown bandwidths.
 struct Member {
-    std::uint64_t upload = 0;    ///< bytes per second; 0: unknown
-    std::uint64_t download = 0;  ///< bytes per second; 0: unknown
-    bool contributes = true;     ///< sends a contribution
-    bool receives = true;        ///< gets the average
-    bool is_reachable = true;    ///< can be dialled, so it may reduce
+    std::optional<Bandwidth> upload{};    ///< nullopt: unknown
+    std::optional<Bandwidth> download{};  ///< nullopt: unknown
+    bool contributes = true;              ///< sends a contribution
+    bool receives = true;                 ///< gets the average
+    bool is_reachable = true;             ///< can be dialled, so it may reduce
     bool operator==(const Member&) const = default;
 };
 
@@ -85,12 +86,12 @@ std::uint64_t elements_of_chunk(const PlanRequest& request, std::uint32_t chunk)
 
 /// Bandwidths of a member, both known.
 struct LinkSpeed {
-    std::uint64_t upload = 0;    ///< bytes per second
-    std::uint64_t download = 0;  ///< bytes per second
+    Bandwidth upload;    ///< above 0
+    Bandwidth download;  ///< above 0
     bool operator==(const LinkSpeed&) const = default;
 };
 /// Bandwidths in member order. An unknown one is the mean of the known ones in this direction, else
-/// of those in the other direction, else 100 Mbit/s.
+/// of those in the other direction, else 100 Mbit/s. Requires known ones above 0 (DEDLOC_CHECK).
 std::vector<LinkSpeed> known_links(const PlanRequest& request);
 
 /// Numbers of members that contribute, and that receive.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "peer/base/check.hpp"
+
 namespace dedloc::progress {
 namespace {
 
@@ -16,6 +18,10 @@ constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
 constexpr Duration kMinTime = std::chrono::milliseconds{50};
 
 }  // namespace
+
+LinkRate::LinkRate(std::optional<Bandwidth> prior) : rate_(prior) {
+    DEDLOC_CHECK(prior != Bandwidth{0}, "a known bandwidth is above 0");
+}
 
 void LinkRate::begin(TimePoint now) {
     if (is_busy_) return;
@@ -40,23 +46,26 @@ void LinkRate::pause(TimePoint now) {
 void LinkRate::end(TimePoint now) {
     pause(now);
     // The round ended before its first window: all of it is one window.
-    if (first_ == 0 && bytes_ >= kWindowBytes) close_window();
-    if (peak_ == 0) peak_ = first_;
-    if (peak_ > rate_) {
-        rate_ = rate_ == 0 ? peak_ : rate_ + (peak_ - rate_) / 2;
-    } else if (peak_ > 0) {
-        rate_ = std::max(peak_, rate_ - rate_ / 4);
+    if (!first_ && bytes_ >= kWindowBytes) close_window();
+    if (!peak_) peak_ = first_;
+    if (!rate_) {
+        rate_ = peak_;
+    } else if (peak_) {
+        const std::uint64_t peak = peak_->value();
+        const std::uint64_t rate = rate_->value();
+        rate_ = Bandwidth{peak > rate ? rate + (peak - rate) / 2 : std::max(peak, rate - rate / 4)};
     }
     window_ = {};
     bytes_ = 0;
-    first_ = 0;
-    peak_ = 0;
+    first_.reset();
+    peak_.reset();
 }
 
 void LinkRate::close_window() {
     const std::chrono::duration<double> took = std::max(window_, kMinTime);
-    const auto rate = static_cast<std::uint64_t>(static_cast<double>(bytes_) / took.count());
-    if (first_ == 0) {
+    const auto rate =
+        known_bandwidth(static_cast<std::uint64_t>(static_cast<double>(bytes_) / took.count()));
+    if (!first_) {
         first_ = rate;
     } else {
         peak_ = std::max(peak_, rate);

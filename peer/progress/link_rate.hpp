@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "peer/base/units.hpp"
 
@@ -16,8 +17,9 @@ namespace dedloc::progress {
 /// Bandwidth estimate of one direction.
 class LinkRate {
   public:
-    /// Starts with an estimate from elsewhere; 0: unknown.
-    explicit LinkRate(std::uint64_t prior_bytes_per_second = 0) : rate_(prior_bytes_per_second) {}
+    /// Starts with an estimate from elsewhere; nullopt: unknown. Requires one above 0
+    /// (DEDLOC_CHECK).
+    explicit LinkRate(std::optional<Bandwidth> prior = std::nullopt);
 
     /// Bulk data is queued from now on. Idempotent.
     void begin(TimePoint now);
@@ -29,19 +31,21 @@ class LinkRate {
     /// most a quarter to a lower one. A round that carried less than 1 MiB changes nothing.
     void end(TimePoint now);
 
-    /// The estimate; 0: unknown.
-    std::uint64_t bytes_per_second() const { return rate_; }
+    /// The estimate; nullopt: unknown.
+    std::optional<Bandwidth> estimate() const { return rate_; }
 
   private:
     void close_window();
 
-    std::uint64_t rate_;
+    std::optional<Bandwidth> rate_;
     bool is_busy_ = false;
     TimePoint since_;          ///< when the last event came while busy
     Duration window_{};        ///< busy time in the present window
     std::uint64_t bytes_ = 0;  ///< bytes in the present window
-    std::uint64_t first_ = 0;  ///< rate of this round's first window; 0: not complete yet
-    std::uint64_t peak_ = 0;   ///< highest rate of its later windows
+    /// Rate of this round's first window, and the highest one of its later windows; nullopt: none
+    /// is complete yet.
+    std::optional<Bandwidth> first_;
+    std::optional<Bandwidth> peak_;
 };
 
 }  // namespace dedloc::progress

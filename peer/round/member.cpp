@@ -150,8 +150,8 @@ void Member::join(Outbox& out) {
                         .is_finite = contribution.is_finite,
                         .receives = config_.receives,
                         .state = config_.receives ? digest_ : Digest{},
-                        .upload_bytes_per_second = upload_,
-                        .download_bytes_per_second = download_,
+                        .upload = upload_,
+                        .download = download_,
                         .exponent = frozen_.exponent()});
 }
 

@@ -79,8 +79,8 @@ class Member {
                Outbox& out);
     /// The link to a peer has closed: all chunks are due to it again.
     void link_lost(const PeerKey& peer);
-    /// Measured bandwidths in bytes per second, for the next Join. 0: unknown.
-    void set_bandwidth(std::uint64_t upload, std::uint64_t download) {
+    /// Measured bandwidths for the next Join; nullopt: unknown.
+    void set_bandwidth(std::optional<Bandwidth> upload, std::optional<Bandwidth> download) {
         upload_ = upload;
         download_ = download;
     }
@@ -208,8 +208,8 @@ class Member {
     Digest digest_;
     Samples samples_;
     double samples_per_second_ = 0;
-    std::uint64_t upload_ = 0;
-    std::uint64_t download_ = 0;
+    std::optional<Bandwidth> upload_;
+    std::optional<Bandwidth> download_;
 
     Term term_;  ///< term of the last Call or Plan; zero: none, or held without a coordinator
     /// Counts up from a random start, so that chunks sent before a restart do not match.

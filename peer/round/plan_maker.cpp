@@ -20,8 +20,8 @@ namespace {
 constexpr Duration kLatency = std::chrono::milliseconds{20};
 
 planning::Member member_of(const Seat& seat, bool contributes) {
-    return {.upload = seat.join->upload_bytes_per_second,
-            .download = seat.join->download_bytes_per_second,
+    return {.upload = seat.join->upload,
+            .download = seat.join->download,
             .contributes = contributes,
             .receives = seat.join->receives,
             .is_reachable = seat.endpoint.port != 0};
@@ -105,7 +105,7 @@ std::optional<PlannedRound> make_plan(const RoundRules& rules, const Term& term,
                              milliseconds{wire::kMaxExpectedMilliseconds});
     const bool is_known =
         std::any_of(request.members.begin(), request.members.end(),
-                    [](const planning::Member& m) { return m.upload != 0 || m.download != 0; });
+                    [](const planning::Member& m) { return m.upload || m.download; });
     return PlannedRound{.plan = std::move(plan),
                         .expected = is_known ? shares->forecast.round : Duration{}};
 }

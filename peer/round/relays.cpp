@@ -18,15 +18,14 @@ constexpr std::size_t kMaxRelays = 32;
 constexpr std::size_t kMaxWithoutRelays = 65;
 /// Latency of the additional hop.
 constexpr double kHopSeconds = 0.05;
-/// Assumed upload, in bytes per second, of a link that was not measured: low, so that it is not
-/// chosen.
-constexpr std::uint64_t kUnknownLink = 1'000'000;
+/// Assumed upload of a link that was not measured: low, so that it is not chosen.
+constexpr Bandwidth kUnknownLink{1'000'000};
 /// Approximate size of a reducer's endpoint on the wire.
 constexpr std::size_t kEndpointBytes = 40;
 
+/// In bytes per second.
 double upload_of(const Seat& seat) {
-    const std::uint64_t upload = seat.join->upload_bytes_per_second;
-    return static_cast<double>(upload == 0 ? kUnknownLink : upload);
+    return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
 }
 
 double size_of(const wire::Plan& plan) {

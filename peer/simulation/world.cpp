@@ -177,7 +177,11 @@ World::Id World::add_aggregator(const Profile& profile) {
 PeerConfig World::config_for(Id id, Memory memory) const {
     const Node& host = node(id);
     const Connection& connection = host.profile.connection;
-    const double guess = host.profile.guesses_bandwidth ? 1 : 0;
+    const auto guess = [&](double bytes_per_second) {
+        return host.profile.guesses_bandwidth
+                   ? known_bandwidth(static_cast<std::uint64_t>(bytes_per_second))
+                   : std::nullopt;
+    };
     PeerConfig config{
         .run = run_,
         .project = project_.public_key(),
@@ -186,10 +190,8 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .receives = host.profile.receives,
         .result_name = fmt::format("seat_{}", id),
         .listening_port = connection.is_outbound_only ? std::uint16_t{0} : host.endpoint.port,
-        .upload_bytes_per_second =
-            static_cast<std::uint64_t>(guess * connection.upload_bytes_per_second),
-        .download_bytes_per_second =
-            static_cast<std::uint64_t>(guess * connection.download_bytes_per_second),
+        .upload = guess(connection.upload_bytes_per_second),
+        .download = guess(connection.download_bytes_per_second),
         .measures_bandwidth = host.profile.measures_bandwidth,
         .rules = options_.rules,
         .random_seed = Random{seed_}.split(2'000'000 + id).split(host.life).next(),

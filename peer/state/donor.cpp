@@ -93,7 +93,7 @@ void Donor::queried(TimePoint now, const PeerKey& from, std::uint64_t generation
 /// times the expected duration after its beginning, as other peers wait.
 TimePoint Donor::end_of_turn(const PeerKey& peer) const {
     const Turn& turn = fetching_.at(peer);
-    const std::uint64_t known = upload_ == 0 ? kMinBytesPerSecond : upload_ / places();
+    const std::uint64_t known = upload_ ? upload_->value() / places() : kMinBytesPerSecond;
     const std::uint64_t each = std::max(known, kMinBytesPerSecond / 64);
     const TimePoint limit = turn.since + 2 * rules_.failure_timeout +
                             std::chrono::seconds{4 * rules_.state_bytes() / each};
@@ -103,8 +103,8 @@ TimePoint Donor::end_of_turn(const PeerKey& peer) const {
 }
 
 std::size_t Donor::places() const {
-    if (upload_ == 0) return kFetching;
-    return std::clamp<std::uint64_t>(upload_ / kMinBytesPerSecond, 1, kFetching);
+    if (!upload_) return kFetching;
+    return std::clamp<std::uint64_t>(upload_->value() / kMinBytesPerSecond, 1, kFetching);
 }
 
 void Donor::serve_waiting(TimePoint now, const Own& own, Outbox& out, Snapshot* taken) {

@@ -78,9 +78,9 @@ class Donor {
 
     /// The link to this peer is lost: drops its queries and requests.
     void lost(const PeerKey& peer);
-    /// Sets this peer's upload bandwidth in bytes per second; 0: unknown. It limits how many peers
-    /// fetch a state at once, so that each gets about two leaves a second.
-    void set_upload(std::uint64_t bytes_per_second) { upload_ = bytes_per_second; }
+    /// Sets this peer's upload bandwidth; nullopt: unknown. It limits how many peers fetch a state
+    /// at once, so that each gets about two leaves a second.
+    void set_upload(std::optional<Bandwidth> upload) { upload_ = upload; }
     /// Time has passed: ends turns, serves waiting peers, and forgets snapshots that have been
     /// unused for two failure timeouts.
     void advance(TimePoint now, const Own& own, Outbox& out);
@@ -145,7 +145,7 @@ class Donor {
     const RoundRules& rules_;
     const kernels::Workers& workers_;
     std::uint64_t generation_ = 0;
-    std::uint64_t upload_ = 0;                      ///< bytes per second; 0: unknown
+    std::optional<Bandwidth> upload_;               ///< nullopt: unknown
     std::map<StepIndex, StateCertificate> proofs_;  ///< certificates of the last few states
     std::deque<Round> rounds_;                      ///< ascending by step
     std::deque<Snapshot> snapshots_;                ///< oldest first

@@ -109,14 +109,16 @@ Finding judge_port(const formats::GatewayReport& report, std::uint16_t port) {
 
 Finding judge_bandwidth(const CheckupOptions& options, const std::string& url) {
     Finding finding{.what = "bandwidth", .works = false, .is_needed = false, .sentence = {}};
-    constexpr double kMegabit = 1e6 / 8;
+    const auto megabits = [](Bandwidth bandwidth) {
+        return static_cast<double>(bandwidth.value()) * 8 / 1e6;
+    };
     try {
         const GatewayLink link = measure_gateway_link(
             {.url = url, .proxy = options.proxy, .certificates = options.certificates});
         finding.works = true;
-        finding.sentence = fmt::format(
-            "between here and the project {:.1f} Mbit/s up, {:.1f} Mbit/s down",
-            link.upload_bytes_per_second / kMegabit, link.download_bytes_per_second / kMegabit);
+        finding.sentence =
+            fmt::format("between here and the project {:.1f} Mbit/s up, {:.1f} Mbit/s down",
+                        megabits(link.upload), megabits(link.download));
     } catch (const NotMeasured& error) {
         finding.sentence = error.what();
     }

@@ -51,13 +51,13 @@ class Transfers {
     }
 
     template <class Transfer>
-    double rate_of(const Transfer& transfer) {
+    Bandwidth rate_of(const Transfer& transfer) {
         std::uint64_t bytes = kFirstBytes;
         for (int i = 1;; ++i) {
             const Seconds took = std::max(transfer(bytes) - latency_, kMinTime);
             const double rate = static_cast<double>(bytes) / took.count();
             if (took >= kLongEnough || bytes == formats::kMaxMeasuredBytes || i == kMaxTransfers) {
-                return rate;
+                return Bandwidth{static_cast<std::uint64_t>(rate)};
             }
             const double next =
                 std::min(rate * kAimedAt.count(), kGrowth * static_cast<double>(bytes));
@@ -113,10 +113,9 @@ class Transfers {
 GatewayLink measure_gateway_link(const net::HttpRequest& proxied) {
     Transfers transfers(proxied);
     GatewayLink link;
-    link.download_bytes_per_second =
+    link.download =
         transfers.rate_of([&](std::uint64_t bytes) { return transfers.receive(bytes); });
-    link.upload_bytes_per_second =
-        transfers.rate_of([&](std::uint64_t bytes) { return transfers.send(bytes); });
+    link.upload = transfers.rate_of([&](std::uint64_t bytes) { return transfers.send(bytes); });
     return link;
 }
 

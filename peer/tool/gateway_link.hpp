@@ -5,15 +5,15 @@
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/base/units.hpp"
 #include "peer/net/gateway/http_request.hpp"
 
 namespace dedloc::tool {
 
-/// The measured bandwidths.
+/// The measured bandwidths, by the bytes of HTTP bodies without the headers of HTTP, TCP and IP.
 struct GatewayLink {
-    // Bytes of HTTP bodies, without the headers of HTTP, TCP and IP.
-    double upload_bytes_per_second = 0;
-    double download_bytes_per_second = 0;
+    Bandwidth upload;    ///< speed of a transfer to the gateway
+    Bandwidth download;  ///< speed of a transfer from the gateway
 };
 
 /// The measurement has failed; what() is the reason.

@@ -44,8 +44,8 @@ Endpoint listening_endpoint(const std::string& text, const std::string& usual) {
     return *endpoint;
 }
 
-std::uint64_t bytes_per_second(double megabits) {
-    return static_cast<std::uint64_t>(megabits * kBytesPerMegabit);
+std::optional<Bandwidth> bandwidth_of(double megabits) {
+    return known_bandwidth(static_cast<std::uint64_t>(megabits * kBytesPerMegabit));
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ StayOptions stay_options(const MemberArguments& arguments, Role role, const form
                         .listen = {},
                         .maps_port = arguments.maps_port,
                         .samples_per_second = arguments.samples_per_second,
-                        .upload_bytes_per_second = bytes_per_second(arguments.upload_mbit),
-                        .download_bytes_per_second = bytes_per_second(arguments.download_mbit),
+                        .upload = bandwidth_of(arguments.upload_mbit),
+                        .download = bandwidth_of(arguments.download_mbit),
                         .measures_bandwidth = !arguments.is_declared,
                         .checks = arguments.checks,
                         .memory = arguments.memory,

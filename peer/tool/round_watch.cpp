@@ -134,10 +134,9 @@ std::optional<double> RoundWatch::promise_of(const wire::Plan& plan) const {
     bool is_known = false;
     for (const wire::PlanMember& member : plan.members) {
         const wire::Heartbeat& heartbeat = told[member.peer];
-        is_known = is_known || heartbeat.upload_bytes_per_second > 0 ||
-                   heartbeat.download_bytes_per_second > 0;
-        request.members.push_back({.upload = heartbeat.upload_bytes_per_second,
-                                   .download = heartbeat.download_bytes_per_second,
+        is_known = is_known || heartbeat.upload || heartbeat.download;
+        request.members.push_back({.upload = heartbeat.upload,
+                                   .download = heartbeat.download,
                                    .contributes = member.samples > Samples{0},
                                    .receives = member.receives,
                                    .is_reachable = true});

@@ -69,8 +69,8 @@ PeerConfig Stay::peer_config() const {
     PeerConfig config = dedloc::peer_config(run_);
     config.role = options_.role;
     config.receives = options_.role != Role::kAggregator;
-    config.upload_bytes_per_second = options_.upload_bytes_per_second;
-    config.download_bytes_per_second = options_.download_bytes_per_second;
+    config.upload = options_.upload;
+    config.download = options_.download;
     config.measures_bandwidth = options_.measures_bandwidth;
     if (options_.role == Role::kBackbone) {
         config.may_begin_generations = run_.project_key == options_.key.public_key();

@@ -25,18 +25,18 @@ namespace dedloc::tool {
 
 /// Parameters of a stay.
 struct StayOptions {
-    Role role = Role::kTrainer;      ///< kBackbone needs the run's backbone key
-    KeyPair key;                     ///< this peer's key
-    std::vector<std::string> seeds;  ///< HOST:PORT of DHT seeds; empty: those of the run file
-    std::optional<Endpoint> listen;  ///< TCP; nothing: outbound-only
-    bool maps_port = false;          ///< asks the router to forward the port
-    double samples_per_second = 0;   ///< speed of the trainer; 0: computes nothing
-    std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
-    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
-    bool measures_bandwidth = true;               ///< false: the two bandwidths are exact
-    bool checks = false;                          ///< verifies every average
-    std::filesystem::path memory;  ///< folder of a backbone's memory; empty: not kept
-    bool is_quiet = false;         ///< prints no line for each step
+    Role role = Role::kTrainer;           ///< kBackbone needs the run's backbone key
+    KeyPair key;                          ///< this peer's key
+    std::vector<std::string> seeds;       ///< HOST:PORT of DHT seeds; empty: those of the run file
+    std::optional<Endpoint> listen;       ///< TCP; nothing: outbound-only
+    bool maps_port = false;               ///< asks the router to forward the port
+    double samples_per_second = 0;        ///< speed of the trainer; 0: computes nothing
+    std::optional<Bandwidth> upload{};    ///< PeerConfig::upload
+    std::optional<Bandwidth> download{};  ///< PeerConfig::download
+    bool measures_bandwidth = true;       ///< false: the two bandwidths are exact
+    bool checks = false;                  ///< verifies every average
+    std::filesystem::path memory;         ///< folder of a backbone's memory; empty: not kept
+    bool is_quiet = false;                ///< prints no line for each step
     std::optional<formats::SignedTicket> ticket;          ///< nothing: links prove nothing
     std::optional<hostile::Misbehaviour> misbehaviour{};  ///< nothing: honest; not for a backbone
 };

@@ -67,9 +67,9 @@ struct Heartbeat {
     Digest state;            ///< that state
     Digest record;           ///< digest of the head's record
     Samples samples;         ///< accumulated on that state so far
-    double samples_per_second = 0;                ///< training speed
-    std::uint64_t upload_bytes_per_second = 0;    ///< 0: not known
-    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
+    double samples_per_second = 0;        ///< training speed
+    std::optional<Bandwidth> upload{};    ///< nullopt: unknown
+    std::optional<Bandwidth> download{};  ///< nullopt: unknown
     bool is_frozen = false;     ///< it has frozen its contribution and waits for the round to end
     bool may_vote = false;      ///< it is an appointed voter that remembers its votes
     Term term;                  ///< the term that the sender follows or leads
@@ -113,14 +113,14 @@ struct Join {
     Term term;  ///< as in Call
     /// Names the frozen contribution. Each one gets another id, also after a restart.
     std::uint32_t contribution_id = 0;
-    Samples samples;                            ///< 0: it contributes nothing
-    double loss_sum = 0;                        ///< in nats; finite even if the gradient is not
-    bool is_finite = true;                      ///< false: the gradient overflowed, so samples is 0
-    bool receives = true;                       ///< Hello::receives
-    Digest state;                               ///< the state that the contribution was computed on
-    std::uint64_t upload_bytes_per_second = 0;  ///< 0: not known
-    std::uint64_t download_bytes_per_second = 0;  ///< 0: not known
-    std::uint8_t exponent = 0;                    ///< Halves::exponent of its chunks; 0 with fp32
+    Samples samples;                      ///< 0: it contributes nothing
+    double loss_sum = 0;                  ///< in nats; finite even if the gradient is not
+    bool is_finite = true;                ///< false: the gradient overflowed, so samples is 0
+    bool receives = true;                 ///< Hello::receives
+    Digest state;                         ///< the state that the contribution was computed on
+    std::optional<Bandwidth> upload{};    ///< nullopt: unknown
+    std::optional<Bandwidth> download{};  ///< nullopt: unknown
+    std::uint8_t exponent = 0;            ///< Halves::exponent of its chunks; 0 with fp32
     bool operator==(const Join&) const = default;
 };
 /// One member of a plan, with values from its Join.

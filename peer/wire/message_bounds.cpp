@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <variant>
 
 #include "peer/wire/address.hpp"
@@ -33,8 +34,9 @@ bool is_loss_sum(double loss_sum) {
 bool are_samples(Samples samples) {
     return samples.value() <= kMaxSamples;
 }
-bool is_bandwidth(std::uint64_t bytes_per_second) {
-    return bytes_per_second <= kMaxBytesPerSecond;
+/// A known bandwidth of 0 would be unknown on the wire.
+bool is_bandwidth(std::optional<Bandwidth> bandwidth) {
+    return !bandwidth || (bandwidth->value() > 0 && bandwidth->value() <= kMaxBytesPerSecond);
 }
 bool is_place(std::uint64_t generation, StepIndex step) {
     return generation <= kMaxGeneration && step.value() <= kMaxStep;
@@ -115,9 +117,8 @@ struct IsGood {
     bool operator()(const Refusal& m) const { return m.reason.size() <= kMaxReasonBytes; }
     bool operator()(const Heartbeat& m) const {
         return are_samples(m.samples) && m.samples_per_second >= 0 &&
-               m.samples_per_second <= static_cast<double>(kMaxSamples) &&
-               is_bandwidth(m.upload_bytes_per_second) &&
-               is_bandwidth(m.download_bytes_per_second) && is_good(m.term);
+               m.samples_per_second <= static_cast<double>(kMaxSamples) && is_bandwidth(m.upload) &&
+               is_bandwidth(m.download) && is_good(m.term);
     }
     bool operator()(const Generation& m) const { return is_good(m.generation.record); }
     bool operator()(const Elect& m) const { return is_good(m.term); }
@@ -128,8 +129,7 @@ struct IsGood {
     bool operator()(const Call& m) const { return is_good(m.term); }
     bool operator()(const Join& m) const {
         return is_good(m.term) && are_samples(m.samples) && is_loss_sum(m.loss_sum) &&
-               is_exponent(m.exponent) && is_bandwidth(m.upload_bytes_per_second) &&
-               is_bandwidth(m.download_bytes_per_second);
+               is_exponent(m.exponent) && is_bandwidth(m.upload) && is_bandwidth(m.download);
     }
     bool operator()(const Plan& m) const {
         const bool has_size = m.elements >= 1 && m.elements <= kMaxElements &&

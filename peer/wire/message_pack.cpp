@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -39,6 +40,11 @@ fb::Bytes64 packed(const Signature& signature) {
 
 fb::Term packed(const Term& term) {
     return {term.number, packed(term.coordinator)};
+}
+
+/// 0 if it is unknown.
+std::uint64_t packed(std::optional<Bandwidth> bandwidth) {
+    return bandwidth.value_or(Bandwidth{0}).value();
 }
 
 /// For a plan's member and for a record's line.
@@ -142,9 +148,8 @@ struct Packer {
         const auto head = packed(m.record);
         const auto term = packed(m.term);
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
-                                   m.samples_per_second, m.upload_bytes_per_second,
-                                   m.download_bytes_per_second, m.is_frozen, m.may_vote, &term,
-                                   m.attempt)
+                                   m.samples_per_second, packed(m.upload), packed(m.download),
+                                   m.is_frozen, m.may_vote, &term, m.attempt)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {
@@ -169,8 +174,8 @@ struct Packer {
         const auto term = packed(m.term);
         const auto state = packed(m.state);
         return fb::CreateJoin(out, &term, m.contribution_id, m.samples.value(), m.loss_sum,
-                              m.is_finite, m.receives, &state, m.upload_bytes_per_second,
-                              m.download_bytes_per_second, m.exponent)
+                              m.is_finite, m.receives, &state, packed(m.upload), packed(m.download),
+                              m.exponent)
             .Union();
     }
     Offset<void> operator()(const Plan& m) const {

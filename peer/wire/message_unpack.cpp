@@ -193,8 +193,8 @@ class Unpacker {
                          .record = unpacked<Digest>(*t.record()),
                          .samples = Samples{t.samples()},
                          .samples_per_second = t.samples_per_second(),
-                         .upload_bytes_per_second = t.upload_bytes_per_second(),
-                         .download_bytes_per_second = t.download_bytes_per_second(),
+                         .upload = known_bandwidth(t.upload_bytes_per_second()),
+                         .download = known_bandwidth(t.download_bytes_per_second()),
                          .is_frozen = t.is_frozen(),
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
@@ -218,8 +218,8 @@ class Unpacker {
                     .is_finite = t.is_finite(),
                     .receives = t.receives(),
                     .state = unpacked<Digest>(*t.state()),
-                    .upload_bytes_per_second = t.upload_bytes_per_second(),
-                    .download_bytes_per_second = t.download_bytes_per_second(),
+                    .upload = known_bandwidth(t.upload_bytes_per_second()),
+                    .download = known_bandwidth(t.download_bytes_per_second()),
                     .exponent = t.exponent()};
     }
     Body body(const fb::Plan& t);

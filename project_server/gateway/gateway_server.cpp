@@ -129,8 +129,8 @@ struct GatewayServer::Routes {
             pool.with([&](server::Database& database) {
                 const Issued issued = issue_ticket(database, key, wanted, utc);
                 answer.ticket = issued.ticket;
-                answer.upload_bytes_per_second = issued.upload_bytes_per_second;
-                answer.download_bytes_per_second = issued.download_bytes_per_second;
+                answer.upload = issued.upload;
+                answer.download = issued.download;
                 answer.revoked = formats::sign(server::recent_revocations(database, utc), key);
                 return true;
             });

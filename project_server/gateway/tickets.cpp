@@ -68,12 +68,12 @@ std::uint64_t bound_of(const Row& job) {
                                   job.real("flops_per_sample"));
 }
 
-/// The rate in bytes per second; 0 (not known) if it is implausible. The column of a new computer
-/// is 0 as well.
-std::uint64_t believable(double bytes_per_second) {
+/// The rate; nullopt (unknown) if it is implausible, as the 0 of a new computer's column is.
+std::optional<Bandwidth> believable(double bytes_per_second) {
     const bool is_believed =
         bytes_per_second >= kSlowestBytesPerSecond && bytes_per_second <= kFastestBytesPerSecond;
-    return is_believed ? static_cast<std::uint64_t>(bytes_per_second) : 0;
+    if (!is_believed) return std::nullopt;
+    return Bandwidth{static_cast<std::uint64_t>(bytes_per_second)};
 }
 
 }  // namespace
@@ -101,8 +101,8 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         {job.integer("run"), request.key.hex(), job.integer("result"),
          now.time_since_epoch().count(), ticket.expires.time_since_epoch().count()});
     return {.ticket = formats::sign(ticket, project),
-            .upload_bytes_per_second = believable(job.real("n_bwup")),
-            .download_bytes_per_second = believable(job.real("n_bwdown"))};
+            .upload = believable(job.real("n_bwup")),
+            .download = believable(job.real("n_bwdown"))};
 }
 
 }  // namespace dedloc::gateway

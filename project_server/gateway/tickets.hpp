@@ -2,8 +2,11 @@
 // that the request names.
 #pragma once
 
+#include <optional>
+
 #include "peer/base/digest.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/units.hpp"
 #include "peer/formats/enrolment.hpp"
 #include "project_server/database/revocations.hpp"
 
@@ -33,10 +36,9 @@ inline constexpr double kFastestBytesPerSecond = 125e6;
 
 /// A ticket and what its reply carries with it.
 struct Issued {
-    formats::SignedTicket ticket;  ///< signed by the project
-    // As in formats::EnrolmentReply; 0: not known.
-    std::uint64_t upload_bytes_per_second = 0;
-    std::uint64_t download_bytes_per_second = 0;
+    formats::SignedTicket ticket;         ///< signed by the project
+    std::optional<Bandwidth> upload{};    ///< as in formats::EnrolmentReply
+    std::optional<Bandwidth> download{};  ///< as in formats::EnrolmentReply
 };
 
 /// Checks the request against the database, signs a ticket and records it in dedloc_ticket.

@@ -42,8 +42,8 @@ PlanRequest fleet_with(std::size_t members) {
     PlanRequest request;
     for (std::size_t k = 0; k < members; ++k) {
         const bool is_trainer = random.below(8) != 0;
-        request.members.push_back({.upload = (50 + random.below(51)) * kMegabit,
-                                   .download = (50 + random.below(51)) * kMegabit,
+        request.members.push_back({.upload = Bandwidth{(50 + random.below(51)) * kMegabit},
+                                   .download = Bandwidth{(50 + random.below(51)) * kMegabit},
                                    .contributes = is_trainer,
                                    .receives = is_trainer,
                                    .is_reachable = random.below(4) != 0});

@@ -295,7 +295,7 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
             body.is_finite = pick(8) != 7;
             body.receives = pick(8) != 7;
             body.state = any_digest();
-            body.upload_bytes_per_second = byte();
+            body.upload = known_bandwidth(byte());
             body.exponent = any_exponent();
             return body;
         }

@@ -71,8 +71,8 @@ void write_gateway(const std::filesystem::path& root) {
     reply.ticket = formats::sign(ticket, tests::test_key());
     reply.revoked = formats::sign(formats::Revocations{}, tests::test_key());
     reply.address = "192.0.2.7";
-    reply.upload_bytes_per_second = 1'250'000;
-    reply.download_bytes_per_second = 12'500'000;
+    reply.upload = Bandwidth{1'250'000};
+    reply.download = Bandwidth{12'500'000};
     add("reply", formats::write_enrolment_reply(reply));
     formats::GatewayReport report;
     report.project = "p";

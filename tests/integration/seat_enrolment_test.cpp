@@ -13,8 +13,8 @@
 namespace dedloc::test {
 namespace {
 
-constexpr std::uint64_t kUpload = 1'250'000;
-constexpr std::uint64_t kDownload = 12'500'000;
+constexpr Bandwidth kUpload{1'250'000};
+constexpr Bandwidth kDownload{12'500'000};
 
 /// Answers every request with a ticket and the same bandwidths.
 class PlayedGateway {
@@ -27,8 +27,8 @@ class PlayedGateway {
             reply.ticket = project_.ticket_for(wanted.key, run);
             reply.revoked = formats::sign(formats::Revocations{}, project_.key);
             reply.address = "127.0.0.1";
-            reply.upload_bytes_per_second = kUpload;
-            reply.download_bytes_per_second = kDownload;
+            reply.upload = kUpload;
+            reply.download = kDownload;
             response.set_content(formats::write_enrolment_reply(reply), "application/json");
         });
         thread_ = std::thread([this] { http_.listen_after_bind(); });
@@ -63,8 +63,8 @@ class Eavesdropper {
             const auto* const heartbeat = std::get_if<wire::Heartbeat>(&message->body);
             if (heartbeat == nullptr) return;
             const std::lock_guard lock(mutex_);
-            has_heard_ = has_heard_ || (heartbeat->upload_bytes_per_second == kUpload &&
-                                        heartbeat->download_bytes_per_second == kDownload);
+            has_heard_ =
+                has_heard_ || (heartbeat->upload == kUpload && heartbeat->download == kDownload);
             changed_.notify_all();
         };
     }

@@ -21,8 +21,6 @@
 namespace dedloc {
 namespace {
 
-using namespace std::chrono_literals;
-
 template <std::size_t N>
 std::array<std::byte, N> from_text(const std::string& hex) {
     std::array<std::byte, N> bytes;
@@ -72,16 +70,9 @@ TEST_CASE("a failed check aborts with its place and its values", "[base]") {
     CHECK(tests::abort_message([&] { static_cast<void>(bad.value()); }) != "");
 }
 
-TEST_CASE("bandwidth times duration is bytes, for any input", "[base]") {
-    const Bandwidth megabyte{1e6};
-    CHECK(megabyte * 1500ms == Bytes{1'500'000});
-    CHECK(megabyte * 0s == Bytes{0});
-    CHECK(megabyte * -1s == Bytes{0});
-    CHECK(Bandwidth{-1} * 1s == Bytes{0});
-    CHECK(Bandwidth{std::numeric_limits<double>::quiet_NaN()} * 1s == Bytes{0});
-    const Bytes most{std::numeric_limits<std::uint64_t>::max()};
-    CHECK(Bandwidth{std::numeric_limits<double>::infinity()} * 1s == most);
-    CHECK(Bandwidth{0x1p63} * 2s == most);
+TEST_CASE("a bandwidth of 0 is unknown where it is a plain number", "[base]") {
+    CHECK(known_bandwidth(0) == std::nullopt);
+    CHECK(known_bandwidth(1) == Bandwidth{1});
 }
 
 TEST_CASE("a result is a value or a reason", "[base]") {

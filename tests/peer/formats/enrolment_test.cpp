@@ -29,8 +29,8 @@ EnrolmentReply some_reply() {
     reply.revoked = sign({.users = {5}, .hosts = {6, 7}, .peers = {}}, project);
     reply.address = "192.0.2.7";
     reply.is_reachable = true;
-    reply.upload_bytes_per_second = 1'250'000;
-    reply.download_bytes_per_second = wire::kMaxBytesPerSecond;
+    reply.upload = Bandwidth{1'250'000};
+    reply.download = Bandwidth{wire::kMaxBytesPerSecond};
     return reply;
 }
 
@@ -52,8 +52,7 @@ TEST_CASE("all documents of an enrolment read back equal", "[wire]") {
 
 TEST_CASE("a reply may lack bandwidths and may have unknown fields", "[wire]") {
     EnrolmentReply reply = some_reply();
-    reply.upload_bytes_per_second = 0;
-    reply.download_bytes_per_second = 0;
+    reply.upload = reply.download = std::nullopt;
     const std::string json = write_enrolment_reply(reply);
     CHECK(json.find("bytes_per_second") == std::string::npos);
     CHECK(parse_enrolment_reply(json) == reply);
@@ -61,7 +60,7 @@ TEST_CASE("a reply may lack bandwidths and may have unknown fields", "[wire]") {
         return json.substr(0, json.size() - 1) + "," + field + "}";
     };
     CHECK(parse_enrolment_reply(with(R"("from_tomorrow": {"a": [1]})")) == reply);
-    reply.upload_bytes_per_second = 7;
+    reply.upload = Bandwidth{7};
     CHECK(parse_enrolment_reply(with(R"("upload_bytes_per_second": 7)")) == reply);
     for (const std::string wrong : {"-1", "1.5", "\"fast\"", "null", "1125899906842625"}) {
         CHECK_THROWS_AS(parse_enrolment_reply(with("\"download_bytes_per_second\": " + wrong)),

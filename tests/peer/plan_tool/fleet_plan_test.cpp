@@ -81,12 +81,15 @@ TEST_CASE("a fleet's file is read with its defaults", "[server]") {
                    "target_batch": 64, "latency_ms": 12.5)"));
     CHECK(fleet.names == std::vector<std::string>{"berlin", "cellar", "nat"});
     const planning::PlanRequest& round = fleet.training.round;
-    CHECK(round.members[0] == planning::Member{.upload = 2'500'000, .download = 12'500'000});
-    CHECK(round.members[1] ==
-          planning::Member{
-              .upload = 0, .download = 125'000'000, .contributes = false, .receives = false});
-    CHECK(round.members[2] ==
-          planning::Member{.upload = 125'000, .download = 250'000, .is_reachable = false});
+    CHECK(round.members[0] ==
+          planning::Member{.upload = Bandwidth{2'500'000}, .download = Bandwidth{12'500'000}});
+    CHECK(round.members[1] == planning::Member{.upload = std::nullopt,
+                                               .download = Bandwidth{125'000'000},
+                                               .contributes = false,
+                                               .receives = false});
+    CHECK(round.members[2] == planning::Member{.upload = Bandwidth{125'000},
+                                               .download = Bandwidth{250'000},
+                                               .is_reachable = false});
     CHECK(round.elements == 1'000'000);
     CHECK(round.contribution == planning::kHalf);
     CHECK(round.average == planning::kInt8);

@@ -75,7 +75,7 @@ TEST_CASE("with equal computers no other choice makes shorter steps", "[planning
         Random random{seed};
         PlanRequest fleet;
         for (int k = 0; k < 6; ++k) {
-            const std::uint64_t speed = random_speed(random);
+            const Bandwidth speed = random_speed(random);
             fleet.members.push_back({.upload = speed, .download = speed});
         }
         set_vector(fleet, 1'000'000, kHalf);
@@ -95,8 +95,8 @@ TEST_CASE("with unequal computers the choice is nearly optimal", "[planning][pro
         Random random{seed};
         PlanRequest fleet;
         for (int k = 0; k < 6; ++k) {
-            fleet.members.push_back({.upload = (10 + random.below(190)) * kMegabit,
-                                     .download = (10 + random.below(990)) * kMegabit,
+            fleet.members.push_back({.upload = Bandwidth{(10 + random.below(190)) * kMegabit},
+                                     .download = Bandwidth{(10 + random.below(990)) * kMegabit},
                                      .is_reachable = k == 0 || random.below(3) > 0});
         }
         set_vector(fleet, kAlbert, kHalf);
@@ -116,7 +116,8 @@ TEST_CASE("with unequal computers the choice is nearly optimal", "[planning][pro
 
 TEST_CASE("an aggregator helps where links are full and not where one member is slow",
           "[planning]") {
-    const LinkSpeed link{2'500 * kMegabit, 2'500 * kMegabit};
+    const Bandwidth bandwidth{2'500 * kMegabit};
+    const LinkSpeed link{.upload = bandwidth, .download = bandwidth};
     const PlanRequest full = fleet_of({{16, 200, 200}}, kAlbert, kHalf);
     CHECK(optimum_with_aggregator(full, link) < plan_shares(full)->optimum * 2 / 3);
     const PlanRequest slow = fleet_of({{4, 200, 200}, {8, 100, 100}, {4, 50, 50}}, kAlbert, kHalf);

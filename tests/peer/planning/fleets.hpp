@@ -24,8 +24,8 @@ inline void set_vector(PlanRequest& request, std::uint64_t elements, const Codec
 /// `count` equal members.
 struct Group {
     std::size_t count = 1;
-    std::uint64_t up_mbit = 0;
-    std::uint64_t down_mbit = 0;
+    std::uint64_t up_mbit = 0;    // 0: unknown
+    std::uint64_t down_mbit = 0;  // 0: unknown
     bool is_trainer = true;
     bool is_reachable = true;
 };
@@ -34,8 +34,8 @@ inline PlanRequest fleet_of(std::initializer_list<Group> groups, std::uint64_t e
                             const Codec& codec) {
     PlanRequest request;
     for (const Group& group : groups) {
-        const Member member{.upload = group.up_mbit * kMegabit,
-                            .download = group.down_mbit * kMegabit,
+        const Member member{.upload = known_bandwidth(group.up_mbit * kMegabit),
+                            .download = known_bandwidth(group.down_mbit * kMegabit),
                             .contributes = group.is_trainer,
                             .receives = group.is_trainer,
                             .is_reachable = group.is_reachable};
@@ -46,10 +46,10 @@ inline PlanRequest fleet_of(std::initializer_list<Group> groups, std::uint64_t e
 }
 
 /// 2¹⁰ to 2³⁰ bytes per second, uniform over octaves.
-inline std::uint64_t random_speed(Random& random) {
+inline Bandwidth random_speed(Random& random) {
     const std::uint64_t octave = 10 + random.below(20);
     const std::uint64_t within = 1'024 + random.below(1'024);
-    return (within << octave) / 1'024;
+    return Bandwidth{(within << octave) / 1'024};
 }
 
 struct FleetShape {

@@ -31,8 +31,8 @@ Units units_of(const PlanRequest& request) {
     Units units{.bytes =
                     static_cast<double>(std::max(size.contribution_bytes, size.average_bytes))};
     for (const LinkSpeed& link : known_links(request)) {
-        units.speed =
-            std::max(units.speed, static_cast<double>(std::max(link.upload, link.download)));
+        const Bandwidth faster = std::max(link.upload, link.download);
+        units.speed = std::max(units.speed, static_cast<double>(faster.value()));
     }
     return units;
 }
@@ -44,8 +44,8 @@ Rows rows_of(const PlanRequest& request, const Units& units) {
     const double contribution = static_cast<double>(size.contribution_bytes) / units.bytes;
     const double average = static_cast<double>(size.average_bytes) / units.bytes;
     Rows rows;
-    const auto add = [&](double fixed, double slope, std::uint64_t speed) {
-        rows.time.push_back(-static_cast<double>(speed) / units.speed);
+    const auto add = [&](double fixed, double slope, Bandwidth speed) {
+        rows.time.push_back(-static_cast<double>(speed.value()) / units.speed);
         rows.share.push_back(slope);
         rows.upper.push_back(-fixed);
     };

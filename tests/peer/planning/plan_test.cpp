@@ -146,11 +146,11 @@ TEST_CASE("members with unknown bandwidth count as the mean of the others", "[pl
         fleet_of({{4, 200, 400}, {2, 100, 300}, {2, 300, 500}}, kAlbert, kHalf);
     CHECK(known_links(unknown) == known_links(known));
     CHECK(planned(unknown).ranges == planned(known).ranges);
-    for (Member& member : unknown.members) member.upload = member.download = 0;
+    for (Member& member : unknown.members) member.upload = member.download = std::nullopt;
     CHECK(planned(unknown).ranges == equal_shares(unknown)->ranges);
-    unknown.members[0].download = 7'000;
-    CHECK(known_links(unknown)[1].upload == 7'000);
-    CHECK(known_links(unknown)[1].download == 7'000);
+    unknown.members[0].download = Bandwidth{7'000};
+    CHECK(known_links(unknown)[1].upload == Bandwidth{7'000});
+    CHECK(known_links(unknown)[1].download == Bandwidth{7'000});
 }
 
 TEST_CASE("the best members reduce when their number is limited", "[planning]") {

@@ -39,7 +39,8 @@ Duration time_of_a_chunk(const PlanRequest& request) {
                                 request.members.size();
     double slowest = 1e30;
     for (const LinkSpeed& link : known_links(request)) {
-        slowest = std::min(slowest, static_cast<double>(std::min(link.upload, link.download)));
+        const Bandwidth slower = std::min(link.upload, link.download);
+        slowest = std::min(slowest, static_cast<double>(slower.value()));
     }
     return Duration{static_cast<std::int64_t>(1e9 * static_cast<double>(bytes) / slowest) + 1};
 }
@@ -108,8 +109,8 @@ TEST_CASE("more bandwidth never makes T* longer", "[planning][property]") {
         PlanRequest request = any_fleet(random);
         const Duration before = planned(request).optimum;
         Member& member = request.members[random.below(request.members.size())];
-        std::uint64_t& speed = random.below(2) == 0 ? member.upload : member.download;
-        speed += 1 + random.below(2 * speed);
+        Bandwidth& speed = (random.below(2) == 0 ? member.upload : member.download).value();
+        speed += Bandwidth{1 + random.below(2 * speed.value())};
         CHECK(planned(request).optimum <= before);
     });
 }
@@ -239,7 +240,8 @@ TEST_CASE("huge and tiny bandwidths, vectors and fleets have plans", "[planning]
                     PlanRequest request;
                     for (std::size_t k = 0; k < count; ++k) {
                         const std::uint64_t speed = k % 2 == 0 ? slow : fast;
-                        request.members.push_back({.upload = speed, .download = speed / 2});
+                        request.members.push_back(
+                            {.upload = Bandwidth{speed}, .download = known_bandwidth(speed / 2)});
                     }
                     set_vector(request, length, kFp32);
                     const SharePlan plan = planned(request);

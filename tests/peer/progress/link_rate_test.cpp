@@ -32,38 +32,38 @@ TEST_CASE("a link's rate is found from frames, with and without waits", "[progre
     Random random{1};
     for (const double truth : {1e5, 2.5e6, 12.5e6, 125e6}) {
         LinkRate rate;
-        CHECK(rate.bytes_per_second() == 0);
+        CHECK(rate.estimate() == std::nullopt);
         TimePoint now{1h};
         const int frames = 40 + static_cast<int>(3 * truth / static_cast<double>(kFrame.value()));
         for (int round = 0; round < 3; ++round) now = play(rate, now, truth, frames, 3s, random);
-        CHECK(static_cast<double>(rate.bytes_per_second()) == Approx(truth).epsilon(0.05));
+        CHECK(static_cast<double>(rate.estimate()->value()) == Approx(truth).epsilon(0.05));
     }
 }
 
 TEST_CASE("a link that got slower is noticed within a few rounds, a faster one too", "[progress]") {
     Random random{2};
-    LinkRate rate{12'500'000};
+    LinkRate rate{Bandwidth{12'500'000}};
     TimePoint now{1h};
     for (int round = 0; round < 5; ++round) now = play(rate, now, 3e6, 100, 0s, random);
-    CHECK(rate.bytes_per_second() < 3'300'000);
-    CHECK(rate.bytes_per_second() > 2'800'000);
+    CHECK(rate.estimate() < Bandwidth{3'300'000});
+    CHECK(rate.estimate() > Bandwidth{2'800'000});
     for (int round = 0; round < 5; ++round) now = play(rate, now, 12e6, 100, 0s, random);
-    CHECK(rate.bytes_per_second() > 11'000'000);
-    CHECK(rate.bytes_per_second() < 12'700'000);
+    CHECK(rate.estimate() > Bandwidth{11'000'000});
+    CHECK(rate.estimate() < Bandwidth{12'700'000});
 }
 
 TEST_CASE("too little to measure changes nothing", "[progress]") {
-    LinkRate rate{1'000'000};
+    LinkRate rate{Bandwidth{1'000'000}};
     TimePoint now{1h};
     rate.end(now);
-    CHECK(rate.bytes_per_second() == 1'000'000);
+    CHECK(rate.estimate() == Bandwidth{1'000'000});
     rate.begin(now);
     rate.carried(now += 1us, kFrame);
     rate.end(now);
-    CHECK(rate.bytes_per_second() == 1'000'000);
+    CHECK(rate.estimate() == Bandwidth{1'000'000});
     rate.carried(now += 1s, Bytes{1} + kFrame);  // nothing is queued: does not count
     rate.end(now);
-    CHECK(rate.bytes_per_second() == 1'000'000);
+    CHECK(rate.estimate() == Bandwidth{1'000'000});
 }
 
 TEST_CASE("data that a buffer takes at once does not count as a fast link", "[progress]") {
@@ -72,7 +72,7 @@ TEST_CASE("data that a buffer takes at once does not count as a fast link", "[pr
     rate.begin(now);
     for (int i = 0; i < 8; ++i) rate.carried(now, kFrame);
     rate.end(now + 1ms);
-    CHECK(rate.bytes_per_second() == 8 * kFrame.value() * 20);  // as if in 50 ms
+    CHECK(rate.estimate() == Bandwidth{8 * kFrame.value() * 20});  // as if in 50 ms
 }
 
 TEST_CASE("a buffer that fills at the start of a longer round does not count", "[progress]") {
@@ -82,7 +82,7 @@ TEST_CASE("a buffer that fills at the start of a longer round does not count", "
     rate.carried(now, Bytes{4'000'000});
     for (int i = 0; i < 20; ++i) rate.carried(now += 100ms, kFrame);
     rate.end(now);
-    CHECK(rate.bytes_per_second() == kFrame.value() * 10);
+    CHECK(rate.estimate() == Bandwidth{kFrame.value() * 10});
 }
 
 TEST_CASE("time without queued data does not count", "[progress]") {
@@ -96,7 +96,7 @@ TEST_CASE("time without queued data does not count", "[progress]") {
         rate.pause(now += 1h);
     }
     rate.end(now);
-    CHECK(rate.bytes_per_second() == kFrame.value() * 10);
+    CHECK(rate.estimate() == Bandwidth{kFrame.value() * 10});
 }
 
 }  // namespace dedloc::progress

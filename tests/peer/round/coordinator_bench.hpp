@@ -31,7 +31,7 @@ struct Trainer {
 /// The coordinator is test_key(1), and so many voters are test_key(1), test_key(2) …
 class CoordinatorBench {
   public:
-    static constexpr std::uint64_t kBytesPerSecond = 12'500'000;
+    static constexpr Bandwidth kBandwidth{12'500'000};
 
     explicit CoordinatorBench(std::uint8_t voters = 1)
         : config(config_for(voters)),
@@ -124,7 +124,7 @@ class CoordinatorBench {
         join.term = term();
         join.contribution_id = 1;
         join.samples = Samples{samples};
-        join.upload_bytes_per_second = join.download_bytes_per_second = kBytesPerSecond;
+        join.upload = join.download = kBandwidth;
         coordinator.joined(now, peer, step(), join, out);
         advance();
     }

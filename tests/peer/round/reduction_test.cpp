@@ -175,8 +175,8 @@ class Exchange {
                         .samples = samples,
                         .receives = receives,
                         .state = {},
-                        .upload_bytes_per_second = 100'000 * (1 + random_.below(50)),
-                        .download_bytes_per_second = 100'000 * (1 + random_.below(50))};
+                        .upload = Bandwidth{100'000 * (1 + random_.below(50))},
+                        .download = Bandwidth{100'000 * (1 + random_.below(50))}};
         seats_[key_of(k)] = {
             .join = join,
             .endpoint = {"10.0.0.1", static_cast<std::uint16_t>(is_reachable ? 1 + k : 0)}};

@@ -28,7 +28,7 @@ struct Round {
         for (std::uint32_t k = 0; k < members; ++k) {
             plan.members.push_back({key_of(k), Samples{0}});
             const std::uint64_t mbit = k == 3 ? own_mbit : reducers_mbit;
-            seats[key_of(k)].join.emplace().upload_bytes_per_second = mbit * kMegabit;
+            seats[key_of(k)].join.emplace().upload = known_bandwidth(mbit * kMegabit);
             if (k % 2 == 1) plan.ranges.push_back({PeerIndex{k}, k / 2, k / 2 + 1});
         }
         veterans = veterans_of(plan);
@@ -55,7 +55,7 @@ TEST_CASE("a small round has no relays, nor has one with a fast coordinator", "[
 TEST_CASE("relays are reducers, the fastest, and never the coordinator", "[round]") {
     Round round(1'000, 100, 20);
     for (const std::uint32_t k : {101u, 301u, 555u}) {
-        round.seats[key_of(k)].join->upload_bytes_per_second = 1'000 * kMegabit;
+        round.seats[key_of(k)].join->upload = Bandwidth{1'000 * kMegabit};
     }
     round.plan.relays = choose_relays(round.plan, round.seats, round.veterans);
     CHECK(round.plan.relays == std::vector<std::uint32_t>{101, 301, 555});

@@ -225,7 +225,7 @@ TEST_CASE("a waiting peer that stops asking gets no turn", "[state]") {
 
 TEST_CASE("a peer that requests leaves for ever does not block the others", "[state]") {
     Desk desk;
-    desk.donor.set_upload(100'000);  // one at a time
+    desk.donor.set_upload(Bandwidth{100'000});  // one at a time
     desk.snapshot(asker(9));
     desk.query(asker(8), k5);
     const TimePoint start = desk.now;
@@ -243,7 +243,7 @@ TEST_CASE("a peer that requests leaves for ever does not block the others", "[st
 
 TEST_CASE("a turn ends when every leaf has been sent", "[state]") {
     Desk desk;
-    desk.donor.set_upload(100'000);  // one at a time
+    desk.donor.set_upload(Bandwidth{100'000});  // one at a time
     desk.snapshot(asker(9));
     desk.query(asker(8), k5);
     for (std::uint32_t leaf = 0; leaf < 3; ++leaf) {
@@ -260,11 +260,11 @@ TEST_CASE("a turn ends when every leaf has been sent", "[state]") {
 
 TEST_CASE("on a slow uplink a state is served to one peer at a time", "[state]") {
     Desk desk;
-    desk.donor.set_upload(100'000);
+    desk.donor.set_upload(Bandwidth{100'000});
     desk.snapshot(asker(9));
     desk.query(asker(8), k5);
     CHECK(desk.offered().empty());
-    desk.donor.set_upload(1'100'000);
+    desk.donor.set_upload(Bandwidth{1'100'000});
     desk.advance();
     CHECK(desk.offered() == std::vector{asker(8)});
     desk.query(asker(7), k5);

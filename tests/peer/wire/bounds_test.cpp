@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,26 @@
 using namespace dedloc;
 using namespace dedloc::tests;
 using namespace dedloc::wire;
+
+namespace {
+
+/// Both bandwidths of a message are bounded or unknown; a known 0 would be unknown on the wire.
+template <class M>
+void check_bandwidths() {
+    for (std::optional<Bandwidth> M::*field : {&M::upload, &M::download}) {
+        check_limit<M>(field, Bandwidth{kMaxBytesPerSecond}, Bandwidth{kMaxBytesPerSecond + 1});
+        M body = good<M>();
+        for (const auto bandwidth : {known_bandwidth(0), known_bandwidth(1)}) {
+            body.*field = bandwidth;
+            const Message message = WireSamples{3}.message(body, test_key());
+            REQUIRE(decode_unverified(*frame_of(message, nullptr)).value() == message);
+        }
+        body.*field = Bandwidth{0};
+        REQUIRE_FALSE(is_within_bounds(WireSamples{3}.message(body, test_key())));
+    }
+}
+
+}  // namespace
 
 TEST_CASE("the envelope's numbers are bounded", "[wire]") {
     Message message = WireSamples{3}.message(Leave{}, test_key());
@@ -48,10 +69,7 @@ TEST_CASE("every bound of a heartbeat is kept", "[wire]") {
     for (const double bad : {kNan, kInfinity, -1.0, std::nextafter(most, kInfinity)}) {
         check_limit<Heartbeat>(&Heartbeat::samples_per_second, most, bad);
     }
-    check_limit<Heartbeat>(&Heartbeat::upload_bytes_per_second, kMaxBytesPerSecond,
-                           kMaxBytesPerSecond + 1);
-    check_limit<Heartbeat>(&Heartbeat::download_bytes_per_second, kMaxBytesPerSecond,
-                           kMaxBytesPerSecond + 1);
+    check_bandwidths<Heartbeat>();
 }
 
 TEST_CASE("the number of a term is bounded in every message that has one", "[wire]") {
@@ -151,8 +169,7 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
         check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
     }
-    check_limit<Join>(&Join::upload_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
-    check_limit<Join>(&Join::download_bytes_per_second, kMaxBytesPerSecond, kMaxBytesPerSecond + 1);
+    check_bandwidths<Join>();
     check_limit<Join>(&Join::exponent, kMinHalfExponent,
                       static_cast<std::uint8_t>(kMinHalfExponent - 1));
     check_limit<Join>(&Join::exponent, kMaxHalfExponent,

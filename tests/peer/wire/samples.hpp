@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,8 +111,8 @@ class WireSamples {
              .record = bytes<Digest>(),
              .samples = samples(),
              .samples_per_second = random_.uniform() * 1e4,
-             .upload_bytes_per_second = bandwidth(),
-             .download_bytes_per_second = bandwidth(),
+             .upload = bandwidth(),
+             .download = bandwidth(),
              .is_frozen = coin(),
              .may_vote = coin(),
              .term = term(),
@@ -135,8 +136,8 @@ class WireSamples {
              .is_finite = coin(),
              .receives = coin(),
              .state = bytes<Digest>(),
-             .upload_bytes_per_second = bandwidth(),
-             .download_bytes_per_second = bandwidth(),
+             .upload = bandwidth(),
+             .download = bandwidth(),
              .exponent = exponent()};
     }
     void make(wire::Plan& m) {
@@ -255,7 +256,9 @@ class WireSamples {
     Samples samples() { return Samples{random_.below(wire::kMaxSamples + 1)}; }
     double loss_sum() { return random_.near_normal() * 1e6; }
     StepIndex step() { return StepIndex{random_.below(wire::kMaxStep + 1)}; }
-    std::uint64_t bandwidth() { return random_.below(wire::kMaxBytesPerSecond + 1); }
+    std::optional<Bandwidth> bandwidth() {
+        return known_bandwidth(random_.below(wire::kMaxBytesPerSecond + 1));
+    }
     std::uint32_t leaf() { return static_cast<std::uint32_t>(random_.below(wire::kMaxLeaves)); }
     Term term() { return {random_.below(wire::kMaxTermNumber + 1), bytes<PeerKey>()}; }
     /// An exponent of halves.

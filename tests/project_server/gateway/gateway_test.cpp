@@ -235,17 +235,19 @@ TEST_CASE("the enrolment reply has the bandwidths that BOINC has measured on tha
         gateway.database().execute("update host set n_bwup = ?, n_bwdown = ?", {up, down});
         const auto reply = net::enrol(gateway.options(), kWanted);
         REQUIRE(reply);
-        return std::pair{reply->upload_bytes_per_second, reply->download_bytes_per_second};
+        return std::pair{reply->upload, reply->download};
     };
-    using Rates = std::pair<std::uint64_t, std::uint64_t>;
-    CHECK(told(1'250'000.5, 12'500'000) == Rates{1'250'000, 12'500'000});
-    CHECK(told(kSlowestBytesPerSecond, kFastestBytesPerSecond) == Rates{1'000, 125'000'000});
+    const auto rates = [](std::uint64_t up, std::uint64_t down) {
+        return std::pair{known_bandwidth(up), known_bandwidth(down)};
+    };
+    CHECK(told(1'250'000.5, 12'500'000) == rates(1'250'000, 12'500'000));
+    CHECK(told(kSlowestBytesPerSecond, kFastestBytesPerSecond) == rates(1'000, 125'000'000));
     // A new computer; then implausible rates, one direction at a time.
-    CHECK(told(0, 0) == Rates{0, 0});
-    CHECK(told(999, 5e6) == Rates{0, 5'000'000});
-    CHECK(told(-5e6, 5e6) == Rates{0, 5'000'000});
-    CHECK(told(5e6, 1.3e8) == Rates{5'000'000, 0});
-    CHECK(told(5e6, 1e300) == Rates{5'000'000, 0});
+    CHECK(told(0, 0) == rates(0, 0));
+    CHECK(told(999, 5e6) == rates(0, 5'000'000));
+    CHECK(told(-5e6, 5e6) == rates(0, 5'000'000));
+    CHECK(told(5e6, 1.3e8) == rates(5'000'000, 0));
+    CHECK(told(5e6, 1e300) == rates(5'000'000, 0));
 }
 
 TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[gateway]") {

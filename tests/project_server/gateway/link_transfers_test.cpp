@@ -185,13 +185,13 @@ TEST_CASE("a link is measured in both directions by the bytes that arrive", "[ga
     LinkTransfers transfers;
     const PlayedServer server(routes_of(transfers));
     const tool::GatewayLink link = tool::measure_gateway_link({.url = server.url()});
-    CHECK(link.upload_bytes_per_second > 1e6);
-    CHECK(link.download_bytes_per_second > 1e6);
+    CHECK(link.upload > Bandwidth{1'000'000});
+    CHECK(link.download > Bandwidth{1'000'000});
 }
 
 TEST_CASE("a burst is not mistaken for a link's bandwidth", "[gateway][tool]") {
     constexpr std::uint64_t kAtOnce = 128 * 1024;
-    constexpr double kBytesPerSecond = 256 * 1024;
+    constexpr std::uint64_t kBytesPerSecond = 256 * 1024;
     std::mutex mutex;
     std::uint64_t sent = 0;
     std::uint64_t longest = 0;
@@ -218,8 +218,8 @@ TEST_CASE("a burst is not mistaken for a link's bandwidth", "[gateway][tool]") {
         });
     });
     const tool::GatewayLink link = tool::measure_gateway_link({.url = server.url()});
-    CHECK(link.download_bytes_per_second < 2 * kBytesPerSecond);
-    CHECK(link.upload_bytes_per_second < 2 * kBytesPerSecond);
+    CHECK(link.download < Bandwidth{2 * kBytesPerSecond});
+    CHECK(link.upload < Bandwidth{2 * kBytesPerSecond});
     CHECK(longest <= 4 * kAtOnce);
 }
 
