@@ -382,3 +382,117 @@ TEST_CASE("a leader that hears a higher term follows it", "[membership]") {
     CHECK_FALSE(bench.leads());
     CHECK(bench.election.term() == higher);
 }
+
+// --- candidates ----------------------------------------------------------------
+
+TEST_CASE("voters stand in the order of their keys, the run's backbone first", "[membership]") {
+    const auto keys = voter_keys(3);
+    const auto pause = RoundRules{}.election_pause;
+    // How long the k-th voter waits for those before it.
+    const auto waits = [&](std::size_t k, const PeerKey& backbone, bool is_first_linked = true) {
+        Bench bench{keys, keys[k], {.backbone = backbone}};
+        for (std::size_t other = 0; other < 3; ++other) {
+            if (other == k || (other == 0 && !is_first_linked)) continue;
+            bench.hear(bench.introduce(keys[other]));
+        }
+        const TimePoint start = bench.now;
+        REQUIRE(bench.stands_within(10s));
+        return bench.now - start;
+    };
+    for (std::size_t k = 0; k < 3; ++k) CHECK(waits(k, {}) == k * pause);
+    CHECK(waits(2, {}, false) == pause);  // a voter that is not linked is not waited for
+    const PeerKey backbone = keys[2].public_key();
+    CHECK(waits(2, backbone) == 0s);
+    CHECK(waits(0, backbone) == pause);
+    CHECK(waits(1, backbone) == 2 * pause);
+}
+
+TEST_CASE("a candidate asks the other voters and no member, and stands again if they are silent",
+          "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    bench.hear(bench.introduce(test_key(50)));
+    REQUIRE(bench.stands_within(10s));
+    const OutgoingMessage asked = bench.out.messages.front();
+    CHECK(asked.to == std::vector{trio.one->peer(), trio.two->peer()});
+    CHECK(asked.step == bench.head().step);
+    const Term first = bench.said<wire::Elect>().front().term;
+    CHECK(first == term_of(1, trio.keys[0]));
+    bench.out = {};
+    const TimePoint start = bench.now;
+    const Term second = trio.stand();
+    const Duration pause = bench.config.rules.election_pause;
+    CHECK(second == term_of(2, trio.keys[0]));
+    CHECK((bench.now - start >= pause && bench.now - start <= 2 * pause + 50ms));
+    // The promise of the term before comes too late.
+    bench.election.on_promise(trio.one->peer(), bench.head().step, bench.promise(first), bench.out);
+    CHECK_FALSE(bench.leads());
+}
+
+TEST_CASE("claim 2: a candidate stands above every term that it has heard of", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    SECTION("from a voter that refuses") {
+        const Term term = trio.stand();
+        const wire::Promise refused{
+            .term = term, .granted = false, .promised = term_of(40, trio.keys[1])};
+        bench.election.on_promise(trio.one->peer(), bench.head().step, refused, bench.out);
+    }
+    SECTION("from a coordinator that is lost") {
+        bench.hear(*trio.one, term_of(40, trio.keys[1]));
+        bench.hear(*trio.one);
+    }
+    SECTION("by its own promise") {
+        (void)bench.voter.promise(term_of(40, trio.keys[1]));
+    }
+    CHECK(trio.stand() == term_of(41, trio.keys[0]));
+}
+
+TEST_CASE("claim 2: a candidate that has promised a higher term does not lead", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.stand();
+    const Term higher = term_of(term.number + 1, trio.keys[1]);
+    bench.election.on_elect(bench.now, trio.one->peer(), bench.head().step, {.term = higher},
+                            bench.out);
+    REQUIRE(bench.voter.promised() == higher);
+    for (OtherEnd* end : {trio.one, trio.two}) {
+        bench.election.on_promise(end->peer(), bench.head().step, bench.promise(term), bench.out);
+    }
+    CHECK_FALSE(bench.leads());
+}
+
+TEST_CASE("a candidate gives up for a coordinator of a higher term", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.stand();
+    const bool is_higher = GENERATE(true, false);
+    const Term led = term_of(is_higher ? term.number + 1 : 0, trio.keys[2]);
+    bench.hear(*trio.two, led);
+    CHECK(bench.election.term() == led);
+    bench.election.on_promise(trio.one->peer(), bench.head().step, bench.promise(term), bench.out);
+    CHECK(bench.leads() == !is_higher);
+}
+
+TEST_CASE("a leader refuses candidates, and goes on leading", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    const Term term = trio.lead();
+    bench.election.on_elect(bench.now, trio.one->peer(), bench.head().step,
+                            {.term = term_of(term.number + 5, trio.keys[1])}, bench.out);
+    const auto answers = bench.said<wire::Promise>();
+    REQUIRE(answers.size() == 1);
+    CHECK_FALSE(answers[0].granted);
+    CHECK(bench.voter.promised() == term);
+    bench.advance(200ms);
+    CHECK(bench.leads());
+}
+
+TEST_CASE("claim 3: a voter that does not remember its votes answers no proposal", "[membership]") {
+    Trio trio;
+    Bench& bench = trio.bench;
+    (void)bench.voter.promise(term_of(6, trio.keys[2]));
+    bench.voter.stop_voting();
+    bench.election.on_propose(trio.one->peer(), term_of(5, trio.keys[1]), bench.out);
+    CHECK(bench.out.messages.empty());
+}
