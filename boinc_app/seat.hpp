@@ -26,8 +26,8 @@ namespace dedloc {
 struct SeatOptions {
     std::filesystem::path key = "peer.key";             ///< secret key file, created if absent
     std::filesystem::path journal = "receipt_journal";  ///< file of ReceiptJournal
-    /// Where peers can dial us; nothing: any port, on loopback if all DHT seeds are on loopback,
-    /// else on all interfaces.
+    /// Address to accept connections at. If absent, a free port: on loopback if all DHT seeds are
+    /// on loopback, else on all interfaces.
     std::optional<Endpoint> listen;
     /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;

@@ -53,7 +53,7 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
     member_.link_lost(peer);
     told_.erase(peer);
     missed_.lost(peer);
-    election_.look_again();
+    election_.count_again();
     has_bulk_ = true;
     const wire::Plan* plan = member_.plan();
     if (plan == nullptr) return;

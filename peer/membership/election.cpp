@@ -13,7 +13,7 @@ namespace dedloc::membership {
 namespace {
 
 /// Pause between two counts of the voters.
-constexpr Duration kBetweenLooks = std::chrono::milliseconds{100};
+constexpr Duration kCountPause = std::chrono::milliseconds{100};
 
 }  // namespace
 
@@ -133,7 +133,7 @@ void Election::take_promise(const PeerKey& from, StepIndex step, const wire::Pro
 }
 
 void Election::head_changed() {
-    look_again();
+    count_again();
     inherited_.reset();
     inherited_in_ = {};
     if (phase_ != Phase::kStanding) return;
@@ -151,7 +151,7 @@ void Election::on_coordinator(const Term& term, Outbox& out) {
     if (phase_ == Phase::kLeading) step_down(out, "another voter leads a higher term");
     if (phase_ == Phase::kStanding && term > candidacy_) phase_ = Phase::kFollowing;
     term_ = term;
-    look_again();
+    count_again();
 }
 
 void Election::step_down(Outbox& out, const std::string& why) {
@@ -181,8 +181,8 @@ TimePoint Election::turn(const std::vector<PeerKey>& here) const {
 void Election::advance(TimePoint now, bool may_lead, Outbox& out) {
     now_ = now;
     const bool is_due = now >= turn_at_ || (phase_ == Phase::kStanding && now >= retry_at_);
-    if (now < look_at_ && !is_due) return;
-    look_at_ = now + kBetweenLooks;
+    if (now < next_count_at_ && !is_due) return;
+    next_count_at_ = now + kCountPause;
     const auto here = voters_here();
     has_majority_here_ = is_majority(voter_.head().voters, here);
     if (has_majority_here_) majority_seen_ = now;

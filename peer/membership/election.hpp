@@ -46,7 +46,7 @@ class Election {
     /// is lower than that of a coordinator that is alive.
     void on_coordinator(const Term& term, Outbox& out);
     /// A link has opened or closed: advance() counts the voters again.
-    void look_again() { look_at_ = TimePoint::min(); }
+    void count_again() { next_count_at_ = TimePoint::min(); }
     /// The head has moved: ends a candidacy, and forgets the record inherited for the old head.
     void head_changed();
     /// A new generation has begun, or this peer has left the swarm: forgets all terms.
@@ -98,9 +98,9 @@ class Election {
     std::optional<CommitRecord> inherited_;
     Term inherited_in_;  ///< the term in which `inherited_` was accepted
     TimePoint now_ = TimePoint::min();
-    TimePoint look_at_ = TimePoint::min();   ///< when the voters are counted again
-    TimePoint retry_at_ = TimePoint::min();  ///< this peer does not stand again earlier
-    TimePoint turn_at_ = kNever;             ///< when this peer stands
+    TimePoint next_count_at_ = TimePoint::min();  ///< when the voters are counted again
+    TimePoint retry_at_ = TimePoint::min();       ///< this peer does not stand again earlier
+    TimePoint turn_at_ = kNever;                  ///< when this peer stands
     TimePoint unled_since_ =
         kNever;  ///< since then this peer could lead and no coordinator is live
     TimePoint majority_seen_ = TimePoint::min();

@@ -1,13 +1,12 @@
-// The phases of a round: gather, call, plan, amend, propose. Handlers note facts, and repeat
-// messages that a peer lacks; advance(), which follows every event, makes all transitions.
-// coordinator_claims.cpp judges what members claim.
+// The phases of a round: gather, call, plan, amend. Handlers note facts, and repeat messages that a
+// peer lacks; advance(), which follows every event, makes all transitions. coordinator_claims.cpp
+// judges what members claim, coordinator_proposals.cpp proposes and counts votes.
 #include "peer/round/coordinator.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "peer/base/check.hpp"
-#include "peer/membership/quorum.hpp"
 #include "peer/round/relays.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -15,9 +14,9 @@ namespace dedloc::round {
 namespace {
 
 /// Bounds of the interval between two estimates of the batch; it shrinks as the target comes near.
-constexpr Duration kMinLook = std::chrono::milliseconds{10};
-constexpr Duration kMaxLook = std::chrono::milliseconds{100};
-constexpr int kLooks = 16;  ///< the interval is this fraction of the time to the target
+constexpr Duration kMinEstimatePause = std::chrono::milliseconds{10};
+constexpr Duration kMaxEstimatePause = std::chrono::milliseconds{100};
+constexpr int kEstimates = 16;  ///< the interval is this fraction of the time to the target
 
 }  // namespace
 
@@ -51,43 +50,14 @@ void Coordinator::ready(const PeerKey& from, StepIndex step, const wire::Ready& 
     reduced_.insert(from);
 }
 
-std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex step,
-                                              const wire::Accept& accept) {
-    if (!is_about_us(step, accept.term) || phase_ != Phase::kProposed) return {};
-    if (accept.digest != proposal_.digest || !voter_.is_voter(from)) return {};
-    const auto bytes = vote_bytes(config_.run, term_, proposal_.digest);
-    if (votes_.contains(from) || !verify(from, bytes, accept.signature)) return {};
-    votes_.emplace(from, accept.signature);
-    std::vector<PeerKey> voters;
-    Certificate certificate{.term = term_, .votes = {}};
-    for (const auto& [voter, signature] : votes_) {
-        voters.push_back(voter);
-        certificate.votes.push_back({.voter = voter, .signature = signature});
-    }
-    if (!membership::is_majority(voter_.head().voters, voters)) return {};
-    for (const CommitLine& line : record_->members) exclusions_.served(account_of(line.peer));
-    return Decision{.record = *record_, .certificate = std::move(certificate)};
-}
-
-/// Without the plan (a record proposed again from an earlier term) the Commit carries the record.
-wire::Commit Coordinator::commit_of(const Decision& decision) const {
-    wire::Commit commit{.digest = digest_of(decision.record),
-                        .certificate = decision.certificate,
-                        .attempt = proposal_.attempt,
-                        .average = decision.record.average,
-                        .previous_state = decision.record.previous_state,
-                        .record = {}};
-    if (!plan_) commit.record = decision.record;
-    return commit;
-}
-
 void Coordinator::heard(TimePoint now, const PeerKey& from, const wire::Heartbeat& heartbeat,
                         Outbox& out) {
     if (phase_ != Phase::kPlanned || plan_->relays.empty() || !seats_.contains(from)) return;
     const bool has_plan = heartbeat.term == term_ && heartbeat.attempt == attempt_;
-    const TimePoint last = retold_.contains(from) ? retold_.at(from) : published_at_;
+    const TimePoint last =
+        plan_resent_at_.contains(from) ? plan_resent_at_.at(from) : published_at_;
     if (has_plan || now < last + config_.rules.heartbeat || links_.is_crowded()) return;
-    retold_[from] = now;
+    plan_resent_at_[from] = now;
     out.send(from, step_, *plan_);
 }
 
@@ -180,16 +150,6 @@ void Coordinator::advance(TimePoint now, Outbox& out) {
     }
 }
 
-/// Proposes again to voters that have not voted: they may have caught up or repaired their state.
-void Coordinator::ask_again(TimePoint now, Outbox& out) {
-    ask_at_ = now + config_.rules.election_pause;
-    std::set<PeerKey> silent;
-    for (const PeerKey& peer : voter_.head().voters) {
-        if (!votes_.contains(peer)) silent.insert(peer);
-    }
-    send_to(silent, whole_proposal(), out);
-}
-
 void Coordinator::time_out(TimePoint now, Outbox& out) {
     deadline_ = kNever;
     if (phase_ == Phase::kCalled) {
@@ -231,15 +191,15 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     if (is_new) batch_.begin(own_.step());
     step_ = own_.step();
     has_begun_ = true;
-    if (!is_new && now < look_at_) return;
-    look_at_ = now + kMinLook;
+    if (!is_new && now < next_estimate_at_) return;
+    next_estimate_at_ = now + kMinEstimatePause;
     // This peer has just begun to lead. Members get one failure timeout to link to it; then those
     // that a predecessor called, or that hold a batch without a coordinator, are called.
     if (carried_ > Samples{0} && has_members()) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
         if (now < begins_at && !are_expected_here()) {
-            deadline_ = std::min(begins_at, now + kMaxLook);
+            deadline_ = std::min(begins_at, now + kMaxEstimatePause);
             return;
         }
         if (has_frozen_members()) return call(now, out);
@@ -255,9 +215,10 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
-        look_at_ = now + std::clamp((reached_at - now) / kLooks, kMinLook, kMaxLook);
+        next_estimate_at_ =
+            now + std::clamp((reached_at - now) / kEstimates, kMinEstimatePause, kMaxEstimatePause);
     }
-    deadline_ = std::max(reached_at, look_at_);
+    deadline_ = std::max(reached_at, next_estimate_at_);
 }
 
 bool Coordinator::has_members() const {
@@ -353,7 +314,7 @@ void Coordinator::publish(const wire::Plan& plan, TimePoint now, Outbox& out) {
         std::chrono::duration_cast<Duration>(expected_ * config_.rules.round_timeout_factor);
     deadline_ = now + std::max(config_.rules.round_timeout, timeout);
     published_at_ = now;
-    retold_.clear();
+    plan_resent_at_.clear();
     send_to(addressees(), plan, out);
 }
 
@@ -413,61 +374,6 @@ void Coordinator::amend(TimePoint now, Outbox& out) {
     demoted_.clear();
 }
 
-// --- decide ------------------------------------------------------------------
-
-/// The average that most ready members hold; on a tie our own, else the smallest digest.
-Digest Coordinator::average_of_most() const {
-    std::map<Digest, std::size_t> count;
-    for (const auto& [peer, seat] : seats_) {
-        const auto ready = ready_.find(peer);
-        if (ready != ready_.end() && seat.join->receives) ++count[ready->second];
-    }
-    DEDLOC_CHECK(!count.empty(), "a ready member holds the average");
-    const auto own = ready_.find(self_);
-    Digest best = count.begin()->first;
-    for (const auto& [digest, n] : count) {
-        const bool is_own = own != ready_.end() && own->second == digest;
-        if (n > count[best] || (n == count[best] && is_own)) best = digest;
-    }
-    return best;
-}
-
-void Coordinator::propose(Outbox& out) {
-    proposal_ = {.term = term_,
-                 .attempt = attempt_,
-                 .digest = {},
-                 .average = average_of_most(),
-                 .previous_state = own_.digest(),
-                 .record = {}};
-    for (const wire::PlanMember& member : plan_->members) {
-        const auto ready = ready_.find(member.peer);
-        if (ready == ready_.end() || !member.receives) continue;
-        if (ready->second == proposal_.average) continue;
-        out.note(member.peer.brief() + " holds a different average and must fetch the state");
-    }
-    record_ = record_of(*plan_, proposal_.average, proposal_.previous_state, voter_.head());
-    proposal_.digest = digest_of(*record_);
-    phase_ = Phase::kProposed;
-    deadline_ = judge_at_ = kNever;
-    out.send_to_all(voter_.head().voters, step_, proposal_);
-}
-
-void Coordinator::propose_again(const CommitRecord& record, Outbox& out) {
-    reset();
-    phase_ = Phase::kProposed;
-    step_ = voter_.head().step;
-    term_ = election_.term();
-    record_ = record;
-    proposal_ = {.term = term_,
-                 .attempt = 0,
-                 .digest = digest_of(record),
-                 .average = record.average,
-                 .previous_state = record.previous_state,
-                 .record = record};
-    out.note("proposing again the record accepted for step " + std::to_string(step_.value()));
-    out.send_to_all(voter_.head().voters, step_, proposal_);
-}
-
 std::set<PeerKey> Coordinator::addressees() const {
     return plan_ ? told_directly(*plan_, receivers(), seats_, veterans_) : receivers();
 }
@@ -480,13 +386,6 @@ std::set<PeerKey> Coordinator::receivers() const {
     for (const auto& [peer, seat] : seats_) all.insert(peer);
     all.insert(gone_.begin(), gone_.end());
     return all;
-}
-
-/// The proposal with its record, for voters that may not know the plan.
-wire::Propose Coordinator::whole_proposal() const {
-    wire::Propose whole = proposal_;
-    whole.record = record_;
-    return whole;
 }
 
 void Coordinator::check_invariants() const {

@@ -150,15 +150,15 @@ class Coordinator {
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};
-    TimePoint head_since_{};                ///< when our head moved last
-    Samples carried_;                       ///< a trainer may have computed so many before that
-    std::set<PeerKey> expected_members_;    ///< members of the last decided round
-    TimePoint members_since_ = kNever;      ///< an eligible peer has been linked since then
-    TimePoint frozen_since_ = kNever;       ///< most trainers have been frozen since then
-    TimePoint look_at_ = TimePoint::min();  ///< next estimate of the target batch
-    Duration expected_{};                   ///< planned duration of the last planned round
-    TimePoint published_at_{};              ///< when the plan was sent
-    std::map<PeerKey, TimePoint> retold_;   ///< when a peer was last sent the plan again
+    TimePoint head_since_{};              ///< when our head moved last
+    Samples carried_;                     ///< a trainer may have computed so many before that
+    std::set<PeerKey> expected_members_;  ///< members of the last decided round
+    TimePoint members_since_ = kNever;    ///< an eligible peer has been linked since then
+    TimePoint frozen_since_ = kNever;     ///< most trainers have been frozen since then
+    TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
+    Duration expected_{};                            ///< planned duration of the last planned round
+    TimePoint published_at_{};                       ///< when the plan was sent
+    std::map<PeerKey, TimePoint> plan_resent_at_;    ///< when a peer was last sent the plan again
 
     Latecomers latecomers_;
     Exclusions exclusions_;

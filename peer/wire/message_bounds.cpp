@@ -60,7 +60,7 @@ bool are_indices(const std::vector<std::uint32_t>& indices) {
            (indices.empty() || indices.back() < kMaxMembers);
 }
 
-/// For members of a plan and lines of a record.
+/// The same bounds hold for the members of a plan and for the lines of a record.
 template <class List, class Key>
 bool are_members(const List& members, Key key) {
     if (members.empty() || members.size() > kMaxMembers || !ascends(members, key)) return false;

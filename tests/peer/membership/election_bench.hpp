@@ -81,7 +81,7 @@ struct ElectionBench {
     }
     void close(const OtherEnd& end) {
         (void)links.closed(now, {.link = end.link}, actions);
-        election.look_again();
+        election.count_again();
     }
     void advance(Duration time = {}, bool may_lead = true) {
         now += time;

@@ -311,7 +311,7 @@ TEST_CASE("a leader steps down after two failure timeouts without a majority", "
     }
     SECTION("a voter that comes back in time keeps the leader") {
         bench.hear(bench.introduce(trio.keys[2]));
-        bench.election.look_again();
+        bench.election.count_again();
         bench.advance(200ms);
         bench.advance(20s);
         CHECK(bench.leads());

@@ -116,7 +116,7 @@ class CoordinatorBench {
         Actions actions;
         const auto lost = links.closed(now, {.link = end(n).link}, actions);
         REQUIRE(lost);
-        election.look_again();
+        election.count_again();
         coordinator.lost(*lost, out);
     }
     void join(const PeerKey& peer, std::uint64_t samples) {

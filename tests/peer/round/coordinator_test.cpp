@@ -90,7 +90,7 @@ TEST_CASE("claim 6: without a majority of the voters nothing is called", "[round
     for (int second = 0; second < 5; ++second) bench.advance(1s);
     CHECK(bench.said<wire::Call>().empty());
     bench.hear(bench.introduce(2), 0);
-    bench.election.look_again();
+    bench.election.count_again();
     bench.advance(1s);
     CHECK(bench.said<wire::Call>().size() == 1);
 }
