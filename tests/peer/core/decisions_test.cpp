@@ -166,7 +166,7 @@ TEST_CASE("claim 4: a state is certified by votes of voters, each from its voter
     };
     const wire::StateVotes vote = three.history.state_votes({kOther});
     three.hear(*three.member, three.history.state_votes({kMember}));
-    three.hear(*three.member, vote);  // one vote of a voter, passed on
+    for (OtherEnd* end : {three.member, three.third}) three.hear(*end, vote);  // passed on
     CHECK_FALSE(is_certified());
     wire::StateVotes forged = vote;
     forged.votes[0].signature[0] ^= std::byte{1};
