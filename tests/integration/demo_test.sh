@@ -9,10 +9,20 @@ programs=$(realpath "$1")
 demo=$(dirname "${BASH_SOURCE[0]}")/../../project_server/demo
 output=$folder/output
 
+# The ends of what the daemons and the volunteers' apps have logged.
+show_logs() {
+    local log
+    for log in "$folder"/demo/project/log/*.log "$folder"/demo/volunteers/*/slots/*/stderr.txt; do
+        [[ -s $log ]] || continue
+        echo "--- ${log#"$folder/demo/"}"
+        tail -n 40 "$log"
+    done
+}
+
 echo "four volunteers, one killed, one late; the backbone killed"
 steps=60
 "$demo" --programs "$programs" --steps $steps --chaos --dir "$folder/demo" >"$output" 2>&1 \
-    </dev/null || fail_test "the demo failed"
+    </dev/null || { show_logs; fail_test "the demo failed"; }
 none_left "the demo"
 contains() { grep -qE -- "$1" "$output" || fail_test "the demo did not say: $1"; }
 contains "equal at all members at $steps of $steps steps"
