@@ -68,9 +68,9 @@ class KeyPair {
 [[nodiscard]] bool verify(const PeerKey& key, std::span<const std::byte> bytes,
                           const Signature& signature);
 
-/// For simulations, where one thread verifies a signature once for each of its receivers: while an
-/// object of this class lives, verify() remembers the signatures that this thread has made or found
-/// valid, each by a digest of key, bytes and signature. Results stay the same.
+/// Speeds up simulations, in which one thread verifies the same signature for every receiver. While
+/// an object of this class exists, sign() and verify() store which signatures of this thread are
+/// valid, each as a digest of key, bytes and signature. Results stay the same.
 /// Memory  at most 2¹⁸ digests
 class SignatureCache final {
   public:

@@ -92,15 +92,14 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 
-/// Without the plan (a record proposed again from an earlier term) the Commit carries the record.
+/// Members have the plan, from which they make the record themselves. A record that is proposed
+/// again from an earlier term has no plan here, so its Commit contains it.
 wire::Commit Coordinator::commit_of(const Decision& decision) const {
-    wire::Commit commit{.digest = digest_of(decision.record),
-                        .certificate = decision.certificate,
-                        .attempt = proposal_.attempt,
-                        .average = decision.record.average,
-                        .previous_state = decision.record.previous_state,
-                        .record = {}};
-    if (!plan_) commit.record = decision.record;
+    wire::Commit commit = wire::full_commit(decision);
+    if (plan_) {
+        commit.attempt = proposal_.attempt;
+        commit.record.reset();
+    }
     return commit;
 }
 

@@ -23,7 +23,7 @@ constexpr Bandwidth kUnknownLink{1'000'000};
 /// Approximate size of a reducer's endpoint on the wire.
 constexpr std::size_t kEndpointBytes = 40;
 
-/// In bytes per second.
+/// The seat's upload bandwidth in bytes per second, as far as it is known.
 double upload_of(const Seat& seat) {
     return static_cast<double>(seat.join->upload.value_or(kUnknownLink).value());
 }

@@ -69,8 +69,8 @@ std::span<float> tensor_of(FloatVector& parameters, const formats::RunFile& run,
 TEST_CASE("the activation is GELU by its tanh formula", "[training]") {
     Fixture tiny;
     const MicroBatch batch = tiny.batch(0);
-    // With all else zero, what stands before the activation of the prediction head is the bias of
-    // its dense map, the same for each token; so the loss has a closed form.
+    // All other parameters are zero, so the input of the prediction head's activation is the bias
+    // of its dense layer, the same for each token, and the loss has a closed form.
     FloatVector zero(tiny.model.element_count());
     const auto bias = tensor_of(zero, tiny.run, "predictions.dense.bias");
     const auto gain = tensor_of(zero, tiny.run, "predictions.LayerNorm.weight");

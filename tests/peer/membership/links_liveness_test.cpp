@@ -229,7 +229,7 @@ TEST_CASE("heartbeats go to pairs that watch each other, news to all peers of a 
     CHECK(bench.told(true) == all);
     bench.links.watch({voter.peer()}, kMeshLimit + 1, true);
     CHECK(bench.told(true) == watching);
-    // Who knows no coordinator says so to all.
+    // A peer without a coordinator sends its heartbeats to every peer.
     bench.links.watch({voter.peer()}, kMeshLimit + 1, false);
     CHECK(bench.told(false) == all);
     // So does a voter.
