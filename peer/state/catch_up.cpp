@@ -398,13 +398,6 @@ void CatchUp::received(TimePoint now, const PeerKey& from, const wire::Leaf& lea
     without_donors(now, out);
 }
 
-double CatchUp::fraction() const {
-    if (mode_ == Mode::kLoading) return 1;
-    if (!download_) return 0;
-    return static_cast<double>(download_->verified()) /
-           static_cast<double>(download_->leaf_count());
-}
-
 void CatchUp::check_invariants() const {
     DEDLOC_CHECK(aims_.size() <= kRememberedTargets, "targets are bounded", aims_.size());
     DEDLOC_CHECK(!fetched_ || (asked_.empty() && !download_),

@@ -110,8 +110,6 @@ class CatchUp {
     void reset();
     /// True from begin() until the goal is reached: the last round taken, or the state loaded.
     bool is_active() const { return mode_ != Mode::kIdle || fetched_; }
-    /// The verified fraction of the state or round that is being fetched, 0 to 1.
-    double fraction() const;
     /// Number of leaves verified and rounds completed since construction. It grows while the fetch
     /// makes progress.
     std::uint64_t progress() const { return progress_; }

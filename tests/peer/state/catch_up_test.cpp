@@ -156,12 +156,12 @@ TEST_CASE("a fetch keeps its leaves when all donors are replaced", "[state]") {
     TransferWorld world{20 * kLeafElements, 6};
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.5; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 30; }, 10s));
     for (int i = 0; i < 2; ++i) world.kill(*world.members[i], false);
     REQUIRE_FALSE(world.run_until_current(120s));
-    const double kept = world.catch_up->fraction();
-    CHECK(kept > 0.5);
-    CHECK(kept < 1);
+    const std::uint64_t kept = world.catch_up->progress();
+    CHECK(kept > 30);
+    CHECK(kept < 60);
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     REQUIRE(world.run_until_current(10s));
     CHECK(world.members[2]->leaves_sent + world.members[3]->leaves_sent <= 30 + 3);
@@ -181,7 +181,7 @@ TEST_CASE("a donor that receives requests and sends nothing is replaced", "[stat
     Member& mute = world.add_member(k5);
     world.add_member(k5).bytes_per_second = 1e6;
     world.aim_at(k5);
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 0; }, 10s));
     mute.is_mute = true;
     REQUIRE(world.run_until_current(20s));
     CHECK(mute.is_alive);
@@ -191,7 +191,7 @@ TEST_CASE("leaves that are equal in a newer state are kept when donors move on",
     TransferWorld world{20 * kLeafElements, 8, 10};  // every step changes a tenth of the leaves
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.5; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 30; }, 10s));
     world.advance();
     for (const auto& member : world.members) member->donor.reset();  // forget all snapshots
     REQUIRE(world.run_until_current(30s));
@@ -204,9 +204,9 @@ TEST_CASE("a snapshot is kept while the swarm moves on, then rounds are fetched"
     TransferWorld world{20 * kLeafElements, 9};
     for (int i = 0; i < 2; ++i) world.add_member(k5);
     world.aim_at(k5);
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.3; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 18; }, 10s));
     world.advance();
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.6; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 36; }, 10s));
     world.advance();
     REQUIRE(world.run_until_current(30s));
     CHECK(world.own.step == plus(k5, 2));
@@ -413,7 +413,7 @@ TEST_CASE("a higher generation ends a fetch", "[state]") {
     TransferWorld world{20 * kLeafElements, 19};
     world.add_member(k5);
     world.aim_at(k5);
-    REQUIRE(world.run_until([&] { return world.catch_up->fraction() > 0.2; }, 10s));
+    REQUIRE(world.run_until([&] { return world.catch_up->progress() > 12; }, 10s));
     Outbox out;
     StateCertificate target = world.history.proof(k5);
     target.generation = 3;
