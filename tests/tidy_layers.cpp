@@ -192,6 +192,13 @@ Layers project_layers() {
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
+        // Files of Hugging Face: formats only, no project and no database.
+        {"project_server/huggingface/",
+         joined({Names{"project_server/huggingface/", "peer/formats/", "peer/platform/",
+                       "peer/base/", "kernels/arithmetic.hpp", "sodium.h"},
+                 kJson, kText}),
+         {"random"},
+         kNoChance},
         // The backbone is a member of the swarm as well.
         {"project_server/backbone/",
          joined({Names{"project_server/", "peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kJson,

@@ -9,7 +9,6 @@
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/platform/durable_file.hpp"
 #include "peer/platform/files.hpp"
 
 namespace dedloc::backbone {
@@ -17,60 +16,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "DEDLOCST";
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kSealBytes = 8;
-constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
-constexpr std::uint64_t kBytesPerElement = 12;
 constexpr std::string_view kSuffix = ".state";
 
-Buffer encode_head(const RunId& run, const CheckpointHead& head) {
-    ByteWriter writer;
-    writer.append(bytes_of(kMagic));
-    writer.write(kVersion);
-    writer.write(std::uint32_t{0});
-    writer.write(run.bytes);
-    writer.write(head.step.value());
-    writer.write(head.elements);
-    writer.write(head.digest.bytes);
-    Buffer bytes = std::move(writer).finish();
-    const Digest seal = blake2b(bytes);
-    bytes.insert(bytes.end(), seal.bytes.begin(), seal.bytes.begin() + kSealBytes);
-    return bytes;
-}
-
-/// Nothing if these are not the first bytes of a checkpoint of `run`.
-std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std::byte> bytes) {
-    ByteReader reader{bytes};
-    reader.take(8 + 4 + 4 + 32);
-    CheckpointHead head;
-    const auto step = reader.read<std::uint64_t>();
-    const auto elements = reader.read<std::uint64_t>();
-    const auto digest = reader.read<std::array<std::byte, 32>>();
-    if (!digest) return std::nullopt;
-    head.step = StepIndex{*step};
-    head.elements = *elements;
-    head.digest.bytes = *digest;
-    if (!std::ranges::equal(bytes, encode_head(run, head))) return std::nullopt;
-    return head;
-}
-
+/// Nothing if the file is not a complete checkpoint of the run, or has just been removed.
 std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
-    const platform::DurableFile file{path, platform::DurableFile::Mode::kRead};
-    Buffer bytes(kHeadBytes);
-    if (file.read_at(0, bytes) < bytes.size()) return std::nullopt;
-    const auto head = decode_head(run, bytes);
-    const auto size = file.size();
-    if (!head || (size - kHeadBytes) / kBytesPerElement != head->elements ||
-        (size - kHeadBytes) % kBytesPerElement != 0) {
-        return std::nullopt;
+    try {
+        const CheckpointFile file{path, run};
+        const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(path));
+        return CheckpointEntry{
+            .head = file.head(),
+            .path = path,
+            .bytes = file.bytes(),
+            .created_at = std::chrono::duration<double>(written.time_since_epoch()).count()};
+    } catch (const InputError& error) {
+        log_warning("{}: ignored", error.what());
+    } catch (const std::exception&) {
+        std::error_code unknown;
+        if (fs::exists(path, unknown)) throw;
     }
-    const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(path));
-    return CheckpointEntry{
-        .head = *head,
-        .path = path,
-        .bytes = size,
-        .created_at = std::chrono::duration<double>(written.time_since_epoch()).count()};
+    return std::nullopt;
 }
 
 void remove_file(const fs::path& path) {
@@ -80,6 +44,22 @@ void remove_file(const fs::path& path) {
 }
 
 }  // namespace
+
+std::vector<CheckpointEntry> list_checkpoints(const fs::path& folder, const RunId& run) {
+    std::vector<CheckpointEntry> entries;
+    std::error_code error;
+    fs::directory_iterator item{folder, error};
+    for (; !error && item != fs::directory_iterator{}; item.increment(error)) {
+        if (item->path().extension() != kSuffix) continue;
+        if (const auto entry = look_at(item->path(), run)) entries.push_back(*entry);
+    }
+    if (error) {
+        throw IoError(fmt::format("Cannot list {}: {}.", folder.string(), error.message()));
+    }
+    std::ranges::sort(entries, std::greater{},
+                      [](const CheckpointEntry& entry) { return entry.head.step; });
+    return entries;
+}
 
 CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t keep,
                                  CheckpointJudge judge)
@@ -94,10 +74,10 @@ CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t 
 }
 
 fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
-    DEDLOC_CHECK(state.size() == kBytesPerElement * head.elements, "a state must have 12 N bytes",
-                 state.size(), head.elements);
+    DEDLOC_CHECK(state.size() == kStateBytesPerElement * head.elements,
+                 "a state must have 12 N bytes", state.size(), head.elements);
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
-    const Buffer first = encode_head(run_, head);
+    const Buffer first = encode_checkpoint_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
     platform::replace_file(path, pieces);
     drop_surplus();
@@ -105,19 +85,7 @@ fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::
 }
 
 std::vector<CheckpointEntry> CheckpointStore::list() const {
-    std::vector<CheckpointEntry> entries;
-    for (const auto& item : fs::directory_iterator{folder_}) {
-        if (item.path().extension() != kSuffix) continue;
-        const auto entry = look_at(item.path(), run_);
-        if (entry) {
-            entries.push_back(*entry);
-        } else {
-            log_warning("Not a complete checkpoint of this run, ignored: {}", item.path().string());
-        }
-    }
-    std::ranges::sort(entries, std::greater{},
-                      [](const CheckpointEntry& entry) { return entry.head.step; });
-    return entries;
+    return list_checkpoints(folder_, run_);
 }
 
 std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
@@ -135,10 +103,9 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
         }
         Checkpoint checkpoint{.head = entry.head,
                               .path = entry.path,
-                              .state = Buffer(kBytesPerElement * entry.head.elements)};
-        const platform::DurableFile file{entry.path, platform::DurableFile::Mode::kRead};
-        const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
-        if (is_whole && verify(checkpoint)) return checkpoint;
+                              .state = Buffer(kStateBytesPerElement * entry.head.elements)};
+        CheckpointFile{entry.path, run_}.read(0, checkpoint.state);
+        if (verify(checkpoint)) return checkpoint;
         log_warning("The state in checkpoint {} does not have its digest: not used",
                     entry.path.string());
     }

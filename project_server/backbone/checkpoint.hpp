@@ -1,9 +1,6 @@
 // Checkpoints of a run: whole states on disk, written atomically. The newest few are kept, and
 // always the newest one that the ledger proves.
-//
-// File checkpoints/step_<updates, 9 digits>.state: 8 bytes "DEDLOCST", version (u32), 0 (u32), run
-// id (32), step (u64), number of elements N (u64), digest of the state (32), first 8 bytes of the
-// BLAKE2b digest of the fields before; then parameters ‖ m ‖ v (3 N binary32). All little-endian.
+// Files checkpoints/step_<updates, 9 digits>.state, in the format of checkpoint_file.hpp.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +14,9 @@
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
+#include "project_server/backbone/checkpoint_file.hpp"
 
 namespace dedloc::backbone {
-
-/// The state that a checkpoint holds.
-struct CheckpointHead {
-    StepIndex step;              ///< updates that the state has seen
-    Digest digest;               ///< the state's digest, as ModelState computes it
-    std::uint64_t elements = 0;  ///< number of parameters
-    bool operator==(const CheckpointHead&) const = default;
-};
 
 /// A checkpoint in memory.
 struct Checkpoint {
@@ -42,6 +32,12 @@ struct CheckpointEntry {
     std::uint64_t bytes = 0;     ///< size of the file
     double created_at = 0;       ///< seconds since 1970
 };
+
+/// The files in this folder with a valid head, newest first. Logs each that is not a checkpoint of
+/// this run. Does not read the states. Another process may write and remove files meanwhile.
+/// Errors: IoError.
+std::vector<CheckpointEntry> list_checkpoints(const std::filesystem::path& folder,
+                                              const RunId& run);
 
 /// How a checkpoint relates to the ledger.
 enum class Standing : std::uint8_t {

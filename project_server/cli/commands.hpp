@@ -15,6 +15,7 @@ void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
 void add_run_commands(CLI::App& dedloc);
 void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
+void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_revocation_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

@@ -213,6 +213,7 @@ void add_run_commands(CLI::App& dedloc) {
     run->require_subcommand(1);
     add_create(*run);
     add_voter_commands(*run);
+    add_model_commands(*run);
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
 
     auto* const status_command = add_command(*run, "status", "Print the progress", chosen);

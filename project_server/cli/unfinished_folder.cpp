@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -40,12 +41,14 @@ UnfinishedFolder::~UnfinishedFolder() {
 }
 
 void UnfinishedFolder::finish() {
+    platform::sync_folder_of(path_ / "any");
     std::error_code failed;
     fs::rename(path_, target_, failed);  // replaces an empty folder
     if (failed) {
         throw IoError(fmt::format("cannot make {}: {}", target_.string(), failed.message()));
     }
     is_finished_ = true;
+    platform::sync_folder_of(target_);
 }
 
 }  // namespace dedloc::cli

@@ -1,0 +1,117 @@
+#include "project_server/backbone/checkpoint_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "kernels/digest.hpp"
+#include "peer/base/error.hpp"
+#include "peer/state/model_state.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+constexpr std::string_view kMagic = "DEDLOCST";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kSealBytes = 8;
+constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
+/// A multiple of the leaves that are digested together.
+constexpr std::size_t kPieceBytes = kernels::kLeafBytes * kernels::kLeavesTogether;
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view what) {
+    throw InputError(fmt::format("{} is {}", path.string(), what));
+}
+
+CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
+                           std::span<const std::byte> bytes) {
+    ByteReader reader{bytes};
+    const auto magic = reader.take(kMagic.size());
+    if (!magic || !std::ranges::equal(*magic, bytes_of(kMagic))) {
+        refuse(path, "not a checkpoint");
+    }
+    const auto version = reader.read<std::uint32_t>();
+    const auto zero = reader.read<std::uint32_t>();
+    const auto owner = reader.read<RunId>();
+    CheckpointHead head;
+    const auto step = reader.read<std::uint64_t>();
+    const auto elements = reader.read<std::uint64_t>();
+    const auto digest = reader.read<Digest>();
+    if (!digest || reader.remaining() != kSealBytes) refuse(path, "an incomplete checkpoint");
+    if (*version != kVersion || *zero != 0) {
+        refuse(path, fmt::format("a checkpoint of version {}, and this program reads version {}",
+                                 *version, kVersion));
+    }
+    if (*owner != run) {
+        refuse(path,
+               fmt::format("a checkpoint of the run {}, not of {}", owner->brief(), run.brief()));
+    }
+    head.step = StepIndex{*step};
+    head.elements = *elements;
+    head.digest = *digest;
+    if (!std::ranges::equal(bytes, encode_checkpoint_head(run, head))) {
+        refuse(path, "a checkpoint with a damaged head");
+    }
+    return head;
+}
+
+}  // namespace
+
+Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
+    ByteWriter writer;
+    writer.append(bytes_of(kMagic));
+    writer.write(kVersion);
+    writer.write(std::uint32_t{0});
+    writer.write(run.bytes);
+    writer.write(head.step.value());
+    writer.write(head.elements);
+    writer.write(head.digest.bytes);
+    Buffer bytes = std::move(writer).finish();
+    const Digest seal = blake2b(bytes);
+    bytes.insert(bytes.end(), seal.bytes.begin(), seal.bytes.begin() + kSealBytes);
+    return bytes;
+}
+
+CheckpointFile::CheckpointFile(const std::filesystem::path& path, const RunId& run)
+    : file_(path, platform::DurableFile::Mode::kRead) {
+    Buffer first(kHeadBytes);
+    first.resize(file_.read_at(0, first));
+    head_ = decode_head(path, run, first);
+    const std::uint64_t size = file_.size();
+    const std::uint64_t state = size - std::min<std::uint64_t>(size, kHeadBytes);
+    const bool is_whole = state / kStateBytesPerElement == head_.elements &&
+                          state % kStateBytesPerElement == 0 && head_.elements > 0;
+    if (!is_whole) {
+        refuse(path, fmt::format("a checkpoint of {} parameters, but has {} bytes of them, not 12 "
+                                 "for each",
+                                 head_.elements, state));
+    }
+}
+
+std::uint64_t CheckpointFile::bytes() const {
+    return kHeadBytes + kStateBytesPerElement * head_.elements;
+}
+
+void CheckpointFile::read(std::uint64_t offset, std::span<std::byte> out) const {
+    if (file_.read_at(kHeadBytes + offset, out) < out.size()) {
+        throw IoError(fmt::format("{} became shorter while read", file_.path().string()));
+    }
+}
+
+Digest CheckpointFile::read_all(const Visitor& visit) const {
+    const std::uint64_t total = kStateBytesPerElement * head_.elements;
+    std::vector<Digest> leaves;
+    Buffer piece(static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, total)));
+    for (std::uint64_t offset = 0; offset < total; offset += piece.size()) {
+        const auto bytes = std::span{piece}.first(
+            static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), total - offset)));
+        read(offset, bytes);
+        for (const auto& leaf : kernels::leaf_digests(bytes)) leaves.push_back(Digest{leaf});
+        if (visit) visit(offset, bytes);
+    }
+    return state::state_digest(head_.step, leaves, total);
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,91 @@
+#include "project_server/backbone/ledger_proof.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "peer/base/error.hpp"
+#include "peer/membership/quorum.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+constexpr std::uint64_t kProgressEvery = 1'000;  // records
+
+}  // namespace
+
+ledger::Trust trust_of(const formats::RunFile& run) {
+    return {.run = formats::run_id(run), .project = run.project_key, .backbone = run.backbone_key};
+}
+
+LedgerProof::LedgerProof(std::filesystem::path path, const ledger::Trust& trust,
+                         const Progress& progress)
+    : path_(std::move(path)), trust_(trust), reader_(path_, {trust.run, trust.backbone}) {
+    extend(progress);
+}
+
+void LedgerProof::check(const Head& before, const LedgerRecord& record) const {
+    const char* fault = nullptr;
+    if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
+        const Decision& decision = commit->decision;
+        if (!membership::is_certified(trust_.run, before, decision.record, decision.certificate)) {
+            fault = ledger::describe(ledger::LedgerError::kNotCertified);
+        }
+    } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
+        if (!membership::is_signed(trust_.run, trust_.project, *begun)) {
+            fault = ledger::describe(ledger::LedgerError::kNotSigned);
+        }
+    }
+    if (fault == nullptr) return;
+    throw InputError(fmt::format("{} is not a ledger to trust: at step {}, {}", path_.string(),
+                                 before.step.value(), fault));
+}
+
+void LedgerProof::extend(const Progress& progress) {
+    Head before = head();
+    for (std::uint64_t count = 1; const auto record = reader_.next(); ++count) {
+        check(before, *record);
+        states_.take(*record);
+        if (const auto* const begun = std::get_if<SignedGeneration>(&*record)) {
+            generations_.push_back(begun->record);
+        }
+        before = head();
+        if (progress && count % kProgressEvery == 0) {
+            progress(reader_.place().position, std::filesystem::file_size(path_));
+        }
+    }
+}
+
+/// A generation makes the records from its step on void.
+bool LedgerProof::is_void(const CommitRecord& record) const {
+    return std::ranges::any_of(generations_, [&](const GenerationRecord& later) {
+        return later.generation > record.generation && later.step <= record.step;
+    });
+}
+
+Contributions LedgerProof::contributions(StepIndex step) const {
+    LedgerReader again{path_, {trust_.run, trust_.backbone}};
+    Contributions sum;
+    std::set<PeerKey> peers;
+    while (again.place().position < reader_.place().position) {
+        const auto record = again.next();
+        if (!record) throw IoError(fmt::format("{} became shorter while read", path_.string()));
+        const auto* const commit = std::get_if<LedgerCommit>(&*record);
+        if (commit == nullptr) continue;
+        const CommitRecord& decided = commit->decision.record;
+        if (decided.step >= step || is_void(decided)) continue;
+        for (const CommitLine& line : decided.members) {
+            if (line.samples == Samples{0}) continue;
+            sum.samples += line.samples;
+            peers.insert(line.peer);
+        }
+        if (decided.step.next() == step) sum.record = digest_of(decided);
+    }
+    sum.peers = peers.size();
+    return sum;
+}
+
+}  // namespace dedloc::backbone

@@ -1,0 +1,65 @@
+// What a ledger file proves to a reader that knows only the run file: every certificate is checked,
+// from the keys that the run file names onwards, so it does not matter who sent the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "peer/base/digest.hpp"
+#include "peer/base/units.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/ledger/ledger.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/ledger_states.hpp"
+
+namespace dedloc::backbone {
+
+/// The keys that prove the decisions of a run, all from its run file.
+ledger::Trust trust_of(const formats::RunFile& run);
+
+/// What led to a state.
+struct Contributions {
+    Samples samples;          ///< samples of the updates that the state has seen
+    std::uint64_t peers = 0;  ///< peers with at least one of them
+    Digest record;            ///< the record that leads to the state; zeros for step 0
+};
+
+/// Verifies a ledger, also while another process appends to it. Thread: one.
+class LedgerProof final {
+  public:
+    /// Called from time to time with the bytes read and the bytes of the file.
+    using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+    /// Opens the file and reads it with extend(). Errors: IoError: no ledger of this run; as
+    /// extend().
+    LedgerProof(std::filesystem::path path, const ledger::Trust& trust,
+                const Progress& progress = {});
+
+    /// Reads all complete records that have been written since the last call.
+    /// Errors  InputError: a record that is not certified; IoError: a damaged file
+    /// Cost    one signature check (0.06 ms) for each vote
+    void extend(const Progress& progress = {});
+
+    /// Judges a checkpoint by the records read so far. Only Standing::kProven is a proof.
+    Standing judge(const CheckpointHead& checkpoint) const { return states_.judge(checkpoint); }
+    /// The head after the last record read.
+    const Head& head() const { return reader_.place().codec.head(); }
+
+    /// Counts the samples of the updates that the state `step` has seen. Requires a step that the
+    /// records read so far lead to. Cost: reads the file again, without checking signatures.
+    Contributions contributions(StepIndex step) const;
+
+  private:
+    void check(const Head& before, const LedgerRecord& record) const;
+    bool is_void(const CommitRecord& record) const;
+
+    const std::filesystem::path path_;
+    const ledger::Trust trust_;
+    LedgerReader reader_;
+    LedgerStates states_;
+    std::vector<GenerationRecord> generations_;
+};
+
+}  // namespace dedloc::backbone

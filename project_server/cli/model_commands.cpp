@@ -1,0 +1,180 @@
+// dedloc run export, and dedloc run checkpoint with its subcommands.
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/checkpoints.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/model_export.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// Says on stderr what a command has been doing for more than a second: one line that changes on a
+/// terminal, else a line every ten seconds.
+class ProgressLine final {
+  public:
+    ~ProgressLine() {
+        if (is_shown_ && is_terminal_) std::fputs("\r\033[K", stderr);
+    }
+    void show(const char* what, double share) {
+        const auto now = Clock::now();
+        if (now < next_) return;
+        next_ = now + (is_terminal_ ? 200ms : 10'000ms);
+        is_shown_ = true;
+        fmt::print(stderr, "{}{}: {:.0f} %{}", is_terminal_ ? "\r\033[K" : "", what, 100 * share,
+                   is_terminal_ ? "" : "\n");
+    }
+
+  private:
+    const bool is_terminal_ = isatty(STDERR_FILENO) == 1;
+    bool is_shown_ = false;
+    Clock::time_point next_ = Clock::now() + 1s;
+};
+
+/// Options of the subcommands of `run checkpoint`.
+struct CheckpointOptions {
+    fs::path project;
+    std::string run;
+    fs::path folder;
+    std::vector<fs::path> files;
+
+    RunFiles read() const {
+        if (!folder.empty()) return read_run_files(folder);
+        if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
+        return read_run_files(project, run);
+    }
+};
+
+backbone::LedgerProof proof_of(const RunFiles& files, ProgressLine& line) {
+    return read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
+        line.show("verifying the ledger", static_cast<double>(done) / static_cast<double>(total));
+    });
+}
+
+const char* word_of(backbone::Standing standing) {
+    switch (standing) {
+        case backbone::Standing::kProven:
+            return "proven";
+        case backbone::Standing::kLast:
+            return "last step";
+        case backbone::Standing::kUnproven:
+            break;
+    }
+    return "not in the ledger";
+}
+
+void list(const CheckpointOptions& options) {
+    const RunFiles files = options.read();
+    ProgressLine line;
+    const auto proof = proof_of(files, line);
+    const auto checkpoints = checkpoints_of(files, proof);
+    fmt::print("run {}: {} checkpoints, the ledger ends at step {}\n", files.run.name,
+               checkpoints.size(), proof.head().step.value());
+    for (const auto& [file, standing] : checkpoints) {
+        fmt::print("step {:>9}  {:>9.1f} MB  {}  {:<17}  {}\n", file.head.step.value(),
+                   static_cast<double>(file.bytes) / 1e6, file.head.digest.hex(), word_of(standing),
+                   file.path.filename().string());
+    }
+}
+
+void verify(const CheckpointOptions& options) {
+    const RunFiles files = options.read();
+    ProgressLine line;
+    const auto proof = proof_of(files, line);
+    std::vector<fs::path> wanted = options.files;
+    if (wanted.empty()) {
+        for (const auto& checkpoint : checkpoints_of(files, proof)) {
+            wanted.push_back(checkpoint.file.path);
+        }
+        if (wanted.empty()) {
+            throw InputError(fmt::format("the run {} has no checkpoint", files.run.name));
+        }
+    }
+    std::size_t refused = 0;
+    for (const fs::path& file : wanted) {
+        std::error_code unknown;
+        const auto size = static_cast<double>(fs::file_size(file, unknown));
+        const Verdict verdict =
+            verify_checkpoint(files, proof, file, [&](std::uint64_t offset, auto) {
+                line.show("verifying the state", static_cast<double>(offset) / size);
+            });
+        fmt::print("{}: {}\n", file.filename().string(), verdict.sentence);
+        if (!verdict.is_proven) ++refused;
+    }
+    if (refused > 0) {
+        throw Error(fmt::format("{} of {} files hold no proven state", refused, wanted.size()));
+    }
+}
+
+void export_to(const ExportOptions& options) {
+    ProgressLine line;
+    ExportOptions shown = options;
+    shown.progress = [&](const char* what, double share) { line.show(what, share); };
+    const ExportedModel model = export_model(shown);
+    fmt::print("exported step {} of {}: {} parameters, {} samples, state {}, to {}\n",
+               model.step.value(), options.run, model.parameters, model.samples,
+               model.state.brief(), options.folder.string());
+}
+
+void add_export(CLI::App& run) {
+    const auto options = std::make_shared<ExportOptions>();  // shared by parser and callback
+    auto* const command = run.add_subcommand(
+        "export", "Write the model as a folder that Hugging Face's from_pretrained loads");
+    command->add_option("--project", options->project, "The project's folder")->required();
+    command->add_option("--name", options->run, "The run's name")->required();
+    command->add_option("--format", "Format of the folder")
+        ->check(CLI::IsMember({"huggingface"}))
+        ->default_str("huggingface");
+    command->add_option_function<std::uint64_t>(
+        "--step", [options](std::uint64_t step) { options->step = StepIndex{step}; },
+        "The state after so many updates; default: the newest that the ledger proves");
+    command->add_option("folder", options->folder, "Output folder, must not exist yet")->required();
+    command->callback([options] { export_to(*options); });
+}
+
+CLI::App* add_checkpoint_command(CLI::App& group, const char* name, const char* what,
+                                 const std::shared_ptr<CheckpointOptions>& options) {
+    auto* const command = group.add_subcommand(name, what);
+    auto* const project =
+        command->add_option("--project", options->project, "The project's folder");
+    auto* const run = command->add_option("--name", options->run, "The run's name")->needs(project);
+    project->needs(run);
+    command
+        ->add_option("--folder", options->folder,
+                     "Instead of a project: a folder with run.json and ledger, as a voter has")
+        ->excludes(project);
+    return command;
+}
+
+}  // namespace
+
+void add_model_commands(CLI::App& run) {
+    add_export(run);
+    auto* const group = run.add_subcommand(
+        "checkpoint", "List and verify whole states on disk by the run's ledger");
+    group->require_subcommand(1);
+    const auto options = std::make_shared<CheckpointOptions>();  // shared by parser and callbacks
+    add_checkpoint_command(*group, "list", "List the run's checkpoints, and which are proven",
+                           options)
+        ->callback([options] { list(*options); });
+    auto* const verifying = add_checkpoint_command(
+        *group, "verify",
+        "Prove states from the run file's keys alone; exit status 1 if one is not proven", options);
+    verifying->add_option("file", options->files,
+                          "Checkpoints from any source; default: all of the run's folder");
+    verifying->callback([options] { verify(*options); });
+}
+
+}  // namespace dedloc::cli

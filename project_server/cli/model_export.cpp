@@ -1,0 +1,187 @@
+#include "project_server/cli/model_export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/platform/file_writer.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/ledger_proof.hpp"
+#include "project_server/cli/checkpoints.hpp"
+#include "project_server/cli/run_files.hpp"
+#include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/huggingface/albert_config.hpp"
+#include "project_server/huggingface/model_card.hpp"
+#include "project_server/huggingface/safetensors.hpp"
+#include "project_server/huggingface/tokenizer_files.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using backbone::CheckpointFile;
+using backbone::CheckpointHead;
+using backbone::LedgerProof;
+using backbone::Standing;
+
+constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
+/// How often the checkpoints are listed again because a running backbone has removed one.
+constexpr int kMaxListings = 20;
+
+/// Writes the tensors' bytes into the model's file as the state's bytes come by.
+class ModelWriter {
+  public:
+    ModelWriter(const fs::path& path, const formats::RunFile& run)
+        : ranges_(parameter_ranges(run)), file_(path) {
+        std::vector<huggingface::StoredTensor> tensors;
+        for (const auto& tensor : run.tensors) {
+            tensors.push_back({.name = tensor.name, .type = "F32", .shape = tensor.shape});
+        }
+        file_.write(bytes_of(huggingface::write_safetensors_head(std::move(tensors))));
+    }
+
+    /// Requires pieces in order and without gaps.
+    void take(std::uint64_t offset, std::span<const std::byte> bytes) {
+        const std::uint64_t end = offset + bytes.size();
+        for (; next_ < ranges_.size() && ranges_[next_].begin < end; ++next_) {
+            const ByteRange& range = ranges_[next_];
+            const std::uint64_t from = std::max(range.begin, offset);
+            file_.write(bytes.subspan(static_cast<std::size_t>(from - offset),
+                                      static_cast<std::size_t>(std::min(range.end, end) - from)));
+            if (range.end > end) break;
+        }
+    }
+    void finish() { file_.finish(); }
+
+  private:
+    const std::vector<ByteRange> ranges_;
+    platform::FileWriter file_;
+    std::size_t next_ = 0;  ///< the range that is being written
+};
+
+/// Finds the checkpoints that may be exported, newest first, and opens one after the other.
+class ProvenCheckpoints {
+  public:
+    ProvenCheckpoints(const RunFiles& files, LedgerProof& proof, std::optional<StepIndex> step)
+        : files_(files), proof_(proof), step_(step) {}
+
+    /// The newest one that has not been returned yet; null: there is none.
+    std::unique_ptr<CheckpointFile> next() {
+        for (int listing = 0; listing < kMaxListings; ++listing) {
+            // In this order: what is on the disk now is proven by what the ledger has then.
+            const auto entries = backbone::list_checkpoints(files_.checkpoints(), files_.id);
+            proof_.extend();
+            const auto entry = std::ranges::find_if(
+                entries, [&](const auto& candidate) { return is_wanted(candidate.head); });
+            if (entry == entries.end()) return nullptr;
+            try {
+                auto file = std::make_unique<CheckpointFile>(entry->path, files_.id);
+                if (!is_wanted(file->head())) continue;
+                refused_.push_back(file->head());
+                return file;
+            } catch (const IoError&) {
+                if (fs::exists(entry->path)) throw;
+            }
+        }
+        throw Error(fmt::format("the checkpoints of {} change faster than they can be opened",
+                                files_.run.name));
+    }
+
+  private:
+    bool is_wanted(const CheckpointHead& head) const {
+        return (!step_ || head.step == *step_) &&
+               head.elements == formats::element_count(files_.run) &&
+               std::ranges::find(refused_, head) == refused_.end() &&
+               proof_.judge(head) == Standing::kProven;
+    }
+
+    const RunFiles& files_;
+    LedgerProof& proof_;
+    const std::optional<StepIndex> step_;
+    std::vector<CheckpointHead> refused_;  ///< returned before
+};
+
+[[noreturn]] void refuse_without_checkpoint(const RunFiles& files, const ExportOptions& options) {
+    if (options.step) {
+        throw InputError(fmt::format(
+            "the run {} has no checkpoint of step {} that its ledger proves: see dedloc run "
+            "checkpoint list",
+            files.run.name, options.step->value()));
+    }
+    throw InputError(
+        fmt::format("the run {} has no checkpoint that its ledger proves yet", files.run.name));
+}
+
+/// Writes model.safetensors. The head of the state that it holds.
+CheckpointHead write_model(const fs::path& path, const RunFiles& files, LedgerProof& proof,
+                           const ExportOptions& options) {
+    ProvenCheckpoints checkpoints{files, proof, options.step};
+    while (const auto checkpoint = checkpoints.next()) {
+        const CheckpointHead head = checkpoint->head();
+        const double total = static_cast<double>(backbone::kStateBytesPerElement * head.elements);
+        ModelWriter writer{path, files.run};
+        const Digest digest = checkpoint->read_all([&](std::uint64_t offset, auto bytes) {
+            writer.take(offset, bytes);
+            if (options.progress) {
+                options.progress("writing the model", static_cast<double>(offset) / total);
+            }
+        });
+        if (digest == head.digest) {
+            writer.finish();
+            return head;
+        }
+        log_warning("the checkpoint of step {} is damaged: not exported", head.step.value());
+    }
+    refuse_without_checkpoint(files, options);
+}
+
+void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
+    const Buffer bytes = platform::read_file(files.tokenizer(), kMaxTokenizerBytes);
+    const auto model = huggingface::parse_sentencepiece(bytes);
+    if (model.pieces.size() != files.run.model.vocabulary) {
+        throw InputError(fmt::format("{} has {} pieces, and the run's model {}",
+                                     files.tokenizer().string(), model.pieces.size(),
+                                     files.run.model.vocabulary));
+    }
+    platform::replace_file(folder / "spiece.model", bytes);
+    platform::replace_file(folder / "tokenizer.json",
+                           huggingface::write_tokenizer(model, files.run));
+    platform::replace_file(folder / "tokenizer_config.json",
+                           huggingface::write_tokenizer_config(model, files.run));
+}
+
+}  // namespace
+
+ExportedModel export_model(const ExportOptions& options) {
+    const RunFiles files = read_run_files(options.project, options.run);
+    UnfinishedFolder folder{options.folder};
+    LedgerProof proof = read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
+        if (!options.progress) return;
+        options.progress("verifying the ledger",
+                         static_cast<double>(done) / static_cast<double>(total));
+    });
+    write_tokenizer_files(folder.path(), files);
+    platform::replace_file(folder.path() / "config.json",
+                           huggingface::write_albert_config(files.run));
+    const auto head = write_model(folder.path() / "model.safetensors", files, proof, options);
+    const auto sum = proof.contributions(head.step);
+    platform::replace_file(folder.path() / "README.md",
+                           huggingface::write_model_card(files.run, {.step = head.step,
+                                                                     .samples = sum.samples,
+                                                                     .contributors = sum.peers,
+                                                                     .state = head.digest,
+                                                                     .record = sum.record}));
+    folder.finish();
+    return {.step = head.step,
+            .state = head.digest,
+            .parameters = parameter_count(files.run),
+            .samples = sum.samples.value()};
+}
+
+}  // namespace dedloc::cli

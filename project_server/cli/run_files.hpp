@@ -1,0 +1,41 @@
+// The files of a run that other processes write and this program only reads, and the layout of a
+// state's bytes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::cli {
+
+/// The folder of a run (PROJECT/runs/NAME) or of a voter on another machine.
+struct RunFiles {
+    std::filesystem::path folder;  ///< absolute
+    formats::RunFile run;          ///< run.json
+    RunId id;                      ///< the run's id
+
+    /// The run's files.
+    std::filesystem::path ledger() const { return folder / "ledger"; }
+    std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+    std::filesystem::path tokenizer() const { return folder / "tokenizer.model"; }
+};
+
+/// Errors: InputError: no such project or run, or an unusable run.json.
+RunFiles read_run_files(const std::filesystem::path& project, const std::string& run);
+/// The same for any folder with a run.json. Errors: InputError.
+RunFiles read_run_files(const std::filesystem::path& folder);
+
+/// A tensor's bytes in the state.
+struct ByteRange {
+    std::uint64_t begin = 0;  ///< first byte
+    std::uint64_t end = 0;    ///< the byte after the last one
+};
+/// The ranges of the run's tensors, ascending, in the order of the run file.
+std::vector<ByteRange> parameter_ranges(const formats::RunFile& run);
+/// Number of parameters of the run's model.
+std::uint64_t parameter_count(const formats::RunFile& run);
+
+}  // namespace dedloc::cli

@@ -1,0 +1,139 @@
+#include "project_server/huggingface/albert_config.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <cstdint>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
+
+namespace dedloc::huggingface {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+constexpr const char* kActivation = "gelu_new";
+constexpr double kLayerNormEpsilon = 1e-12;
+constexpr std::uint64_t kTokenTypes = 2;
+
+using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
+
+void put(Writer& out, const char* name, const char* text) {
+    out.Key(name);
+    out.String(text);
+}
+void put(Writer& out, const char* name, std::uint64_t value) {
+    out.Key(name);
+    out.Uint64(value);
+}
+void put(Writer& out, const char* name, double value) {
+    out.Key(name);
+    out.Double(value);
+}
+void put(Writer& out, const char* name, bool value) {
+    out.Key(name);
+    out.Bool(value);
+}
+
+/// Fields of the file; absent ones have a default.
+class Config {
+  public:
+    Config(const rapidjson::Value& value, const std::string& document)
+        : fields_(value, "", document), document_(document) {}
+
+    std::uint64_t integer(const char* name, std::uint64_t otherwise) {
+        return fields_.has(name) ? fields_.integer(name, 1, std::uint64_t{1} << 24) : otherwise;
+    }
+    /// Refuses the file unless this field has this value.
+    void require_integer(const char* name, std::uint64_t value) {
+        if (integer(name, value) != value) refuse(name, fmt::format("{}", value));
+    }
+    void require_text(const char* name, const std::string& value, const std::string& otherwise) {
+        const std::string given = fields_.has(name) ? fields_.text(name, 254) : otherwise;
+        if (given != value) refuse(name, fmt::format("'{}', not '{}'", value, given));
+    }
+    void require_number(const char* name, double value) {
+        const double given = fields_.has(name) ? fields_.number(name, 0, 1) : value;
+        if (given != value) refuse(name, fmt::format("{}, not {}", value, given));
+    }
+    void require_true(const char* name) {
+        if (fields_.has(name) && !fields_.boolean(name)) refuse(name, "true");
+    }
+
+  private:
+    [[noreturn]] void refuse(const char* name, const std::string& needed) const {
+        throw InputError(
+            fmt::format("{}: a run trains ALBERT with {} = {}", document_, name, needed));
+    }
+
+    formats::JsonFields fields_;
+    const std::string document_;
+};
+
+}  // namespace
+
+std::string write_albert_config(const formats::RunFile& run) {
+    rapidjson::StringBuffer buffer;
+    Writer out(buffer);
+    out.SetIndent(' ', 2);
+    out.StartObject();
+    out.Key("architectures");
+    out.StartArray();
+    out.String("AlbertForPreTraining");
+    out.EndArray();
+    put(out, "attention_probs_dropout_prob", 0.0);
+    put(out, "bos_token_id", std::uint64_t{run.special_tokens.cls});
+    put(out, "classifier_dropout_prob", 0.1);  // as in ALBERT v2, for later fine-tuning
+    put(out, "dtype", "float32");
+    put(out, "embedding_size", run.model.embedding);
+    put(out, "eos_token_id", std::uint64_t{run.special_tokens.sep});
+    put(out, "hidden_act", kActivation);
+    put(out, "hidden_dropout_prob", 0.0);
+    put(out, "hidden_size", run.model.hidden);
+    put(out, "initializer_range", 0.02);
+    put(out, "inner_group_num", std::uint64_t{1});
+    put(out, "intermediate_size", run.model.ffn);
+    put(out, "layer_norm_eps", kLayerNormEpsilon);
+    put(out, "max_position_embeddings", run.model.positions);
+    put(out, "model_type", "albert");
+    put(out, "num_attention_heads", run.model.heads);
+    put(out, "num_hidden_groups", std::uint64_t{1});
+    put(out, "num_hidden_layers", run.model.layers);
+    put(out, "pad_token_id", std::uint64_t{run.special_tokens.pad});
+    put(out, "position_embedding_type", "absolute");
+    put(out, "tie_word_embeddings", true);
+    put(out, "torch_dtype", "float32");  // the name that transformers 4 reads
+    put(out, "type_vocab_size", kTokenTypes);
+    put(out, "vocab_size", run.model.vocabulary);
+    out.EndObject();
+    return std::string{buffer.GetString(), buffer.GetSize()} + "\n";
+}
+
+formats::ModelSpec read_albert_config(const std::string& document, std::string_view json) {
+    const auto parsed = formats::parse_json(document, json, kMaxConfigBytes);
+    Config config{parsed, document};
+    config.require_text("model_type", "albert", "");
+    config.require_text("hidden_act", kActivation, kActivation);
+    config.require_text("position_embedding_type", "absolute", "absolute");
+    config.require_integer("num_hidden_groups", 1);
+    config.require_integer("inner_group_num", 1);
+    config.require_integer("type_vocab_size", kTokenTypes);
+    config.require_number("layer_norm_eps", kLayerNormEpsilon);
+    config.require_true("tie_word_embeddings");
+    // The defaults of AlbertConfig are those of ALBERT-xxlarge.
+    formats::ModelSpec model;
+    model.vocabulary = config.integer("vocab_size", 30'000);
+    model.embedding = config.integer("embedding_size", 128);
+    model.hidden = config.integer("hidden_size", 4'096);
+    model.layers = config.integer("num_hidden_layers", 12);
+    model.heads = config.integer("num_attention_heads", 64);
+    model.ffn = config.integer("intermediate_size", 16'384);
+    model.positions = config.integer("max_position_embeddings", 512);
+    if (model.hidden % model.heads != 0) {
+        throw InputError(fmt::format("{}: num_attention_heads must divide hidden_size", document));
+    }
+    return model;
+}
+
+}  // namespace dedloc::huggingface

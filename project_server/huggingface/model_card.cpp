@@ -1,0 +1,75 @@
+#include "project_server/huggingface/model_card.hpp"
+
+#include <fmt/format.h>
+
+namespace dedloc::huggingface {
+namespace {
+
+constexpr const char* kFrontMatter = R"(---
+library_name: transformers
+pipeline_tag: fill-mask
+tags:
+- albert
+- volunteer-computing
+---
+
+)";
+
+constexpr const char* kLoading = R"(
+## Load it
+
+```python
+from transformers import AlbertForPreTraining, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+model = AlbertForPreTraining.from_pretrained("FOLDER")
+batch = tokenizer("A sentence.", "The sentence after it.", return_tensors="pt")
+logits = model(**batch).prediction_logits
+```
+
+FOLDER is the folder that contains this file. For the masked-language model alone use
+`AlbertForMaskedLM` or `pipeline("fill-mask", model="FOLDER")`. The text is normalised by
+SentencePiece's own table (`nmt_nfkc_cf`: lower case, accents kept), which `tokenizer.json`
+contains. `spiece.model` is the same tokenizer for SentencePiece.
+)";
+
+}  // namespace
+
+std::string write_model_card(const formats::RunFile& run, const Provenance& provenance) {
+    std::string text = kFrontMatter;
+    text += fmt::format("# {}\n\n", run.name);
+    text += fmt::format(
+        "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained from "
+        "scratch for masked\nlanguage modelling and sentence order by volunteers' computers over "
+        "the internet with DeDLOC@home.\n\n",
+        run.model.layers, run.model.hidden, run.model.heads, run.model.vocabulary);
+    const auto row = [&](const char* name, const std::string& value) {
+        text += fmt::format("| {} | {} |\n", name, value);
+    };
+    row("", "");
+    text += "|---|---|\n";
+    row("run", fmt::format("{} (id `{}`)", run.name, formats::run_id(run).hex()));
+    row("steps", fmt::format("{} of {}", provenance.step.value(), run.steps));
+    row("samples", fmt::format("{}", provenance.samples.value()));
+    row("contributors", fmt::format("{}", provenance.contributors));
+    row("sequence length", fmt::format("{}", run.sequence_length));
+    row("target batch", fmt::format("{} samples", run.target_batch));
+    row("optimizer",
+        fmt::format("{}, peak learning rate {}", run.optimizer.name, run.optimizer.learning_rate));
+    row("state digest", fmt::format("`{}`", provenance.state.hex()));
+    row("ledger digest", fmt::format("`{}`", provenance.record.hex()));
+    row("project key", fmt::format("`{}`", run.project_key.hex()));
+    row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
+    text += kLoading;
+    text += fmt::format(
+        "\n## Verify it\n\nThe run's ledger contains the step at which this state was reached, "
+        "signed by a majority of the run's voters, and the\ndigest of the whole state (parameters "
+        "and optimizer). With the run file `run.json`, the file `ledger` and the checkpoint\n"
+        "`step_{:09}.state` of the project, all in one folder,\n\n    dedloc run checkpoint verify "
+        "--folder FOLDER FOLDER/step_{:09}.state\n\nchecks every signature. Contributors are keys of "
+        "peers with at least one sample in a step up to this one.\n",
+        provenance.step.value(), provenance.step.value());
+    return text;
+}
+
+}  // namespace dedloc::huggingface

@@ -1,0 +1,167 @@
+// The model against Hugging Face's AlbertForPreTraining: loss and the gradient of every tensor, on
+// fixtures that fixtures/make_albert_fixtures.py wrote.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "boinc_app/training/albert.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/huggingface/albert_config.hpp"
+#include "project_server/huggingface/safetensors.hpp"
+
+namespace dedloc::training {
+namespace {
+
+namespace fs = std::filesystem;
+using huggingface::SafetensorsFile;
+using huggingface::StoredTensor;
+
+/// Relative to the loss. Measured: at most 4.2e-8.
+constexpr double kLossBound = 5e-7;
+/// Relative to the norm of the tensor's gradient. Measured: at most 9.3e-7.
+constexpr double kGradientBound = 5e-6;
+/// Relative to the norm of the whole gradient, for tensors whose own gradient is zero but for
+/// rounding (the key's bias).
+constexpr double kRoundingBound = 1e-7;
+
+const std::vector<std::string> kShapes{"flat", "steep", "square"};
+
+struct Fixture {
+    explicit Fixture(const std::string& shape)
+        : folder(fs::path{DEDLOC_FIXTURES} / ("albert_" + shape)),
+          weights(folder / "model.safetensors"),
+          parity(folder / "parity.safetensors") {
+        run.model = huggingface::read_albert_config("config.json",
+                                                    platform::read_text(folder / "config.json"));
+        run.tensors = formats::albert_tensors(run.model);
+    }
+    double number(const std::string& name) const {
+        return std::stod(parity.header().metadata.at(name));
+    }
+    std::vector<std::int64_t> integers(const std::string& name) const {
+        return parity.read_integers(*parity.find(name));
+    }
+    FloatVector floats(const SafetensorsFile& file, const std::string& name) const {
+        const StoredTensor* const tensor = file.find(name);
+        if (tensor == nullptr) FAIL("no tensor " << name);
+        FloatVector values(static_cast<std::size_t>(tensor->count()));
+        file.read(*tensor, values);
+        return values;
+    }
+
+    const fs::path folder;
+    const SafetensorsFile weights;
+    const SafetensorsFile parity;
+    formats::RunFile run;
+};
+
+/// The tensors' first elements in the flat vector.
+std::vector<std::size_t> offsets_of(const formats::RunFile& run) {
+    std::vector<std::size_t> offsets;
+    std::size_t offset = 0;
+    for (const formats::TensorSpec& tensor : run.tensors) {
+        offsets.push_back(offset);
+        offset += static_cast<std::size_t>(tensor.count());
+    }
+    return offsets;
+}
+
+MicroBatch batch_of(const Fixture& fixture) {
+    MicroBatch batch;
+    batch.tokens = fixture.integers("tokens");
+    batch.types = fixture.integers("types");
+    batch.row_lengths = fixture.integers("lengths");
+    batch.masked_at = fixture.integers("masked_at");
+    batch.masked_tokens = fixture.integers("masked_tokens");
+    batch.is_swapped = fixture.integers("swapped");
+    batch.samples = batch.row_lengths.size();
+    batch.length = batch.tokens.size() / batch.samples;
+    std::map<std::size_t, int> masked;  // tokens by row
+    const auto row_of = [&](std::int64_t at) {
+        return static_cast<std::size_t>(at) / batch.length;
+    };
+    for (const std::int64_t at : batch.masked_at) ++masked[row_of(at)];
+    for (const std::int64_t at : batch.masked_at) {
+        batch.masked_weights.push_back(1.0f / static_cast<float>(masked[row_of(at)]));
+    }
+    return batch;
+}
+
+double norm(std::span<const float> values) {
+    double sum = 0;
+    for (const float x : values) sum += double{x} * double{x};
+    return std::sqrt(sum);
+}
+
+struct Measured {
+    double loss = 0;
+    FloatVector gradient;
+};
+
+Measured measure(const Fixture& fixture) {
+    set_compute_threads(1);
+    Albert model{fixture.run};
+    FloatVector parameters(model.element_count());
+    const auto offsets = offsets_of(fixture.run);
+    for (std::size_t t = 0; t < offsets.size(); ++t) {
+        const FloatVector values = fixture.floats(fixture.weights, fixture.run.tensors[t].name);
+        std::ranges::copy(values, parameters.begin() + static_cast<std::ptrdiff_t>(offsets[t]));
+    }
+    model.set_parameters(parameters);
+    Measured measured{.loss = 0, .gradient = FloatVector(model.element_count())};
+    measured.loss = model.gradient(batch_of(fixture), measured.gradient);
+    return measured;
+}
+
+TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") {
+    const std::string shape = GENERATE(from_range(kShapes));
+    const Fixture fixture{shape};
+    const Measured measured = measure(fixture);
+    const double loss = fixture.number("loss");
+    CAPTURE(shape, measured.loss, loss, std::abs(measured.loss - loss) / loss);
+    CHECK(std::abs(measured.loss - loss) <= kLossBound * loss);
+    const auto offsets = offsets_of(fixture.run);
+    const double whole = norm(measured.gradient);
+    double largest = 0;
+    for (std::size_t t = 0; t < offsets.size(); ++t) {
+        const std::string& name = fixture.run.tensors[t].name;
+        FloatVector expected = fixture.floats(fixture.parity, "gradient." + name);
+        const double size = norm(expected);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            expected[i] -= measured.gradient[offsets[t] + i];
+        }
+        const double error = norm(expected);
+        CAPTURE(name, error, size, whole);
+        CHECK(error <= kGradientBound * size + kRoundingBound * whole);
+        if (size > 1e-6) largest = std::max(largest, error / size);
+    }
+    INFO("largest relative error of a gradient: " << largest);
+    CHECK(largest <= kGradientBound);
+}
+
+TEST_CASE("the fixtures tell the model from models with one mistake", "[training]") {
+    std::map<std::string, bool> noticed;
+    for (const std::string& shape : kShapes) {
+        const Fixture fixture{shape};
+        const double loss = fixture.number("loss");
+        for (const auto& [name, text] : fixture.parity.header().metadata) {
+            if (!name.starts_with("wrong: ")) continue;
+            std::size_t read = 0;
+            const double wrong_loss = std::stod(text, &read);
+            const double gradient_error = std::stod(text.substr(read));
+            noticed[name] |= std::abs(wrong_loss - loss) > 10 * kLossBound * loss ||
+                             gradient_error > 10 * kGradientBound;
+        }
+    }
+    CHECK(noticed.size() == 5);
+    for (const auto& [name, is_noticed] : noticed) {
+        CAPTURE(name);
+        CHECK(is_noticed);
+    }
+}
+
+}  // namespace
+}  // namespace dedloc::training
