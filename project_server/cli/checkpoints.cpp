@@ -21,7 +21,7 @@ Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
                                             files.run.name, step, parameter_count(files.run),
                                             head.digest.hex())};
         case Standing::kLast:
-            return {.is_proven = false,
+            return {.is_pending = true,
                     .sentence = fmt::format("not proven yet: the ledger ends with the decision "
                                             "that leads to step {}, and the next one will have the "
                                             "state's digest",
@@ -30,12 +30,10 @@ Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
             break;
     }
     if (head.step > proof.head().step) {
-        return {.is_proven = false,
-                .sentence = fmt::format("not proven: it claims step {}, and the ledger ends at {}",
+        return {.sentence = fmt::format("not proven: it claims step {}, and the ledger ends at {}",
                                         step, proof.head().step.value())};
     }
-    return {.is_proven = false,
-            .sentence = fmt::format("not proven: the ledger has another state at step {}", step)};
+    return {.sentence = fmt::format("not proven: the ledger has another state at step {}", step)};
 }
 
 }  // namespace
@@ -65,15 +63,13 @@ Verdict verify_checkpoint(const RunFiles& files, const backbone::LedgerProof& pr
         const backbone::CheckpointFile checkpoint{file, files.id};
         const backbone::CheckpointHead& head = checkpoint.head();
         if (head.elements != formats::element_count(files.run)) {
-            return {.is_proven = false,
-                    .sentence = fmt::format("not a state of this run: it has {} elements, not {}",
+            return {.sentence = fmt::format("not a state of this run: it has {} elements, not {}",
                                             head.elements, formats::element_count(files.run))};
         }
         const Verdict verdict = judge(files, proof, head);
         if (!verdict.is_proven) return verdict;
         if (checkpoint.read_all(visit) == head.digest) return verdict;
-        return {.is_proven = false,
-                .sentence = fmt::format("damaged: its bytes are not the state with the digest {} "
+        return {.sentence = fmt::format("damaged: its bytes are not the state with the digest {} "
                                         "that it names",
                                         head.digest.brief())};
     } catch (const InputError& error) {

@@ -27,8 +27,9 @@ std::vector<CheckpointLine> checkpoints_of(const RunFiles& files,
 
 /// The result of verify_checkpoint().
 struct Verdict {
-    bool is_proven = false;  ///< the file holds a state that the ledger proves, byte for byte
-    std::string sentence;    ///< the verdict, without the file's name
+    bool is_proven = false;   ///< the file holds a state that the ledger proves, byte for byte
+    bool is_pending = false;  ///< the next decision will prove it or not
+    std::string sentence;     ///< the verdict, without the file's name
 };
 /// Checks a file from any source: that it is a checkpoint of the run's size, that the ledger proves
 /// the digest that it names, and that its bytes have this digest. Cost: reads the file once.

@@ -111,7 +111,9 @@ void verify(const CheckpointOptions& options) {
                 line.show("verifying the state", static_cast<double>(offset) / size);
             });
         fmt::print("{}: {}\n", file.filename().string(), verdict.sentence);
-        if (!verdict.is_proven) ++refused;
+        // The newest state of a running run is proven one step later.
+        const bool may_wait = options.files.empty() && verdict.is_pending;
+        if (!verdict.is_proven && !may_wait) ++refused;
     }
     if (refused > 0) {
         throw Error(fmt::format("{} of {} files hold no proven state", refused, wanted.size()));

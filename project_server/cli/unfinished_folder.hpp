@@ -5,7 +5,8 @@
 
 namespace dedloc::cli {
 
-/// Fills path(), then finish() renames it; without finish() the destructor removes it.
+/// Fills path(), then finish() renames it; without finish() the destructor removes it. After a kill
+/// -9 the unfinished folder stays, hidden, until the next one for the same target is made.
 class UnfinishedFolder final {
   public:
     /// Creates an empty folder beside `target`. Errors: InputError when `target` exists and is not
@@ -18,12 +19,13 @@ class UnfinishedFolder final {
 
     /// The folder to fill.
     const std::filesystem::path& path() const { return path_; }
-    /// Renames the folder to `target`. Errors: IoError.
+    /// Renames the folder to `target`, durably; the files in it must already be on the disk.
+    /// Errors: IoError.
     void finish();
 
   private:
     const std::filesystem::path target_;
-    const std::filesystem::path path_;
+    std::filesystem::path path_;
     bool is_finished_ = false;
 };
 

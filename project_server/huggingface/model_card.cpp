@@ -66,7 +66,8 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
         "signed by a majority of the run's voters, and the\ndigest of the whole state (parameters "
         "and optimizer). With the run file `run.json`, the file `ledger` and the checkpoint\n"
         "`step_{:09}.state` of the project, all in one folder,\n\n    dedloc run checkpoint verify "
-        "--folder FOLDER FOLDER/step_{:09}.state\n\nchecks every signature. Contributors are keys of "
+        "--folder FOLDER FOLDER/step_{:09}.state\n\nchecks every signature. Contributors are keys "
+        "of "
         "peers with at least one sample in a step up to this one.\n",
         provenance.step.value(), provenance.step.value());
     return text;
