@@ -331,7 +331,7 @@ TEST_CASE("a join beside the codec of the run is left out", "[membership]") {
     join.term = leading.peer.said_to<wire::Call>(trainer).back().term;
     join.samples = Samples{100};
     join.state = leading.history.state();
-    join.exponent = 127;
+    join.exponent = 127;  // the run is fp32
     leading.peer.hear(trainer, {}, join);
     CHECK(leading.peer.has_note("joins with numbers of another codec"));
     CHECK(leading.planned().empty());
