@@ -144,6 +144,9 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--ticket", options.ticket,
                    "ticket file, if there is no BOINC client to get a ticket through");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
+    app.add_option("--micro-batch", options.seat.micro_batch,
+                   "samples computed at once; 0: as suits model, memory and CPUs")
+        ->check(CLI::Range(0, 65'536));
     app.add_option("--hours", options.hours, "leave the swarm after so many hours; 0: never")
         ->check(CLI::Range(0.0, 100'000.0));
 }

@@ -5,7 +5,6 @@
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
-#include "kernels/accumulate.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "tests/integration/local_swarm.hpp"
 
@@ -15,13 +14,11 @@ namespace {
 /// Recomputes one member's contribution to a commit.
 FloatVector contribution_again(const formats::RunFile& run, const training::Sampler& sampler,
                                training::Albert& model, StepIndex step, const CommitLine& line) {
-    FloatVector sum(model.element_count());
-    FloatVector gradient(model.element_count());
+    FloatVector sum(formats::element_count(run));
+    const Random random = training::step_random(run.seed, line.peer, step);
     double loss = 0;
-    for (std::uint64_t i = 0; i < line.samples.value() / run.micro_batch; ++i) {
-        loss += model.gradient(
-            sampler.draw(training::micro_batch_random(run.seed, line.peer, step, i)), gradient);
-        kernels::accumulate(sum, gradient, 1.0f);
+    for (std::uint64_t i = 0; i < line.samples.value(); i += kMicroBatch) {
+        loss += *model.add_gradient(sampler.draw(random, i, kMicroBatch), sum);
     }
     CHECK(loss == line.loss_sum);
     return sum;
@@ -33,13 +30,12 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
     const training::Sampler sampler{run, shards};
-    training::Albert model{run};
     state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
     state.initialise(state::initial_parameters(run));
+    training::Albert model{run, state.parameters()};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {
         REQUIRE(commit.step == state.step());
-        model.set_parameters(state.parameters());
         std::vector<FloatVector> sums;
         std::vector<std::uint64_t> weights;
         for (const CommitLine& line : commit.members) {
@@ -47,7 +43,7 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
             sums.push_back(contribution_again(run, sampler, model, commit.step, line));
             weights.push_back(line.samples.value());
         }
-        FloatVector average(model.element_count());
+        FloatVector average(state.element_count());
         kernels::weighted_mean(std::vector<std::span<const float>>(sums.begin(), sums.end()),
                                weights, average);
         state.apply(average, commit.scalars);
