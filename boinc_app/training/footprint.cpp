@@ -48,12 +48,17 @@ std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,
                         std::uint32_t kept_averages) {
     const std::uint64_t vector = formats::element_count(run) * sizeof(float);
     const bool has_residual = run.codec != Codec::kFp32;
-    const unsigned held = has_residual ? 6 : 5;
+    const std::string kept =
+        kept_averages == 0
+            ? ""
+            : fmt::format(", and {} averages for peers that are behind", kept_averages);
     return fmt::format(
-        "{} parameters: a vector has {:.1f} MB; a trainer holds {} (state 3, sum 1, average 1{}), "
-        "{} more averages for peers that are behind, and about {:.0f} MB for micro-batches of {}",
-        formats::parameter_count(run), megabytes(vector), held, has_residual ? ", residual 1" : "",
-        kept_averages, megabytes(vector + micro_batch * activation_bytes(run)), micro_batch);
+        "{} parameters: a vector has {:.1f} MB; a trainer holds {} (state 3, sum 1, average "
+        "1{}){}; "
+        "micro-batches of {} need about {:.0f} MB",
+        formats::parameter_count(run), megabytes(vector), has_residual ? 6 : 5,
+        has_residual ? ", residual 1" : "", kept, micro_batch,
+        megabytes(vector + micro_batch * activation_bytes(run)));
 }
 
 }  // namespace dedloc::training

@@ -40,7 +40,19 @@ ModelPreset model_preset(const std::string& name) {
                 .target_batch = 4096,
                 .learning_rate = 0.00176};
     }
-    throw InputError(fmt::format("there is no model {} (there are tiny, base, large)", name));
+    if (name == "xlarge") {
+        return {.model = {.embedding = 128,
+                          .hidden = 2048,
+                          .layers = 24,
+                          .heads = 16,
+                          .ffn = 8192,
+                          .positions = 512},
+                .sequence_length = 512,
+                .target_batch = 4096,
+                .learning_rate = 0.00176};
+    }
+    throw InputError(
+        fmt::format("there is no model {} (there are tiny, base, large and xlarge)", name));
 }
 
 }  // namespace dedloc::cli

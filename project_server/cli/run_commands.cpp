@@ -182,7 +182,7 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
-    command->add_option("--model", options->model, "tiny, base or large (ALBERT)")
+    command->add_option("--model", options->model, "tiny, base, large or xlarge (ALBERT)")
         ->capture_default_str();
     command->add_option("--steps", options->steps, "Updates until the run is finished")
         ->required()
