@@ -1,5 +1,5 @@
 // dedloc_train: the app that volunteers run; it takes one seat in a swarm. Under a BOINC client all
-// files are in the slot; from a terminal, options name them.
+// files are in the slot; from a terminal, options name them. `dedloc_train local` needs no swarm.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "boinc_app/boinc_runtime.hpp"
+#include "boinc_app/local_command.hpp"
 #include "boinc_app/seat.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -36,6 +37,7 @@ struct Options {
     unsigned threads = 0;
     double hours = 0;
     SeatOptions seat;
+    LocalOptions local;
 };
 
 formats::RunFile read_run_file(const std::filesystem::path& path) {
@@ -93,6 +95,19 @@ void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& 
     log_info("the receipt is in {}", path.string());
 }
 
+/// `dedloc_train local`. Returns the exit status.
+int train_alone(const Options& options) {
+    try {
+        const formats::RunFile run = read_run_file(options.run);
+        std::vector<formats::Shard> shards;
+        for (const std::string& name : options.shards) shards.push_back(read_shard(name, run));
+        return train_locally(run, shards, options.local);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "dedloc_train: %s\n", error.what());
+        return kFailure;
+    }
+}
+
 /// How the process must end.
 struct Outcome {
     SeatEnd end = SeatEnd::kDone;
@@ -144,8 +159,27 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--ticket", options.ticket,
                    "ticket file, if there is no BOINC client to get a ticket through");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
+    app.add_option("--micro-batch", options.seat.micro_batch,
+                   "samples computed at once; 0: as suits model, memory and CPUs")
+        ->check(CLI::Range(0, 65'536));
     app.add_option("--hours", options.hours, "leave the swarm after so many hours; 0: never")
         ->check(CLI::Range(0.0, 100'000.0));
+}
+
+CLI::App* add_local_command(CLI::App& app, Options& options) {
+    auto* const command = app.add_subcommand(
+        "local", "Train the run in this process alone, without a swarm; prints loss and speed");
+    command->add_option("--run", options.run, "run file")->required();
+    command->add_option("--shard", options.shards, "shard file; repeat for each")->required();
+    command->add_option("--steps", options.local.steps, "steps to train; 0: those of the run");
+    command->add_option("--peer", options.local.peer,
+                        "key, in hex digits, of the peer whose samples are drawn (default: zeros)");
+    command->add_option("--threads", options.local.threads, "CPUs to use; 0: all");
+    command
+        ->add_option("--micro-batch", options.local.micro_batch,
+                     "samples computed at once; 0: as suits model, memory and CPUs")
+        ->check(CLI::Range(0, 65'536));
+    return command;
 }
 
 }  // namespace
@@ -157,6 +191,7 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app{"Takes a seat in a DeDLOC@home swarm and trains until the run is finished."};
     add_options(app, options);
+    const CLI::App* const local = add_local_command(app, options);
     app.set_version_flag("--version", "dedloc_train " + version());
     const bool is_in_slot = is_in_boinc_slot();
     app.allow_extras(is_in_slot);  // a typo in a volunteer's app_config.xml must not fail jobs
@@ -165,6 +200,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : kBadArguments;
     }
+    if (local->parsed()) return train_alone(options);
     if (!options.listen.empty()) {
         options.seat.listen = net::parse_endpoint(options.listen);
         if (!options.seat.listen) {

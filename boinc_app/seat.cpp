@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "boinc_app/training/footprint.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/port_mapping.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/memory.hpp"
 #include "peer/run_config.hpp"
 
 namespace dedloc {
@@ -113,7 +115,14 @@ EventSink Seat::listening_sink() {
 training::SwarmTrainerOptions Seat::trainer_options() {
     return {.peer = key_.public_key(),
             .threads = runtime_.granted_cpus(),
+            .micro_batch = micro_batch(),
             .failed = [this](const std::string& sentence) { events_.failed(sentence); }};
+}
+
+std::uint64_t Seat::micro_batch() const {
+    if (options_.micro_batch != 0) return options_.micro_batch;
+    return training::suitable_micro_batch(
+        run_, {.threads = runtime_.granted_cpus(), .memory_bytes = platform::physical_memory()});
 }
 
 std::optional<SeatEnd> Seat::enrol() {
@@ -188,6 +197,7 @@ SeatEnd Seat::run() {
     begin_ = Clock::now();
     log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
              formats::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
+    log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages));
     if (options_.maps_port) {
         net::map_port(transport_, directory_, [this] {
             const HostWish wish = runtime_.wish();

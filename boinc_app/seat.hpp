@@ -31,6 +31,8 @@ struct SeatOptions {
     std::optional<Endpoint> listen;
     /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;
+    /// Samples computed at once; 0: as suits this machine (training::suitable_micro_batch).
+    std::uint64_t micro_batch = 0;
     /// The stay ends after this time; 0: never.
     std::chrono::seconds lease{0};
     /// A ticket from the command line, where no BOINC client can get one. A run without a gateway
@@ -84,6 +86,8 @@ class Seat {
     net::DhtDirectoryOptions directory_options() const;
     EventSink listening_sink();
     training::SwarmTrainerOptions trainer_options();
+    /// Samples that the trainer computes at once.
+    std::uint64_t micro_batch() const;
     /// Leaves the swarm when the host suspends us, and rejoins when it resumes us.
     void obey(const HostWish& wish);
     void report(const SeatNews& news);

@@ -20,7 +20,6 @@ inline formats::RunFile small_run(std::uint64_t elements = 100) {
                  .ffn = 8,
                  .positions = 16};
     run.sequence_length = run.model.positions;
-    run.micro_batch = 4;
     run.target_batch = 40;
     run.steps = 100;
     run.optimizer.learning_rate = 0.01;

@@ -4,12 +4,15 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
-#include <cstring>
+#include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
+#include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
@@ -19,6 +22,37 @@ namespace {
 
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr double kMaskedByPadding = -10'000;
+
+/// Unwinds a forward or backward pass that is interrupted. Autograd only passes on exceptions that
+/// derive from std::exception.
+class Interrupted final : public std::exception {
+  public:
+    const char* what() const noexcept override { return "the micro-batch was interrupted"; }
+};
+
+/// Places where a forward or backward pass throws Interrupted if the caller wants its thread back.
+class InterruptionPoints {
+  public:
+    explicit InterruptionPoints(const Albert::IsInterrupted& is_interrupted)
+        : is_interrupted_(is_interrupted) {}
+
+    void check() const {
+        if (is_interrupted_ && is_interrupted_()) throw Interrupted{};
+    }
+    /// Checks now, in the forward pass, and again when the backward pass has computed the gradient
+    /// of `x`.
+    at::Tensor add(at::Tensor x) const {
+        if (!is_interrupted_) return x;
+        check();
+        if (x.requires_grad()) {
+            x.register_hook([this](const at::Tensor&) { check(); });
+        }
+        return x;
+    }
+
+  private:
+    const Albert::IsInterrupted& is_interrupted_;
+};
 
 /// Weight and bias of one affine map or one layer norm.
 struct Pair {
@@ -71,14 +105,30 @@ void refuse_other_layouts(const formats::RunFile& run) {
 }  // namespace
 
 struct Albert::Model {
-    explicit Model(const formats::RunFile& run) : spec(run.model) {
+    Model(const formats::RunFile& run, std::span<const float> values)
+        : spec(run.model),
+          element_count(static_cast<std::size_t>(formats::element_count(run))),
+          offsets(formats::tensor_offsets(run)) {
+        DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
+        DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
+                     "the parameters must begin at a multiple of 64 bytes");
         for (const formats::TensorSpec& tensor : run.tensors) {
-            const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
-            parameters.push_back(at::zeros(shape, at::kFloat).set_requires_grad(true));
-            parameters.back().mutable_grad() = at::zeros(shape, at::kFloat);
-            element_count += tensor.count();
+            shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
         }
+        // Torch has no tensors of constant memory; nothing writes to these.
+        parameters = views({const_cast<float*>(values.data()), values.size()});
+        for (const at::Tensor& tensor : parameters) tensor.set_requires_grad(true);
         name_parameters();
+    }
+
+    /// Tensors that share the memory of `vector`, in the run file's order.
+    std::vector<at::Tensor> views(std::span<float> vector) const {
+        std::vector<at::Tensor> tensors;
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            tensors.push_back(
+                at::from_blob(vector.data() + offsets[i], shapes[i], at::dtype(at::kFloat)));
+        }
+        return tensors;
     }
 
     /// Assigns the tensors to their roles, in the order of albert_tensors().
@@ -129,25 +179,30 @@ struct Albert::Model {
         return places.ge(lengths).to(at::kFloat).mul(kMaskedByPadding).unsqueeze(1).unsqueeze(1);
     }
 
-    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask) const {
+    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask,
+                         const InterruptionPoints& points) const {
         const auto heads = static_cast<std::int64_t>(spec.heads);
         const std::int64_t rows = x.size(0), length = x.size(1), hidden = x.size(2);
         const auto split = [&](const Pair& map) {
-            return linear(x, map).view({rows, length, heads, hidden / heads}).transpose(1, 2);
+            return points.add(linear(x, map))
+                .view({rows, length, heads, hidden / heads})
+                .transpose(1, 2);
         };
         const at::Tensor q = split(query), k = split(key), v = split(value);
         const double scale = 1.0 / std::sqrt(static_cast<double>(hidden / heads));
         const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * scale + mask;
-        const at::Tensor context = at::matmul(at::softmax(scores, -1), v);
+        const at::Tensor context = points.add(at::matmul(at::softmax(scores, -1), v));
         return linear(context.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
     }
 
-    at::Tensor encode(const MicroBatch& batch) const {
-        at::Tensor x = embed(batch);
+    at::Tensor encode(const MicroBatch& batch, const InterruptionPoints& points) const {
+        at::Tensor x = points.add(embed(batch));
         const at::Tensor mask = attention_mask(batch);
         for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
-            const at::Tensor a = layer_norm(x + attention(x, mask), attention_norm);
-            x = layer_norm(linear(activation(linear(a, ffn_in)), ffn_out) + a, layer_norm_out);
+            const at::Tensor a =
+                points.add(layer_norm(x + attention(x, mask, points), attention_norm));
+            const at::Tensor wide = points.add(activation(linear(a, ffn_in)));
+            x = points.add(layer_norm(linear(wide, ffn_out) + a, layer_norm_out));
         }
         return x;
     }
@@ -172,61 +227,51 @@ struct Albert::Model {
         return -at::log_softmax(linear(pooled, order_classifier), -1).gather(1, labels).sum();
     }
 
-    at::Tensor loss(const MicroBatch& batch) const {
-        const at::Tensor x = encode(batch);
+    at::Tensor loss(const MicroBatch& batch, const InterruptionPoints& points) const {
+        const at::Tensor x = encode(batch, points);
         return masked_token_loss(x, batch) + order_loss(x, batch);
     }
 
     const formats::ModelSpec spec;
-    std::vector<at::Tensor> parameters;
-    std::size_t element_count = 0;
+    const std::size_t element_count;
+    const std::vector<std::uint64_t> offsets;
+    std::vector<std::vector<std::int64_t>> shapes;
+    std::vector<at::Tensor> parameters;  // views of the caller's vector
     at::Tensor word_embeddings, position_embeddings, type_embeddings, prediction_bias;
     Pair embedding_norm, embedding_to_hidden;
     Pair query, key, value, attention_out, attention_norm, ffn_in, ffn_out, layer_norm_out;
     Pair pooler, prediction_norm, prediction_dense, order_classifier;
 };
 
-Albert::Albert(const formats::RunFile& run) {
+Albert::Albert(const formats::RunFile& run, std::span<const float> parameters) {
     refuse_other_layouts(run);
-    model_ = std::make_unique<Model>(run);
+    model_ = std::make_unique<Model>(run, parameters);
 }
 
 Albert::~Albert() = default;
 
-std::size_t Albert::element_count() const {
-    return model_->element_count;
-}
-
-void Albert::set_parameters(std::span<const float> parameters) {
-    DEDLOC_CHECK(parameters.size() == model_->element_count, "wrong number of parameters",
-                 parameters.size());
-    for (at::Tensor& tensor : model_->parameters) {
-        const auto count = static_cast<std::size_t>(tensor.numel());
-        std::memcpy(tensor.mutable_data_ptr(), parameters.data(), count * sizeof(float));
-        parameters = parameters.subspan(count);
+std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<float> sum,
+                                           const IsInterrupted& is_interrupted) {
+    DEDLOC_CHECK(sum.size() == model_->element_count, "wrong number of gradient elements",
+                 sum.size());
+    const InterruptionPoints points{is_interrupted};
+    try {
+        const at::Tensor loss = model_->loss(batch, points);
+        // Not backward(): it would add the gradients of some tensors before it is interrupted.
+        const std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, model_->parameters);
+        const c10::NoGradGuard no_gradients;
+        std::vector<at::Tensor> sums = model_->views(sum);
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add_(gradients[i]);
+        return loss.item<double>();
+    } catch (const Interrupted&) {
+        return std::nullopt;
     }
-}
-
-double Albert::gradient(const MicroBatch& batch, std::span<float> gradient) {
-    DEDLOC_CHECK(gradient.size() == model_->element_count, "wrong number of gradient elements",
-                 gradient.size());
-    // backward() adds to existing gradients, so their memory and its alignment do not change.
-    for (at::Tensor& tensor : model_->parameters) tensor.mutable_grad().zero_();
-    const at::Tensor loss = model_->loss(batch);
-    loss.backward();
-    for (const at::Tensor& tensor : model_->parameters) {
-        const at::Tensor& computed = tensor.grad();
-        DEDLOC_CHECK(computed.is_contiguous(), "a gradient must be contiguous like its tensor");
-        const auto count = static_cast<std::size_t>(tensor.numel());
-        std::memcpy(gradient.data(), computed.const_data_ptr(), count * sizeof(float));
-        gradient = gradient.subspan(count);
-    }
-    return loss.item<double>();
 }
 
 double Albert::loss(const MicroBatch& batch) {
     const c10::NoGradGuard no_gradients;
-    return model_->loss(batch).item<double>();
+    const IsInterrupted never;
+    return model_->loss(batch, InterruptionPoints{never}).item<double>();
 }
 
 void set_compute_threads(unsigned count) {

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "boinc_app/training/batch.hpp"
@@ -18,30 +20,39 @@
 
 namespace dedloc::training {
 
-/// The model with its own, aligned copy of the parameters. MKL's rounding depends on the alignment
-/// of its operands, and views into one flat vector have any alignment.
+/// The model on parameters that it reads in place.
 ///
-/// The same inputs, machine and number of threads give the same bits.
+/// The same inputs, machine and number of threads give the same bits, in every process: the
+/// parameters' alignment is fixed, because MKL's rounding depends on it.
 /// Thread   one; the number of compute threads is a property of the calling thread.
-/// Memory   2 N floats and the activations of one micro-batch.
+/// Memory   the activations of one micro-batch, and at the end of its backward pass its gradient: N
+///          floats.
 class Albert {
   public:
-    /// Errors   InputError unless names, shapes and order of the run's tensors are the model's
-    explicit Albert(const formats::RunFile& run);
+    /// Says whether the caller wants its thread back. Must not throw.
+    using IsInterrupted = std::function<bool()>;
+
+    /// `parameters` must outlive the model; every call reads their values of that moment.
+    ///
+    /// Requires  N parameters in the layout of formats::tensor_offsets, at a multiple of 64 bytes
+    ///           (aborts)
+    /// Errors    InputError unless names, shapes and order of the run's tensors are the model's
+    Albert(const formats::RunFile& run, std::span<const float> parameters);
     ~Albert();
     Albert(const Albert&) = delete;
     Albert& operator=(const Albert&) = delete;
 
-    /// N, the number of parameters.
-    std::size_t element_count() const;
-
-    /// Copies the parameters, in the run file's order of tensors. Requires N elements (aborts).
-    void set_parameters(std::span<const float> parameters);
-
-    /// Returns the sum of the samples' losses and overwrites `gradient` with the sum of their
-    /// gradients. Requires N elements (aborts). Errors: c10::Error (a std::exception) when out of
-    /// memory.
-    double gradient(const MicroBatch& batch, std::span<float> gradient);
+    /// Adds the sum of the samples' gradients to `sum`, in the parameters' layout, and returns the
+    /// sum of their losses. Elements of `sum` between tensors are not touched.
+    ///
+    /// Calls `is_interrupted` some ten times a layer, between the matrix products of the forward
+    /// and of the backward pass. When it returns true, the micro-batch is dropped: returns nothing,
+    /// and `sum` is as it was.
+    ///
+    /// Requires  N elements (aborts)
+    /// Errors    c10::Error (a std::exception) when out of memory; `sum` is as it was
+    std::optional<double> add_gradient(const MicroBatch& batch, std::span<float> sum,
+                                       const IsInterrupted& is_interrupted = {});
 
     /// The sum of the samples' losses.
     double loss(const MicroBatch& batch);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
 
 namespace dedloc::training {
@@ -25,21 +26,19 @@ void cut_longest_first(Tokens& first, Tokens& second, std::size_t limit) {
 
 }  // namespace
 
-Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step,
-                          std::uint64_t index) {
+Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step) {
     Random random{run_seed};
     for (std::size_t at = 0; at < peer.bytes.size(); at += sizeof(std::uint64_t)) {
         std::uint64_t word = 0;
         std::memcpy(&word, peer.bytes.data() + at, sizeof(word));
         random = random.split(word);
     }
-    return random.split(step.value()).split(index);
+    return random.split(step.value());
 }
 
 Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards)
     : vocabulary_(run.model.vocabulary),
       sequence_length_(run.sequence_length),
-      micro_batch_(run.micro_batch),
       special_(run.special_tokens),
       shards_(shards) {
     for (std::uint32_t shard = 0; shard < shards.size(); ++shard) {
@@ -118,17 +117,20 @@ void Sampler::mask_tokens(const Sample& sample, std::size_t row, Random& random,
     }
 }
 
-MicroBatch Sampler::draw(Random random) const {
+MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t count) const {
+    DEDLOC_CHECK(count >= 1, "a micro-batch has at least one sample");
+    std::vector<Random> randoms;
     std::vector<Sample> samples;
     MicroBatch batch;
-    batch.samples = micro_batch_;
-    for (std::size_t row = 0; row < micro_batch_; ++row) {
-        samples.push_back(draw_sample(random));
+    batch.samples = count;
+    for (std::size_t row = 0; row < count; ++row) {
+        randoms.push_back(step.split(first + row));
+        samples.push_back(draw_sample(randoms.back()));
         batch.length = std::max(batch.length, samples.back().tokens.size());
     }
     batch.tokens.assign(batch.samples * batch.length, special_.pad);
     batch.types.assign(batch.samples * batch.length, 0);
-    for (std::size_t row = 0; row < micro_batch_; ++row) {
+    for (std::size_t row = 0; row < count; ++row) {
         const Sample& sample = samples[row];
         const auto begin = static_cast<std::ptrdiff_t>(row * batch.length);
         std::copy(sample.tokens.begin(), sample.tokens.end(), batch.tokens.begin() + begin);
@@ -137,7 +139,7 @@ MicroBatch Sampler::draw(Random random) const {
                   1);
         batch.row_lengths.push_back(static_cast<std::int64_t>(sample.tokens.size()));
         batch.is_swapped.push_back(sample.is_swapped ? 1 : 0);
-        mask_tokens(sample, row, random, batch);
+        mask_tokens(sample, row, randoms[row], batch);
     }
     return batch;
 }

@@ -1,12 +1,13 @@
 // Samples for masked-LM and sentence order, drawn from shards.
 //
-// The samples of a micro-batch, their cuts and their masked tokens follow from public numbers
-// alone, so every machine can draw the same micro-batch again:
+// Each sample, its cut and its masked tokens follow from public numbers alone, so every machine can
+// draw it again, in micro-batches of any size:
 //
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
-// with w the peer key as four little-endian 64-bit words. Every peer draws independently from the
-// whole corpus, as in DeDLOC; nothing is partitioned.
+// with w the peer key as four little-endian 64-bit words, and index the number of the sample among
+// those of this peer in this step. Every peer draws independently from the whole corpus, as in
+// DeDLOC; nothing is partitioned.
 //
 // Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
 // document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
@@ -40,9 +41,8 @@ struct MicroBatch {
     bool operator==(const MicroBatch&) const = default;
 };
 
-/// The random number generator of one micro-batch of a peer.
-Random micro_batch_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step,
-                          std::uint64_t index);
+/// The random number generator of a peer's samples in one step: sample i draws from its split(i).
+Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Draws micro-batches. The shards must outlive it. Thread: any, one at a time.
 class Sampler {
@@ -51,8 +51,8 @@ class Sampler {
     ///         sentences
     Sampler(const formats::RunFile& run, std::span<const formats::Shard> shards);
 
-    /// Draws `run.micro_batch` samples.
-    MicroBatch draw(Random random) const;
+    /// Draws samples first, first + 1 … first + count − 1 of the step. Requires count ≥ 1 (aborts).
+    MicroBatch draw(const Random& step, std::uint64_t first, std::size_t count) const;
 
   private:
     struct Start {
@@ -71,7 +71,6 @@ class Sampler {
 
     const std::uint64_t vocabulary_;
     const std::size_t sequence_length_;
-    const std::size_t micro_batch_;
     const formats::SpecialTokens special_;
     const std::span<const formats::Shard> shards_;
     std::vector<Start> starts_;

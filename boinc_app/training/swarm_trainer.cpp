@@ -1,3 +1,6 @@
+// The training thread takes commands from a queue, and computes micro-batches while it is empty. If
+// a command cannot wait for the end of a micro-batch, two atomics say so, and the model reads them
+// between its operations.
 #include "boinc_app/training/swarm_trainer.hpp"
 
 #include <chrono>
@@ -8,7 +11,7 @@
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
-#include "kernels/accumulate.hpp"
+#include "kernels/finite.hpp"
 #include "peer/base/check.hpp"
 #include "peer/progress/throughput.hpp"
 #include "peer/state/run_state.hpp"
@@ -18,6 +21,9 @@ namespace {
 
 // The core gives a few commands per step and waits for their answers.
 constexpr std::size_t kMaxCommands = 256;
+/// How long a freeze lets a micro-batch go on. Longer than most take, and short for those who wait.
+constexpr std::chrono::milliseconds kFreezeGrace{500};
+
 /// The clock of the speed measurement only; the protocol gets its time from its driver.
 TimePoint now() {
     return TimePoint{std::chrono::steady_clock::now().time_since_epoch()};
@@ -35,12 +41,12 @@ class SwarmTrainer::Worker {
           options_(std::move(options)),
           sink_(std::move(sink)),
           sampler_(run, shards),
-          model_(run),
           state_(state::tensor_ranges(run), state::lamb_settings(run)),
-          gradient_(model_.element_count()) {}
+          model_(run, state_.parameters()) {}
 
     const SwarmTrainerOptions& options() const { return options_; }
     bool is_working() const { return is_working_; }
+    bool has_samples() const { return samples_ > 0; }
 
     void operator()(const Work& command) {
         if (!has_state_ || command.step != state_.step() || is_working_) return;
@@ -55,7 +61,7 @@ class SwarmTrainer::Worker {
         if (is_ours) {
             contribution = {.samples = Samples{samples_},
                             .loss_sum = loss_sum_,
-                            .is_finite = is_finite_,
+                            .is_finite = kernels::all_finite(sum_, workers_),
                             .sum = std::make_shared<const FloatVector>(std::move(sum_))};
         }
         is_working_ = false;
@@ -96,14 +102,15 @@ class SwarmTrainer::Worker {
 
     void operator()(const Stop&) {}
 
-    void compute_micro_batch() {
-        const std::uint64_t index = samples_ / run_.micro_batch;
+    /// Adds a micro-batch to the sum, unless it is interrupted.
+    void compute_micro_batch(const Albert::IsInterrupted& is_interrupted) {
         const MicroBatch batch =
-            sampler_.draw(micro_batch_random(run_.seed, options_.peer, state_.step(), index));
-        if (sum_.empty()) sum_.assign(gradient_.size(), 0.0f);
-        loss_sum_ += model_.gradient(batch, gradient_);
-        const auto added = kernels::accumulate(sum_, gradient_, 1.0f, workers_);
-        is_finite_ = added.is_finite && is_finite_;
+            sampler_.draw(step_random(run_.seed, options_.peer, state_.step()), samples_,
+                          static_cast<std::size_t>(options_.micro_batch));
+        if (sum_.empty()) sum_.assign(static_cast<std::size_t>(state_.element_count()), 0.0f);
+        const auto loss = model_.add_gradient(batch, sum_, is_interrupted);
+        if (!loss) return;
+        loss_sum_ += *loss;
         samples_ += batch.samples;
         speed_.add(now(), Samples{batch.samples});
         sink_(event::Progressed{state_.step(), Samples{samples_}, speed_.samples_per_second()});
@@ -113,7 +120,6 @@ class SwarmTrainer::Worker {
     void enter_state() {
         is_working_ = false;
         forget_sum();
-        model_.set_parameters(state_.parameters());
         sink_(event::StateReached{state_.step(), state_.digest(workers_)});
     }
 
@@ -121,7 +127,6 @@ class SwarmTrainer::Worker {
         sum_.clear();
         samples_ = 0;
         loss_sum_ = 0;
-        is_finite_ = true;
     }
 
     const formats::RunFile& run_;
@@ -129,15 +134,13 @@ class SwarmTrainer::Worker {
     const SwarmTrainerOptions options_;
     const EventSink sink_;
     const Sampler sampler_;
-    Albert model_;
     state::ModelState state_;
+    Albert model_;  // reads the parameters of state_
     bool has_state_ = false;
     bool is_working_ = false;
-    FloatVector gradient_;
-    FloatVector sum_;
+    FloatVector sum_;  // N elements, or none before the first micro-batch
     std::uint64_t samples_ = 0;
     double loss_sum_ = 0;
-    bool is_finite_ = true;
     progress::Throughput speed_;
 };
 
@@ -152,6 +155,7 @@ SwarmTrainer::~SwarmTrainer() {
         const std::lock_guard lock(mutex_);
         commands_.clear();
         commands_.push_back(Stop{});
+        interrupt(commands_.back());
     }
     given_.notify_one();
     thread_.join();
@@ -162,25 +166,41 @@ void SwarmTrainer::give(Command command) {
         const std::lock_guard lock(mutex_);
         DEDLOC_CHECK(commands_.size() < kMaxCommands, "the trainer's command queue is full");
         commands_.push_back(std::move(command));
+        interrupt(commands_.back());
     }
     given_.notify_one();
+}
+
+void SwarmTrainer::interrupt(const Command& command) {
+    if (std::holds_alternative<Work>(command) || std::holds_alternative<Snapshot>(command)) return;
+    if (!std::holds_alternative<Freeze>(command)) {
+        must_stop_ = true;
+    } else if (freeze_by_.load() == kNever) {
+        freeze_by_ = now() + kFreezeGrace;
+    }
 }
 
 void SwarmTrainer::run(Worker& worker) {
     try {
         set_compute_threads(worker.options().threads);
+        const Albert::IsInterrupted is_interrupted = [&] {
+            return must_stop_ || (worker.has_samples() && now() >= freeze_by_.load());
+        };
         for (;;) {
             std::optional<Command> command;
             {
                 std::unique_lock lock(mutex_);
                 if (!worker.is_working()) given_.wait(lock, [this] { return !commands_.empty(); });
-                if (!commands_.empty()) {
+                if (commands_.empty()) {
+                    must_stop_ = false;
+                    freeze_by_ = kNever;
+                } else {
                     command = std::move(commands_.front());
                     commands_.pop_front();
                 }
             }
             if (!command) {
-                worker.compute_micro_batch();
+                worker.compute_micro_batch(is_interrupted);
             } else if (std::holds_alternative<Stop>(*command)) {
                 return;
             } else {

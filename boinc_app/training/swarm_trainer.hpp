@@ -2,6 +2,7 @@
 // and applies the updates that the swarm has committed.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -22,20 +23,24 @@ namespace dedloc::training {
 
 /// Settings of a SwarmTrainer.
 struct SwarmTrainerOptions {
-    PeerKey peer;          ///< seeds the samples that this peer draws (batch.hpp)
-    unsigned threads = 1;  ///< compute threads of torch
+    PeerKey peer;                   ///< seeds the samples that this peer draws (batch.hpp)
+    unsigned threads = 1;           ///< compute threads of torch
+    std::uint64_t micro_batch = 1;  ///< samples computed at once, at least 1
     /// Called once from the training thread when it fails (out of memory, a bad run file).
     std::function<void(const std::string& sentence)> failed;
 };
 
 /// The Trainer of the training app. It starts without a state and waits for load().
 ///
-/// The contribution to step k is the sum of the gradients of micro-batches 0, 1, 2 … n − 1, added
-/// in that order from zero. micro_batch_random(seed, peer, k, index) determines each micro-batch.
-/// After a sum is dropped (pause, cancelled round) the next one starts again at micro-batch 0, so
-/// the number of samples in the ledger always tells which micro-batches were summed.
+/// The contribution to step k is the sum of the gradients of samples 0, 1, 2 … n − 1, added in
+/// whole micro-batches in that order from zero. step_random(seed, peer, k) determines the samples.
+/// After a sum is dropped (pause, cancelled round) the next one starts again at sample 0, so the
+/// number of samples in the ledger always tells which samples were summed.
 ///
-/// Memory   12 N bytes state, 8 N model, 8 N sums, activations of one micro-batch.
+/// Answers  A pause, a load and an update end the current micro-batch at once: its samples are
+///          dropped. A freeze lets it end for half a second, then drops it too, unless no other
+///          micro-batch is in the sum. "At once" is between two matrix products (Albert).
+/// Memory   12 N bytes state, 4 N sum, activations and gradient of one micro-batch (footprint.hpp).
 /// Threads  its own one, which also emits the events; calls come from one other thread.
 class SwarmTrainer final : public Trainer {
   public:
@@ -43,7 +48,7 @@ class SwarmTrainer final : public Trainer {
     /// state. Errors: InputError, as Sampler and Albert.
     SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
                  const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink);
-    /// Waits until the current micro-batch is computed.
+    /// Ends the current micro-batch at once.
     ~SwarmTrainer() override;
     SwarmTrainer(const SwarmTrainer&) = delete;
     SwarmTrainer& operator=(const SwarmTrainer&) = delete;
@@ -68,11 +73,18 @@ class SwarmTrainer final : public Trainer {
     class Worker;
 
     void give(Command command);
+    /// Tells the training thread how long it may go on with its micro-batch.
+    void interrupt(const Command& command);
     void run(Worker& worker);
 
     std::mutex mutex_;
     std::condition_variable given_;
     std::deque<Command> commands_;  // bounded: kMaxCommands
+    /// Whether a queued command ends the micro-batch at once. Set by give(); the training thread
+    /// resets it, under the mutex, when the queue is empty.
+    std::atomic<bool> must_stop_{false};
+    /// When a queued freeze ends the micro-batch; kNever without one. Set and reset as must_stop_.
+    std::atomic<TimePoint> freeze_by_{kNever};
     std::unique_ptr<Worker> worker_;
     std::thread thread_;
 };

@@ -1,8 +1,8 @@
 // One read_ function and one put_ function for each object of the file. parse_run_file() asks for
-// the fields in a fixed order, and finish() refuses unknown ones. write_run_file() writes the
-// canonical form, whose digest is the run's id, and parses it again as a check. A new field must
-// not appear in the canonical form while it has its default, or the ids of existing runs would
-// change (`codec`).
+// the fields in a fixed order, the version first, and finish() refuses unknown ones.
+// write_run_file() writes the canonical form, whose digest is the run's id, and parses it again as
+// a check. A new field must not appear in the canonical form while it has its default, or the ids
+// of existing runs would change (`codec`).
 #include "peer/formats/run_file.hpp"
 
 #include <fmt/format.h>
@@ -37,6 +37,24 @@ const char* name_of(Initial initial) {
 }
 
 // --- reading ------------------------------------------------------------------------------------
+
+void require_version(JsonFields& fields) {
+    // Files without the field are of version 1.
+    const std::uint64_t version =
+        fields.has("version") ? fields.integer("version", 0, ~std::uint64_t{0}) : 1;
+    if (version < kRunFileVersion) {
+        throw InputError{fmt::format(
+            "the run file has version {} of the format, but this program reads version {}: create "
+            "the run again with this version of dedloc",
+            version, kRunFileVersion)};
+    }
+    if (version > kRunFileVersion) {
+        throw InputError{fmt::format(
+            "the run file has version {} of the format, but this program reads version {}: use the "
+            "program of the version that created the run",
+            version, kRunFileVersion)};
+    }
+}
 
 ModelSpec read_model(JsonFields fields) {
     ModelSpec model;
@@ -194,7 +212,7 @@ void read_lists(JsonFields& fields, RunFile& run) {
     std::uint64_t elements = 0;
     for (const auto& value : fields.array("tensors", 1, kMaxTensors).GetArray()) {
         run.tensors.push_back(read_tensor({value, fmt::format("tensors[{}]", run.tensors.size())}));
-        elements += run.tensors.back().count();
+        elements += run.tensors.back().padded_count();
         if (elements > wire::kMaxElements)
             fields.refuse("tensors", "have too many elements together");
     }
@@ -298,11 +316,11 @@ std::string serialise(const RunFile& run) {
     rapidjson::StringBuffer buffer;
     Writer out(buffer);
     out.StartObject();
+    put(out, "version", kRunFileVersion);
     put(out, "name", run.name);
     put(out, "seed", run.seed);
     put_model(out, run.model);
     put(out, "sequence_length", run.sequence_length);
-    put(out, "micro_batch", run.micro_batch);
     put(out, "target_batch", run.target_batch);
     put(out, "steps", run.steps);
     put_optimizer(out, run.optimizer);
@@ -323,12 +341,12 @@ std::string serialise(const RunFile& run) {
 RunFile parse_run_file(std::string_view json) {
     const rapidjson::Document document = parse_json("the run file", json, kMaxRunFileBytes);
     JsonFields fields{document, ""};
+    require_version(fields);
     RunFile run;
     run.name = fields.text("name", 64);
     run.seed = fields.integer("seed", 0, ~std::uint64_t{0});
     run.model = read_model(fields.object("model"));
     run.sequence_length = fields.integer("sequence_length", 8, run.model.positions);
-    run.micro_batch = fields.integer("micro_batch", 1, 65'536);
     run.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);
     run.steps = fields.integer("steps", 1, kMaxSteps);
     run.optimizer = read_optimizer(fields.object("optimizer"));
@@ -355,7 +373,23 @@ RunId run_id(const RunFile& run) {
     return RunId{blake2b(bytes_of(serialise(run))).bytes};
 }
 
+std::vector<std::uint64_t> tensor_offsets(const RunFile& run) {
+    std::vector<std::uint64_t> offsets;
+    std::uint64_t offset = 0;
+    for (const TensorSpec& tensor : run.tensors) {
+        offsets.push_back(offset);
+        offset += tensor.padded_count();
+    }
+    return offsets;
+}
+
 std::uint64_t element_count(const RunFile& run) {
+    std::uint64_t count = 0;
+    for (const TensorSpec& tensor : run.tensors) count += tensor.padded_count();
+    return count;
+}
+
+std::uint64_t parameter_count(const RunFile& run) {
     std::uint64_t count = 0;
     for (const TensorSpec& tensor : run.tensors) count += tensor.count();
     return count;

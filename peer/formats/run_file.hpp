@@ -14,6 +14,13 @@
 
 namespace dedloc::formats {
 
+/// The version of the format that this program reads and writes. It rises when the same file would
+/// stand for another state. Version 2: every tensor begins at a multiple of kTensorAlignment
+/// elements, and samples are drawn one by one (version 1 had no gaps and drew micro-batches).
+inline constexpr std::uint64_t kRunFileVersion = 2;
+/// Every tensor begins at a multiple of this many elements (256 bytes) of the flat vector.
+inline constexpr std::uint64_t kTensorAlignment = 64;
+
 inline constexpr std::size_t kMaxRunFileBytes = std::size_t{1} << 22;  ///< size of the file
 inline constexpr std::size_t kMaxTensors = 16'384;                     ///< tensors of a model
 inline constexpr std::size_t kMaxShards = 4'096;                       ///< shards of a run
@@ -66,7 +73,8 @@ struct SpecialTokens {
 /// The elements of a tensor before the first step: all 0, all 1, or normally distributed.
 enum class Initial : std::uint8_t { kZero, kOne, kNormal };
 
-/// One tensor of the model. Its place in the flat vector follows from the order of the list.
+/// One tensor of the model. Its place in the flat vector follows from the order of the list
+/// (tensor_offsets).
 struct TensorSpec {
     std::string name;                  ///< unique in the model
     std::vector<std::uint64_t> shape;  ///< extents, 1 to 8 of them
@@ -79,16 +87,20 @@ struct TensorSpec {
         for (const std::uint64_t extent : shape) product *= extent;
         return product;
     }
+    /// Number of elements that it takes in the flat vector, with the zeros after it.
+    std::uint64_t padded_count() const {
+        return (count() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    }
     bool operator==(const TensorSpec&) const = default;
 };
 
-/// The contents of a run file. Fields have the same names in the file unless noted.
+/// The contents of a run file. Fields have the same names in the file unless noted. The first field
+/// of the file is "version": kRunFileVersion.
 struct RunFile {
     std::string name;                   ///< name of the run, at most 64 bytes
     std::uint64_t seed = 0;             ///< seed of the initial state and of the data order
     ModelSpec model;                    ///< the dimensions of the model
     std::uint64_t sequence_length = 0;  ///< tokens per sample
-    std::uint64_t micro_batch = 0;      ///< samples per micro-batch of a trainer
     std::uint64_t target_batch = 0;     ///< samples per step of the swarm
     std::uint64_t steps = 0;            ///< updates until the run is finished
     OptimizerSpec optimizer;            ///< the optimizer and its schedule
@@ -112,7 +124,8 @@ struct RunFile {
 /// Reads a run file. Checks every field and the relations between fields: heads divide hidden, the
 /// sequence fits the positions, names are unique, sums are within their limits.
 ///
-/// Errors   InputError with one sentence that names the field, also if it is unknown or repeated
+/// Errors   InputError with one sentence that names the field, also if it is unknown or repeated;
+///          for a file of another version, a sentence that says what to do
 RunFile parse_run_file(std::string_view json);
 
 /// The canonical form: JSON with a fixed order of fields, no white space, and the shortest numbers
@@ -123,8 +136,16 @@ std::string write_run_file(const RunFile& run);
 /// The run's id: BLAKE2b of the canonical form.
 RunId run_id(const RunFile& run);
 
-/// N, the number of elements of all tensors.
+/// The first element of each tensor in the flat vector. Tensors are in the list's order, each at a
+/// multiple of kTensorAlignment. The elements between them are zero.
+std::vector<std::uint64_t> tensor_offsets(const RunFile& run);
+
+/// N, the length of the flat vector that peers hold, average and digest: all tensors and the zeros
+/// after each, a multiple of kTensorAlignment.
 std::uint64_t element_count(const RunFile& run);
+
+/// The number of the model's parameters: N without the zeros.
+std::uint64_t parameter_count(const RunFile& run);
 
 /// Credit for one sample in cobblestones: a machine with 10⁹ FLOP/s earns 200 per day (BOINC's
 /// definition).

@@ -3,6 +3,7 @@
 // numbers and needs no libm, so the values have the same bits on every machine.
 #include "peer/state/initial_parameters.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "peer/base/random.hpp"
@@ -10,22 +11,19 @@
 namespace dedloc::state {
 
 FloatVector initial_parameters(std::span<const TensorInit> tensors, std::uint64_t seed) {
-    std::size_t total = 0;
-    for (const TensorInit& tensor : tensors) total += static_cast<std::size_t>(tensor.count);
-    FloatVector parameters;
-    parameters.reserve(total);
+    std::uint64_t total = 0;
+    for (const TensorInit& tensor : tensors) total += tensor.count + tensor.padding;
+    FloatVector parameters(static_cast<std::size_t>(total));
     const Random random{seed};
+    float* next = parameters.data();
     for (std::size_t t = 0; t < tensors.size(); ++t) {
-        const auto count = static_cast<std::size_t>(tensors[t].count);
-        if (tensors[t].kind != Initial::kNormal) {
-            parameters.insert(parameters.end(), count,
-                              tensors[t].kind == Initial::kOne ? 1.0f : 0.0f);
-            continue;
-        }
+        const TensorInit& tensor = tensors[t];
+        const std::span values{next, static_cast<std::size_t>(tensor.count)};
+        next += tensor.count + tensor.padding;
+        if (tensor.kind == Initial::kOne) std::ranges::fill(values, 1.0f);
+        if (tensor.kind != Initial::kNormal) continue;
         Random stream = random.split(t);
-        for (std::size_t i = 0; i < count; ++i) {
-            parameters.push_back(static_cast<float>(tensors[t].deviation * stream.near_normal()));
-        }
+        for (float& x : values) x = static_cast<float>(tensor.deviation * stream.near_normal());
     }
     return parameters;
 }

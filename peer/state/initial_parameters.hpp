@@ -19,6 +19,7 @@ enum class Initial : std::uint8_t {
 /// One tensor's initialisation.
 struct TensorInit {
     std::uint64_t count = 0;        ///< number of elements
+    std::uint64_t padding = 0;      ///< number of zeros after them
     Initial kind = Initial::kZero;  ///< distribution of the elements
     double deviation = 0;           ///< standard deviation; only used with kNormal
 };

@@ -31,9 +31,10 @@ double from_bits(std::uint32_t bits) {
 std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     std::uint64_t end = 0;
     for (const TensorRange& tensor : tensors) {
-        DEDLOC_CHECK(tensor.offset == end, "a model's tensors must follow each other without gaps",
-                     tensor.offset, end);
-        end += tensor.count;
+        DEDLOC_CHECK(tensor.offset == end,
+                     "a model's tensors must follow each other and their padding", tensor.offset,
+                     end);
+        end += tensor.count + tensor.padding;
     }
     DEDLOC_CHECK(end > 0, "a model needs at least one parameter");
     return static_cast<std::size_t>(end);
@@ -81,8 +82,11 @@ ModelState::ModelState(std::vector<TensorRange> tensors, const LambSettings& set
 void ModelState::initialise(std::span<const float> parameters) {
     DEDLOC_CHECK(parameters.size() == count_, "the model has another number of parameters",
                  parameters.size(), count_);
-    std::copy(parameters.begin(), parameters.end(), values_.begin());
-    std::fill(values_.begin() + static_cast<std::ptrdiff_t>(count_), values_.end(), 0.0f);
+    std::fill(values_.begin(), values_.end(), 0.0f);
+    for (const TensorRange& tensor : tensors_) {
+        const auto offset = static_cast<std::ptrdiff_t>(tensor.offset);
+        std::copy_n(parameters.begin() + offset, tensor.count, values_.begin() + offset);
+    }
     step_ = StepIndex{0};
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/workers.hpp"
-#include "peer/base/bytes.hpp"
+#include "peer/base/aligned_floats.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 #include "peer/state/update_scalars.hpp"
@@ -17,9 +17,10 @@ namespace dedloc::state {
 
 /// One tensor's range in the flat parameter vector.
 struct TensorRange {
-    std::uint64_t offset = 0;  ///< first element
-    std::uint64_t count = 0;   ///< number of elements
-    bool decays = false;       ///< weight decay applies to this tensor
+    std::uint64_t offset = 0;   ///< first element
+    std::uint64_t count = 0;    ///< number of elements
+    std::uint64_t padding = 0;  ///< number of zeros that follow it in the vector
+    bool decays = false;        ///< weight decay applies to this tensor
     bool operator==(const TensorRange&) const = default;
 };
 
@@ -41,24 +42,29 @@ struct UpdateReport {
 /// Parameters, both LAMB moments and the step. Not thread-safe.
 ///
 /// Memory: three vectors of N floats, one after the other: params ‖ m ‖ v. Their address is
-/// constant, so tensors of a training library can be views of the parameters. Only apply,
-/// initialise and restore write them.
+/// constant and a multiple of 64 bytes, so tensors of a training library can be views of the
+/// parameters. Only apply, initialise and restore write them.
+///
+/// Padding: the elements between tensors are part of N, of bytes() and of the digest. They are zero
+/// and stay so: initialise and apply write tensors only, whatever an average holds beside them.
 ///
 /// Functions that read or write the whole state take the threads that they may use. The result has
 /// the same bits with any number of threads.
 class ModelState {
   public:
-    /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order without gaps,
-    /// N ≥ 1, and usable settings (aborts).
+    /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order, each with its
+    /// padding, N ≥ 1, and usable settings (aborts).
     ModelState(std::vector<TensorRange> tensors, const LambSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
-    /// Resets to step 0 with these parameters and zero moments. Requires N parameters (aborts).
+    /// Resets to step 0 with these parameters and zero moments. Ignores what is in the padding.
+    /// Requires N elements (aborts).
     void initialise(std::span<const float> parameters);
 
     /// Applies the average of one committed round: computes its norm and the clip factor, runs LAMB
-    /// tensor by tensor and increments the step.
+    /// tensor by tensor and increments the step. The norm is that of all N elements; honest peers
+    /// send zeros in the padding.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
     /// step. Every peer sees the same bytes, so every peer skips the same update.
@@ -76,9 +82,9 @@ class ModelState {
 
     /// Number of updates that the state has seen.
     StepIndex step() const { return step_; }
-    /// Number of parameters, N.
+    /// N, the number of parameters with the padding.
     std::uint64_t element_count() const { return count_; }
-    /// The parameters, N floats.
+    /// The parameters with their padding, N floats.
     std::span<const float> parameters() const { return std::span{values_}.first(count_); }
     /// The same memory as mutable, for a library that requires this even for tensors it only reads.
     std::span<float> parameters_for_views() { return std::span{values_}.first(count_); }
@@ -98,7 +104,7 @@ class ModelState {
     const std::vector<TensorRange> tensors_;
     const LambSettings settings_;
     const std::size_t count_;  ///< N
-    FloatVector values_;       ///< params ‖ m ‖ v
+    AlignedFloats values_;     ///< params ‖ m ‖ v
     StepIndex step_{};
 };
 

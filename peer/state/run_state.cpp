@@ -1,6 +1,6 @@
 // Copies fields of a run file. The order of its tensors fixes both the layout of the parameter
-// vector and the random stream of each tensor, so it is part of the run's definition. norm_limit is
-// not in the run file and keeps its default.
+// vector (formats::tensor_offsets) and the random stream of each tensor, so it is part of the run's
+// definition. norm_limit is not in the run file and keeps its default.
 #include "peer/state/run_state.hpp"
 
 #include "peer/base/check.hpp"
@@ -27,10 +27,13 @@ Initial kind_of(formats::Initial initial) {
 
 std::vector<TensorRange> tensor_ranges(const formats::RunFile& run) {
     std::vector<TensorRange> ranges;
-    std::uint64_t offset = 0;
-    for (const formats::TensorSpec& tensor : run.tensors) {
-        ranges.push_back({.offset = offset, .count = tensor.count(), .decays = tensor.decays});
-        offset += tensor.count();
+    const std::vector<std::uint64_t> offsets = formats::tensor_offsets(run);
+    for (std::size_t i = 0; i < run.tensors.size(); ++i) {
+        const formats::TensorSpec& tensor = run.tensors[i];
+        ranges.push_back({.offset = offsets[i],
+                          .count = tensor.count(),
+                          .padding = tensor.padded_count() - tensor.count(),
+                          .decays = tensor.decays});
     }
     return ranges;
 }
@@ -52,6 +55,7 @@ FloatVector initial_parameters(const formats::RunFile& run) {
     std::vector<TensorInit> tensors;
     for (const formats::TensorSpec& tensor : run.tensors) {
         tensors.push_back({.count = tensor.count(),
+                           .padding = tensor.padded_count() - tensor.count(),
                            .kind = kind_of(tensor.initial),
                            .deviation = tensor.deviation});
     }

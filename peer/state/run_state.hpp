@@ -10,11 +10,12 @@
 
 namespace dedloc::state {
 
-/// The ranges of the run's tensors in the parameter vector, in the run file's order without gaps.
+/// The ranges of the run's tensors in the parameter vector, at formats::tensor_offsets.
 std::vector<TensorRange> tensor_ranges(const formats::RunFile& run);
 /// The optimizer settings of the run.
 LambSettings lamb_settings(const formats::RunFile& run);
-/// The parameters at step 0. Cost: 12 random numbers for each normally distributed element.
+/// The parameters at step 0 with their padding. Cost: 12 random numbers for each normally
+/// distributed element.
 FloatVector initial_parameters(const formats::RunFile& run);
 
 }  // namespace dedloc::state

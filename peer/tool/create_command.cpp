@@ -24,7 +24,6 @@ struct Arguments {
     std::uint64_t bytes = 0;
     std::uint64_t steps = 100;
     std::uint64_t target_batch = 64;
-    std::uint64_t micro_batch = 1;
     std::uint64_t random_seed = 0;
     std::string encryption = "on";
     Codec codec = Codec::kFp32;
@@ -35,7 +34,6 @@ void create(const Arguments& arguments) {
     SyntheticRun synthetic{.bytes = arguments.bytes,
                            .steps = arguments.steps,
                            .target_batch = arguments.target_batch,
-                           .micro_batch = arguments.micro_batch,
                            .seed = arguments.random_seed,
                            .encrypts = arguments.encryption == "on",
                            .codec = arguments.codec,
@@ -67,14 +65,14 @@ void add_create_command(CLI::App& app) {
         ->add_option("--key", arguments->key,
                      "Key file of backbone and project, created if it does not exist")
         ->required();
-    command->add_option("--bytes", arguments->bytes, "Size of the vector in fp32, such as 18MB")
+    command
+        ->add_option("--bytes", arguments->bytes,
+                     "Size of the vector in fp32, such as 18MB; rounded up to 256 bytes")
         ->required()
         ->transform(CLI::AsSizeValue(true));
     command->add_option("--steps", arguments->steps, "Steps of the run")->capture_default_str();
     command->add_option("--target-batch", arguments->target_batch, "Samples of one step")
         ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch))
-        ->capture_default_str();
-    command->add_option("--micro-batch", arguments->micro_batch, "Samples computed at once")
         ->capture_default_str();
     command
         ->add_option("--random-seed", arguments->random_seed,

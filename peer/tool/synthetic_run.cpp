@@ -14,10 +14,16 @@ namespace {
 constexpr std::uint64_t kTensorElements = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxTensors = 1'024;
 
+std::uint64_t aligned(std::uint64_t elements) {
+    return (elements + formats::kTensorAlignment - 1) / formats::kTensorAlignment *
+           formats::kTensorAlignment;
+}
+
+/// Tensors without padding. `elements` is a multiple of the alignment.
 std::vector<formats::TensorSpec> tensors_of(std::uint64_t elements) {
     // Large vectors get larger tensors, so that their number stays within the limit.
     const std::uint64_t longest =
-        std::max(kTensorElements, (elements + kMaxTensors - 1) / kMaxTensors);
+        std::max(kTensorElements, aligned((elements + kMaxTensors - 1) / kMaxTensors));
     std::vector<formats::TensorSpec> tensors;
     for (std::uint64_t done = 0; done < elements; done += tensors.back().count()) {
         tensors.push_back({.name = fmt::format("part_{}", tensors.size()),
@@ -44,22 +50,19 @@ formats::ModelSpec no_model() {
 }  // namespace
 
 formats::RunFile make_run(const SyntheticRun& synthetic) {
-    if (synthetic.bytes < sizeof(float) || synthetic.bytes % sizeof(float) != 0) {
-        throw InputError("the size of a vector of fp32 numbers must be a multiple of 4 bytes");
-    }
+    if (synthetic.bytes == 0) throw InputError("the vector needs at least one byte");
     formats::RunFile run;
     run.name = "synthetic";
     run.seed = synthetic.seed;
     run.model = no_model();
     run.sequence_length = run.model.positions;
-    run.micro_batch = synthetic.micro_batch;
     run.target_batch = synthetic.target_batch;
     run.steps = synthetic.steps;
     run.flops_per_sample = 1;
     run.encrypts = synthetic.encrypts;
     run.codec = synthetic.codec;
     run.dht_seeds = synthetic.dht_seeds;
-    run.tensors = tensors_of(synthetic.bytes / sizeof(float));
+    run.tensors = tensors_of(aligned((synthetic.bytes - 1) / sizeof(float) + 1));
     return run;
 }
 

@@ -28,12 +28,10 @@ SyntheticTrainer::SyntheticTrainer(const formats::RunFile& run, SyntheticTrainer
                                    EventSink sink)
     : options_(std::move(options)),
       sink_(std::move(sink)),
-      micro_batch_(run.micro_batch),
-      micro_batch_time_(
-          options_.samples_per_second > 0
-              ? std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                    static_cast<double>(run.micro_batch) / options_.samples_per_second))
-              : Clock::duration::zero()),
+      micro_batch_time_(options_.samples_per_second > 0
+                            ? std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(1 / options_.samples_per_second))
+                            : Clock::duration::zero()),
       state_(state::tensor_ranges(run), state::lamb_settings(run)) {
     if (!recall()) state_.initialise(state::initial_parameters(run));
     const platform::SignalsBlocked blocked;
@@ -140,7 +138,7 @@ void SyntheticTrainer::begin(StepIndex step) {
 }
 
 void SyntheticTrainer::finish_micro_batch() {
-    samples_ += micro_batch_;
+    samples_ += Samples{1};
     batch_ends_at_ = Clock::now() + micro_batch_time_;
     sink_(event::Progressed{.step = state_.step(),
                             .samples = samples_,

@@ -41,8 +41,8 @@ class SyntheticTrainer final : public Trainer {
     /// Waits for the current call and ends the worker.
     ~SyntheticTrainer() override;
 
-    // A micro-batch takes its samples divided by the rate; freeze waits for the end of the current
-    // one. While kMaxCalls calls are queued, further calls block.
+    // A micro-batch is one sample and takes 1 ÷ rate; freeze waits for the end of the current one.
+    // While kMaxCalls calls are queued, further calls block.
     void work(StepIndex step) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
@@ -67,7 +67,6 @@ class SyntheticTrainer final : public Trainer {
 
     const SyntheticTrainerOptions options_;
     const EventSink sink_;
-    const Samples micro_batch_;
     const Clock::duration micro_batch_time_;  ///< zero without a rate
 
     std::mutex mutex_;

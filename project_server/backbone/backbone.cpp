@@ -53,7 +53,7 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
             head.step.value(), state->step().value());
     }
     log_info("run {} ({}): starting at step {} of {}, {} parameters", run.run.name, run.id.brief(),
-             state->step().value(), run.run.steps, state->element_count());
+             state->step().value(), run.run.steps, formats::parameter_count(run.run));
     return state;
 }
 

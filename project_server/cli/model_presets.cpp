@@ -15,7 +15,6 @@ ModelPreset model_preset(const std::string& name) {
                           .ffn = 512,
                           .positions = 64},
                 .sequence_length = 64,
-                .micro_batch = 8,
                 .target_batch = 512,
                 .learning_rate = 0.06};
     }
@@ -27,7 +26,6 @@ ModelPreset model_preset(const std::string& name) {
                           .ffn = 3072,
                           .positions = 512},
                 .sequence_length = 512,
-                .micro_batch = 4,
                 .target_batch = 4096,
                 .learning_rate = 0.00176};
     }
@@ -39,11 +37,22 @@ ModelPreset model_preset(const std::string& name) {
                           .ffn = 4096,
                           .positions = 512},
                 .sequence_length = 512,
-                .micro_batch = 4,
                 .target_batch = 4096,
                 .learning_rate = 0.00176};
     }
-    throw InputError(fmt::format("there is no model {} (there are tiny, base, large)", name));
+    if (name == "xlarge") {
+        return {.model = {.embedding = 128,
+                          .hidden = 2048,
+                          .layers = 24,
+                          .heads = 16,
+                          .ffn = 8192,
+                          .positions = 512},
+                .sequence_length = 512,
+                .target_batch = 4096,
+                .learning_rate = 0.00176};
+    }
+    throw InputError(
+        fmt::format("there is no model {} (there are tiny, base, large and xlarge)", name));
 }
 
 }  // namespace dedloc::cli

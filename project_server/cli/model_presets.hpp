@@ -13,7 +13,6 @@ namespace dedloc::cli {
 struct ModelPreset {
     formats::ModelSpec model;           ///< architecture, without the vocabulary
     std::uint64_t sequence_length = 0;  ///< tokens per sample
-    std::uint64_t micro_batch = 0;      ///< samples that a trainer computes at once
     std::uint64_t target_batch = 0;     ///< samples of one step
     double learning_rate = 0;           ///< peak of the schedule
 };

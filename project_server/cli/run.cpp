@@ -39,7 +39,6 @@ formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.model = preset.model;
     run.model.vocabulary = corpus.vocabulary;
     run.sequence_length = preset.sequence_length;
-    run.micro_batch = options.micro_batch.value_or(preset.micro_batch);
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
     run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);

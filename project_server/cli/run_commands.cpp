@@ -38,7 +38,7 @@ struct Chosen {
 void create(const RunOptions& options) {
     const auto run = create_run(options);
     fmt::print("run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, id {}\n",
-               run.name, formats::element_count(run), run.steps, run.target_batch,
+               run.name, formats::parameter_count(run), run.steps, run.target_batch,
                formats::credit_per_sample(run), formats::run_id(run).brief());
 }
 
@@ -182,17 +182,13 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
-    command->add_option("--model", options->model, "tiny, base or large (ALBERT)")
+    command->add_option("--model", options->model, "tiny, base, large or xlarge (ALBERT)")
         ->capture_default_str();
     command->add_option("--steps", options->steps, "Updates until the run is finished")
         ->required()
         ->check(CLI::Range(1, 100'000'000));
     command->add_option("--seed", options->seed, "Seed of the first parameters")
         ->capture_default_str();
-    command
-        ->add_option("--micro-batch", options->micro_batch,
-                     "Samples that a trainer computes at once")
-        ->check(CLI::Range(1, 65'536));
     command->add_option("--target-batch", options->target_batch, "Samples of one step")
         ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch));
     command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")

@@ -13,6 +13,7 @@
 #include "peer/formats/albert_layout.hpp"
 #include "peer/state/average_tree.hpp"
 #include "peer/state/model_state.hpp"
+#include "peer/state/run_state.hpp"
 
 namespace {
 
@@ -30,13 +31,9 @@ std::vector<state::TensorRange> albert_large() {
                                    .heads = 16,
                                    .ffn = 4096,
                                    .positions = 512};
-    std::vector<state::TensorRange> ranges;
-    std::uint64_t offset = 0;
-    for (const formats::TensorSpec& tensor : formats::albert_tensors(model)) {
-        ranges.push_back({.offset = offset, .count = tensor.count(), .decays = tensor.decays});
-        offset += tensor.count();
-    }
-    return ranges;
+    formats::RunFile run;
+    run.tensors = formats::albert_tensors(model);
+    return state::tensor_ranges(run);
 }
 
 FloatVector drawn(std::uint64_t seed, std::size_t count) {
@@ -86,7 +83,7 @@ int main() {
         const auto scalars = state::lamb_scalars(holders.front()->settings, StepIndex{round});
         for (const auto& holder : holders) holder->step(average, scalars);
     }
-    std::printf("%zu parameters, best of %d, milliseconds\n%8s %10s %10s %10s %16s\n", elements,
+    std::printf("%zu elements, best of %d, milliseconds\n%8s %10s %10s %10s %16s\n", elements,
                 kRounds, "threads", "update", "digest", "both", "average's digest");
     for (const auto& holder : holders) {
         std::printf("%8zu %10.1f %10.1f %10.1f %16.1f\n", holder->count, holder->apply,

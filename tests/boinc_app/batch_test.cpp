@@ -21,14 +21,16 @@ PeerKey peer(unsigned char name) {
     return key;
 }
 
+constexpr std::size_t kMicroBatch = 4;
+
 TEST_CASE("equal public numbers draw equal micro-batches, and different numbers different ones",
           "[training]") {
     const formats::RunFile run = tiny_run();
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
     const Sampler sampler{run, shards};
     const auto draw = [&](std::uint64_t seed, unsigned char who, std::uint64_t step,
-                          std::uint64_t index) {
-        return sampler.draw(micro_batch_random(seed, peer(who), StepIndex{step}, index));
+                          std::uint64_t first) {
+        return sampler.draw(step_random(seed, peer(who), StepIndex{step}), first, kMicroBatch);
     };
     const MicroBatch batch = draw(42, 1, 7, 3);
     CHECK(batch == draw(42, 1, 7, 3));
@@ -38,6 +40,53 @@ TEST_CASE("equal public numbers draw equal micro-batches, and different numbers 
     CHECK_FALSE(batch == draw(42, 1, 7, 4));
 }
 
+/// The tokens, labels and flags of one row, without its padding.
+struct Row {
+    std::vector<std::int64_t> tokens, types, masked_at, masked_tokens;
+    std::vector<float> masked_weights;
+    std::int64_t is_swapped = 0;
+    bool operator==(const Row&) const = default;
+};
+
+std::vector<Row> rows_of(const MicroBatch& batch) {
+    std::vector<Row> rows(batch.samples);
+    for (std::size_t row = 0; row < batch.samples; ++row) {
+        const auto begin = static_cast<std::ptrdiff_t>(row * batch.length);
+        const auto end = begin + batch.row_lengths[row];
+        rows[row].tokens.assign(batch.tokens.begin() + begin, batch.tokens.begin() + end);
+        rows[row].types.assign(batch.types.begin() + begin, batch.types.begin() + end);
+        rows[row].is_swapped = batch.is_swapped[row];
+    }
+    const auto length = static_cast<std::int64_t>(batch.length);
+    for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
+        Row& row = rows[static_cast<std::size_t>(batch.masked_at[i] / length)];
+        row.masked_at.push_back(batch.masked_at[i] % length);
+        row.masked_tokens.push_back(batch.masked_tokens[i]);
+        row.masked_weights.push_back(batch.masked_weights[i]);
+    }
+    return rows;
+}
+
+TEST_CASE("a sample follows from its index, not from the micro-batch that it is drawn in",
+          "[training]") {
+    const formats::RunFile run = tiny_run();
+    const std::vector<formats::Shard> shards{skewed_shard(run, 1)};
+    const Sampler sampler{run, shards};
+    const Random step = step_random(42, peer(1), StepIndex{7});
+    constexpr std::size_t kSamples = 48;
+    const std::vector<Row> all = rows_of(sampler.draw(step, 0, kSamples));
+    for (const std::size_t micro_batch : {1u, 3u, 8u}) {
+        std::vector<Row> rows;
+        for (std::size_t first = 0; first < kSamples; first += micro_batch) {
+            for (Row& row : rows_of(sampler.draw(step, first, micro_batch))) {
+                rows.push_back(std::move(row));
+            }
+        }
+        CAPTURE(micro_batch);
+        CHECK(rows == all);
+    }
+}
+
 TEST_CASE("every sample is two parts between class token and separators, then padding",
           "[training][property]") {
     formats::RunFile run = tiny_run();
@@ -45,8 +94,9 @@ TEST_CASE("every sample is two parts between class token and separators, then pa
     run.sequence_length = GENERATE(std::uint64_t{8}, std::uint64_t{13}, std::uint64_t{32});
     const Sampler sampler{run, shards};
     for (std::uint64_t index = 0; index < 200; ++index) {
-        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
-        REQUIRE(batch.samples == run.micro_batch);
+        const MicroBatch batch =
+            sampler.draw(step_random(1, peer(1), StepIndex{0}), index * kMicroBatch, kMicroBatch);
+        REQUIRE(batch.samples == kMicroBatch);
         REQUIRE(batch.length <= run.sequence_length);
         REQUIRE(batch.tokens.size() == batch.samples * batch.length);
         std::vector<std::int64_t> tokens = batch.tokens;
@@ -78,7 +128,8 @@ TEST_CASE("each sample masks at least one token and its weights add up to one",
     const Sampler sampler{run, shards};
     std::uint64_t masked = 0, tokens = 0, swapped = 0, samples = 0;
     for (std::uint64_t index = 0; index < 500; ++index) {
-        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        const MicroBatch batch =
+            sampler.draw(step_random(1, peer(1), StepIndex{0}), index * kMicroBatch, kMicroBatch);
         std::vector<double> weight(batch.samples);
         for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
             weight[static_cast<std::size_t>(batch.masked_at[i]) / batch.length] +=
@@ -104,7 +155,8 @@ TEST_CASE("of the tokens to predict 80% are masked, 10% random and 10% as they w
     const Sampler sampler{run, shards};
     double masked = 0, kept = 0, random = 0;
     for (std::uint64_t index = 0; index < 2'000; ++index) {
-        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        const MicroBatch batch =
+            sampler.draw(step_random(1, peer(1), StepIndex{0}), index * kMicroBatch, kMicroBatch);
         for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
             const auto shown = batch.tokens[static_cast<std::size_t>(batch.masked_at[i])];
             const bool is_kept = shown == batch.masked_tokens[i];

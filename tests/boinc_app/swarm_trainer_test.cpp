@@ -5,10 +5,10 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
-#include "kernels/accumulate.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -26,15 +26,20 @@ class Inbox {
             arrived_.notify_all();
         };
     }
+    /// The next event.
+    Event next_event() {
+        std::unique_lock lock(mutex_);
+        REQUIRE(
+            arrived_.wait_for(lock, std::chrono::seconds{60}, [this] { return !events_.empty(); }));
+        Event event = std::move(events_.front());
+        events_.pop_front();
+        return event;
+    }
     /// The next event of this kind; earlier events are dropped.
     template <class Kind>
     Kind next() {
-        std::unique_lock lock(mutex_);
         for (;;) {
-            REQUIRE(arrived_.wait_for(lock, std::chrono::seconds{60},
-                                      [this] { return !events_.empty(); }));
-            const Event event = std::move(events_.front());
-            events_.pop_front();
+            const Event event = next_event();
             if (const auto* wanted = std::get_if<Kind>(&event)) return *wanted;
         }
     }
@@ -48,6 +53,8 @@ class Inbox {
     std::condition_variable arrived_;
     std::deque<Event> events_;
 };
+
+constexpr std::uint64_t kMicroBatch = 4;
 
 struct Fixture {
     Fixture() {
@@ -66,8 +73,11 @@ struct Fixture {
     SharedBytes snapshot;
     Inbox inbox;
     kernels::ThreadWorkers workers{2};
-    SwarmTrainer trainer{
-        run, shards, workers, {.peer = {}, .threads = 1, .failed = {}}, inbox.sink()};
+    SwarmTrainer trainer{run,
+                         shards,
+                         workers,
+                         {.peer = {}, .threads = 1, .micro_batch = kMicroBatch, .failed = {}},
+                         inbox.sink()};
 };
 
 TEST_CASE("a frozen contribution is the sum of the first micro-batches in order", "[training]") {
@@ -79,21 +89,18 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         world.inbox.next<event::Progressed>();
         world.trainer.freeze(StepIndex{0});
         const auto frozen = world.inbox.next<event::ContributionFrozen>().contribution;
-        REQUIRE(frozen.samples.value() >= 2 * world.run.micro_batch);
+        REQUIRE(frozen.samples.value() >= 2 * kMicroBatch);
+        REQUIRE(frozen.samples.value() % kMicroBatch == 0);
         CHECK(frozen.is_finite);
 
         set_compute_threads(1);
-        Albert model{world.run};
-        model.set_parameters(world.state.parameters());
+        Albert model{world.run, world.state.parameters()};
         const Sampler sampler{world.run, world.shards};
-        FloatVector sum(model.element_count());
-        FloatVector gradient(model.element_count());
+        const Random step = step_random(world.run.seed, PeerKey{}, StepIndex{0});
+        FloatVector sum(world.state.element_count());
         double loss = 0;
-        for (std::uint64_t i = 0; i < frozen.samples.value() / world.run.micro_batch; ++i) {
-            loss += model.gradient(
-                sampler.draw(micro_batch_random(world.run.seed, PeerKey{}, StepIndex{0}, i)),
-                gradient);
-            kernels::accumulate(sum, gradient, 1.0f);
+        for (std::uint64_t i = 0; i < frozen.samples.value(); i += kMicroBatch) {
+            loss += *model.add_gradient(sampler.draw(step, i, kMicroBatch), sum);
         }
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
@@ -114,6 +121,37 @@ TEST_CASE("a paused trainer computes nothing until it gets the next work command
     CHECK(world.inbox.is_empty());
     world.trainer.freeze(StepIndex{0});
     CHECK(world.inbox.next<event::ContributionFrozen>().contribution.samples == Samples{0});
+}
+
+TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
+    // Hundreds of layers on few samples take long and need little memory.
+    const formats::RunFile run = test::tiny_run({.width = 256, .layers = 300, .length = 64});
+    const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
+    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
+    state.initialise(state::initial_parameters(run));
+    const auto bytes = std::make_shared<const Buffer>(state.bytes().begin(), state.bytes().end());
+    Inbox inbox;
+    const kernels::ThisThread workers;
+    SwarmTrainer trainer{run,
+                         shards,
+                         workers,
+                         {.peer = {}, .threads = 1, .micro_batch = 4, .failed = {}},
+                         inbox.sink()};
+    trainer.load(state.step(), state.digest(), bytes);
+    inbox.next<event::StateReached>();
+    for (int i = 0; i < 5; ++i) {
+        trainer.work(StepIndex{0});
+        // The delay decides where the micro-batch is interrupted, not whether the test passes.
+        const auto begin = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - begin < i * std::chrono::milliseconds{40}) {
+            std::this_thread::yield();
+        }
+        trainer.pause();
+        trainer.snapshot();
+        // Without event::Progressed before it.
+        CHECK(std::holds_alternative<event::SnapshotTaken>(inbox.next_event()));
+    }
+    trainer.work(StepIndex{0});  // and the destructor
 }
 
 TEST_CASE("a trainer with another state than the requested one contributes nothing", "[training]") {

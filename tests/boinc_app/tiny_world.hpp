@@ -15,7 +15,8 @@ struct TinyShape {
     std::uint64_t width = 32;
     std::uint64_t layers = 2;
     std::uint64_t length = 32;
-    std::uint64_t micro_batch = 4;
+    std::uint64_t embedding = 0;  ///< 0: the width
+    std::uint64_t heads = 2;
 };
 
 inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
@@ -24,15 +25,14 @@ inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
     run.seed = 42;
     run.model = {.architecture = "albert",
                  .vocabulary = shape.vocabulary,
-                 .embedding = shape.width,
+                 .embedding = shape.embedding != 0 ? shape.embedding : shape.width,
                  .hidden = shape.width,
                  .layers = shape.layers,
-                 .heads = 2,
+                 .heads = shape.heads,
                  .ffn = 4 * shape.width,
                  .positions = shape.length};
     run.sequence_length = shape.length;
-    run.micro_batch = shape.micro_batch;
-    run.target_batch = 3 * shape.micro_batch;
+    run.target_batch = 12;
     run.steps = 100;
     run.optimizer.learning_rate = 0.02;
     run.optimizer.warmup_steps = 5;
@@ -42,8 +42,10 @@ inline formats::RunFile tiny_run(const TinyShape& shape = {}) {
 }
 
 /// Documents with word frequencies as unequal as in real text: half of the words are in the first
-/// eighth of the vocabulary. A model learns that first.
-inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t seed) {
+/// eighth of the vocabulary. A model learns that first. A sentence has 3 to 7 tokens, a document
+/// has `sentences` sentences.
+inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t seed,
+                                   std::uint64_t sentences = 8) {
     Random random{seed};
     constexpr std::uint32_t kFirstWord = 5;
     const auto vocabulary = static_cast<std::uint32_t>(run.model.vocabulary);
@@ -54,7 +56,7 @@ inline formats::Shard skewed_shard(const formats::RunFile& run, std::uint64_t se
     };
     formats::ShardBuilder builder{vocabulary};
     for (int document = 0; document < 40; ++document) {
-        for (int sentence = 0; sentence < 8; ++sentence) {
+        for (std::uint64_t sentence = 0; sentence < sentences; ++sentence) {
             std::vector<std::uint16_t> tokens(3 + random.below(5));
             for (std::uint16_t& token : tokens) token = draw_word();
             builder.add_sentence(tokens);

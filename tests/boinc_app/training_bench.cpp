@@ -1,39 +1,48 @@
-// Measures one machine: samples per second, memory, and how the loss falls when one peer trains
-// alone with the real optimizer. Not a test: run it by hand.
+// Measures one machine: samples per second, memory, how fast a micro-batch can be interrupted, and
+// how the loss falls when one peer trains alone with the real optimizer. Not a test: run it by
+// hand. For example:
 //
-//     build/release/bin/training_bench --threads 1 --steps 20
-#include <sys/resource.h>
-
+//     build/release/bin/training_bench --large --steps 1 --target-batch 1 --interruptions 20
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include "boinc_app/training/albert.hpp"
-#include "kernels/accumulate.hpp"
+#include "boinc_app/training/footprint.hpp"
 #include "peer/base/error.hpp"
+#include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
 namespace dedloc {
 namespace {
 
+constexpr test::TinyShape kAlbertLarge{.vocabulary = 30'000,
+                                       .width = 1'024,
+                                       .layers = 24,
+                                       .length = 512,
+                                       .embedding = 128,
+                                       .heads = 16};
+
 struct Options {
-    test::TinyShape shape{
-        .vocabulary = 1'000, .width = 128, .layers = 2, .length = 64, .micro_batch = 8};
+    test::TinyShape shape{.vocabulary = 1'000, .width = 128, .layers = 2, .length = 64};
+    std::uint64_t micro_batch = 0;
     unsigned threads = 1;
     std::uint64_t steps = 20;
     std::uint64_t target_batch = 96;
     std::uint64_t warmup = 10;
+    unsigned interruptions = 0;
     double learning_rate = 0.05;
     double beta2 = 0.999;
     std::string shard;
 };
 
 formats::Shard read_shard(const std::string& path, const formats::RunFile& run) {
-    if (path.empty()) return test::skewed_shard(run, 1);
+    // Documents twice as long as a sample, so that most samples have the full length.
+    if (path.empty()) return test::skewed_shard(run, 1, 2 * run.sequence_length / 5);
     std::ifstream file(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     auto shard = formats::decode_shard(bytes_of(bytes));
@@ -41,53 +50,142 @@ formats::Shard read_shard(const std::string& path, const formats::RunFile& run) 
     return std::move(shard).value();
 }
 
-double peak_megabytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) / 1024;
+/// A line of /proc/self/status in bytes.
+double status_bytes(const std::string& field) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with(field + ":")) return 1024 * std::stod(line.substr(field.size() + 1));
+    }
+    throw Error{"/proc/self/status has no " + field};
 }
 
-void run_bench(const Options& options) {
+/// Prints what the process holds, in bytes and in vectors of the model's length.
+class Memory {
+  public:
+    explicit Memory(const formats::RunFile& run)
+        : vector_(static_cast<double>(formats::element_count(run) * sizeof(float))) {
+        std::printf("a vector has %.1f MB\n%-40s %8s %8s\n", vector_ / 1e6, "memory", "MB",
+                    "vectors");
+    }
+    void print(const char* what, const char* field = "VmRSS") const {
+        const double bytes = status_bytes(field);
+        std::printf("%-40s %8.0f %8.2f\n", what, bytes / 1e6, (bytes - begin_) / vector_);
+    }
+
+  private:
+    const double vector_;
+    const double begin_ = status_bytes("VmRSS");
+};
+
+/// One peer that trains alone.
+class Trainer {
+  public:
+    Trainer(const Options& options, const formats::RunFile& run,
+            std::span<const formats::Shard> shards, const Memory& memory)
+        : run_(run),
+          micro_batch_(static_cast<std::size_t>(options.micro_batch)),
+          sampler_(run, shards),
+          state_(state::tensor_ranges(run), state::lamb_settings(run)),
+          model_(run, state_.parameters()),
+          memory_(memory) {
+        state_.initialise(state::initial_parameters(run));
+        memory_.print("state of three vectors, model");
+    }
+
+    /// One step. Returns the mean loss.
+    double step(std::uint64_t micro_batches) {
+        const Random random = training::step_random(run_.seed, PeerKey{}, state_.step());
+        FloatVector sum(static_cast<std::size_t>(state_.element_count()));
+        if (seconds_ == 0) memory_.print("the same and the sum");
+        const auto begin = Clock::now();
+        double loss = 0;
+        for (std::uint64_t i = 0; i < micro_batches; ++i) {
+            loss +=
+                *model_.add_gradient(sampler_.draw(random, i * micro_batch_, micro_batch_), sum);
+        }
+        seconds_ += seconds_since(begin);
+        const auto samples = static_cast<float>(micro_batches * micro_batch_);
+        samples_ += micro_batches * micro_batch_;
+        for (float& x : sum) x /= samples;
+        norm_ = state_.apply(sum, state::lamb_scalars(state::lamb_settings(run_), state_.step()))
+                    .gradient_norm;
+        return loss / double{samples};
+    }
+    double norm() const { return norm_; }
+    double samples_per_second() const { return static_cast<double>(samples_) / seconds_; }
+
+    /// Interrupts micro-batches at equal distances and prints how long the model took to return.
+    void interrupt(unsigned times) {
+        const Random random = training::step_random(run_.seed, PeerKey{}, state_.step());
+        const training::MicroBatch batch = sampler_.draw(random, 0, micro_batch_);
+        FloatVector sum(static_cast<std::size_t>(state_.element_count()));
+        const auto begin = Clock::now();
+        model_.add_gradient(batch, sum);
+        const double whole = seconds_since(begin);
+        std::vector<double> delays;
+        for (unsigned i = 0; i < times; ++i) {
+            const double at = whole * (i + 0.5) / times;
+            const auto start = Clock::now();
+            const auto is_due = [&] { return seconds_since(start) >= at; };
+            if (model_.add_gradient(batch, sum, is_due)) continue;
+            delays.push_back(seconds_since(start) - at);
+        }
+        std::ranges::sort(delays);
+        if (delays.empty()) throw Error{"no micro-batch was interrupted"};
+        std::printf(
+            "a micro-batch of %zu takes %.3f s; interrupted %zu times: %.3f s (median) to "
+            "%.3f s until it returned\n",
+            micro_batch_, whole, delays.size(), delays[delays.size() / 2], delays.back());
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    static double seconds_since(Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+
+    const formats::RunFile& run_;
+    const std::size_t micro_batch_;
+    const training::Sampler sampler_;
+    state::ModelState state_;
+    training::Albert model_;
+    const Memory& memory_;
+    std::uint64_t samples_ = 0;
+    double seconds_ = 0;
+    double norm_ = 0;
+};
+
+void run_bench(Options options) {
     formats::RunFile run = test::tiny_run(options.shape);
-    run.steps = options.steps;
+    run.steps = std::max<std::uint64_t>(options.steps, 1);
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.warmup;
     run.optimizer.beta2 = options.beta2;
-    const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
-    const training::Sampler sampler{run, shards};
-    training::Albert model{run};
-    training::set_compute_threads(options.threads);
-    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
-    state.initialise(state::initial_parameters(run));
-    FloatVector gradient(model.element_count());
-    std::uint64_t micro_batches = 0;
-    const std::uint64_t per_step =
-        std::max<std::uint64_t>(options.target_batch / run.micro_batch, 1);
-    double computing = 0;
-    for (std::uint64_t step = 0; step < options.steps; ++step) {
-        model.set_parameters(state.parameters());
-        FloatVector sum(gradient.size());
-        double loss = 0;
-        const auto begin = std::chrono::steady_clock::now();
-        for (std::uint64_t i = 0; i < per_step; ++i, ++micro_batches) {
-            loss += model.gradient(
-                sampler.draw(training::micro_batch_random(run.seed, PeerKey{}, StepIndex{step}, i)),
-                gradient);
-            kernels::accumulate(sum, gradient, 1.0f);
-        }
-        computing +=
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        const auto samples = static_cast<float>(per_step * run.micro_batch);
-        for (float& x : sum) x /= samples;
-        const auto report =
-            state.apply(sum, state::lamb_scalars(state::lamb_settings(run), StepIndex{step}));
-        std::printf("step %llu loss %.4f gradient norm %.3f\n",
-                    static_cast<unsigned long long>(step + 1), loss / static_cast<double>(samples),
-                    report.gradient_norm);
+    if (options.micro_batch == 0) {
+        options.micro_batch = training::suitable_micro_batch(
+            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()});
     }
-    std::printf("%zu parameters, %u threads: %.1f samples/s, %.0f MB at most\n", gradient.size(),
-                options.threads, static_cast<double>(micro_batches * run.micro_batch) / computing,
-                peak_megabytes());
+    std::printf("%s\n", training::memory_line(run, options.micro_batch, 0).c_str());
+    const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
+    training::set_compute_threads(options.threads);
+    const Memory memory{run};
+    Trainer trainer{options, run, shards, memory};
+    const std::uint64_t micro_batches =
+        std::max<std::uint64_t>(options.target_batch / options.micro_batch, 1);
+    for (std::uint64_t step = 0; step < options.steps; ++step) {
+        const double loss = trainer.step(micro_batches);
+        std::printf("step %llu loss %.4f gradient norm %.3f\n",
+                    static_cast<unsigned long long>(step + 1), loss, trainer.norm());
+    }
+    memory.print("after the last step");
+    memory.print("at most", "VmHWM");
+    if (options.steps > 0) {
+        const double rate = trainer.samples_per_second();
+        std::printf("%u threads, micro-batches of %llu: %.2f samples/s, %.1f GFLOP/s\n",
+                    options.threads, static_cast<unsigned long long>(options.micro_batch), rate,
+                    rate * run.flops_per_sample / 1e9);
+    }
+    if (options.interruptions > 0) trainer.interrupt(options.interruptions);
 }
 
 }  // namespace
@@ -97,11 +195,17 @@ int main(int argc, char** argv) {
     dedloc::Options options;
     CLI::App app{"Measures the training of one machine."};
     app.add_option("--vocabulary", options.shape.vocabulary);
-    app.add_option("--width", options.shape.width, "hidden and embedding size");
+    app.add_option("--width", options.shape.width, "width of the layers");
+    app.add_option("--embedding", options.shape.embedding, "width of the embeddings; 0: the same");
     app.add_option("--layers", options.shape.layers);
+    app.add_option("--heads", options.shape.heads);
     app.add_option("--length", options.shape.length, "tokens a sample");
-    app.add_option("--micro-batch", options.shape.micro_batch);
+    app.add_option("--micro-batch", options.micro_batch, "0: as dedloc_train chooses it");
+    app.add_option("--interruptions", options.interruptions,
+                   "interrupt so many micro-batches, and print how fast they end");
     app.add_option("--target-batch", options.target_batch);
+    app.add_flag_callback(
+        "--large", [&] { options.shape = dedloc::kAlbertLarge; }, "the dimensions of ALBERT-large");
     app.add_option("--threads", options.threads);
     app.add_option("--steps", options.steps);
     app.add_option("--warmup", options.warmup);

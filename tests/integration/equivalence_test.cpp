@@ -1,57 +1,34 @@
 // A swarm computes the same bits as one process: three peers over real sockets, and afterwards the
-// same micro-batches, summed and applied in the same order by one loop. And a suspended volunteer
-// computes nothing.
+// same samples by LocalTrainer. And a suspended volunteer computes nothing.
 #include <catch2/catch.hpp>
 
-#include "boinc_app/training/albert.hpp"
-#include "boinc_app/training/batch.hpp"
-#include "kernels/accumulate.hpp"
-#include "kernels/weighted_mean.hpp"
+#include "boinc_app/training/local_trainer.hpp"
 #include "tests/integration/local_swarm.hpp"
 
 namespace dedloc::test {
 namespace {
-
-/// Recomputes one member's contribution to a commit.
-FloatVector contribution_again(const formats::RunFile& run, const training::Sampler& sampler,
-                               training::Albert& model, StepIndex step, const CommitLine& line) {
-    FloatVector sum(model.element_count());
-    FloatVector gradient(model.element_count());
-    double loss = 0;
-    for (std::uint64_t i = 0; i < line.samples.value() / run.micro_batch; ++i) {
-        loss += model.gradient(
-            sampler.draw(training::micro_batch_random(run.seed, line.peer, step, i)), gradient);
-        kernels::accumulate(sum, gradient, 1.0f);
-    }
-    CHECK(loss == line.loss_sum);
-    return sum;
-}
 
 /// The digests after every step, recomputed from the ledger's lines alone.
 std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           std::span<const formats::Shard> shards,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
-    const training::Sampler sampler{run, shards};
-    training::Albert model{run};
-    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
-    state.initialise(state::initial_parameters(run));
+    const kernels::ThisThread workers;
+    training::LocalTrainer trainer{run, shards, workers, kMicroBatch};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {
-        REQUIRE(commit.step == state.step());
-        model.set_parameters(state.parameters());
-        std::vector<FloatVector> sums;
-        std::vector<std::uint64_t> weights;
+        REQUIRE(commit.step == trainer.state().step());
+        std::vector<training::Share> shares;
+        double loss_sum = 0;
         for (const CommitLine& line : commit.members) {
             if (line.samples == Samples{0}) continue;
-            sums.push_back(contribution_again(run, sampler, model, commit.step, line));
-            weights.push_back(line.samples.value());
+            shares.push_back({.peer = line.peer, .samples = line.samples});
+            loss_sum += line.loss_sum;
         }
-        FloatVector average(model.element_count());
-        kernels::weighted_mean(std::vector<std::span<const float>>(sums.begin(), sums.end()),
-                               weights, average);
-        state.apply(average, commit.scalars);
-        digests[state.step()] = state.digest();
+        const auto step = trainer.step(shares, commit.scalars);
+        REQUIRE(step);
+        CHECK(step->loss_sum == loss_sum);
+        digests[trainer.state().step()] = trainer.state().digest();
     }
     return digests;
 }

@@ -27,6 +27,9 @@
 
 namespace dedloc::test {
 
+/// Samples that every seat computes at once.
+inline constexpr std::uint64_t kMicroBatch = 4;
+
 /// The backbone's host, which records its actions. Thread: any.
 class Witness final : public net::Host {
   public:
@@ -212,7 +215,8 @@ class LocalSeat {
           seat_(run, shards,
                 {.key = folder_.path() / "peer.key",
                  .journal = folder_.path() / "journal",
-                 .listen = {}},
+                 .listen = {},
+                 .micro_batch = kMicroBatch},
                 runtime_),
           main_([this] { run_main(); }) {}
     ~LocalSeat() {

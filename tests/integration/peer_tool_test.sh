@@ -18,9 +18,9 @@ says 2 'subcommand is required' "$peer"
 says 2 'RUNFILE is required' "$peer" join
 says 2 'not expected' "$peer" join run.json --bogus
 says 2 'cannot read' "$peer" join none.json
-says 2 'multiple of 4' "$peer" create run.json --key key --bytes 5
+says 2 'at least one byte' "$peer" create run.json --key key --bytes 0
 says 2 'wants HOST:PORT' "$peer" create run.json --key key --bytes 8 --seed nowhere
-says 2 "'micro_batch'" "$peer" create run.json --key key --bytes 8 --micro-batch 0
+says 2 'target-batch' "$peer" create run.json --key key --bytes 8 --target-batch 0
 [[ -z $(ls) ]] || fail_test "something was left: $(ls)"
 # Steps of about half a second: in much shorter ones a newcomer may miss many calls.
 "$peer" create run.json --key key --bytes 64kB --steps 1000000 --target-batch 100

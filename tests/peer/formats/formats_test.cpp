@@ -26,7 +26,6 @@ RunFile tiny_run() {
                  .ffn = 512,
                  .positions = 64};
     run.sequence_length = 64;
-    run.micro_batch = 8;
     run.target_batch = 96;
     run.steps = 100;
     run.optimizer.warmup_steps = 10;
@@ -99,7 +98,7 @@ TEST_CASE("gradients travel as fp32 unless the run file names another codec", "[
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const std::string moved =
-        "{ \"seed\": 42,\n" + with(with(json, "{\"name\"", "\"name\""), ",\"seed\":42", "");
+        "{ \"seed\": 42,\n" + with(with(json, "{\"version\"", "\"version\""), ",\"seed\":42", "");
     CHECK(run_id(parse_run_file(moved)) == run_id(tiny_run()));
 }
 
@@ -118,7 +117,8 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
         Case{"\"heads\":2", "\"heads\":3", "'model.heads'"},
         Case{"\"vocabulary\":1000", "\"vocabulary\":65537", "'model.vocabulary'"},
         Case{"\"sequence_length\":64", "\"sequence_length\":65", "'sequence_length'"},
-        Case{"\"micro_batch\":8", "\"micro_batch\":0", "'micro_batch'"},
+        Case{"\"version\":2", "\"version\":2.0", "'version'"},
+        Case{"\"steps\"", "\"micro_batch\":8,\"steps\"", "'micro_batch'"},
         Case{"\"steps\":100", "\"steps\":\"100\"", "'steps'"},
         Case{"\"beta1\":0.9", "\"beta1\":1.0", "'optimizer.beta1'"},
         Case{"\"lamb\"", "\"sgd\"", "'optimizer.name'"},
@@ -140,6 +140,40 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
     CAPTURE(bad.from, bad.to, refusal);
     CHECK(refusal.find(bad.name) != std::string::npos);
     CHECK(refusal.find('\n') == std::string::npos);
+}
+
+TEST_CASE("a run file of another version is refused with what to do about it", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    REQUIRE(json.starts_with("{\"version\":2,\"name\""));
+    const std::string older =
+        "the run file has version 1 of the format, but this program reads version 2: create the "
+        "run again with this version of dedloc";
+    // The files of version 1 do not say so, and had another field.
+    CHECK(refusal_of(with(with(json, "\"version\":2,", ""), "\"target_batch\"",
+                          "\"micro_batch\":8,\"target_batch\"")) == older);
+    CHECK(refusal_of("{}") == older);
+    CHECK(refusal_of(with(json, "\"version\":2", "\"version\":1")) == older);
+    CHECK_THAT(refusal_of(with(json, "\"version\":2", "\"version\":3")),
+               Catch::EndsWith("use the program of the version that created the run"));
+}
+
+TEST_CASE("every tensor begins at a multiple of 64 elements of the flat vector", "[wire]") {
+    RunFile run = tiny_run();
+    const auto tensor = [](const char* name, std::vector<std::uint64_t> shape) {
+        return TensorSpec{.name = name, .shape = std::move(shape)};
+    };
+    run.tensors = {tensor("a", {1}), tensor("b", {64}), tensor("c", {5, 13}), tensor("d", {2})};
+    CHECK(tensor_offsets(run) == std::vector<std::uint64_t>{0, 64, 128, 256});
+    CHECK(element_count(run) == 320);
+    CHECK(parameter_count(run) == 1 + 64 + 65 + 2);
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    // The zeros count towards the limit: 2³⁴ elements.
+    run.tensors = {tensor("a", {(std::uint64_t{1} << 34) - 64}), tensor("b", {64})};
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    run.tensors[1].shape = {65};
+    CHECK_THROWS_WITH(write_run_file(run), Catch::Contains("too many elements"));
+    run.tensors = {tensor("a", {1}), tensor("b", {(std::uint64_t{1} << 34) - 63})};
+    CHECK_THROWS_WITH(write_run_file(run), Catch::Contains("too many elements"));
 }
 
 TEST_CASE("numbers of a run file are read exactly or refused", "[wire]") {
@@ -194,7 +228,8 @@ TEST_CASE("ALBERT's tensors have the published count and DeDLOC's decay rule", "
     RunFile run;
     run.tensors = albert_tensors(large);
     CHECK(run.tensors.size() == 32);
-    CHECK(element_count(run) == 17'847'474);
+    CHECK(parameter_count(run) == 17'847'474);
+    CHECK(element_count(run) == 17'847'552);
     CHECK(albert_flops_per_sample(large, 512) == Approx(1.018e12).epsilon(0.001));
     for (const TensorSpec& tensor : run.tensors) {
         const bool is_filtered = tensor.name.find("bias") != std::string::npos ||

@@ -3,7 +3,9 @@
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <memory>
 
 #include "kernels/thread_workers.hpp"
 #include "peer/base/random.hpp"
@@ -149,6 +151,68 @@ TEST_CASE("initial parameters and five updates give the golden digests", "[state
     advance(state, 5);
     CHECK(state.digest().hex() ==
           "c054f8babe5d4e43294a9b81f1a7ae96e0541b62d3bd3a81cb24389e5a458ecb");
+}
+
+TEST_CASE("the padding stays zero, whatever an average holds there", "[state]") {
+    const std::vector<TensorRange> ranges{
+        {.offset = 0, .count = 300, .padding = 20, .decays = true},
+        {.offset = 320, .count = 64, .padding = 0, .decays = true},
+        {.offset = 384, .count = 1, .padding = 63, .decays = false}};
+    constexpr std::size_t kLength = 448;
+    const auto is_padding = [](std::size_t i) { return (i >= 300 && i < 320) || i > 384; };
+    ModelState honest{ranges, settings()};
+    ModelState deceived{ranges, settings()};
+    REQUIRE(honest.element_count() == kLength);
+    REQUIRE(honest.byte_count() == 12 * kLength);
+    FloatVector parameters(kLength, 1.0f);  // also in the padding
+    honest.initialise(parameters);
+    deceived.initialise(parameters);
+    for (int step = 0; step < 3; ++step) {
+        FloatVector average(kLength);
+        for (std::size_t i = 0; i < kLength; ++i) average[i] = is_padding(i) ? 0.0f : 0.001f;
+        const auto scalars = lamb_scalars(settings(), honest.step());
+        REQUIRE(honest.apply(average, scalars).was_applied);
+        for (std::size_t i = 0; i < kLength; ++i) average[i] = is_padding(i) ? 0.002f : 0.001f;
+        REQUIRE(deceived.apply(average, scalars).was_applied);
+    }
+    const std::span<const std::byte> bytes = deceived.bytes();
+    for (std::size_t i = 0; i < 3 * kLength; ++i) {
+        float x = 1;
+        std::memcpy(&x, bytes.data() + i * sizeof(float), sizeof(float));
+        CAPTURE(i);
+        REQUIRE((x == 0) == is_padding(i % kLength));
+    }
+    // These averages are too short to be clipped, so the numbers in the padding change nothing.
+    CHECK(deceived.digest() == honest.digest());
+    FloatVector average(kLength);
+    average[310] = std::numeric_limits<float>::quiet_NaN();
+    CHECK_FALSE(deceived.apply(average, lamb_scalars(settings(), deceived.step())).was_applied);
+}
+
+TEST_CASE("the parameters of a state begin at a multiple of 64 bytes", "[state]") {
+    std::vector<std::unique_ptr<ModelState>> states;
+    for (std::uint64_t count = 1; count < 3'000'000; count = 3 * count + 1) {
+        states.push_back(std::make_unique<ModelState>(
+            std::vector<TensorRange>{{.offset = 0, .count = count}}, settings()));
+        const auto address = reinterpret_cast<std::uintptr_t>(states.back()->parameters().data());
+        CHECK(address % 64 == 0);
+    }
+}
+
+TEST_CASE("initial values do not depend on the padding", "[state]") {
+    const auto init = [](std::uint64_t padding) {
+        const std::array inits{
+            TensorInit{.count = 5, .padding = padding, .kind = Initial::kNormal, .deviation = 0.02},
+            TensorInit{.count = 3, .padding = 2 * padding, .kind = Initial::kOne},
+            TensorInit{.count = 4, .kind = Initial::kNormal, .deviation = 1},
+        };
+        return initial_parameters(inits, 42);
+    };
+    FloatVector expected = init(0);
+    REQUIRE(expected.size() == 12);
+    expected.insert(expected.begin() + 8, 14, 0.0f);
+    expected.insert(expected.begin() + 5, 7, 0.0f);
+    CHECK(init(7) == expected);
 }
 
 TEST_CASE("an average that is not finite only advances the step", "[state]") {

@@ -34,7 +34,7 @@ namespace dedloc::backbone {
 
 using namespace std::chrono_literals;
 
-inline constexpr std::uint64_t kElements = 5'000;
+inline constexpr std::uint64_t kElements = 78 * formats::kTensorAlignment;
 inline constexpr std::uint64_t kCheckpointEvery = 5;
 inline constexpr auto kTimeout = 60s;
 

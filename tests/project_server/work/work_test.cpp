@@ -24,7 +24,6 @@ int count_of(const std::string& text, const std::string& part) {
 
 formats::RunFile run_file() {
     formats::RunFile run = tests::small_run();
-    run.micro_batch = 2;
     run.target_batch = 8;
     run.steps = 10;
     run.project_key = KeyPair::generate().public_key();

@@ -1,0 +1,28 @@
+// dedloc_train local: trains a run in one process, for researchers and for comparisons.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+
+namespace dedloc {
+
+/// The command line of `dedloc_train local`, besides the files.
+struct LocalOptions {
+    std::uint64_t steps = 0;        ///< steps to train; 0: those of the run
+    std::string peer;               ///< hex digits of the key whose samples are drawn; empty: zeros
+    unsigned threads = 0;           ///< compute threads; 0: all CPUs
+    std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
+};
+
+/// Computes the run's target batch in every step, prints a line for each step, and at the end the
+/// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step. Call this
+/// before any thread is started. Returns the process's exit status.
+/// Errors: InputError (bad key, shards of another vocabulary).
+int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
+                  const LocalOptions& options);
+
+}  // namespace dedloc

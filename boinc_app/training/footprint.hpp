@@ -1,0 +1,32 @@
+// What training needs of a machine: memory, and the time of a micro-batch, which is also how long a
+// trainer may take to answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::training {
+
+/// A trainer's machine.
+struct Device {
+    unsigned threads = 1;            ///< compute threads
+    std::uint64_t memory_bytes = 0;  ///< physical memory
+};
+
+/// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of
+/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB.
+std::uint64_t activation_bytes(const formats::RunFile& run);
+
+/// The number of samples that a device should compute at once: as many as take a fraction of a
+/// second and a quarter of the memory; at least 1, at most 64. It changes nothing but the rounding
+/// of a contribution, since samples are drawn one by one (batch.hpp).
+std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
+
+/// One line on the memory that a trainer of this run holds, for the log: its vectors of N floats,
+/// the averages that it keeps for peers that are behind (RoundRules), and what a micro-batch needs.
+std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,
+                        std::uint32_t kept_averages);
+
+}  // namespace dedloc::training

@@ -1,0 +1,68 @@
+// Trains a run in one process, without a swarm: the samples, sums, averages and updates are those
+// of a swarm's members, computed by the same functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/batch.hpp"
+#include "kernels/workers.hpp"
+#include "peer/base/digest.hpp"
+#include "peer/base/units.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/state/model_state.hpp"
+
+namespace dedloc::training {
+
+/// Samples 0 … samples − 1 of a peer in one step: what a member contributes to a round.
+struct Share {
+    PeerKey peer;     ///< whose samples they are
+    Samples samples;  ///< their number, at least 1
+};
+
+/// What one step did.
+struct LocalStep {
+    Samples samples;             ///< sum over the shares
+    double loss_sum = 0;         ///< sum of the samples' losses, in nats
+    state::UpdateReport update;  ///< norm, and whether it was applied
+};
+
+/// Not copyable. Thread: one, whose number of compute threads it uses (set_compute_threads).
+///
+/// Memory   12 N bytes state, 4 N sum for each share of a step, 4 N average, and what Albert needs.
+class LocalTrainer {
+  public:
+    /// Starts with the run's initial state. `run`, `shards` and `workers` must outlive it. Requires
+    /// micro_batch ≥ 1 (aborts). Errors: InputError, as Sampler and Albert.
+    LocalTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
+                 const kernels::Workers& workers, std::size_t micro_batch);
+
+    /// One step of the run's optimizer: sums the gradients of every share in micro-batches, takes
+    /// the average of the sums in the order of the shares, and updates the state with `scalars`. In
+    /// a swarm that sends fp32, members with these shares, this micro-batch and this number of
+    /// threads reach the same bits. Returns nothing, and changes nothing, when `is_interrupted`
+    /// returns true.
+    ///
+    /// Requires  at least one share; every share has samples (aborts)
+    std::optional<LocalStep> step(std::span<const Share> shares, const UpdateScalars& scalars,
+                                  const Albert::IsInterrupted& is_interrupted = {});
+    /// The same with the scalars that a coordinator would compute.
+    std::optional<LocalStep> step(std::span<const Share> shares,
+                                  const Albert::IsInterrupted& is_interrupted = {});
+
+    /// The state after the last step.
+    const state::ModelState& state() const { return state_; }
+
+  private:
+    const formats::RunFile& run_;
+    const kernels::Workers& workers_;
+    const std::size_t micro_batch_;
+    const Sampler sampler_;
+    state::ModelState state_;
+    Albert model_;  // reads the parameters of state_
+};
+
+}  // namespace dedloc::training

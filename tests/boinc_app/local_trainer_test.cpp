@@ -1,0 +1,95 @@
+// Training in one process: its steps are those of a swarm.
+#include "boinc_app/training/local_trainer.hpp"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "kernels/weighted_mean.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+constexpr std::size_t kMicroBatch = 4;
+
+struct Fixture {
+    Fixture() { set_compute_threads(1); }
+
+    const formats::RunFile run = test::tiny_run();
+    const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
+    const kernels::ThisThread workers;
+    LocalTrainer trainer{run, shards, workers, kMicroBatch};
+};
+
+PeerKey peer(unsigned char name) {
+    PeerKey key;
+    key.bytes.fill(std::byte{name});
+    return key;
+}
+
+TEST_CASE("a step in one process is the average of its shares and one update", "[training]") {
+    Fixture tiny;
+    const std::vector<Share> shares{{peer(1), Samples{10}}, {peer(2), Samples{4}}};
+    const auto done = tiny.trainer.step(shares);
+    REQUIRE(done);
+    CHECK(done->samples == Samples{14});
+    CHECK(done->update.was_applied);
+
+    const state::LambSettings settings = state::lamb_settings(tiny.run);
+    state::ModelState state{state::tensor_ranges(tiny.run), settings};
+    state.initialise(state::initial_parameters(tiny.run));
+    Albert model{tiny.run, state.parameters()};
+    const Sampler sampler{tiny.run, tiny.shards};
+    FloatVector first(state.element_count());
+    FloatVector second(state.element_count());
+    const Random ones = step_random(tiny.run.seed, peer(1), StepIndex{0});
+    double loss = 0;
+    for (const auto& [from, count] : {std::pair{0, 4}, std::pair{4, 4}, std::pair{8, 2}}) {
+        loss += *model.add_gradient(
+            sampler.draw(ones, static_cast<std::uint64_t>(from), static_cast<std::size_t>(count)),
+            first);
+    }
+    const Random twos = step_random(tiny.run.seed, peer(2), StepIndex{0});
+    loss += *model.add_gradient(sampler.draw(twos, 0, 4), second);
+    const std::vector<std::span<const float>> parts{first, second};
+    const std::vector<std::uint64_t> weights{10, 4};
+    FloatVector average(state.element_count());
+    kernels::weighted_mean(parts, weights, average);
+    state.apply(average, state::lamb_scalars(settings, StepIndex{0}));
+    CHECK(done->loss_sum == loss);
+    CHECK(tiny.trainer.state().digest() == state.digest());
+}
+
+TEST_CASE("the order of the shares decides the bits, and the samples are each peer's own",
+          "[training]") {
+    const auto digest_of = [](const std::vector<Share>& shares) {
+        Fixture tiny;
+        REQUIRE(tiny.trainer.step(shares));
+        return tiny.trainer.state().digest();
+    };
+    const Share one{peer(1), Samples{8}};
+    const Share two{peer(2), Samples{8}};
+    CHECK(digest_of({one, two}) == digest_of({one, two}));
+    CHECK(digest_of({one}) != digest_of({two}));
+    CHECK(digest_of({one, two}) != digest_of({one}));
+}
+
+TEST_CASE("an interrupted step in one process changes nothing", "[training]") {
+    Fixture tiny;
+    const std::vector<Share> share{{peer(1), Samples{12}}};
+    REQUIRE(tiny.trainer.step(share));
+    const Digest before = tiny.trainer.state().digest();
+    int questions = 0;
+    CHECK_FALSE(tiny.trainer.step(share, [&] { return ++questions > 50; }));
+    CHECK(tiny.trainer.state().step() == StepIndex{1});
+    CHECK(tiny.trainer.state().digest() == before);
+    Fixture other;
+    for (Fixture* each : {&tiny, &other}) {
+        while (each->trainer.state().step() < StepIndex{3}) REQUIRE(each->trainer.step(share));
+    }
+    CHECK(tiny.trainer.state().digest() == other.trainer.state().digest());
+}
+
+}  // namespace
+}  // namespace dedloc::training
