@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/segment_table.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/digest.hpp"
@@ -54,7 +55,7 @@ class ModelState {
   public:
     /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order, each with its
     /// padding, N ≥ 1, and usable settings (aborts).
-    ModelState(std::vector<TensorRange> tensors, const LambSettings& settings);
+    ModelState(const std::vector<TensorRange>& tensors, const LambSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
@@ -63,7 +64,7 @@ class ModelState {
     void initialise(std::span<const float> parameters);
 
     /// Applies the average of one committed round: computes its norm and the clip factor, runs LAMB
-    /// tensor by tensor and increments the step. The norm is that of all N elements; honest peers
+    /// on all tensors and increments the step. The norm is that of all N elements; honest peers
     /// send zeros in the padding.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
@@ -101,10 +102,10 @@ class ModelState {
     std::vector<Digest> leaf_digests(const kernels::Workers& workers = kernels::ThisThread{}) const;
 
   private:
-    const std::vector<TensorRange> tensors_;
     const LambSettings settings_;
-    const std::size_t count_;  ///< N
-    AlignedFloats values_;     ///< params ‖ m ‖ v
+    const std::size_t count_;            ///< N
+    const kernels::SegmentTable table_;  ///< the tensors
+    AlignedFloats values_;               ///< params ‖ m ‖ v
     StepIndex step_{};
 };
 

@@ -14,7 +14,7 @@
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
-#include "project_server/cli/tokenizer.hpp"
+#include "project_server/corpus/tokenizer.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
