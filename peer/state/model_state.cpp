@@ -92,9 +92,9 @@ void ModelState::initialise(std::span<const float> parameters) {
     DEDLOC_CHECK(parameters.size() == count_, "the model has another number of parameters",
                  parameters.size(), count_);
     std::fill(values_.begin(), values_.end(), 0.0f);
-    for (const TensorRange& tensor : tensors_) {
-        const auto offset = static_cast<std::ptrdiff_t>(tensor.offset);
-        std::copy_n(parameters.begin() + offset, tensor.count, values_.begin() + offset);
+    for (const kernels::TensorSegment& segment : table_.segments()) {
+        const auto first = static_cast<std::ptrdiff_t>(segment.first);
+        std::copy_n(parameters.begin() + first, segment.count, values_.begin() + first);
     }
     step_ = StepIndex{0};
 }

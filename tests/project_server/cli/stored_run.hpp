@@ -23,12 +23,12 @@ namespace dedloc::cli {
 /// The tokenizer of a small text, with 100 pieces.
 inline const std::string& small_tokenizer() {
     static const std::string model = [] {
-        std::vector<Document> documents;
+        std::vector<std::string> sentences;
         for (int day = 1; day <= 400; ++day) {
-            documents.push_back({"It was day " + std::to_string(day) + ".",
-                                 "The people of town " + std::to_string(day % 7) + " went home."});
+            sentences.push_back("It was day " + std::to_string(day) + ".");
+            sentences.push_back("The people of town " + std::to_string(day % 7) + " went home.");
         }
-        return train_tokenizer(documents, 100);
+        return corpus::train_tokenizer(sentences, 100);
     }();
     return model;
 }
