@@ -31,11 +31,12 @@ struct RunOptions {
 /// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
 /// creation leaves no run.
 ///
-/// With `from` the model and its parameters come from that folder, and the settings of training from
-/// the preset of that name. The run file then names the digest of the first state, and the backbone
-/// finds that state as checkpoint 0.
+/// With `from` the model and its parameters come from that folder, and the settings of training
+/// from the preset of that name. The run file then names the digest of the first state, and the
+/// backbone finds that state as checkpoint 0.
 ///
-/// Errors  InputError (name taken or unusable, no corpus, an unusable model, …), IoError, DatabaseError
+/// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
+///         IoError, DatabaseError
 formats::RunFile create_run(const RunOptions& options);
 
 /// One step of a run.

@@ -62,10 +62,12 @@ void write_model_folders(const std::filesystem::path& root) {
         corpus.add(name, bytes_of(choice + text));
     };
     add("header", 0,
-        R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,4],"data_offsets":[0,32]},)"
+        R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,4],)"
+        R"("data_offsets":[0,32]},)"
         R"("b":{"dtype":"BF16","shape":[16],"data_offsets":[32,64]}})");
     add("config", 1,
-        R"({"model_type":"albert","hidden_act":"gelu_new","hidden_size":16,"num_attention_heads":2})");
+        R"({"model_type":"albert","hidden_act":"gelu_new","hidden_size":16,)"
+        R"("num_attention_heads":2})");
     // Two pieces, the kind of model, and a table of the normaliser.
     add("tokenizer", 2,
         std::string{"\x0a\x0e\x0a\x05<pad>\x15\0\0\0\0\x18\x03\x0a\x0a\x0a\x01"

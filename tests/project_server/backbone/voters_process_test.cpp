@@ -124,8 +124,8 @@ TEST_CASE("three voters tolerate the loss of any one, which catches up when it i
                third.process.log();
     };
     const auto ledger = world.run_folder() / "ledger";
-    // A backbone that is killed before the others have the new generation leaves them in the old one,
-    // in which it is the only voter: they would wait for its return.
+    // A backbone that is killed before the others have the new generation leaves them in the old
+    // one, in which it is the only voter: they would wait for its return.
     const bool began = await([&] {
         return std::ranges::all_of(
             std::array{ledger, second.ledger(), third.ledger()},
