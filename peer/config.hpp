@@ -60,9 +60,11 @@ std::optional<std::string> fault_of(const RoundRules& rules);
 
 /// Everything that a Peer is constructed with, apart from its key.
 struct PeerConfig {
-    RunId run;                            ///< digest of the run file
-    PeerKey project{};                    ///< the project's public key, which signs generations
-    PeerKey backbone;                     ///< the only voter of generation 0
+    RunId run;          ///< digest of the run file
+    PeerKey project{};  ///< the project's public key, which signs generations
+    PeerKey backbone;   ///< the only voter of generation 0
+    /// The state at step 0 of generation 0, if the run file names it: no other is loaded there.
+    std::optional<Digest> initial_state{};
     Role role = Role::kTrainer;           ///< what this peer does in the swarm
     bool receives = true;                 ///< false: it only reduces and holds no state
     std::string result_name;              ///< BOINC's name of the job; empty outside BOINC

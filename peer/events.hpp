@@ -259,8 +259,9 @@ struct SwarmSeen {
 /// The run is over: the voters have signed its last state, or have not done so for twelve failure
 /// timeouts. Comes once, and again only if a new generation restarts from an earlier step.
 struct Finished {
-    StepIndex step;  ///< the step of this peer's state
-    Digest digest;   ///< the digest of that state
+    StepIndex step;             ///< the step of this peer's state
+    Digest digest;              ///< the digest of that state
+    std::vector<Vote> votes{};  ///< those of its StateCertificate; empty: it has none
 };
 /// A voter has refused this peer for good: reconnecting does not help.
 struct Refused {

@@ -12,6 +12,7 @@ PeerConfig peer_config(const formats::RunFile& run) {
     config.run = formats::run_id(run);
     config.project = run.project_key;
     config.backbone = run.backbone_key;
+    config.initial_state = run.initial_state;
     config.rules.elements = formats::element_count(run);
     config.rules.target_batch = Samples{run.target_batch};
     config.rules.last_step = StepIndex{run.steps};

@@ -154,7 +154,11 @@ void Peer::Core::finish_when_over() {
 void Peer::Core::finish(StepIndex step, const Digest& state) {
     if (std::exchange(is_finished_, true)) return;
     member_.finish(out_);
-    out_.act(action::Finished{.step = step, .digest = state});
+    const StateCertificate* const signed_state = certificates_.at(step);
+    const bool is_signed = signed_state != nullptr && signed_state->state == state;
+    out_.act(action::Finished{.step = step,
+                              .digest = state,
+                              .votes = is_signed ? signed_state->votes : std::vector<Vote>{}});
 }
 
 }  // namespace dedloc

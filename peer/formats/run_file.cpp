@@ -319,6 +319,7 @@ std::string serialise(const RunFile& run) {
     put(out, "version", kRunFileVersion);
     put(out, "name", run.name);
     put(out, "seed", run.seed);
+    if (run.initial_state) put(out, "initial_state", run.initial_state->hex());
     put_model(out, run.model);
     put(out, "sequence_length", run.sequence_length);
     put(out, "target_batch", run.target_batch);
@@ -345,6 +346,7 @@ RunFile parse_run_file(std::string_view json) {
     RunFile run;
     run.name = fields.text("name", 64);
     run.seed = fields.integer("seed", 0, ~std::uint64_t{0});
+    if (fields.has("initial_state")) fields.hex("initial_state", run.initial_state.emplace().bytes);
     run.model = read_model(fields.object("model"));
     run.sequence_length = fields.integer("sequence_length", 8, run.model.positions);
     run.target_batch = fields.integer("target_batch", 1, wire::kMaxTargetBatch);

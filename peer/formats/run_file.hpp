@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,8 +98,11 @@ struct TensorSpec {
 /// The contents of a run file. Fields have the same names in the file unless noted. The first field
 /// of the file is "version": kRunFileVersion.
 struct RunFile {
-    std::string name;                   ///< name of the run, at most 64 bytes
-    std::uint64_t seed = 0;             ///< seed of the initial state and of the data order
+    std::string name;        ///< name of the run, at most 64 bytes
+    std::uint64_t seed = 0;  ///< seed of the initial state and of the data order
+    /// Digest of the state at step 0, which members then fetch as any other state. Absent (the
+    /// default): the state follows from `seed` and the tensors.
+    std::optional<Digest> initial_state;
     ModelSpec model;                    ///< the dimensions of the model
     std::uint64_t sequence_length = 0;  ///< tokens per sample
     std::uint64_t target_batch = 0;     ///< samples per step of the swarm

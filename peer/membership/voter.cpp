@@ -108,6 +108,8 @@ bool Voter::is_decided(const CommitRecord& record, const Certificate& certificat
 
 bool Voter::is_proven(const StateCertificate& state) const {
     if (state.generation != head_.generation) return false;
+    const bool is_initial = state.generation == 0 && state.step == StepIndex{0};
+    if (is_initial && config_.initial_state && state.state != *config_.initial_state) return false;
     if (generation_ && state.generation == generation_->record.generation) {
         const GenerationRecord& first = generation_->record;
         const bool is_first = state.step == first.step && state.state == first.state &&

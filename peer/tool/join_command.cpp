@@ -33,6 +33,10 @@ void join(const Arguments& arguments, platform::StopSignals& signals) {
         throw InputError("an aggregator computes nothing: no --samples-per-second");
     }
     const formats::RunFile run = read_run(arguments.member.run);
+    if (arguments.is_backbone && run.initial_state) {
+        throw InputError(
+            "the run starts from a given state, which only dedloc-backbone reads: no --backbone");
+    }
     Stay stay(run, stay_options(arguments.member, role_of(arguments), run));
     stay.wait_until_over([&signals] { return signals.wait(kPoll); });
 }

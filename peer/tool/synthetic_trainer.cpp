@@ -33,7 +33,7 @@ SyntheticTrainer::SyntheticTrainer(const formats::RunFile& run, SyntheticTrainer
                                   std::chrono::duration<double>(1 / options_.samples_per_second))
                             : Clock::duration::zero()),
       state_(state::tensor_ranges(run), state::lamb_settings(run)) {
-    if (!recall()) state_.initialise(state::initial_parameters(run));
+    if (begins_with_state(run)) calls_.emplace_back([this] { report_state(); });
     const platform::SignalsBlocked blocked;
     worker_ = std::thread([this] { this->run(); });
 }
@@ -113,7 +113,6 @@ std::optional<std::function<void()>> SyntheticTrainer::next() {
 
 void SyntheticTrainer::run() {
     try {
-        report_state();
         while (const auto call = next()) {
             if (*call) (*call)();
             if (is_computing_ && Clock::now() >= batch_ends_at_) finish_micro_batch();
@@ -174,6 +173,13 @@ void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
     if (options_.checks) options_.checks(step, average);
     state_.apply(average, scalars);
     report_state();
+}
+
+bool SyntheticTrainer::begins_with_state(const formats::RunFile& run) {
+    if (recall()) return true;
+    if (run.initial_state) return false;
+    state_.initialise(state::initial_parameters(run));
+    return true;
 }
 
 bool SyntheticTrainer::recall() {

@@ -36,7 +36,8 @@ struct SyntheticTrainerOptions {
 class SyntheticTrainer final : public Trainer {
   public:
     /// Starts the worker, which reports event::StateReached of the kept state or, if there is none,
-    /// of the run's first state. `sink` is called on the worker thread.
+    /// of the run's first state, if that follows from the run file. `sink` is called on the worker
+    /// thread.
     SyntheticTrainer(const formats::RunFile& run, SyntheticTrainerOptions options, EventSink sink);
     /// Waits for the current call and ends the worker.
     ~SyntheticTrainer() override;
@@ -62,6 +63,7 @@ class SyntheticTrainer final : public Trainer {
     void hand_over();
     void stop_computing();
     void update(StepIndex step, const FloatVector& average, const UpdateScalars& scalars);
+    bool begins_with_state(const formats::RunFile& run);
     bool recall();
     void report_state();
 

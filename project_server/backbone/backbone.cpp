@@ -37,14 +37,30 @@ constexpr std::chrono::hours kTicketWarning{24 * 30};
 /// How often the peer gets the address of the run's own backbone.
 constexpr std::chrono::seconds kNameBackboneEvery{10};
 
+struct Start {
+    std::unique_ptr<state::ModelState> state;
+    bool is_held = true;  ///< false: zeros, because only the members have the run's state
+};
+
 /// The state of the newest checkpoint that the ledger leads to, else the run's initial state.
-std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
-                                                  const CheckpointStore& store, const Head& head) {
+Start starting_state(const RunFolder& run, const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
                                                      state::lamb_settings(run.run));
     const auto found = store.newest(state->element_count(), [&](const Checkpoint& checkpoint) {
-        return state->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
+        const bool is_other_start = checkpoint.head.step == StepIndex{0} && run.run.initial_state &&
+                                    checkpoint.head.digest != *run.run.initial_state;
+        return !is_other_start &&
+               state->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
     });
+    if (!found && run.run.initial_state) {
+        if (run.is_own_backbone() && head.step == StepIndex{0}) {
+            throw InputError(fmt::format(
+                "the run {} starts from the state {}, which is in no file of {}: create it again",
+                run.run.name, run.run.initial_state->brief(), run.checkpoints().string()));
+        }
+        log_info("run {} ({}): the state comes from the members", run.run.name, run.id.brief());
+        return {.state = std::move(state), .is_held = false};
+    }
     if (!found) state->initialise(state::initial_parameters(run.run));
     if (head.step > state->step()) {
         log_warning(
@@ -54,7 +70,7 @@ std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
     }
     log_info("run {} ({}): starting at step {} of {}, {} parameters", run.run.name, run.id.brief(),
              state->step().value(), run.run.steps, formats::parameter_count(run.run));
-    return state;
+    return {.state = std::move(state)};
 }
 
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
@@ -145,7 +161,7 @@ class Backbone::Impl {
                      queue_.sink()),
           backbone_(backbone_of(run_)),
           voters_(run_.wanted_voters(), ledger_.head(), queue_.sink()),
-          keeper_(starting_state(run_, store_, ledger_.head()), store_, workers_, keeper_options()),
+          keeper_(make_keeper()),
           host_(ledger_, history_, store_, recorder_.get(), log_options()),
           reactor_(peer_config(run_, ledger_), run_.key,
                    {queue_, transport_, directory_, keeper_, host_, workers_}) {
@@ -218,9 +234,14 @@ class Backbone::Impl {
         voters.insert(voters.end(), others.begin(), others.end());
         directory_.publish(net::head_of(run_.id, settled, voters), *run_.project_key);
     }
-    KeeperOptions keeper_options() {
+    StateKeeper make_keeper() {
+        Start start = starting_state(run_, store_, ledger_.head());
+        return StateKeeper{std::move(start.state), store_, workers_, keeper_options(start.is_held)};
+    }
+    KeeperOptions keeper_options(bool holds_state) {
         return {.checkpoint_every = options_.checkpoint_every,
                 .last_step = StepIndex{run_.run.steps},
+                .holds_state = holds_state,
                 .events = queue_.sink(),
                 .on_checkpoint =
                     [this] {

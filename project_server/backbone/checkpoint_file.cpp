@@ -59,6 +59,12 @@ CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
 
 }  // namespace
 
+CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state) {
+    return {.step = step,
+            .digest = state::state_digest(step, state),
+            .elements = state.size() / kStateBytesPerElement};
+}
+
 Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
     ByteWriter writer;
     writer.append(bytes_of(kMagic));

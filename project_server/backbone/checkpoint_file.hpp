@@ -28,6 +28,9 @@ struct CheckpointHead {
     bool operator==(const CheckpointHead&) const = default;
 };
 
+/// The head of this state (parameters ‖ m ‖ v). Cost: reads the state once.
+CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state);
+
 /// The first bytes of the file of that state.
 Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head);
 

@@ -13,7 +13,7 @@ namespace dedloc::backbone {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCLG";
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::uint64_t kFileHeaderBytes = 8 + 4 + 4 + 32;
 constexpr std::size_t kRecordHeaderBytes = 4 + 1 + 8;
 /// Far above any commit (a member's line takes about 50 bytes, a vote 100): more is damage.
@@ -81,6 +81,23 @@ std::optional<LedgerRecord> decode_generation(ByteReader& payload, ledger::Codec
     return std::get<SignedGeneration>(std::move(*entry));
 }
 
+std::optional<LedgerRecord> decode_certificate(ByteReader& payload, const Head& head) {
+    const auto state = payload.read<Digest>();
+    if (!state) return std::nullopt;
+    StateCertificate certificate{.generation = head.generation,
+                                 .step = head.step,
+                                 .record = head.record,
+                                 .state = *state,
+                                 .votes = {}};
+    while (payload.remaining() > 0) {
+        const auto voter = payload.read<PeerKey>();
+        const auto signature = payload.read<Signature>();
+        if (!signature) return std::nullopt;
+        certificate.votes.push_back({*voter, *signature});
+    }
+    return certificate;
+}
+
 /// Decodes the payload of a complete record and advances `codec`.
 std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const std::byte> bytes,
                                            ledger::Codec& codec) {
@@ -95,6 +112,9 @@ std::optional<LedgerRecord> decode_payload(std::uint8_t kind, std::span<const st
             break;
         case static_cast<std::uint8_t>(LedgerKind::kGeneration):
             record = decode_generation(payload, codec);
+            break;
+        case static_cast<std::uint8_t>(LedgerKind::kCertificate):
+            record = decode_certificate(payload, codec.head());
             break;
         default:
             break;
@@ -214,6 +234,8 @@ void LedgerWriter::read(const std::filesystem::path& path, const LedgerOwner& ow
 
 void LedgerWriter::take(const LedgerRecord& record) {
     is_empty_ = false;
+    const bool is_note = std::holds_alternative<LedgerSettled>(record);
+    if (!is_note) has_certificate_ = std::holds_alternative<StateCertificate>(record);
     if (const auto* const commit = std::get_if<LedgerCommit>(&record)) {
         last_decision_ = commit->decision;
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
@@ -256,6 +278,22 @@ void LedgerWriter::append(const LedgerSettled& settled) {
     payload.write(settled.equal);
     if (settled.digest) payload.write(*settled.digest);
     write(LedgerKind::kSettled, std::move(payload).finish(), settled);
+}
+
+void LedgerWriter::append(const StateCertificate& certificate) {
+    const bool is_next = certificate.generation == head().generation &&
+                         certificate.step == head().step && certificate.record == head().record;
+    if (!is_next) {
+        refuse(fmt::format("a certificate of step {} of generation {}", certificate.step.value(),
+                           certificate.generation));
+    }
+    ByteWriter payload;
+    payload.write(certificate.state);
+    for (const Vote& vote : certificate.votes) {
+        payload.write(vote.voter);
+        payload.write(vote.signature);
+    }
+    write(LedgerKind::kCertificate, std::move(payload).finish(), certificate);
 }
 
 void LedgerWriter::append(const SignedGeneration& generation) {

@@ -9,6 +9,8 @@
 //                         of the commit with its certificate
 //   kind 2, settled:      step (u64), reported (u32), equal (u32), digest (32 bytes, or nothing)
 //   kind 3, generation:   its entry
+//   kind 4, certificate:  digest of the state (32) that the records before lead to, then for each
+//                         vote of a majority of the voters: key (32), signature (64)
 // The entries alone, in order, are a ledger as peer/ledger reads it.
 #pragma once
 
@@ -50,9 +52,15 @@ struct LedgerSettled {
     bool operator==(const LedgerSettled&) const = default;
 };
 /// The kinds of records in the file.
-enum class LedgerKind : std::uint8_t { kCommit = 1, kSettled = 2, kGeneration = 3 };
-/// One record of the file.
-using LedgerRecord = std::variant<LedgerCommit, LedgerSettled, SignedGeneration>;
+enum class LedgerKind : std::uint8_t {
+    kCommit = 1,       ///< LedgerCommit
+    kSettled = 2,      ///< LedgerSettled
+    kGeneration = 3,   ///< SignedGeneration
+    kCertificate = 4,  ///< StateCertificate
+};
+/// One record of the file. The certificate of the run's last state takes the place of the commit
+/// that would have its digest.
+using LedgerRecord = std::variant<LedgerCommit, LedgerSettled, SignedGeneration, StateCertificate>;
 
 /// The run that a ledger belongs to.
 struct LedgerOwner {
@@ -104,6 +112,8 @@ class LedgerWriter {
     void append(const LedgerCommit& commit);
     void append(const LedgerSettled& settled);
     void append(const SignedGeneration& generation);
+    /// Likewise for a certificate that is not of the state that head() leads to.
+    void append(const StateCertificate& certificate);
 
     /// The head of the history at the ledger's end.
     const Head& head() const { return place_.codec.head(); }
@@ -113,6 +123,8 @@ class LedgerWriter {
     const std::optional<Decision>& last_decision() const { return last_decision_; }
     /// Whether the ledger has no records.
     bool is_empty() const { return is_empty_; }
+    /// Whether it has a certificate of the state that head() leads to.
+    bool has_certificate() const { return has_certificate_; }
 
   private:
     void read(const std::filesystem::path& path, const LedgerOwner& owner);
@@ -126,6 +138,7 @@ class LedgerWriter {
     std::optional<SignedGeneration> generation_;
     std::optional<Decision> last_decision_;
     bool is_empty_ = true;
+    bool has_certificate_ = false;
 };
 
 }  // namespace dedloc::backbone

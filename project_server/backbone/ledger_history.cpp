@@ -20,6 +20,7 @@ LedgerHistory::LedgerHistory(std::filesystem::path path, const LedgerOwner& owne
 
 void LedgerHistory::take(const LedgerRecord& record, const LedgerReader::Place& after) {
     if (std::holds_alternative<LedgerSettled>(record)) return;
+    if (std::holds_alternative<StateCertificate>(record)) return;
     if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
         generations_.push_back(begun->record);
     }

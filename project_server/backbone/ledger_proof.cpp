@@ -17,14 +17,20 @@ constexpr std::uint64_t kProgressEvery = 1'000;  // records
 
 }  // namespace
 
-ledger::Trust trust_of(const formats::RunFile& run) {
-    return {.run = formats::run_id(run), .project = run.project_key, .backbone = run.backbone_key};
+LedgerProof::LedgerProof(std::filesystem::path path, const formats::RunFile& run,
+                         const Progress& progress)
+    : path_(std::move(path)),
+      trust_{.run = formats::run_id(run), .project = run.project_key, .backbone = run.backbone_key},
+      initial_state_(run.initial_state),
+      reader_(path_, {trust_.run, trust_.backbone}) {
+    extend(progress);
 }
 
-LedgerProof::LedgerProof(std::filesystem::path path, const ledger::Trust& trust,
-                         const Progress& progress)
-    : path_(std::move(path)), trust_(trust), reader_(path_, {trust.run, trust.backbone}) {
-    extend(progress);
+Standing LedgerProof::judge(const CheckpointHead& checkpoint) const {
+    if (head().generation == 0 && checkpoint.step == StepIndex{0} && initial_state_) {
+        return checkpoint.digest == *initial_state_ ? Standing::kProven : Standing::kUnproven;
+    }
+    return states_.judge(checkpoint);
 }
 
 void LedgerProof::check(const Head& before, const LedgerRecord& record) const {
@@ -34,9 +40,17 @@ void LedgerProof::check(const Head& before, const LedgerRecord& record) const {
         if (!membership::is_certified(trust_.run, before, decision.record, decision.certificate)) {
             fault = ledger::describe(ledger::LedgerError::kNotCertified);
         }
+        const bool is_first = decision.record.generation == 0 && before.step == StepIndex{0};
+        if (is_first && initial_state_ && decision.record.previous_state != *initial_state_) {
+            fault = "the run starts from another state than the one that its run file names";
+        }
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
         if (!membership::is_signed(trust_.run, trust_.project, *begun)) {
             fault = ledger::describe(ledger::LedgerError::kNotSigned);
+        }
+    } else if (const auto* const last = std::get_if<StateCertificate>(&record)) {
+        if (!membership::is_certified(trust_.run, before.voters, *last)) {
+            fault = "the last state is not signed by a majority of its generation's voters";
         }
     }
     if (fault == nullptr) return;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "peer/base/digest.hpp"
@@ -16,9 +17,6 @@
 #include "project_server/backbone/ledger_states.hpp"
 
 namespace dedloc::backbone {
-
-/// The keys that prove the decisions of a run, all from its run file.
-ledger::Trust trust_of(const formats::RunFile& run);
 
 /// What led to a state.
 struct Contributions {
@@ -34,16 +32,18 @@ class LedgerProof final {
     using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
     /// Opens the file and reads it with extend(). Errors: IoError: no ledger of this run; as
     /// extend().
-    LedgerProof(std::filesystem::path path, const ledger::Trust& trust,
+    LedgerProof(std::filesystem::path path, const formats::RunFile& run,
                 const Progress& progress = {});
 
     /// Reads all complete records that have been written since the last call.
-    /// Errors  InputError: a record that is not certified; IoError: a damaged file
+    /// Errors  InputError: a record that is not certified, or another first state than the one that
+    ///         the run file names; IoError: a damaged file
     /// Cost    one signature check (0.06 ms) for each vote
     void extend(const Progress& progress = {});
 
-    /// Judges a checkpoint by the records read so far. Only Standing::kProven is a proof.
-    Standing judge(const CheckpointHead& checkpoint) const { return states_.judge(checkpoint); }
+    /// Judges a checkpoint by the run file and the records read so far. Only Standing::kProven is a
+    /// proof.
+    Standing judge(const CheckpointHead& checkpoint) const;
     /// The head after the last record read.
     const Head& head() const { return reader_.place().codec.head(); }
 
@@ -57,6 +57,7 @@ class LedgerProof final {
 
     const std::filesystem::path path_;
     const ledger::Trust trust_;
+    const std::optional<Digest> initial_state_;
     LedgerReader reader_;
     LedgerStates states_;
     std::vector<GenerationRecord> generations_;

@@ -14,6 +14,10 @@ void LedgerStates::take(const LedgerRecord& record) {
             states_.push_back({decided.step, decided.previous_state});
         }
         last_ = decided.step.next();
+    } else if (const auto* const last = std::get_if<StateCertificate>(&record)) {
+        if (states_.empty() || states_.back().step < last->step) {
+            states_.push_back({last->step, last->state});
+        }
     } else if (const auto* const begun = std::get_if<SignedGeneration>(&record)) {
         const GenerationRecord& first = begun->record;
         const auto from = std::ranges::lower_bound(states_, first.step, {}, &State::step);

@@ -1,5 +1,5 @@
 // The states that the ledger proves: every commit has the digest of the state that it was computed
-// on, every generation the digest of its first state.
+// on, every generation the digest of its first state, a certificate that of the run's last state.
 #pragma once
 
 #include <cstdint>

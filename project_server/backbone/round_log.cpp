@@ -120,6 +120,14 @@ void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
 void RoundLog::finished(const action::Finished& finished) {
     log_info("the run is finished: step {}, digest {}", finished.step.value(),
              finished.digest.hex());
+    const Head& head = ledger_.head();
+    if (!finished.votes.empty() && finished.step == head.step && !ledger_.has_certificate()) {
+        ledger_.append(StateCertificate{.generation = head.generation,
+                                        .step = head.step,
+                                        .record = head.record,
+                                        .state = finished.digest,
+                                        .votes = finished.votes});
+    }
     if (recorder_ != nullptr) recorder_->run_is_finished(finished.digest);
 }
 

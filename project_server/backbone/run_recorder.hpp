@@ -67,6 +67,7 @@ class RunRecorder {
     void record_ledger_record(const LedgerCommit& commit);
     void record_ledger_record(const LedgerSettled& settled);
     void record_ledger_record(const SignedGeneration& generation);
+    void record_ledger_record(const StateCertificate&) {}  ///< no row: the settled record has it
     void record_checkpoints();
     void record_seats(const std::vector<SeatView>& seats);
     void record_end(const Digest& digest);

@@ -16,7 +16,11 @@ constexpr std::size_t kMaxCommands = 16;
 
 StateKeeper::StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
                          const kernels::Workers& workers, KeeperOptions options)
-    : options_(std::move(options)), store_(store), workers_(workers), state_(std::move(state)) {
+    : options_(std::move(options)),
+      store_(store),
+      workers_(workers),
+      state_(std::move(state)),
+      holds_state_(options_.holds_state) {
     DEDLOC_CHECK(options_.checkpoint_every >= 1, "the checkpoint interval must be at least 1");
     worker_ = std::thread{[this] { run(); }};
 }
@@ -84,13 +88,15 @@ void StateKeeper::run() {
 }
 
 void StateKeeper::run_commands() {
-    Digest digest = state_->digest(workers_);
     if (state_->step() != StepIndex{0}) checkpointed_ = state_->step();
-    options_.events(event::StateReached{.step = state_->step(), .digest = digest});
+    if (holds_state_) {
+        options_.events(
+            event::StateReached{.step = state_->step(), .digest = state_->digest(workers_)});
+    }
     while (auto command = pop()) {
         std::visit([this](const auto& what) { execute(what); }, *command);
     }
-    if (checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
+    if (holds_state_ && checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
 }
 
 void StateKeeper::execute(const Freeze& command) {
@@ -124,6 +130,7 @@ void StateKeeper::execute(const Load& command) {
 }
 
 void StateKeeper::reached(const Digest& digest) {
+    holds_state_ = true;
     options_.events(event::StateReached{.step = state_->step(), .digest = digest});
     // Written after the event, so that the swarm does not wait for the disk.
     const auto step = state_->step();

@@ -25,6 +25,7 @@ namespace dedloc::backbone {
 struct KeeperOptions {
     std::uint64_t checkpoint_every = 1;   ///< updates between two checkpoints, ≥ 1
     StepIndex last_step;                  ///< the run's last state always gets a checkpoint
+    bool holds_state = true;              ///< false: it has none before the first load()
     EventSink events;                     ///< takes the answers of Trainer
     std::function<void()> on_checkpoint;  ///< called after each checkpoint
     /// Called with one sentence when an error of the environment (disk full, …) has stopped the
@@ -35,7 +36,8 @@ struct KeeperOptions {
 /// Holds the run's state. The functions of Trainer block only while the queue is full.
 class StateKeeper final : public Trainer {
   public:
-    /// Starts the worker, which first reports event::StateReached for the given state.
+    /// Starts the worker, which first reports event::StateReached for the given state, unless
+    /// options.holds_state is false.
     /// `store` and `workers` must outlive the keeper.
     StateKeeper(std::unique_ptr<state::ModelState> state, const CheckpointStore& store,
                 const kernels::Workers& workers, KeeperOptions options);
@@ -77,6 +79,7 @@ class StateKeeper final : public Trainer {
     const CheckpointStore& store_;
     const kernels::Workers& workers_;
     const std::unique_ptr<state::ModelState> state_;  ///< worker only
+    bool holds_state_;                                ///< worker only
     std::optional<StepIndex> checkpointed_;           ///< worker only
 
     std::mutex mutex_;

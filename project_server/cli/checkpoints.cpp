@@ -44,7 +44,7 @@ backbone::LedgerProof read_proof(const RunFiles& files,
         throw InputError(fmt::format("the run {} has no ledger yet: its backbone has not started",
                                      files.run.name));
     }
-    return backbone::LedgerProof{files.ledger(), backbone::trust_of(files.run), progress};
+    return backbone::LedgerProof{files.ledger(), files.run, progress};
 }
 
 std::vector<CheckpointLine> checkpoints_of(const RunFiles& files,
@@ -73,7 +73,10 @@ Verdict verify_checkpoint(const RunFiles& files, const backbone::LedgerProof& pr
                                         "that it names",
                                         head.digest.brief())};
     } catch (const InputError& error) {
-        return {.is_proven = false, .sentence = error.what()};
+        const std::string sentence = error.what();
+        const std::string begin = file.string() + " is ";
+        return {.is_proven = false,
+                .sentence = sentence.starts_with(begin) ? sentence.substr(begin.size()) : sentence};
     }
 }
 

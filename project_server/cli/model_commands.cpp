@@ -110,10 +110,13 @@ void verify(const CheckpointOptions& options) {
             verify_checkpoint(files, proof, file, [&](std::uint64_t offset, auto) {
                 line.show("verifying the state", static_cast<double>(offset) / size);
             });
-        fmt::print("{}: {}\n", file.filename().string(), verdict.sentence);
+        const auto text = fmt::format("{}: {}", file.filename().string(), verdict.sentence);
         // The newest state of a running run is proven one step later.
         const bool may_wait = options.files.empty() && verdict.is_pending;
-        if (!verdict.is_proven && !may_wait) ++refused;
+        const bool is_refused = !verdict.is_proven && !may_wait;
+        if (is_refused && wanted.size() == 1) throw Error(text);
+        fmt::print("{}\n", text);
+        refused += is_refused ? 1 : 0;
     }
     if (refused > 0) {
         throw Error(fmt::format("{} of {} files hold no proven state", refused, wanted.size()));

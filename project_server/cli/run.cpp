@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <span>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
+#include "project_server/backbone/checkpoint.hpp"
+#include "project_server/cli/model_import.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
@@ -30,6 +33,7 @@ void check_name(const std::string& name) {
 }
 
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
+                               const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PeerKey& project_key,
                                const PeerKey& backbone_key) {
     const auto preset = model_preset(options.model);
@@ -39,6 +43,12 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.model = preset.model;
     run.model.vocabulary = corpus.vocabulary;
     run.sequence_length = preset.sequence_length;
+    if (imported) {
+        run.model = imported->model;
+        run.sequence_length = std::min(preset.sequence_length, run.model.positions);
+        run.initial_state =
+            backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported->state})).digest;
+    }
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
     run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);
@@ -56,8 +66,9 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
 }
 
 void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
-                 const std::string& json, const KeyPair& backbone) {
-    platform::replace_file(folder / "run.json", json);
+                 const formats::RunFile& run, const std::optional<ImportedModel>& imported,
+                 const KeyPair& backbone) {
+    platform::replace_file(folder / "run.json", formats::write_run_file(run));
     platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "checkpoints");
@@ -65,6 +76,26 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     for (const auto& shard : corpus.shards) {
         fs::copy_file(options.corpus / shard.name, folder / "shards" / shard.name);
     }
+    if (!imported) return;
+    const auto state = std::as_bytes(std::span{imported->state});
+    const backbone::CheckpointStore store{folder / "checkpoints", formats::run_id(run), 1};
+    store.save({.step = StepIndex{0},
+                .digest = *run.initial_state,
+                .elements = formats::element_count(run)},
+               state);
+}
+
+/// The model to start from, if the options name one.
+std::optional<ImportedModel> import_for(const RunOptions& options, const Corpus& corpus) {
+    if (options.from.empty()) return std::nullopt;
+    require_tokenizer(options.from, options.corpus / "tokenizer.model");
+    ImportedModel imported = import_model(options.from);
+    if (imported.model.vocabulary != corpus.vocabulary) {
+        throw InputError(fmt::format("{} has a vocabulary of {} pieces, and the corpus {}",
+                                     options.from.string(), imported.model.vocabulary,
+                                     corpus.vocabulary));
+    }
+    return imported;
 }
 
 void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json) {
@@ -95,14 +126,15 @@ formats::RunFile create_run(const RunOptions& options) {
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
         throw InputError(fmt::format("the project has a run {} already", options.name));
     }
+    const auto imported = import_for(options, corpus);
     const auto backbone = KeyPair::generate();
-    const auto run = make_run_file(options, corpus, server::read_settings(project),
+    const auto run = make_run_file(options, corpus, imported, server::read_settings(project),
                                    platform::read_key(project / "keys/project.key").public_key(),
                                    backbone.public_key());
     const auto json = formats::write_run_file(run);
     const auto target = project / "runs" / options.name;
     UnfinishedFolder folder{target};
-    fill_folder(folder.path(), options, corpus, json, backbone);
+    fill_folder(folder.path(), options, corpus, run, imported, backbone);
     folder.finish();
     try {
         insert_run(access.database(), run, json);

@@ -18,6 +18,7 @@ struct RunOptions {
     std::filesystem::path corpus;               ///< a folder made by build_corpus()
     std::string name;                           ///< 1 to 40 letters, digits, - and _
     std::string model = "tiny";                 ///< name of a ModelPreset
+    std::filesystem::path from;                 ///< Hugging Face folder to start from, or empty
     std::uint64_t steps = 0;                    ///< updates until the run is finished
     std::uint64_t seed = 42;                    ///< seed of the first parameters
     Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
@@ -29,7 +30,12 @@ struct RunOptions {
 /// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
 /// creation leaves no run.
 ///
-/// Errors  InputError (name taken or unusable, no corpus, …), IoError, DatabaseError
+/// With `from` the model and its parameters come from that folder, and the settings of training
+/// from the preset of that name. The run file then names the digest of the first state, and the
+/// backbone finds that state as checkpoint 0.
+///
+/// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
+///         IoError, DatabaseError
 formats::RunFile create_run(const RunOptions& options);
 
 /// One step of a run.

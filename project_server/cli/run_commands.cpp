@@ -184,6 +184,9 @@ void add_create(CLI::App& group) {
         ->required();
     command->add_option("--model", options->model, "tiny, base, large or xlarge (ALBERT)")
         ->capture_default_str();
+    command->add_option("--from", options->from,
+                        "Start from the model in this Hugging Face folder; --model then names the "
+                        "settings of training");
     command->add_option("--steps", options->steps, "Updates until the run is finished")
         ->required()
         ->check(CLI::Range(1, 100'000'000));

@@ -39,8 +39,8 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     std::string text = kFrontMatter;
     text += fmt::format("# {}\n\n", run.name);
     text += fmt::format(
-        "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained from "
-        "scratch for masked\nlanguage modelling and sentence order by volunteers' computers over "
+        "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained for "
+        "masked\nlanguage modelling and sentence order by volunteers' computers over "
         "the internet with DeDLOC@home.\n\n",
         run.model.layers, run.model.hidden, run.model.heads, run.model.vocabulary);
     const auto row = [&](const char* name, const std::string& value) {
@@ -57,7 +57,9 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     row("optimizer",
         fmt::format("{}, peak learning rate {}", run.optimizer.name, run.optimizer.learning_rate));
     row("state digest", fmt::format("`{}`", provenance.state.hex()));
-    row("ledger digest", fmt::format("`{}`", provenance.record.hex()));
+    row("ledger digest", provenance.record == Digest{}
+                             ? std::string{"none: the run starts from this state"}
+                             : fmt::format("`{}`", provenance.record.hex()));
     row("project key", fmt::format("`{}`", run.project_key.hex()));
     row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
     text += kLoading;

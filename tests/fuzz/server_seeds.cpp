@@ -56,6 +56,25 @@ void write_accounts(const std::filesystem::path& root) {
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
 }
 
+void write_model_folders(const std::filesystem::path& root) {
+    const Corpus corpus(root, "model_folder");
+    const auto add = [&](const std::string& name, char choice, const std::string& text) {
+        corpus.add(name, bytes_of(choice + text));
+    };
+    add("header", 0,
+        R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,4],)"
+        R"("data_offsets":[0,32]},)"
+        R"("b":{"dtype":"BF16","shape":[16],"data_offsets":[32,64]}})");
+    add("config", 1,
+        R"({"model_type":"albert","hidden_act":"gelu_new","hidden_size":16,)"
+        R"("num_attention_heads":2})");
+    // Two pieces, the kind of model, and a table of the normaliser.
+    add("tokenizer", 2,
+        std::string{"\x0a\x0e\x0a\x05<pad>\x15\0\0\0\0\x18\x03\x0a\x0a\x0a\x01"
+                    "a\x15\0\0\0\xc0\x18\x01\x12\x02\x18\x01\x1a\x03\x12\x01x",
+                    37});
+}
+
 void write_gateway(const std::filesystem::path& root) {
     const Corpus corpus(root, "gateway");
     const auto add = [&](const std::string& name, const std::string& text) {
@@ -92,6 +111,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_uploads(root);
     write_accounts(root);
     write_gateway(root);
+    write_model_folders(root);
 }
 
 }  // namespace dedloc::fuzz

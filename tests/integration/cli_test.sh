@@ -110,6 +110,55 @@ says 0 'revoked' "$dedloc" revoke --project "$folder/p" --user 7 --host 8
 says 0 'forgiven' "$dedloc" forgive --project "$folder/p" --user 7
 [[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed run left something"
 
+echo "a run starts from a Hugging Face folder, and its model comes out with the same bits"
+fixture=$(dirname "${BASH_SOURCE[0]}")/../boinc_app/fixtures/albert_flat
+mkdir "$folder/hf"
+cp "$fixture/config.json" "$fixture/model.safetensors" "$folder/hf"
+from() { make_run --name imported --from "$folder/hf"; }
+says 2 'has no spiece.model' from
+echo other >"$folder/hf/spiece.model"
+says 2 'is not the tokenizer that made the corpus' from
+cp "$folder/c1/tokenizer.model" "$folder/hf/spiece.model"
+sed -i 's/"gelu_new"/"relu"/' "$folder/hf/config.json"
+says 2 "hidden_act = 'gelu_new', not 'relu'" from
+cp "$fixture/config.json" "$folder/hf"
+[[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed import left something"
+says 0 'run imported: [0-9]* parameters' from
+export_run() { "$dedloc" run export --project "$folder/p" --name "$@"; }
+says 2 'has no ledger yet' export_run imported "$folder/out"
+"$programs/dedloc-backbone" --project "$folder/p" --run imported --no-database 2>/dev/null &
+backbone=$!
+has_ledger() { [[ -s $folder/p/runs/imported/ledger ]]; }
+await 30 "a ledger of the run" has_ledger
+kill "$backbone"
+wait "$backbone" || fail_test "the backbone failed"
+says 2 'has no run none' export_run none "$folder/out"
+says 2 'no checkpoint of step 3' export_run imported --step 3 "$folder/out"
+[[ ! -e $folder/out ]] || fail_test "a failed export left something"
+says 0 'exported step 0 of imported' export_run imported "$folder/out"
+says 2 'exists already' export_run imported "$folder/out"
+# The last bytes are the tensors, which both files have in their own order: import it again.
+says 0 'run again' make_run --name again --from "$folder/out"
+for run in imported again; do
+    tail -c +105 "$folder/p/runs/$run/checkpoints/step_000000000.state" >"$folder/$run.state"
+done
+cmp "$folder/imported.state" "$folder/again.state" || fail_test "an export has other parameters"
+verify() { "$dedloc" run checkpoint verify --project "$folder/p" --name imported "$@"; }
+says 0 'the state of the run imported at step 0, proven' verify
+says 1 'a checkpoint of the run' verify "$folder/p/runs/again/checkpoints/step_000000000.state"
+says 1 'not a checkpoint' verify "$folder/text"
+list=$("$dedloc" run checkpoint list --project "$folder/p" --name imported)
+[[ $list =~ 1\ checkpoints.*step\ *0\ .*proven ]] || fail_test "a wrong list: $list"
+says 2 'name a run' "$dedloc" run checkpoint list
+mkdir "$folder/little"
+full_export='mount -t tmpfs -o size=64k tmpfs "$1" && "$2" run export --project "$3" \
+    --name imported "$1/out"; status=$?
+    [[ -z $(ls -A "$1") ]] || { echo "left: $(ls -A "$1")"; exit 99; }; exit $status'
+if unshare --mount --map-root-user true 2>/dev/null; then
+    says 1 'No space left on device' unshare --mount --map-root-user \
+        bash -c "$full_export" _ "$folder/little" "$dedloc" "$folder/p"
+fi
+
 echo "voters are appointed and dismissed"
 appoint() { "$dedloc" run appoint --project "$folder/p" --name r "$@"; }
 dismiss() { "$dedloc" run dismiss --project "$folder/p" --name r "$@"; }

@@ -76,6 +76,19 @@ TEST_CASE("links are encrypted unless the run file says off", "[wire]") {
     CHECK(parse_run_file(write_run_file(open)) == open);
 }
 
+TEST_CASE("a run file may name the digest of the first state", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK_FALSE(parse_run_file(json).initial_state);
+    CHECK(json.find("initial_state") == std::string::npos);
+    RunFile run = tiny_run();
+    run.initial_state = blake2b(bytes_of("state"));
+    const RunFile again = parse_run_file(write_run_file(run));
+    CHECK(again == run);
+    CHECK(run_id(again) != run_id(tiny_run()));
+    CHECK_THAT(refusal_of(with(json, "\"model\"", "\"initial_state\":\"12\",\"model\"")),
+               Catch::Contains("initial_state"));
+}
+
 TEST_CASE("gradients travel as fp32 unless the run file names another codec", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     CHECK(parse_run_file(json).codec == Codec::kFp32);

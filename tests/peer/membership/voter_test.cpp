@@ -311,6 +311,27 @@ TEST_CASE("a state is proven by a majority, or as the first one of the generatio
     voter.check_invariants();
 }
 
+TEST_CASE("at step 0 only the state that the run file names is proven", "[membership]") {
+    PeerConfig config;
+    config.project = key_of(99).public_key();
+    const KeyPair backbone = key_of(98);
+    config.backbone = backbone.public_key();
+    config.rules.elements = 1;
+    const Digest named{{std::byte{8}}};
+    const Head start = genesis(config.run, config.backbone);
+    const auto proves = [&](const Head& head, const Digest& state) {
+        return Voter(config, key_of(60)).is_proven(state_certificate(head, state, {backbone}));
+    };
+    const Digest other{{std::byte{9}}};
+    CHECK(proves(start, other));
+    config.initial_state = named;
+    CHECK(proves(start, named));
+    CHECK_FALSE(proves(start, other));
+    Head later = start;
+    later.step = StepIndex{1};
+    CHECK(proves(later, other));
+}
+
 TEST_CASE("a vote for a state names the head's step and record", "[membership]") {
     const auto keys = voter_keys(3);
     const PeerConfig config = config_for(keys);

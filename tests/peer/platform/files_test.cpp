@@ -12,6 +12,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/durable_file.hpp"
+#include "peer/platform/file_writer.hpp"
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
 #include "tests/peer/platform/file_calls.hpp"
@@ -49,6 +50,24 @@ class FileSizeLimit {
     rlimit former_{};
     void (*former_handler_)(int) = SIG_DFL;
 };
+
+TEST_CASE("a file that is written in pieces has them in order", "[platform]") {
+    const TemporaryDirectory folder;
+    const auto path = folder.path() / "file";
+    {
+        FileWriter unfinished{path};
+        unfinished.write(bytes_of("first"));
+    }
+    FileWriter writer{path};
+    writer.write(bytes_of("one "));
+    writer.write({});
+    writer.write(bytes_of("two"));
+    writer.finish();
+    CHECK(read_text(path) == "one two");
+    CHECK_THROWS_WITH(FileWriter{folder.path() / "none/file"}, Catch::Contains("cannot write"));
+    FileWriter full{"/dev/full"};
+    CHECK_THROWS_WITH(full.write(bytes_of("x")), Catch::Contains("No space left on device"));
+}
 
 TEST_CASE("replacing a file syncs the data, renames it and syncs the folder", "[platform]") {
     const TemporaryDirectory folder;

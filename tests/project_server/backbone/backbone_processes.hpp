@@ -39,8 +39,9 @@ inline constexpr std::uint64_t kCheckpointEvery = 5;
 inline constexpr auto kTimeout = 60s;
 
 inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
-                                 std::uint64_t steps) {
+                                 std::uint64_t steps, std::optional<Digest> initial_state = {}) {
     formats::RunFile run = tests::small_run(kElements);
+    run.initial_state = initial_state;
     run.steps = steps;
     run.project_key = project;
     run.backbone_key = backbone;
@@ -98,6 +99,7 @@ inline PeerConfig member_config(const formats::RunFile& run) {
     config.run = formats::run_id(run);
     config.project = run.project_key;
     config.backbone = run.backbone_key;
+    config.initial_state = run.initial_state;
     config.rules.elements = kElements;
     config.rules.target_batch = Samples{run.target_batch};
     config.rules.last_step = StepIndex{run.steps};
@@ -158,8 +160,8 @@ class BackboneProcess {
 /// A project with one run, and the run's own backbone, which a test starts as a process.
 class World {
   public:
-    explicit World(std::uint64_t steps)
-        : run_(run_file(project_.public_key(), key_.public_key(), steps)) {
+    explicit World(std::uint64_t steps, std::optional<Digest> initial_state = {})
+        : run_(run_file(project_.public_key(), key_.public_key(), steps, initial_state)) {
         std::filesystem::create_directories(run_folder());
         std::filesystem::create_directories(root() / "keys");
         platform::write_key(root() / "keys/project.key", project_);

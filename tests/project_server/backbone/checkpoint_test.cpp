@@ -155,6 +155,22 @@ TEST_CASE("the ledger judges which checkpoints hold its states", "[server]") {
     CHECK(judge(other) == Standing::kProven);
 }
 
+TEST_CASE("a certificate of the last state proves its checkpoint", "[server]") {
+    Ledger ledger;
+    const auto judge = ledger.judge();
+    ledger.commit(0);
+    CHECK(judge(head_at(1)) == Standing::kLast);
+    ledger.states.take(StateCertificate{.generation = 0,
+                                        .step = StepIndex{1},
+                                        .record = {},
+                                        .state = head_at(1).digest,
+                                        .votes = {}});
+    CHECK(judge(head_at(1)) == Standing::kProven);
+    CheckpointHead other = head_at(1);
+    other.digest = {};
+    CHECK(judge(other) == Standing::kUnproven);
+}
+
 TEST_CASE("checkpoints beyond the ledger are not used and do not displace others", "[server]") {
     start_log("test", LogLevel::kError);
     const TemporaryDirectory folder;

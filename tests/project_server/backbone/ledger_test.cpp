@@ -199,6 +199,33 @@ TEST_CASE("a ledger cut at any byte of its last record loses that record only", 
     CHECK(std::filesystem::file_size(world.path) == first);
 }
 
+TEST_CASE("a certificate of the last state is kept, and no other", "[server]") {
+    World world;
+    LedgerWriter writer{world.path, world.owner};
+    const LedgerCommit first = world.commit();
+    writer.append(first);
+    StateCertificate certificate{.generation = writer.head().generation,
+                                 .step = writer.head().step,
+                                 .record = writer.head().record,
+                                 .state = blake2b(bytes_of("state")),
+                                 .votes = {{world.owner.backbone, Signature{std::byte{1}}}}};
+    StateCertificate other = certificate;
+    other.step = other.step.next();
+    CHECK_THROWS_WITH(writer.append(other), Catch::Contains("a certificate of step 2"));
+    other = certificate;
+    other.record.bytes[0] ^= std::byte{1};
+    CHECK_THROWS_WITH(writer.append(other), Catch::Contains("nothing was written"));
+    CHECK_FALSE(writer.has_certificate());
+    writer.append(certificate);
+    CHECK(writer.has_certificate());
+    writer.append(settled(1));
+    CHECK(writer.has_certificate());
+    CHECK(LedgerWriter(world.path, world.owner).has_certificate());
+    CHECK(world.read_all() == std::vector<LedgerRecord>{first, certificate, settled(1)});
+    writer.append(world.commit());
+    CHECK_FALSE(writer.has_certificate());
+}
+
 TEST_CASE("a ledger with a changed byte before its end is refused and not modified", "[server]") {
     World world;
     {
@@ -228,7 +255,7 @@ TEST_CASE("a ledger of another run, or no ledger at all, is refused", "[server]"
     CHECK_THROWS_WITH(
         (LedgerWriter{world.path, world.owner}),
         Catch::Contains("is a ledger of version 2 of the file format and this program "
-                        "reads version 3"));
+                        "reads version 4"));
     write_contents(world.path, std::string(100, 'x'));
     CHECK_THROWS_WITH((LedgerWriter{world.path, world.owner}), Catch::Contains("not a ledger"));
     CHECK_THROWS_AS((LedgerReader{world.folder.path() / "absent", world.owner}), IoError);

@@ -3,6 +3,7 @@
 
 #include "peer/platform/files.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/ledger_proof.hpp"
 #include "tests/project_server/backbone/backbone_processes.hpp"
 
 using namespace dedloc;
@@ -33,6 +34,45 @@ TEST_CASE("a backbone coordinates a run to its end and keeps ledger, state and r
     REQUIRE_FALSE(store.list().empty());
     CHECK(store.list().front().head.step == StepIndex{kSteps});
     CHECK(store.list().front().head.digest == digest);
+    // The voters' certificate proves the last state to a reader that knows only the run file.
+    const LedgerProof proof{world.run_folder() / "ledger", world.run()};
+    CHECK(proof.judge(store.list().front().head) == Standing::kProven);
+}
+
+TEST_CASE("a run starts from the state that its run file names", "[server][integration]") {
+    constexpr std::uint64_t kSteps = 4;
+    FloatVector given(3 * kElements);
+    for (std::size_t i = 0; i < kElements; ++i) given[i] = 0.25F * static_cast<float>(i % 7);
+    const auto bytes = std::as_bytes(std::span{given});
+    const CheckpointHead head = head_of_state(StepIndex{0}, bytes);
+    World world{kSteps, head.digest};
+    const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
+                                9};
+    SECTION("which is there") {
+        store.save(head, bytes);
+        world.start(1);
+        Member member{world.run()};
+        const bool ended = member.host.await_end();
+        INFO(world.log());
+        REQUIRE(ended);
+        CHECK(world.stop(SIGTERM) == 0);
+        const LedgerProof proof{world.run_folder() / "ledger", world.run()};
+        for (const auto& entry : store.list()) CHECK(proof.judge(entry.head) == Standing::kProven);
+        CHECK(store.list().size() >= 3);
+    }
+    SECTION("which is missing") {
+        world.start();
+        CHECK(world.wait() == 2);
+        CHECK_THAT(world.log(), Catch::Contains("starts from the state"));
+    }
+    SECTION("in whose place is another") {
+        FloatVector other(3 * kElements, 1.0F);
+        const auto wrong = std::as_bytes(std::span{other});
+        store.save(head_of_state(StepIndex{0}, wrong), wrong);
+        world.start();
+        CHECK(world.wait() == 2);
+        CHECK_THAT(world.log(), Catch::Contains("starts from the state"));
+    }
 }
 
 TEST_CASE("a backbone killed in mid-run continues at the swarm's step", "[server][integration]") {

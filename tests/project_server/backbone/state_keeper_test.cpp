@@ -165,3 +165,22 @@ TEST_CASE("a keeper that cannot write a checkpoint reports the reason and stops"
     keeper.stop();
     CHECK(world.checkpointed_steps().empty());
 }
+
+TEST_CASE("a keeper without a state reports the first one that is loaded", "[server]") {
+    World world;
+    {
+        auto options = world.options(1);
+        options.holds_state = false;
+        StateKeeper idle{fresh_state(), world.store, world.workers, std::move(options)};
+    }
+    CHECK(world.checkpointed_steps().empty());
+    auto options = world.options(1);
+    options.holds_state = false;
+    StateKeeper keeper{fresh_state(), world.store, world.workers, std::move(options)};
+    const auto start = fresh_state();
+    const auto bytes = std::make_shared<const Buffer>(start->bytes().begin(), start->bytes().end());
+    keeper.load(StepIndex{0}, start->digest(), bytes);
+    CHECK(world.inbox.take<event::StateReached>().digest == start->digest());
+    keeper.stop();
+    CHECK(world.checkpointed_steps() == std::vector<std::uint64_t>{0});
+}

@@ -7,7 +7,9 @@
 
 #include "peer/platform/files.hpp"
 #include "project_server/backbone/appointment.hpp"
+#include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/ledger_proof.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "tests/project_server/backbone/backbone_processes.hpp"
 
@@ -75,6 +77,36 @@ bool await(Condition condition) {
 
 }  // namespace
 
+TEST_CASE("a voter on another machine gets a given first state from the members",
+          "[server][integration]") {
+    const FloatVector given(3 * kElements, 0.0F);
+    const auto bytes = std::as_bytes(std::span{given});
+    const CheckpointHead start = head_of_state(StepIndex{0}, bytes);
+    World world{1'000'000, start.digest};
+    const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
+                                3};
+    store.save(start, bytes);
+    world.start();
+    Voter second{world, 2};
+    second.start();
+    want(world, {world.run().backbone_key, second.key.public_key()});
+    Member member{world.run()};
+    const bool votes = await([&] {
+        const Head head = head_in(world, second.ledger());
+        return head.generation == 1 && head.step.value() >= 10;
+    });
+    INFO(world.log() + "\n--- second\n" + second.process.log());
+    REQUIRE(votes);
+    CHECK_THAT(second.process.log(), Catch::Contains("the state comes from the members"));
+    CHECK(second.process.stop(SIGTERM) == 0);
+    CHECK(world.stop(SIGTERM) == 0);
+    const LedgerProof proof{second.ledger(), world.run()};
+    const auto checkpoints =
+        list_checkpoints(second.folder / "checkpoints", formats::run_id(world.run()));
+    REQUIRE_FALSE(checkpoints.empty());
+    CHECK(proof.judge(checkpoints.back().head) == Standing::kProven);
+}
+
 TEST_CASE("three voters tolerate the loss of any one, which catches up when it is back",
           "[server][integration]") {
     World world{1'000'000};
@@ -92,8 +124,8 @@ TEST_CASE("three voters tolerate the loss of any one, which catches up when it i
                third.process.log();
     };
     const auto ledger = world.run_folder() / "ledger";
-    // A backbone that is killed before the others have the new generation leaves them in the old one,
-    // in which it is the only voter: they would wait for its return.
+    // A backbone that is killed before the others have the new generation leaves them in the old
+    // one, in which it is the only voter: they would wait for its return.
     const bool began = await([&] {
         return std::ranges::all_of(
             std::array{ledger, second.ledger(), third.ledger()},

@@ -130,6 +130,40 @@ TEST_CASE("a ledger that another key has signed proves nothing", "[server]") {
                       Catch::Contains("at step 1") && Catch::Contains("not signed by a majority"));
 }
 
+TEST_CASE("the last state of a run is proven by the voters' certificate", "[server]") {
+    StoredRun stored;
+    stored.step();
+    const fs::path file = stored.save();
+    SECTION("signed by the voter") {
+        stored.certify(stored.state().digest(), stored.voter());
+        CHECK(verdict_of(stored, file).is_proven);
+    }
+    SECTION("of another state") {
+        stored.certify(blake2b(bytes_of("another")), stored.voter());
+        CHECK_THAT(verdict_of(stored, file).sentence,
+                   Catch::Contains("the ledger has another state at step 1"));
+    }
+    SECTION("signed by another key") {
+        stored.certify(stored.state().digest(), KeyPair::generate());
+        CHECK_THROWS_WITH(verdict_of(stored, file),
+                          Catch::Contains("the last state is not signed"));
+    }
+}
+
+TEST_CASE("a run file that names the first state proves it before any step", "[server]") {
+    const Digest start = StoredRun{}.state().digest();  // follows from the seed of all these runs
+    StoredRun stored{16, 3, start};
+    CHECK(verdict_of(stored, stored.save()).is_proven);
+    stored.step();
+    CHECK(read_proof(read_run_files(stored.project(), "small")).head().step == StepIndex{1});
+    StoredRun other{16, 3, blake2b(bytes_of("another"))};
+    CHECK_THAT(verdict_of(other, other.save()).sentence,
+               Catch::Contains("another state at step 0"));
+    other.step();
+    CHECK_THROWS_WITH(read_proof(read_run_files(other.project(), "small")),
+                      Catch::Contains("starts from another state"));
+}
+
 TEST_CASE("the list names every checkpoint with its standing", "[server]") {
     StoredRun stored;
     for (int step = 0; step < 3; ++step) {

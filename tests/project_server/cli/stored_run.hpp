@@ -35,8 +35,9 @@ inline const std::string& small_tokenizer() {
 
 class StoredRun {
   public:
-    explicit StoredRun(std::uint64_t width = 16, std::size_t keep = 3)
-        : run_(make_run(width)),
+    explicit StoredRun(std::uint64_t width = 16, std::size_t keep = 3,
+                       std::optional<Digest> initial_state = {})
+        : run_(make_run(width, initial_state)),
           id_(formats::run_id(run_)),
           state_(state::tensor_ranges(run_), state::lamb_settings(run_)),
           head_(genesis(id_, backbone_.public_key())),
@@ -75,6 +76,19 @@ class StoredRun {
     }
     void step() { step(backbone_); }
 
+    /// The voter signs the state that the ledger leads to.
+    void certify(const Digest& state, const KeyPair& voter) {
+        StateCertificate certificate{.generation = head_.generation,
+                                     .step = head_.step,
+                                     .record = head_.record,
+                                     .state = state,
+                                     .votes = {}};
+        certificate.votes.push_back(
+            {backbone_.public_key(), voter.sign(state_vote_bytes(id_, certificate))});
+        ledger_.append(certificate);
+    }
+    const KeyPair& voter() const { return backbone_; }
+
     /// Writes the present state as a checkpoint.
     std::filesystem::path save() {
         return store_.save(
@@ -83,8 +97,9 @@ class StoredRun {
     }
 
   private:
-    formats::RunFile make_run(std::uint64_t width) const {
+    formats::RunFile make_run(std::uint64_t width, std::optional<Digest> initial_state) const {
         formats::RunFile run;
+        run.initial_state = initial_state;
         run.name = "small";
         run.seed = 42;
         run.model = {.architecture = "albert",

@@ -1,0 +1,120 @@
+#include "project_server/cli/model_import.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/albert_layout.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/wire/limits.hpp"
+#include "project_server/cli/run_files.hpp"
+#include "project_server/huggingface/albert_config.hpp"
+#include "project_server/huggingface/safetensors.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using huggingface::SafetensorsFile;
+
+constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
+
+/// Tensors that are the same as others, or constants of old versions.
+constexpr std::array<std::string_view, 3> kIgnored{
+    "predictions.decoder.weight", "predictions.decoder.bias", "albert.embeddings.position_ids"};
+
+std::string and_more(std::size_t count) {
+    return count > 1 ? fmt::format(" and {} more", count - 1) : std::string{};
+}
+
+void require_same_tensors(const fs::path& path, const SafetensorsFile& file,
+                          const std::vector<formats::TensorSpec>& wanted) {
+    std::vector<std::string> missing;
+    for (const auto& tensor : wanted) {
+        const auto* const found = file.find(tensor.name);
+        if (found == nullptr) {
+            missing.push_back(tensor.name);
+        } else if (found->shape != tensor.shape) {
+            throw InputError(
+                fmt::format("{}: the tensor {} has the shape [{}], and by config.json "
+                            "[{}]",
+                            path.string(), tensor.name, fmt::join(found->shape, ","),
+                            fmt::join(tensor.shape, ",")));
+        }
+    }
+    if (!missing.empty()) {
+        throw InputError(fmt::format("{} lacks the tensor {}{}", path.string(), missing.front(),
+                                     and_more(missing.size())));
+    }
+    std::vector<std::string> unexpected;
+    for (const auto& tensor : file.header().tensors) {
+        const bool is_known =
+            std::ranges::find(wanted, tensor.name, &formats::TensorSpec::name) != wanted.end() ||
+            std::ranges::find(kIgnored, tensor.name) != kIgnored.end();
+        if (!is_known) unexpected.push_back(tensor.name);
+    }
+    if (!unexpected.empty()) {
+        throw InputError(fmt::format("{} has the tensor {}{}, which AlbertForPreTraining has not",
+                                     path.string(), unexpected.front(),
+                                     and_more(unexpected.size())));
+    }
+}
+
+}  // namespace
+
+ImportedModel import_model(const fs::path& folder) {
+    const fs::path config = folder / "config.json";
+    const fs::path path = folder / "model.safetensors";
+    for (const fs::path& file : {config, path}) {
+        if (!fs::is_regular_file(file)) {
+            throw InputError(fmt::format("{} is not a Hugging Face model: it has no {}",
+                                         folder.string(), file.filename().string()));
+        }
+    }
+    ImportedModel imported;
+    imported.model = huggingface::read_albert_config(config.string(), platform::read_text(config));
+    const SafetensorsFile file{path};
+    formats::RunFile run;
+    run.model = imported.model;
+    run.tensors = formats::albert_tensors(run.model);
+    require_same_tensors(path, file, run.tensors);  // so the file is as large as the model
+    if (formats::element_count(run) > wire::kMaxElements) {
+        throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
+                                     parameter_count(run), wire::kMaxElements));
+    }
+    imported.state.resize(3 * static_cast<std::size_t>(formats::element_count(run)));
+    const auto ranges = parameter_ranges(run);
+    for (std::size_t t = 0; t < ranges.size(); ++t) {
+        const auto begin = static_cast<std::size_t>(ranges[t].begin / sizeof(float));
+        const auto end = static_cast<std::size_t>(ranges[t].end / sizeof(float));
+        file.read(*file.find(run.tensors[t].name),
+                  std::span{imported.state}.subspan(begin, end - begin));
+    }
+    return imported;
+}
+
+void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {
+    const fs::path file = folder / "spiece.model";
+    if (!fs::is_regular_file(file)) {
+        throw InputError(
+            fmt::format("{} has no spiece.model, so it is not known which token ids "
+                        "the model was trained on",
+                        folder.string()));
+    }
+    if (platform::read_file(file, kMaxTokenizerBytes) !=
+        platform::read_file(tokenizer, kMaxTokenizerBytes)) {
+        throw InputError(
+            fmt::format("{} is not the tokenizer that made the corpus: build the "
+                        "corpus with it, so that token ids mean the same",
+                        file.string()));
+    }
+}
+
+}  // namespace dedloc::cli
