@@ -4,8 +4,10 @@
 #include <array>
 #include <atomic>
 
+#include "kernels/bfloat_lanes.hpp"
 #include "kernels/check.hpp"
 #include "kernels/half_lanes.hpp"
+#include "kernels/int8_lanes.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 #include "kernels/stream.hpp"
@@ -15,57 +17,6 @@ namespace {
 
 /// Elements in a block of 16 KiB that is streamed to memory; a multiple of the int8 block.
 constexpr std::size_t kBlock = 4096;
-
-struct WidenBlock {
-    /// Returns the number of values that are not finite.
-    DEDLOC_LOOP std::uint32_t run(const Bfloat16* values, float* out, std::size_t count) {
-        std::uint32_t bad = 0;
-        DEDLOC_INDEPENDENT
-        for (std::size_t i = 0; i < count; ++i) {
-            const float value = to_float(values[i]);
-            out[i] = value;
-            bad += is_finite(value) ? 0u : 1u;
-        }
-        return bad;
-    }
-};
-
-/// The lowest exponent with which a code's value may be infinite: −128 × 2^(248 − 127).
-constexpr std::uint8_t kDoubtfulExponent = 248;
-
-/// Returns the number of values that are not finite. Without kCounts all must be finite.
-template <bool kCounts>
-DEDLOC_LOOP std::uint32_t widen_codes(const std::int8_t* codes, float scale, float* out,
-                                      std::size_t count) {
-    std::uint32_t bad = 0;
-    DEDLOC_INDEPENDENT
-    for (std::size_t i = 0; i < count; ++i) {
-        const float value = int8_value(codes[i], scale);
-        out[i] = value;
-        if constexpr (kCounts) bad += is_finite(value) ? 0u : 1u;
-    }
-    return bad;
-}
-
-struct WidenInt8Block {
-    /// Returns the number of values that are not finite. `codes` begin at a block.
-    DEDLOC_LOOP std::uint32_t run(const std::int8_t* codes, const std::uint8_t* exponents,
-                                  float* out, std::size_t count) {
-        std::uint32_t bad = 0;
-        std::size_t i = 0;
-        for (; i + kInt8BlockElements <= count; i += kInt8BlockElements) {
-            const std::uint8_t exponent = *exponents++;
-            const float scale = power_of_two(exponent);
-            if (exponent < kDoubtfulExponent) {
-                widen_codes<false>(codes + i, scale, out + i, kInt8BlockElements);
-            } else {
-                bad += widen_codes<true>(codes + i, scale, out + i, kInt8BlockElements);
-            }
-        }
-        if (i == count) return bad;
-        return bad + widen_codes<true>(codes + i, power_of_two(*exponents), out + i, count - i);
-    }
-};
 
 /// Calls widen(first, out, count) block by block, and streams the results if `out` is large. widen
 /// returns the number of bad values; `values` is its input, which is prefetched.
@@ -128,7 +79,7 @@ bool dequantize(std::span<const Half> values, std::span<float> out, const Worker
 bool dequantize(std::span<const Bfloat16> values, std::span<float> out, const Workers& workers) {
     require_dequantize<Bfloat16>(values, out);
     return widen_all(values, out, workers, [&](std::size_t first, float* to, std::size_t count) {
-        return run_for<WidenBlock>(workers.instruction_set(), values.data() + first, to, count);
+        return widen_bfloats(workers.instruction_set(), values.data() + first, to, count);
     });
 }
 
@@ -136,9 +87,8 @@ bool dequantize(ConstInt8Blocks values, std::span<float> out, const Workers& wor
     require_dequantize(values, out);
     return widen_all(
         values.codes, out, workers, [&](std::size_t first, float* to, std::size_t count) {
-            return run_for<WidenInt8Block>(workers.instruction_set(), values.codes.data() + first,
-                                           values.exponents.data() + first / kInt8BlockElements, to,
-                                           count);
+            return widen_int8(workers.instruction_set(), values.codes.data() + first,
+                              values.exponents.data() + first / kInt8BlockElements, to, count);
         });
 }
 

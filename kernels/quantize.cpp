@@ -1,82 +1,15 @@
 #include "kernels/quantize.hpp"
 
-#include <array>
 #include <atomic>
 
+#include "kernels/bfloat_lanes.hpp"
 #include "kernels/check.hpp"
 #include "kernels/half_lanes.hpp"
+#include "kernels/int8_lanes.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 
 namespace dedloc::kernels {
-namespace {
-
-/// kFeedback: adds `error` first and overwrites it with the rounding errors; else `error` is null.
-template <bool kFeedback>
-struct Shorten {
-    /// Returns the number of values that are not finite.
-    DEDLOC_LOOP std::uint32_t run(const float* values, float* error, Bfloat16* out,
-                                  std::size_t count) {
-        std::uint32_t bad = 0;
-        DEDLOC_INDEPENDENT
-        for (std::size_t i = 0; i < count; ++i) {
-            const float x = kFeedback ? values[i] + error[i] : values[i];
-            const Bfloat16 rounded = to_bfloat16(x);
-            out[i].bits = rounded.bits;
-            if constexpr (kFeedback) error[i] = x - to_float(rounded);
-            bad += is_finite(x) ? 0u : 1u;
-        }
-        return bad;
-    }
-};
-
-/// Encodes up to 64 values and returns the bits of the largest magnitude.
-template <bool kFeedback>
-DEDLOC_LOOP std::uint32_t encode_block(const float* values, float* error, std::int8_t* codes,
-                                       std::uint8_t* exponent, std::size_t count) {
-    alignas(64) std::array<float, kInt8BlockElements> x;
-    std::uint32_t largest = 0;
-    DEDLOC_INDEPENDENT
-    for (std::size_t i = 0; i < count; ++i) {
-        x[i] = kFeedback ? values[i] + error[i] : values[i];
-        const std::uint32_t magnitude = magnitude_bits(x[i]);
-        largest = magnitude > largest ? magnitude : largest;
-    }
-    const std::uint32_t power = int8_exponent(largest);
-    *exponent = static_cast<std::uint8_t>(power);
-    const float scale = power_of_two(power);
-    const float inverse = power_of_two(254 - power);
-    DEDLOC_INDEPENDENT
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::int8_t code = int8_code(x[i], inverse);
-        codes[i] = code;
-        if constexpr (kFeedback) error[i] = x[i] - int8_value(code, scale);
-    }
-    return largest;
-}
-
-template <bool kFeedback>
-struct EncodeInt8 {
-    /// Returns the number of blocks with values that are not finite. `values` begin at a block.
-    DEDLOC_LOOP std::uint32_t run(const float* values, float* error, std::int8_t* codes,
-                                  std::uint8_t* exponents, std::size_t count) {
-        constexpr std::uint32_t kInfinity = 0x7f800000;
-        std::uint32_t bad = 0;
-        std::size_t i = 0;
-        for (; i + kInt8BlockElements <= count; i += kInt8BlockElements) {
-            const std::uint32_t largest =
-                encode_block<kFeedback>(values + i, kFeedback ? error + i : nullptr, codes + i,
-                                        exponents++, kInt8BlockElements);
-            bad += largest >= kInfinity ? 1u : 0u;
-        }
-        if (i == count) return bad;
-        const std::uint32_t largest = encode_block<kFeedback>(
-            values + i, kFeedback ? error + i : nullptr, codes + i, exponents, count - i);
-        return bad + (largest >= kInfinity ? 1u : 0u);
-    }
-};
-
-}  // namespace
 
 template <class Short>
 void require_quantize(std::span<const float> values, std::span<const float> error,
@@ -114,7 +47,8 @@ namespace {
 template <bool kFeedback>
 std::uint32_t shorten(InstructionSet set, const float* values, float* error, Bfloat16* out,
                       std::size_t count) {
-    return run_for<Shorten<kFeedback>>(set, values, error, out, count);
+    if constexpr (kFeedback) return shorten_keeping_errors(set, values, error, out, count);
+    return shorten_to_bfloats(set, values, out, count);
 }
 
 template <bool kFeedback>
@@ -144,10 +78,15 @@ bool encode_all(std::span<const float> values, std::span<float> error, Int8Block
     require_quantize(values, error, ConstInt8Blocks{out.codes, out.exponents});
     std::atomic<bool> is_every_one_finite{true};
     for_each_segment(values.size(), workers, [&](std::size_t first, std::size_t count) {
+        const InstructionSet set = workers.instruction_set();
+        std::int8_t* const codes = out.codes.data() + first;
+        std::uint8_t* const exponents = out.exponents.data() + first / kInt8BlockElements;
+        const float* const x = values.data() + first;
         float* const errors = kFeedback ? error.data() + first : nullptr;
-        const std::uint32_t bad = run_for<EncodeInt8<kFeedback>>(
-            workers.instruction_set(), values.data() + first, errors, out.codes.data() + first,
-            out.exponents.data() + first / kInt8BlockElements, count);
+        const std::uint32_t bad =
+            kFeedback ? shorten_keeping_errors(set, {.values = x, .owed = errors}, codes, exponents,
+                                               errors, count)
+                      : shorten_to_int8(set, {.values = x}, codes, exponents, count);
         if (bad != 0) is_every_one_finite = false;
     });
     return is_every_one_finite;

@@ -13,12 +13,10 @@
 #include <span>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/int8_lanes.hpp"
 #include "kernels/workers.hpp"
 
 namespace dedloc::kernels {
-
-/// Elements that share an int8 scale.
-inline constexpr std::size_t kInt8BlockElements = 64;
 
 /// Number of int8 blocks of a vector.
 constexpr std::size_t int8_block_count(std::size_t elements) {
