@@ -48,8 +48,8 @@ class Peer final {
     /// When handle() needs its next event::Tick at the latest; kNever: no deadline.
     TimePoint next_deadline() const;
 
-    /// The rounding error that the next contribution will compensate (fp16); null: none. For tests
-    /// and diagnostics only.
+    /// The rounding error that the next contribution will compensate; null: none, as with fp32. For
+    /// tests and diagnostics only.
     SharedFloats residual() const;
 
     /// Checks what must hold between any two events (DEDLOC_CHECK). Cost: O(peers).

@@ -123,7 +123,7 @@ bool read_encryption(JsonFields& fields) {
 Codec read_codec(JsonFields& fields) {
     if (!fields.has("codec")) return Codec::kFp32;
     const auto codec = codec_named(fields.text("codec", kMaxNameBytes));
-    if (!codec) fields.refuse("codec", "must be 'fp32' or 'fp16'");
+    if (!codec) fields.refuse("codec", "must be 'fp32', 'fp16', 'bf16' or 'int8'");
     return *codec;
 }
 

@@ -120,10 +120,13 @@ Adversary::Verdict Adversary::change_join(TimePoint now, wire::Join& join) {
 Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& message,
                                            wire::Chunk& chunk) {
     const bool is_scatter = chunk.phase == wire::Phase::kScatter;
-    auto* halves = std::get_if<wire::Halves>(&chunk.elements);
     Misbehaviour misbehaviour = settings_.misbehaviour;
-    if (misbehaviour == Misbehaviour::kExponent && halves == nullptr) {
-        misbehaviour = Misbehaviour::kNan;
+    // fp32 and bf16 have no scale, int8 has neither NaN nor infinity.
+    const Codec codec = wire::codec_of(chunk.elements);
+    const bool has_scale = codec == Codec::kFp16 || codec == Codec::kInt8;
+    if (misbehaviour == Misbehaviour::kExponent && !has_scale) misbehaviour = Misbehaviour::kNan;
+    if (misbehaviour == Misbehaviour::kNan && codec == Codec::kInt8) {
+        misbehaviour = Misbehaviour::kExponent;
     }
     switch (misbehaviour) {
         case Misbehaviour::kSilentAfterJoin:
@@ -134,7 +137,7 @@ Adversary::Verdict Adversary::change_chunk(LinkId link, const wire::Message& mes
             return Verdict::kChanged;
         case Misbehaviour::kExponent:
             if (!is_scatter || changed_chunks_++ % 4 != 0) return Verdict::kKeep;
-            halves->exponent = wire::kMaxHalfExponent;
+            chunk.elements = forger_.not_as_joined(chunk.elements);
             return Verdict::kChanged;
         case Misbehaviour::kGarbageAverage: {
             if (is_scatter) return Verdict::kKeep;

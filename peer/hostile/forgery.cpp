@@ -23,6 +23,10 @@ constexpr std::uint32_t kHosts = 200;
 constexpr std::uint16_t kHalfNan = 0x7e00;
 constexpr std::uint16_t kHalfInfinity = 0x7c00;
 constexpr std::uint16_t kHalfFinite = 0x3bff;  // smaller patterns are positive finite numbers
+// Bit patterns of bfloat16.
+constexpr std::uint16_t kBfloatNan = 0x7fc0;
+constexpr std::uint16_t kBfloatInfinity = 0x7f80;
+constexpr std::uint16_t kBfloatThousand = 0x447a;  // smaller patterns are numbers from 0 to 1,000
 
 }  // namespace
 
@@ -136,12 +140,27 @@ wire::Plan Forger::storm_plan(const Term& term) {
 }
 
 wire::Elements Forger::garbage(const wire::Elements& elements, Random random) const {
+    const std::size_t count = count_of(elements);
+    const auto below = [&](std::uint16_t end) {
+        std::vector<std::uint16_t> bits(count);
+        for (std::uint16_t& b : bits) b = static_cast<std::uint16_t>(random.below(end));
+        return bits;
+    };
     if (const auto* halves = std::get_if<wire::Halves>(&elements)) {
-        std::vector<std::uint16_t> bits(halves->bits.size());
-        for (std::uint16_t& b : bits) b = static_cast<std::uint16_t>(random.below(kHalfFinite));
-        return wire::Halves{.bits = std::move(bits), .exponent = halves->exponent};
+        return wire::Halves{.bits = below(kHalfFinite), .exponent = halves->exponent};
     }
-    std::vector<float> values(count_of(elements));
+    if (std::holds_alternative<wire::Bfloats>(elements)) {
+        return wire::Bfloats{.bits = below(kBfloatThousand)};
+    }
+    if (const auto* blocks = std::get_if<wire::Int8Blocks>(&elements)) {
+        std::vector<std::int8_t> codes(count);
+        for (std::int8_t& code : codes) {
+            const auto above_least = static_cast<int>(random.below(2 * wire::kMaxInt8Code + 1));
+            code = static_cast<std::int8_t>(above_least - wire::kMaxInt8Code);
+        }
+        return wire::Int8Blocks{.codes = std::move(codes), .exponents = blocks->exponents};
+    }
+    std::vector<float> values(count);
     for (float& x : values) x = static_cast<float>(1000 * (random.uniform() - 0.5));
     return SharedSlice<float>{std::move(values)};
 }
@@ -152,10 +171,26 @@ wire::Elements Forger::not_finite(const wire::Elements& elements, bool is_nan) c
         bits.back() = is_nan ? kHalfNan : kHalfInfinity;
         return wire::Halves{.bits = std::move(bits), .exponent = halves->exponent};
     }
+    if (const auto* bfloats = std::get_if<wire::Bfloats>(&elements)) {
+        std::vector<std::uint16_t> bits = bfloats->bits.copy();
+        bits.back() = is_nan ? kBfloatNan : kBfloatInfinity;
+        return wire::Bfloats{.bits = std::move(bits)};
+    }
     std::vector<float> values = std::get<SharedSlice<float>>(elements).copy();
     using Limits = std::numeric_limits<float>;
     values.back() = is_nan ? Limits::quiet_NaN() : Limits::infinity();
     return SharedSlice<float>{std::move(values)};
+}
+
+wire::Elements Forger::not_as_joined(const wire::Elements& elements) const {
+    if (const auto* blocks = std::get_if<wire::Int8Blocks>(&elements)) {
+        std::vector<std::uint8_t> exponents = blocks->exponents.copy();
+        exponents.back() = wire::kMaxInt8Exponent;
+        return wire::Int8Blocks{.codes = blocks->codes, .exponents = std::move(exponents)};
+    }
+    wire::Halves halves = std::get<wire::Halves>(elements);
+    halves.exponent = wire::kMaxHalfExponent;
+    return halves;
 }
 
 }  // namespace dedloc::hostile

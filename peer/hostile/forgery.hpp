@@ -61,8 +61,12 @@ class Forger {
 
     /// As many elements of the same codec, finite and random.
     wire::Elements garbage(const wire::Elements& elements, Random random) const;
-    /// The same elements, except that the last one is NaN or infinite.
+    /// The same elements, except that the last one is NaN or infinite. Requires another codec than
+    /// int8.
     wire::Elements not_finite(const wire::Elements& elements, bool is_nan) const;
+    /// The same elements with the largest exponent, of the last block with int8. Requires fp16 or
+    /// int8.
+    wire::Elements not_as_joined(const wire::Elements& elements) const;
 
   private:
     Certificate certificate(const Standing& standing, const Term& term, const Digest& digest) const;

@@ -17,9 +17,10 @@ enum class Misbehaviour : std::uint8_t {
     kOverclaimJoin,       ///< joins with more samples than its device can compute
     kOverclaimHeartbeat,  ///< reports 2^20 samples and the highest possible rate
     kDialStorm,           ///< sends plans with endpoints of strangers; opens and closes links
-    kNan,                 ///< joins as finite and sends NaN and infinite elements
-    kExponent,            ///< fp16: sends chunks with another exponent than it joined with;
-                          ///< fp32: like kNan
+    kNan,                 ///< joins as finite and sends NaN and infinite elements;
+                          ///< int8: like kExponent
+    kExponent,            ///< fp16, int8: sends chunks with a larger exponent than it joined with;
+                          ///< fp32, bf16: like kNan
     kSilentAfterJoin,     ///< joins and sends no chunk
     kGarbageAverage,      ///< as a reducer, sends finite garbage instead of averages
     kSlander,             ///< complains about all other members in every round

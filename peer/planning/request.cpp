@@ -4,6 +4,7 @@
 #include "peer/planning/request.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 
@@ -49,8 +50,10 @@ std::uint64_t elements_a_millisecond(const PlanRequest& request) {
 }  // namespace
 
 Codec on_the_wire(dedloc::Codec codec) {
-    Codec size = codec == dedloc::Codec::kFp16 ? kHalf : kFp32;
-    size.bytes_per_chunk = wire::kChunkOverheadBytes;
+    constexpr std::array<Codec, kCodecNames.size()> kSizes{kFp32, kHalf, kHalf, kInt8};
+    Codec size = kSizes[static_cast<std::size_t>(codec)];
+    size.bytes_per_chunk = wire::kChunkOverheadBytes +
+                           (codec == dedloc::Codec::kInt8 ? wire::kBlocksOverheadBytes : 0);
     return size;
 }
 
@@ -65,9 +68,12 @@ std::uint32_t chunk_elements_for(const PlanRequest& request) {
         return std::min<std::uint64_t>(std::bit_floor(request.elements / (each * reducers)),
                                        wire::kChunkElements);
     };
+    // Powers of two: a chunk that is not shorter than a block has whole blocks.
+    const std::uint64_t shortest = std::bit_ceil(std::max<std::uint64_t>(
+        {kMinChunk, request.contribution.block_elements, request.average.block_elements}));
     std::uint64_t chunk = cut(kChunksOfLong);
     if (chunk < kMinLongChunk) {
-        chunk = std::clamp(cut(kChunksOfShort), kMinChunk, kMinLongChunk);
+        chunk = std::clamp(cut(kChunksOfShort), shortest, kMinLongChunk);
     } else {
         chunk = std::clamp(elements_a_millisecond(request), chunk, cut(kChunksOnFastLinks));
     }

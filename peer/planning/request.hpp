@@ -38,8 +38,9 @@ struct Codec {
 /// Codecs without overhead: fp32, and fp16 or bf16.
 inline constexpr Codec kFp32{.block_elements = 1, .bytes_per_block = 4};
 inline constexpr Codec kHalf{.block_elements = 1, .bytes_per_block = 2};
-/// int8 in blocks of 64 elements with one scale byte.
-inline constexpr Codec kInt8{.block_elements = 64, .bytes_per_block = 65};
+/// int8 in blocks with one scale byte.
+inline constexpr Codec kInt8{.block_elements = wire::kInt8BlockElements,
+                             .bytes_per_block = wire::kInt8BlockElements + 1};
 
 /// The size of a run's chunks on the wire, with their overhead.
 Codec on_the_wire(dedloc::Codec codec);
@@ -59,7 +60,7 @@ struct PlanRequest {
 };
 
 /// Elements of a chunk for this vector, these members and codecs; ignores request.chunk_elements. A
-/// power of two from 16 to wire::kChunkElements.
+/// power of two from 16 to wire::kChunkElements, and not less than a codec's block.
 ///
 /// Long vectors   at least 64 chunks for each reducer, of at least 4,096 elements. On fast links
 ///                processors are the bottleneck, and a chunk costs them the same whatever its

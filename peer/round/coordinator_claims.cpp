@@ -94,8 +94,10 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
         seats_.erase(seat);
         return;
     }
-    const bool has_exponent = config_.rules.codec == Codec::kFp16 && join.samples > Samples{0};
-    if (has_exponent != (join.exponent != 0)) {
+    const bool is_of_codec = join.samples > Samples{0}
+                                 ? wire::is_exponent_of(config_.rules.codec, join.exponent)
+                                 : join.exponent == 0;
+    if (!is_of_codec) {
         exclude(from, "joins with numbers of another codec than the run's", out);
         seats_.erase(seat);
         return;

@@ -158,7 +158,9 @@ void Member::join(Outbox& out) {
 // --- reduce ------------------------------------------------------------------
 
 bool Member::is_news(StepIndex step, const wire::Plan& plan) const {
-    if (step != voter_.head().step || plan.elements != config_.rules.elements) return false;
+    const auto block = planning::on_the_wire(config_.rules.codec).block_elements;
+    const bool fits = plan.elements == config_.rules.elements && plan.chunk_elements % block == 0;
+    if (step != voter_.head().step || !fits) return false;
     return !has_plan_ || plan.term > plan_.term ||
            (plan.term == plan_.term && plan.attempt > plan_.attempt);
 }

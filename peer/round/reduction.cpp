@@ -271,9 +271,7 @@ bool Reduction::place_slice(const PeerKey& from, wire::Chunk& chunk) {
     }
     const auto refused = refused_.find(from);
     if (refused != refused_.end() && refused->second == member.contribution_id) return true;
-    const auto* halves = std::get_if<wire::Halves>(&chunk.elements);
-    const bool is_as_joined = halves == nullptr || halves->exponent == member.exponent;
-    if (!is_as_joined || !is_finite(chunk.elements)) {
+    if (!is_as_joined(chunk.elements, member.exponent) || !is_finite(chunk.elements)) {
         refused_[from] = member.contribution_id;
         kept_.erase(from);
         count_slices();

@@ -17,8 +17,8 @@
 //           reduced here as they were sent, and chunks ahead of their plan: the newest of each
 //           sender, at most 2 N elements and 8 MiB of bookkeeping.
 // Trust     A slice counts for its sender only, an average only from the reducer of its chunk. If a
-//           slice is not finite, or has another exponent than its sender joined with, all slices of
-//           that contribution are refused and the sender is reported.
+//           slice is not finite, or does not have the scale that its sender joined with, all slices
+//           of that contribution are refused and the sender is reported.
 #pragma once
 
 #include <cstdint>
@@ -171,7 +171,7 @@ class Reduction {
     std::set<std::pair<std::uint64_t, PeerKey>>
         held_;                                 ///< (`scattered_` that releases it, reducer)
     std::vector<bool> has_average_;            ///< whether each chunk's average is here
-    std::vector<std::uint8_t> exponents_;      ///< exponent of each averaged chunk
+    std::vector<std::uint8_t> exponents_;      ///< fp16: exponent of each averaged chunk
     std::vector<std::uint32_t> reduced_;       ///< averaged chunks for all receivers, oldest first
     std::vector<bool> is_offered_;             ///< whether each chunk is in `reduced_`
     std::map<PeerKey, std::size_t> gathered_;  ///< entries of `reduced_` sent to each receiver

@@ -65,7 +65,7 @@ class Checkers {
 
     /// A trainer has frozen a contribution. `is_tainted`: its state has a flipped bit.
     void frozen(const PeerKey& peer, const Frozen& frozen, bool is_tainted);
-    /// The peer will add `residual` to the contribution that it is about to be given (fp16); null:
+    /// The peer will add `residual` to the contribution that it is about to be given; null:
     /// nothing.
     void amended(const PeerKey& peer, const event::ContributionFrozen& frozen,
                  const SharedFloats& residual);

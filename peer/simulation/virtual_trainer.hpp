@@ -21,7 +21,7 @@ struct Frozen {
     Digest state;                    ///< digest of that state
     Contribution contribution;       ///< what the peer was given
     std::uint64_t first_sample = 0;  ///< number of the first sample
-    SharedFloats residual{};         ///< what the peer added to the sum (fp16); null: nothing
+    SharedFloats residual{};         ///< what the peer added to the sum; null: nothing
 };
 
 /// A saved model state.

@@ -19,22 +19,24 @@ class AverageCheck {
 
     /// True if `average` is valid for this record.
     ///
-    ///     fp32   equal bit for bit
-    ///     fp16   within the error of rounding. A contribution also carries the rounding error of
-    ///            its peer's last one. So a round with a contributor that has no counted round
-    ///            since the last gap cannot be judged, and passes.
+    ///     fp32     equal bit for bit
+    ///     others   within the error of rounding. A contribution also carries the rounding error of
+    ///              its peer's last one. So a round with a contributor that has no counted round
+    ///              since the last gap cannot be judged, and passes.
     ///
     /// Call it for consecutive rounds; a missing round is a gap. Cost: computes one gradient for
     /// each contributor.
     bool holds(const CommitRecord& record, const FloatVector& average);
 
   private:
-    std::optional<float> max_error(const CommitRecord& record) const;
+    std::optional<float> max_error(const CommitRecord& record);
 
     const Codec codec_;
     const std::uint64_t elements_;
     std::optional<StepIndex> last_;
-    std::map<PeerKey, Samples> counted_;  ///< samples of each peer's last contribution since a gap
+    /// Upper bound of each peer's rounding error in its last contribution since a gap, in units of
+    /// the largest gradient of a sample.
+    std::map<PeerKey, double> residuals_;
 };
 
 }  // namespace dedloc::tool

@@ -89,7 +89,8 @@ void add_create_command(CLI::App& app) {
         ->add_option_function<std::string>(
             "--codec",
             [arguments](const std::string& name) { arguments->codec = *codec_named(name); },
-            "Encoding of gradients and averages; fp16 needs half the bytes of fp32")
+            "Encoding of gradients and averages: fp16 and bf16 need half the bytes of fp32, int8 a "
+            "quarter")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(arguments->codec));
     command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");

@@ -7,8 +7,8 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 4;  ///< oldest protocol version spoken
-inline constexpr std::uint16_t kNewestProtocol = 4;  ///< newest protocol version spoken
+inline constexpr std::uint16_t kOldestProtocol = 5;  ///< oldest protocol version spoken
+inline constexpr std::uint16_t kNewestProtocol = 5;  ///< newest protocol version spoken
 inline constexpr std::size_t kSignatureBytes = 64;   ///< an Ed25519 signature
 /// The form field that every frame begins with: signed or unsigned.
 inline constexpr std::size_t kFormBytes = 8;
@@ -21,8 +21,18 @@ inline constexpr std::size_t kChunkElements = 65'536;
 /// normal float to the highest one with which the largest half is finite.
 inline constexpr std::uint8_t kMinHalfExponent = 25;
 inline constexpr std::uint8_t kMaxHalfExponent = 239;
+/// Elements of an int8 block, which share a scale.
+inline constexpr std::size_t kInt8BlockElements = 64;
+/// Range of the exponent of a block's scale: from the lowest normal float to the highest one with
+/// which the sum of the largest codes of all members is finite.
+inline constexpr std::uint8_t kMinInt8Exponent = 1;
+inline constexpr std::uint8_t kMaxInt8Exponent = 238;
+/// Largest magnitude of a code: −128 would have no opposite.
+inline constexpr std::int8_t kMaxInt8Code = 127;
 /// Bytes of a chunk message on a proven link besides its elements: fields, lengths, and encryption.
 inline constexpr std::uint32_t kChunkOverheadBytes = 244;
+/// More bytes of a chunk of int8 blocks: those of its second list, besides the exponents.
+inline constexpr std::uint32_t kBlocksOverheadBytes = 8;
 /// Bytes of one leaf of the digest tree of a state or an average (kernels/digest.hpp).
 inline constexpr std::size_t kLeafBytes = 262'144;
 /// Leaves of the largest state that one message can offer: 6 GiB.
@@ -107,6 +117,10 @@ inline constexpr std::size_t kMaxCertificateBytes = kMaxVoters * kVoteBytes;
 static_assert(kFormBytes % kMessageAlignment == 0 && kSignatureBytes % kMessageAlignment == 0,
               "a message is aligned in its frame, with and without a signature");
 static_assert(kChunkElements * sizeof(float) + kMaxOverheadBytes <= kMaxFrameBytes);
+static_assert(kChunkElements % kInt8BlockElements == 0, "the largest chunk has whole blocks");
+static_assert(kMaxMembers == 1u << 10 && kMaxInt8Code < 1 << 7 && kMaxInt8Exponent <= 127 + 111,
+              "the largest sum of codes is below 2^(10 + 7 + 111), as floats are");
+static_assert(kMaxInt8Exponent <= kMaxHalfExponent, "kMaxHalfExponent is the limit of any codec");
 static_assert(kLeafBytes + kMaxOverheadBytes <= kMaxFrameBytes);
 static_assert(kMaxMembers * kMemberBytes + kMaxRanges * kRangeBytes +
                       kMaxReducers * (kReducerBytes + sizeof(std::uint32_t)) + kMaxOverheadBytes <=

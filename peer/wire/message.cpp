@@ -84,8 +84,26 @@ std::uint64_t sum_id_of(const Plan& plan) {
 }
 
 std::size_t count_of(const Elements& elements) {
-    const auto* floats = std::get_if<SharedSlice<float>>(&elements);
-    return floats != nullptr ? floats->size() : std::get<Halves>(elements).bits.size();
+    struct Count {
+        std::size_t operator()(const SharedSlice<float>& floats) const { return floats.size(); }
+        std::size_t operator()(const Halves& halves) const { return halves.bits.size(); }
+        std::size_t operator()(const Bfloats& bfloats) const { return bfloats.bits.size(); }
+        std::size_t operator()(const Int8Blocks& blocks) const { return blocks.codes.size(); }
+    };
+    return std::visit(Count{}, elements);
+}
+
+bool is_exponent_of(Codec codec, std::uint8_t exponent) {
+    switch (codec) {
+        case Codec::kFp16:
+            return exponent >= kMinHalfExponent && exponent <= kMaxHalfExponent;
+        case Codec::kInt8:
+            return exponent >= kMinInt8Exponent && exponent <= kMaxInt8Exponent;
+        case Codec::kFp32:
+        case Codec::kBf16:
+            break;
+    }
+    return exponent == 0;
 }
 
 bool is_bulk(const Body& body) {

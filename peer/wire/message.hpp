@@ -120,7 +120,9 @@ struct Join {
     Digest state;                         ///< the state that the contribution was computed on
     std::optional<Bandwidth> upload{};    ///< nullopt: unknown
     std::optional<Bandwidth> download{};  ///< nullopt: unknown
-    std::uint8_t exponent = 0;            ///< Halves::exponent of its chunks; 0 with fp32
+    /// Scale of its chunks: Halves::exponent, or the largest of Int8Blocks::exponents; 0 with other
+    /// codecs and without samples.
+    std::uint8_t exponent = 0;
     bool operator==(const Join&) const = default;
 };
 /// One member of a plan, with values from its Join.
@@ -130,7 +132,7 @@ struct PlanMember {
     double loss_sum = 0;                ///< in nats
     std::uint32_t contribution_id = 0;  ///< Join::contribution_id
     bool receives = true;               ///< false: it gets no chunks of the average
-    std::uint8_t exponent = 0;          ///< reducers refuse chunks with another exponent
+    std::uint8_t exponent = 0;          ///< Join::exponent; reducers refuse chunks that differ
     bool operator==(const PlanMember&) const = default;
 };
 /// The chunks [first_chunk, last_chunk) are averaged by Plan::members[member].
@@ -190,8 +192,21 @@ struct Halves {
     std::uint8_t exponent = 0;        ///< kMinHalfExponent to kMaxHalfExponent
     bool operator==(const Halves&) const = default;
 };
+/// Numbers rounded to bfloat16, the upper half of a binary32.
+struct Bfloats {
+    SharedSlice<std::uint16_t> bits;  ///< one bfloat16 number per element
+    bool operator==(const Bfloats&) const = default;
+};
+/// Numbers rounded to 8 bits. Number i is codes[i] × 2^(exponents[i ÷ 64] − 127), which is exact.
+/// All of them are finite.
+struct Int8Blocks {
+    SharedSlice<std::int8_t> codes;       ///< one per element, −kMaxInt8Code to kMaxInt8Code
+    SharedSlice<std::uint8_t> exponents;  ///< one per block of kInt8BlockElements, the last may be
+                                          ///< short; kMinInt8Exponent to kMaxInt8Exponent
+    bool operator==(const Int8Blocks&) const = default;
+};
 /// The elements of a chunk in the run's codec; the alternatives are in the order of Codec.
-using Elements = std::variant<SharedSlice<float>, Halves>;
+using Elements = std::variant<SharedSlice<float>, Halves, Bfloats, Int8Blocks>;
 static_assert(std::variant_size_v<Elements> == kCodecNames.size());
 /// Number of elements.
 std::size_t count_of(const Elements& elements);
@@ -199,13 +214,15 @@ std::size_t count_of(const Elements& elements);
 inline Codec codec_of(const Elements& elements) {
     return static_cast<Codec>(elements.index());
 }
+/// Whether a contribution in this codec can have this Join::exponent.
+bool is_exponent_of(Codec codec, std::uint8_t exponent);
 /// A chunk of a contribution or of the average. It is named by its contents and not by the attempt
 /// in which it was sent, so chunks that have arrived stay valid when a plan is amended.
 struct Chunk {
     Phase phase = Phase::kScatter;     ///< contribution or average
     std::uint64_t sum_id = 0;          ///< scatter: the contribution id; gather: sum_id_of(plan)
     std::uint32_t chunk = 0;           ///< index of the chunk in the vector
-    std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements
+    std::uint32_t chunk_elements = 0;  ///< Plan::chunk_elements; int8: a multiple of a block
     Elements elements;  ///< 1 to chunk_elements; may be NaN or infinite: decode() does not check
     bool operator==(const Chunk&) const = default;
 };

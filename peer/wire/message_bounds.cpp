@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <variant>
@@ -90,10 +91,34 @@ bool is_good(const GenerationRecord& record) {
            !record.voters.empty() && record.voters.size() <= kMaxVoters &&
            ascends(record.voters, std::identity{});
 }
-/// The exponent of halves, or 0 with another codec.
+/// An exponent of any codec: only the core knows the run's.
 bool is_exponent(std::uint8_t exponent) {
-    return exponent == 0 || (exponent >= kMinHalfExponent && exponent <= kMaxHalfExponent);
+    return exponent <= kMaxHalfExponent;
 }
+
+/// Whether a chunk of this length can have these scales.
+struct HasScales {
+    std::uint32_t chunk_elements;
+
+    bool operator()(const SharedSlice<float>&) const { return true; }
+    bool operator()(const Halves& halves) const {
+        return is_exponent_of(Codec::kFp16, halves.exponent);
+    }
+    bool operator()(const Bfloats&) const { return true; }
+    /// Blocks begin at multiples of their length in the vector, so chunks do, too. The codes are
+    /// checked here, and not by the reducer, since a receiver of averages must be able to encode
+    /// them again.
+    bool operator()(const Int8Blocks& blocks) const {
+        constexpr std::int8_t kNoCode = -kMaxInt8Code - 1;
+        const auto codes = blocks.codes.values();
+        const std::size_t count = (codes.size() + kInt8BlockElements - 1) / kInt8BlockElements;
+        return chunk_elements % kInt8BlockElements == 0 && blocks.exponents.size() == count &&
+               std::ranges::all_of(blocks.exponents.values(),
+                                   [](auto e) { return is_exponent_of(Codec::kInt8, e); }) &&
+               // std::find would compare byte by byte.
+               (codes.empty() || std::memchr(codes.data(), kNoCode, codes.size()) == nullptr);
+    }
+};
 
 /// Each chunk of the plan's vector is in exactly one range, in ascending order.
 bool cover(const std::vector<ChunkRange>& ranges, std::uint64_t chunks, std::size_t members) {
@@ -151,15 +176,12 @@ struct IsGood {
                (m.relays.empty() || m.relays.back() < m.members.size());
     }
     bool operator()(const Cancel& m) const { return is_good(m.term); }
-    /// The elements are not checked: the reducer that sums them does that.
+    /// Floats, halves and bfloats may be infinite or NaN: the reducer that sums them checks that.
     bool operator()(const Chunk& m) const {
         const std::size_t count = count_of(m.elements);
-        const auto* halves = std::get_if<Halves>(&m.elements);
-        const bool has_scale = halves == nullptr || (halves->exponent >= kMinHalfExponent &&
-                                                     halves->exponent <= kMaxHalfExponent);
         return m.phase <= Phase::kGather && m.chunk < kMaxChunks && m.chunk_elements >= 1 &&
                m.chunk_elements <= kChunkElements && count >= 1 && count <= m.chunk_elements &&
-               has_scale;
+               std::visit(HasScales{m.chunk_elements}, m.elements);
     }
     bool operator()(const Reduced& m) const { return is_good(m.term); }
     bool operator()(const Stalled& m) const {

@@ -87,6 +87,13 @@ struct Packer {
         bulk = {.bytes = bytes, .from_end = list.o - sizeof(flatbuffers::uoffset_t), .shared = {}};
         return list;
     }
+    /// The same for numbers that the frame shares instead of copying them.
+    template <class Number>
+    Vector<Number> shared(const SharedSlice<Number>& numbers) const {
+        const auto list = uninitialized<Number>(std::as_bytes(numbers.values()));
+        bulk.shared = numbers.bytes();
+        return list;
+    }
 
     template <class Value>
     Vector<const fb::Bytes32*> digests(const std::vector<Value>& values) const {
@@ -214,18 +221,26 @@ struct Packer {
     Offset<void> operator()(const Chunk& m) const {
         Vector<float> elements;
         Vector<std::uint16_t> halves;
+        Vector<std::uint16_t> bfloats;
+        Vector<std::int8_t> codes;
+        Vector<std::uint8_t> exponents;
         std::uint8_t exponent = 0;
         if (const auto* floats = std::get_if<SharedSlice<float>>(&m.elements)) {
-            elements = uninitialized<float>(std::as_bytes(floats->values()));
-            bulk.shared = floats->bytes();
+            elements = shared(*floats);
+        } else if (const auto* rounded = std::get_if<Halves>(&m.elements)) {
+            halves = shared(rounded->bits);
+            exponent = rounded->exponent;
+        } else if (const auto* upper = std::get_if<Bfloats>(&m.elements)) {
+            bfloats = shared(upper->bits);
         } else {
-            const auto& rounded = std::get<Halves>(m.elements);
-            halves = uninitialized<std::uint16_t>(std::as_bytes(rounded.bits.values()));
-            bulk.shared = rounded.bits.bytes();
-            exponent = rounded.exponent;
+            const auto& blocks = std::get<Int8Blocks>(m.elements);
+            const auto scales = blocks.exponents.values();
+            exponents = out.CreateVector(scales.data(), scales.size());
+            codes = shared(blocks.codes);
         }
         return fb::CreateChunk(out, static_cast<fb::Phase>(m.phase), m.sum_id, m.chunk,
-                               m.chunk_elements, elements, halves, exponent)
+                               m.chunk_elements, elements, halves, exponent, bfloats, codes,
+                               exponents)
             .Union();
     }
     Offset<void> operator()(const Reduced& m) const {

@@ -115,11 +115,19 @@ class Unpacker {
         return {owner_, std::span{packed.data(), packed.size()}};
     }
     Elements elements(const fb::Chunk& t) {
-        require((t.elements() == nullptr) != (t.halves() == nullptr));
+        const int lists = (t.elements() != nullptr ? 1 : 0) + (t.halves() != nullptr ? 1 : 0) +
+                          (t.bfloats() != nullptr ? 1 : 0) + (t.codes() != nullptr ? 1 : 0);
+        require(lists == 1);
         require(t.halves() != nullptr || t.exponent() == 0);
+        require((t.codes() != nullptr) == (t.exponents() != nullptr));
         if (has_failed_) return {};
         if (t.elements() != nullptr) return slice(*t.elements(), kChunkElements);
-        return Halves{.bits = slice(*t.halves(), kChunkElements), .exponent = t.exponent()};
+        if (t.halves() != nullptr) {
+            return Halves{.bits = slice(*t.halves(), kChunkElements), .exponent = t.exponent()};
+        }
+        if (t.bfloats() != nullptr) return Bfloats{.bits = slice(*t.bfloats(), kChunkElements)};
+        return Int8Blocks{.codes = slice(*t.codes(), kChunkElements),
+                          .exponents = slice(*t.exponents(), kChunkElements / kInt8BlockElements)};
     }
     std::string text(const flatbuffers::String& packed, std::size_t limit) {
         require(packed.size() <= limit);

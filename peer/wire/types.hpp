@@ -40,9 +40,11 @@ enum class Role : std::uint8_t {
 enum class Codec : std::uint8_t {
     kFp32,  ///< unchanged
     kFp16,  ///< rounded to binary16, with a common power of two as the scale
+    kBf16,  ///< rounded to bfloat16
+    kInt8,  ///< rounded to 8 bits, with a power of two for every 64 elements as the scale
 };
 /// Names of the codecs in run files and on command lines.
-inline constexpr std::array<const char*, 2> kCodecNames{"fp32", "fp16"};
+inline constexpr std::array<const char*, 4> kCodecNames{"fp32", "fp16", "bf16", "int8"};
 /// The name of a codec.
 inline const char* name_of(Codec codec) {
     return kCodecNames[static_cast<std::size_t>(codec)];

@@ -200,7 +200,8 @@ void add_create(CLI::App& group) {
     command
         ->add_option_function<std::string>(
             "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
-            "Encoding of gradients between volunteers: fp16 halves the bytes")
+            "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs a "
+            "quarter")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(options->codec));
     command->callback([options] { create(*options); });

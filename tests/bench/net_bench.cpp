@@ -2,8 +2,8 @@
 // over TCP and with a plain copy of the same number of bytes through sockets, all on the same
 // vector in one run. Our rounds end with a digest of the average at every member; gloo's have none,
 // so gloo is also measured with one. Our links are authenticated with tickets, and run with
-// encryption off, like gloo and the sockets, and on; numbers travel as fp32, like theirs, and as
-// fp16. Prints a breakdown of a round's time. Asserts nothing.
+// encryption off, like gloo and the sockets, and on; numbers travel as fp32, like theirs, and in
+// the other codecs. Prints a breakdown of a round's time. Asserts nothing.
 //
 //     net_bench [megabytes [rounds [processes [codec]]]]
 #include <poll.h>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "peer/base/check.hpp"
+#include "peer/wire/types.hpp"
 #include "tests/bench/rank_processes.hpp"
 #include "tests/swarm/child.hpp"
 #include "tests/temporary_directory.hpp"
@@ -229,7 +230,8 @@ int main(int count, char** words) {
     std::printf(" n  %-25s %8s %8s %10s\n", "", "seconds", "x copy", "CPU s each");
     const std::size_t only = number_or(count > 3 ? words[3] : nullptr, 0);
     const std::vector<std::string> codecs =
-        count > 4 ? std::vector<std::string>{words[4]} : std::vector<std::string>{"fp32", "fp16"};
+        count > 4 ? std::vector<std::string>{words[4]}
+                  : std::vector<std::string>{kCodecNames.begin(), kCodecNames.end()};
     for (const std::size_t trainers : {2U, 4U, 8U}) {
         if (only == 0 || only == trainers) compare(trainers, megabytes * 1'000'000, rounds, codecs);
     }

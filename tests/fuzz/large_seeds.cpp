@@ -26,8 +26,19 @@ std::map<std::string, SharedBytes> largest_frames() {
     add("largest_chunk", chunk);
     std::vector<std::uint16_t> bits(wire::kChunkElements);
     for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i % 0x7c00);
-    chunk.elements = wire::Halves{.bits = std::move(bits), .exponent = 127};
+    chunk.elements = wire::Halves{.bits = bits, .exponent = 127};
     add("largest_chunk_of_halves", chunk);
+    chunk.elements = wire::Bfloats{.bits = bits};
+    add("largest_chunk_of_bfloats", chunk);
+    std::vector<std::int8_t> codes(wire::kChunkElements);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        codes[i] = static_cast<std::int8_t>(static_cast<int>(i % 255) - wire::kMaxInt8Code);
+    }
+    chunk.elements = wire::Int8Blocks{
+        .codes = std::move(codes),
+        .exponents = std::vector<std::uint8_t>(wire::kChunkElements / wire::kInt8BlockElements,
+                                               wire::kMaxInt8Exponent)};
+    add("largest_chunk_of_int8_blocks", chunk);
     wire::Leaf leaf;
     leaf.data = Buffer(wire::kLeafBytes, std::byte{7});
     add("largest_leaf", leaf);

@@ -78,6 +78,13 @@ void write_messages(const std::filesystem::path& root) {
         corpus.add(name, *wire::frame_of(samples.message(body, tests::test_key()), nullptr));
     };
     add("halves", chunk);
+    chunk.elements = wire::Bfloats{.bits = std::vector<std::uint16_t>{1, 0x3f80, 0xff80}};
+    add("bfloats", chunk);
+    chunk.chunk_elements = 2 * wire::kInt8BlockElements;
+    chunk.elements = wire::Int8Blocks{
+        .codes = std::vector<std::int8_t>(wire::kInt8BlockElements + 1, -wire::kMaxInt8Code),
+        .exponents = std::vector<std::uint8_t>{wire::kMinInt8Exponent, wire::kMaxInt8Exponent}};
+    add("int8_blocks", chunk);
     // What a body may leave out, and what it then has.
     wire::Commit commit;
     samples.make(commit);
@@ -226,8 +233,9 @@ void write_ledgers(const std::filesystem::path& root) {
 /// Choices of PeerWorld: which peer, links that are introduced, then any events.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
-    for (const std::uint8_t kind : std::vector<std::uint8_t>{0, 1, 3, 5, 8, 9, 13, 24, 25, 32, 33,
-                                                             57, 64, 65, 73, 97, 128, 152}) {
+    for (const std::uint8_t kind :
+         std::vector<std::uint8_t>{0,  1,  3,  5,  8,   9,   13,  24,  25,  32,  33, 57,
+                                   64, 65, 73, 97, 128, 129, 152, 160, 161, 185, 225}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             Random random{seed + 10 * kind};
             std::vector<std::uint8_t> choices{kind};

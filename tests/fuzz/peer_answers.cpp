@@ -10,7 +10,6 @@
 namespace dedloc::fuzz {
 namespace {
 
-constexpr std::uint32_t kChunkElements = 3;
 constexpr std::uint64_t kElements = 8;
 constexpr Samples kSamples{8};
 
@@ -118,7 +117,7 @@ void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
     wire::Plan plan;
     plan.term = join.term;
     plan.elements = kElements;
-    plan.chunk_elements = kChunkElements;
+    plan.chunk_elements = chunk_elements();
     plan.scalars = {0x3a000000u, 0x3f800000u};
     plan.members = {{heard.message.sender, join.samples, join.loss_sum, join.contribution_id,
                      join.receives, join.exponent},
@@ -127,7 +126,8 @@ void PeerWorld::answer(const Heard& heard, const wire::Join& join) {
         std::swap(plan.members[0], plan.members[1]);
     }
     const std::uint32_t own = plan.members[0].peer == heard.message.sender ? 0 : 1;
-    plan.ranges = {{PeerIndex{own}, 0, 3}};
+    const auto chunks = (plan.elements + plan.chunk_elements - 1) / plan.chunk_elements;
+    plan.ranges = {{PeerIndex{own}, 0, static_cast<std::uint32_t>(chunks)}};
     plan_ = plan;
     average_.clear();
     say(heard.link, heard.message.generation, heard.message.step, plan);
@@ -212,16 +212,30 @@ void PeerWorld::answer_history(const Heard& heard) {
     }
 }
 
-/// The binary16 elements of `numbers`.
+/// The exponent of contributions with the elements of `numbers`.
 std::uint8_t PeerWorld::exponent() const {
-    return codec_ == Codec::kFp16 ? 127 : 0;
+    return codec_ == Codec::kFp16 || codec_ == Codec::kInt8 ? 127 : 0;
+}
+
+/// Several chunks, unless they must have whole int8 blocks.
+std::uint32_t PeerWorld::chunk_elements() const {
+    return codec_ == Codec::kInt8 ? wire::kInt8BlockElements : 3;
 }
 
 /// Equal ones, of the run's codec.
 wire::Elements PeerWorld::numbers(std::size_t count, std::uint8_t number) const {
     if (codec_ == Codec::kFp32) return FloatVector(count, static_cast<float>(number));
-    const auto bits = static_cast<std::uint16_t>(number << 8);
-    return wire::Halves{.bits = std::vector<std::uint16_t>(count, bits), .exponent = 127};
+    if (codec_ == Codec::kInt8) {
+        // Rarely a code that is out of bounds.
+        const std::size_t blocks =
+            (count + wire::kInt8BlockElements - 1) / wire::kInt8BlockElements;
+        return wire::Int8Blocks{
+            .codes = std::vector<std::int8_t>(count, static_cast<std::int8_t>(number)),
+            .exponents = std::vector<std::uint8_t>(blocks, 127)};
+    }
+    const std::vector<std::uint16_t> bits(count, static_cast<std::uint16_t>(number << 8));
+    if (codec_ == Codec::kBf16) return wire::Bfloats{.bits = bits};
+    return wire::Halves{.bits = bits, .exponent = 127};
 }
 
 void PeerWorld::note_average(const wire::Chunk& chunk) {

@@ -14,7 +14,6 @@ namespace dedloc::fuzz {
 namespace {
 
 constexpr std::uint8_t kStrangers = 5;
-constexpr std::uint32_t kChunkElements = 3;
 constexpr std::uint64_t kElements = 8;
 constexpr std::size_t kMaxKept = 32;
 
@@ -158,10 +157,9 @@ wire::StateVotes PeerWorld::any_state_votes() {
     return body;
 }
 
-/// An exponent for binary16 elements, rarely one out of bounds.
+/// An exponent of the run's codec, rarely any byte.
 std::uint8_t PeerWorld::any_exponent() {
-    if (codec_ == Codec::kFp32 && pick(8) != 7) return 0;
-    return pick(8) == 7 ? byte() : std::uint8_t{127};
+    return pick(8) == 7 ? byte() : exponent();
 }
 
 wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
@@ -176,7 +174,7 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
     plan.term = coin() ? any_term() : Term{1 + pick(8), key_of(stranger)};
     plan.attempt = static_cast<std::uint32_t>(pick(4));
     plan.elements = pick(8) == 7 ? pick(40) : kElements;
-    plan.chunk_elements = pick(8) == 7 ? static_cast<std::uint32_t>(1 + pick(9)) : kChunkElements;
+    plan.chunk_elements = pick(8) == 7 ? static_cast<std::uint32_t>(1 + pick(9)) : chunk_elements();
     plan.scalars = {0x3a000000u, 0x3f800000u};
     const std::uint8_t chosen = static_cast<std::uint8_t>(byte() | (1u << self_));
     for (std::uint8_t n = 1; n <= kStrangers; ++n) {
@@ -308,8 +306,8 @@ wire::Body PeerWorld::any_body_of_a_round(std::size_t choice) {
             body.phase = coin() ? wire::Phase::kScatter : wire::Phase::kGather;
             body.sum_id = plan_ && coin() ? wire::sum_id_of(*plan_) : pick(4);
             body.chunk = word();
-            body.chunk_elements = kChunkElements;
-            const std::size_t count = 1 + pick(kChunkElements);
+            body.chunk_elements = chunk_elements();
+            const std::size_t count = 1 + pick(body.chunk_elements);
             body.elements = numbers(count, byte());
             return body;
         }

@@ -56,7 +56,7 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     self_ = (kind & 1) != 0 ? 2 : 1;
     proves_links_ = (kind & 8) != 0;
     mixes_forms_ = (kind & 16) != 0;
-    codec_ = (kind & 32) != 0 ? Codec::kFp16 : Codec::kFp32;
+    codec_ = static_cast<Codec>(((kind & 32) != 0 ? 1 : 0) + ((kind & 128) != 0 ? 2 : 0));
     const bool receives = self_ == 1 || (kind & 2) == 0;
     // A backbone remembers its votes, unless its memory is lost; a trainer may be appointed.
     const bool may_vote = (self_ == 1) != ((kind & 64) != 0);

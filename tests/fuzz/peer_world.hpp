@@ -20,8 +20,8 @@ namespace dedloc::fuzz {
 
 class PeerWorld {
   public:
-    /// The first byte says which peer it is, whether it may vote, and whether links prove who
-    /// speaks.
+    /// The first byte says which peer it is, whether it may vote, whether links prove who speaks,
+    /// and the run's codec.
     explicit PeerWorld(std::span<const std::byte> choices);
     ~PeerWorld();
 
@@ -85,6 +85,7 @@ class PeerWorld {
     void answer_history(const Heard& heard);
     std::vector<Vote> votes_of_all(std::span<const std::byte> bytes) const;
     std::uint8_t exponent() const;
+    std::uint32_t chunk_elements() const;
     wire::Body any_body();
     wire::Body any_body_outside_rounds(std::size_t choice);
     wire::Body any_body_of_a_round(std::size_t choice);

@@ -1,6 +1,6 @@
 // The loops of bfloat16 and int8 that quantize() and dequantize() do not reach: sums of encoded
-// values, values with an error that stays as it is, errors alone, bounded scales. The bits are those
-// of the slow reference at any length and address.
+// values, values with an error that stays as it is, errors alone, bounded scales. The bits are
+// those of the slow reference at any length and address.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>

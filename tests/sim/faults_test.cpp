@@ -52,7 +52,7 @@ TEST_CASE("under all faults there is one history that continues when the faults 
         INFO("replay: " << replay_command(seed));
         Random random = Random{seed}.split(77);
         RoundRules rules = drawn_rules(random);
-        if (Random{seed}.split(78).below(2) == 0) rules.codec = Codec::kFp16;
+        rules.codec = drawn_codec(seed);
         World world{seed, options_for(seed, rules)};
         const Watch watch{world};
         Profile backbone = Profile::office();

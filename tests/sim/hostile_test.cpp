@@ -52,7 +52,7 @@ RoundRules rules_for(std::uint64_t seed) {
     rules.target_batch = Samples{480};
     rules.join_timeout = 10s;
     rules.round_timeout = 20s;
-    rules.codec = Random{seed}.split(78).below(2) == 0 ? Codec::kFp16 : Codec::kFp32;
+    rules.codec = drawn_codec(seed);
     return rules;
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("endpoints that a member names are not dialled", "[averaging][sim]") {
 TEST_CASE("a member that sends elements that are not finite is left out", "[averaging][sim]") {
     require_harmless(Misbehaviour::kNan);
 }
-TEST_CASE("a member that sends another exponent than it joined with is left out",
+TEST_CASE("a member that sends a larger exponent than it joined with is left out",
           "[averaging][sim]") {
     require_harmless(Misbehaviour::kExponent);
 }

@@ -66,8 +66,7 @@ WorldOptions options_with(std::uint64_t seed, const RoundRules& rules, Victim vi
 /// A swarm of `peers`, not counting further voters, with one peer of each role that fits in.
 struct Swarm {
     Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
-        : world(seed,
-                options_with(seed, rules(seed % 2 == 0 ? Codec::kFp32 : Codec::kFp16), victim)) {
+        : world(seed, options_with(seed, rules(drawn_codec(seed)), victim)) {
         world.add_voters(profile());
         peers += voters_with(victim) - 1;
         if (victim == Victim::kAggregator) aggregator = world.add_aggregator(profile());

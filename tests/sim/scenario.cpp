@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "peer/base/random.hpp"
 #include "peer/simulation/replay.hpp"
 
 namespace dedloc::sim {
@@ -86,6 +87,10 @@ RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements) {
     rules.target_batch = Samples{96};
     rules.last_step = StepIndex{steps};
     return rules;
+}
+
+Codec drawn_codec(std::uint64_t seed) {
+    return static_cast<Codec>(Random{seed}.split(78).below(kCodecNames.size()));
 }
 
 Watch::Watch(const simulation::World& world) {

@@ -32,6 +32,9 @@ simulation::WorldOptions options_for(std::uint64_t seed, const RoundRules& rules
 /// chunk has one, so the vector has only ten chunks: enough for four reducers.
 RoundRules quick_rules(std::uint64_t steps, std::uint64_t elements = 160);
 
+/// A codec for this seed: each is as likely as the others.
+Codec drawn_codec(std::uint64_t seed);
+
 /// While an object of this class exists, a failed DEDLOC_CHECK prints the world before it aborts.
 class Watch {
   public:

@@ -92,7 +92,7 @@ TEST_CASE("three trainers and a backbone finish a run with equal states", "[aver
 
 TEST_CASE("parts of several chunks and states of many leaves are exchanged completely",
           "[averaging][sim]") {
-    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16, Codec::kBf16, Codec::kInt8);
     Fleet fleet{1, 3, 2, 700'000, codec};
     fleet.finish(120s);
     require_clean_history(fleet.world, 3);
@@ -120,9 +120,12 @@ TEST_CASE("the swarm comes close to the optimum of its quadratic", "[averaging][
     const auto [first, last] = losses(Codec::kFp32);
     REQUIRE(first > 3);
     REQUIRE(last < 0.6);
-    const auto [first_rounded, last_rounded] = losses(Codec::kFp16);
-    REQUIRE(first_rounded > 3);
-    REQUIRE(std::abs(last_rounded - last) < 0.05);
+    for (const Codec codec : {Codec::kFp16, Codec::kBf16, Codec::kInt8}) {
+        INFO(name_of(codec));
+        const auto [first_rounded, last_rounded] = losses(codec);
+        REQUIRE(first_rounded > 3);
+        REQUIRE(std::abs(last_rounded - last) < 0.05);
+    }
 }
 
 TEST_CASE("a trainer that crashes at any moment costs no other peer anything", "[averaging][sim]") {

@@ -77,7 +77,7 @@ TEST_CASE("links are encrypted unless the run file says off", "[wire]") {
     CHECK(parse_run_file(write_run_file(open)) == open);
 }
 
-TEST_CASE("gradients travel as fp32 unless the run file says fp16", "[wire]") {
+TEST_CASE("gradients travel as fp32 unless the run file names another codec", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     CHECK(parse_run_file(json).codec == Codec::kFp32);
     CHECK(json.find("codec") == std::string::npos);
@@ -85,11 +85,15 @@ TEST_CASE("gradients travel as fp32 unless the run file says fp16", "[wire]") {
         return with(json, "\"encryption\"", "\"codec\":\"" + codec + "\",\"encryption\"");
     };
     CHECK(run_id(parse_run_file(with_codec("fp32"))) == run_id(tiny_run()));
-    const RunFile half = parse_run_file(with_codec("fp16"));
-    CHECK(half.codec == Codec::kFp16);
-    CHECK(run_id(half) != run_id(tiny_run()));
-    CHECK(parse_run_file(write_run_file(half)) == half);
-    CHECK(refusal_of(with_codec("fp8")) == "run file: field 'codec' must be 'fp32' or 'fp16'");
+    for (const auto& [name, codec] :
+         {std::pair{"fp16", Codec::kFp16}, {"bf16", Codec::kBf16}, {"int8", Codec::kInt8}}) {
+        const RunFile rounded = parse_run_file(with_codec(name));
+        CHECK(rounded.codec == codec);
+        CHECK(run_id(rounded) != run_id(tiny_run()));
+        CHECK(parse_run_file(write_run_file(rounded)) == rounded);
+    }
+    CHECK(refusal_of(with_codec("fp8")) ==
+          "run file: field 'codec' must be 'fp32', 'fp16', 'bf16' or 'int8'");
 }
 
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {

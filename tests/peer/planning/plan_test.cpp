@@ -215,6 +215,19 @@ TEST_CASE("chunks are small enough to share out and large enough to send", "[pla
     CHECK(chunks_of(planned(tiny)) == std::vector<std::uint32_t>{11, 11, 11, 10, 10, 10});
 }
 
+TEST_CASE("chunks have whole int8 blocks", "[planning]") {
+    for (std::uint64_t elements = 1; elements < 3'000'000; elements += 1 + elements / 3) {
+        for (const std::size_t members : {1u, 6u, 40u}) {
+            PlanRequest request = fleet_of({{members, 100, 100}}, elements, kFp32);
+            request.contribution = on_the_wire(dedloc::Codec::kInt8);
+            CHECK(chunk_elements_for(request) % 64 == 0);
+            std::swap(request.contribution, request.average);
+            CHECK(chunk_elements_for(request) % 64 == 0);
+        }
+    }
+    CHECK(chunk_elements_for(fleet_of({{6, 100, 100}}, 2'000, kFp32)) == 32);
+}
+
 TEST_CASE("chunks are larger where the slowest link is fast", "[planning]") {
     // 9,000,000 elements among 8: 16,384 on ordinary links, at most 32,768.
     CHECK(chunk_of(9'000'000, 8) == 16'384);

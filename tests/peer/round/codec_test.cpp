@@ -58,14 +58,13 @@ FloatVector normal_numbers(std::size_t count, std::uint64_t seed, float scale) {
 /// Gradient descent on ½ Σ (xᵢ − 1)², with one more element whose gradient stays so large that the
 /// gradients of the others round to 0. Returns where the others converge.
 template <class AfterStep>
-float where_descent_ends(Codec codec, AfterStep after_step) {
-    constexpr float kLarge = 0x1p40F;
+float where_descent_ends(Codec codec, float large, AfterStep after_step) {
     Feedback feedback{codec};
     FloatVector x(8, 0.0F);
     for (int step = 0; step < 2'000; ++step) {
         FloatVector gradient(x.size());
         for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = x[i] - 1;
-        gradient.front() = step % 2 == 0 ? kLarge : -kLarge;
+        gradient.front() = step % 2 == 0 ? large : -large;
         const Encoder encoder = feedback.freeze(contribution_of(gradient));
         const FloatVector average = sent(encoder);
         for (std::size_t i = 1; i < x.size(); ++i) x[i] -= 0.02F * average[i];
@@ -243,15 +242,19 @@ TEST_CASE("the bits of a piece do not depend on the cut", "[averaging][property]
     Random random{5};
     const auto residual = std::make_shared<const FloatVector>(normal_numbers(30'000, 4, 1e-8F));
     for (const auto& owed : {SharedFloats{}, SharedFloats{residual}}) {
-        const Encoder encoder{Codec::kFp16, contribution_of(normal_numbers(30'000, 3, 1e-5F)),
-                              owed};
-        const FloatVector whole = sent(encoder);
-        for (int i = 0; i < 50; ++i) {
-            const std::uint64_t first = random.below(30'000);
-            const std::uint64_t count = 1 + random.below(30'000 - first);
-            const FloatVector piece = decoded(encoder.piece(first, count));
-            REQUIRE(std::equal(piece.begin(), piece.end(),
-                               whole.begin() + static_cast<std::ptrdiff_t>(first)));
+        for (const Codec codec : {Codec::kFp16, Codec::kBf16, Codec::kInt8}) {
+            const Encoder encoder{codec, contribution_of(normal_numbers(30'000, 3, 1e-5F)), owed};
+            const FloatVector whole = sent(encoder);
+            const std::uint64_t block = codec == Codec::kInt8 ? 64 : 1;
+            for (int i = 0; i < 50; ++i) {
+                const std::uint64_t first = random.below(30'000) / block * block;
+                const std::uint64_t rest = 30'000 - first;
+                std::uint64_t count = 1 + random.below(rest);
+                if (block > 1) count = std::min((count + block - 1) / block * block, rest);
+                const FloatVector piece = decoded(encoder.piece(first, count));
+                REQUIRE(std::equal(piece.begin(), piece.end(),
+                                   whole.begin() + static_cast<std::ptrdiff_t>(first)));
+            }
         }
     }
 }
@@ -379,8 +382,10 @@ TEST_CASE("no average overflows, whatever the pieces hold", "[averaging][propert
 
 TEST_CASE("the values sent and the residual add up to the contribution", "[averaging][property]") {
     constexpr std::size_t kCount = 20'000;  // several blocks, the last one not full
+    const Codec codec = GENERATE(Codec::kFp16, Codec::kBf16, Codec::kInt8);
+    INFO(name_of(codec));
     Random random{6};
-    Feedback feedback{Codec::kFp16};
+    Feedback feedback{codec};
     std::vector<double> given(kCount), averaged(kCount);
     const auto check = [&] {
         for (std::size_t i = 0; i < kCount; ++i) {
@@ -411,8 +416,11 @@ TEST_CASE("with error feedback even gradients that round to 0 have an effect", "
         feedback.counted(encoder);
     };
     const auto without = [](Feedback&, const Encoder&) {};
-    const float exact = where_descent_ends(Codec::kFp32, with_feedback);
+    const float exact = where_descent_ends(Codec::kFp32, 0x1p40F, with_feedback);
     REQUIRE(std::abs(exact - 1) < 1e-4F);
-    REQUIRE(std::abs(where_descent_ends(Codec::kFp16, with_feedback) - 1) < 0.2F);
-    REQUIRE(where_descent_ends(Codec::kFp16, without) == 0);
+    REQUIRE(std::abs(where_descent_ends(Codec::kFp16, 0x1p40F, with_feedback) - 1) < 0.2F);
+    REQUIRE(where_descent_ends(Codec::kFp16, 0x1p40F, without) == 0);
+    // The scale is 4, and numbers below 2 round to 0.
+    REQUIRE(std::abs(where_descent_ends(Codec::kInt8, 0x1p8F, with_feedback) - 1) < 0.2F);
+    REQUIRE(where_descent_ends(Codec::kInt8, 0x1p8F, without) == 0);
 }

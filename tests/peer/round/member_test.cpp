@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "peer/round/member.hpp"
+#include "peer/wire/limits.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -296,8 +297,10 @@ TEST_CASE("a call that arrives during a hold is answered once the contribution i
     CHECK(bench.acted<action::Freeze>() == 1);
 }
 
-TEST_CASE("a join carries the exponent of its halves", "[averaging]") {
+TEST_CASE("a join carries the exponent of its contribution", "[averaging]") {
     CHECK(Bench{}.exponent() == 0);
+    CHECK(Bench{Codec::kBf16}.exponent() == 0);
+    CHECK(Bench{Codec::kInt8, 127.0F}.exponent() == 127);
     Bench bench{Codec::kFp16};
     CHECK(bench.exponent() != 0);
     bench.decide(bench.plan(1, false), {});
@@ -305,6 +308,17 @@ TEST_CASE("a join carries the exponent of its halves", "[averaging]") {
     bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
     bench.member.frozen({.step = bench.step(), .contribution = nothing()}, bench.out);
     CHECK(bench.exponent() == 0);  // an empty contribution
+}
+
+TEST_CASE("a plan that cuts int8 blocks is ignored", "[averaging]") {
+    Bench bench{Codec::kInt8};
+    wire::Plan plan = bench.plan(1, false);
+    REQUIRE(plan.chunk_elements % wire::kInt8BlockElements != 0);
+    bench.follow(plan);
+    CHECK_FALSE(bench.ready());
+    plan.chunk_elements = wire::kInt8BlockElements;
+    bench.follow(plan);
+    CHECK(bench.ready());
 }
 
 TEST_CASE("a sender of pieces that cannot be averaged is reported once in each attempt",

@@ -12,6 +12,7 @@
 #include "peer/round/reduction.hpp"
 #include "peer/round/relays.hpp"
 #include "peer/state/average_tree.hpp"
+#include "tests/kernels/slow_codec.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -117,7 +118,6 @@ class Exchange {
         std::uint64_t samples = 0;
         double scales = 0;
         bool is_first = true;
-        const bool is_rounded = rules_.codec == Codec::kFp16;
         for (const wire::PlanMember& member : plan_.members) {
             if (member.samples == Samples{0}) continue;
             samples += member.samples.value();
@@ -126,24 +126,34 @@ class Exchange {
             for (const float x : sum) squares += double{x} * double{x};
             const double scale = power_above(std::sqrt(squares)) / 32'768;
             scales += scale;
+            FloatVector sent = sum;
+            if (residuals_.contains(member.peer)) {
+                const FloatVector& owed = *residuals_.at(member.peer);
+                for (std::size_t i = 0; i < sent.size(); ++i) sent[i] += owed[i];
+            }
+            round_all(sent, scale);
             for (std::size_t i = 0; i < mean.size(); ++i) {
-                float x = sum[i];
-                if (is_rounded) {
-                    const float owed =
-                        residuals_.contains(member.peer) ? (*residuals_.at(member.peer))[i] : 0.0F;
-                    x = static_cast<float>(rounded(x + owed, scale));
-                }
-                mean[i] = is_first ? x : mean[i] + x;
+                mean[i] = is_first ? sent[i] : mean[i] + sent[i];
             }
             is_first = false;
         }
         const auto divisor = static_cast<float>(samples);
         const double scale = power_from(scales / static_cast<double>(samples));
-        for (float& x : mean) {
-            x = x / divisor;
-            if (is_rounded) x = static_cast<float>(rounded(x, scale));
-        }
+        for (float& x : mean) x = x / divisor;
+        round_all(mean, scale);
         return mean;
+    }
+    /// Rounds as the codec does; only fp16 uses the scale.
+    void round_all(FloatVector& values, double scale) const {
+        if (rules_.codec == Codec::kInt8) {
+            values = tests::slow::from_int8(tests::slow::to_int8(values));
+        }
+        for (float& x : values) {
+            if (rules_.codec == Codec::kFp16) x = static_cast<float>(rounded(x, scale));
+            if (rules_.codec == Codec::kBf16) {
+                x = static_cast<float>(tests::slow::bfloat16_value(tests::slow::bfloat16_bits(x)));
+            }
+        }
     }
 
     Reduction& reduction(const PeerKey& peer) { return reductions_.at(peer); }
@@ -184,7 +194,7 @@ class Exchange {
         for (float& x : *sum) x = static_cast<float>(random_.uniform() - 0.5) * 1e3f;
         if (samples == Samples{0}) sum = nullptr;
         // Some have a residual from earlier rounds.
-        if (sum && rules_.codec == Codec::kFp16 && k % 2 == 0) {
+        if (sum && rules_.codec != Codec::kFp32 && k % 2 == 0) {
             auto residual = std::make_shared<FloatVector>(rules_.elements);
             for (float& x : *residual) x = static_cast<float>(random_.uniform() - 0.5);
             residuals_[key_of(k)] = std::move(residual);
@@ -243,7 +253,7 @@ class Exchange {
 }  // namespace
 
 TEST_CASE("an all-reduce sums in member order in any order of arrival", "[averaging][property]") {
-    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16, Codec::kBf16, Codec::kInt8);
     Random random{2};
     for (std::uint64_t seed = 1; seed <= 150; ++seed) {
         INFO("seed " << seed << " " << name_of(codec));
@@ -256,7 +266,7 @@ TEST_CASE("an all-reduce sums in member order in any order of arrival", "[averag
 
 TEST_CASE("a plan amended at any moment ends with the mean of the remaining contributors",
           "[averaging][property]") {
-    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16, Codec::kBf16, Codec::kInt8);
     Random random{3};
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         INFO("seed " << seed << " " << name_of(codec));
@@ -278,7 +288,7 @@ TEST_CASE("a plan amended at any moment ends with the mean of the remaining cont
 
 TEST_CASE("after a lost link all chunks are sent again and none counts twice",
           "[averaging][property]") {
-    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16);
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16, Codec::kBf16, Codec::kInt8);
     Random random{4};
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         INFO("seed " << seed << " " << name_of(codec));

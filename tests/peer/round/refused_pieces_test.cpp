@@ -19,7 +19,7 @@ PeerKey key_of(std::size_t k) {
 }
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr std::uint32_t kChunk = 16;
+constexpr std::uint32_t kChunk = 128;  // two int8 blocks
 constexpr std::uint32_t kChunks = 4;
 
 /// One member reduces everything; three others send it their contributions.
@@ -41,10 +41,13 @@ struct Refusing {
                                     .loss_sum = 0,
                                     .contribution_id = contribution_id_of(k),
                                     .receives = true,
-                                    .exponent = std::uint8_t(codec == Codec::kFp16 ? 127 : 0)});
+                                    .exponent = exponent()});
         }
         plan.ranges = {{.member = PeerIndex{0}, .first_chunk = 0, .last_chunk = kChunks}};
         return plan;
+    }
+    std::uint8_t exponent() const {
+        return codec == Codec::kFp16 || codec == Codec::kInt8 ? 127 : 0;
     }
     std::uint32_t contribution_id_of(std::size_t k) const {
         return 10 + static_cast<std::uint32_t>(k) + 100 * refrozen;
@@ -58,6 +61,13 @@ struct Refusing {
         if (codec == Codec::kFp16) {
             elements = wire::Halves{.bits = std::vector<std::uint16_t>(kChunk, 0x4600),  // 6
                                     .exponent = 127};
+        }
+        if (codec == Codec::kBf16) {
+            elements = wire::Bfloats{.bits = std::vector<std::uint16_t>(kChunk, 0x40c0)};  // 6
+        }
+        if (codec == Codec::kInt8) {
+            elements = wire::Int8Blocks{.codes = std::vector<std::int8_t>(kChunk, 48),  // ÷ 8
+                                        .exponents = std::vector<std::uint8_t>(2, 124)};
         }
         return {.phase = wire::Phase::kScatter,
                 .sum_id = contribution_id_of(from),
@@ -90,6 +100,17 @@ void spoil(wire::Chunk& chunk, float number) {
     FloatVector numbers(values.begin(), values.end());
     numbers.back() = number;
     chunk.elements = std::move(numbers);
+}
+
+void spoil_bfloats(wire::Chunk& chunk, std::uint16_t bits) {
+    std::vector<std::uint16_t> bfloats(kChunk, 0x40c0);
+    bfloats.front() = bits;
+    chunk.elements = wire::Bfloats{.bits = std::move(bfloats)};
+}
+
+void spoil_blocks(wire::Chunk& chunk, std::uint8_t exponent) {
+    chunk.elements = wire::Int8Blocks{.codes = std::vector<std::int8_t>(kChunk, 1),
+                                      .exponents = std::vector<std::uint8_t>{124, exponent}};
 }
 
 void spoil_halves(wire::Chunk& chunk, std::uint16_t bits, std::uint8_t exponent) {
@@ -171,13 +192,45 @@ TEST_CASE("halves are refused if they are not finite or have another exponent th
     CHECK(refused_after(0x4600, 239) == Refusing::Members{2});
 }
 
+TEST_CASE("bfloats are refused if they are not finite", "[averaging]") {
+    const auto refused_after = [](std::uint16_t bits) {
+        Refusing round{Codec::kBf16};
+        round.follow(round.plan({1, 2}));
+        round.give_all(1);
+        round.give(2, 2, [&](auto& chunk) { spoil_bfloats(chunk, bits); });
+        return round.reducer.refused_senders();
+    };
+    CHECK(refused_after(0x7f7f).empty());
+    CHECK(refused_after(0x8001).empty());
+    CHECK(refused_after(0x7f80) == Refusing::Members{2});
+    CHECK(refused_after(0xff80) == Refusing::Members{2});
+    CHECK(refused_after(0x7fc0) == Refusing::Members{2});
+}
+
+TEST_CASE("int8 blocks are refused if an exponent is above that of the join", "[averaging]") {
+    const auto refused_after = [](std::uint8_t exponent) {
+        Refusing round{Codec::kInt8};
+        round.follow(round.plan({1, 2}));
+        round.give_all(1);
+        round.give(2, 2, [&](auto& chunk) { spoil_blocks(chunk, exponent); });
+        return round.reducer.refused_senders();
+    };
+    CHECK(refused_after(1).empty());
+    CHECK(refused_after(127).empty());
+    CHECK(refused_after(128) == Refusing::Members{2});
+    CHECK(refused_after(238) == Refusing::Members{2});
+}
+
 TEST_CASE("pieces that arrive before their plan are judged with the plan", "[averaging]") {
-    const bool is_half = GENERATE(false, true);
-    Refusing round{is_half ? Codec::kFp16 : Codec::kFp32};
+    const Codec codec = GENERATE(Codec::kFp32, Codec::kFp16, Codec::kBf16, Codec::kInt8);
+    Refusing round{codec};
     round.give_all(1);
     round.give(2, 0);
     round.give(2, 3, [&](auto& chunk) {
-        is_half ? spoil_halves(chunk, 0x4600, 200) : spoil(chunk, kNaN);
+        if (codec == Codec::kFp32) spoil(chunk, kNaN);
+        if (codec == Codec::kFp16) spoil_halves(chunk, 0x4600, 200);
+        if (codec == Codec::kBf16) spoil_bfloats(chunk, 0x7f80);
+        if (codec == Codec::kInt8) spoil_blocks(chunk, 200);
     });
     CHECK(round.reducer.refused_senders().empty());
     round.follow(round.plan({1, 2}));

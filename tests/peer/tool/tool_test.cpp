@@ -97,7 +97,11 @@ TEST_CASE("an average follows from the commit record", "[tool]") {
 }
 
 TEST_CASE("an average is checked within the rounding error of its codec", "[tool]") {
-    for (const Codec codec : {Codec::kFp32, Codec::kFp16}) {
+    // Several rounding errors of each codec.
+    for (const auto& [codec, wrong] : {std::pair{Codec::kFp32, 0.003F},
+                                       {Codec::kFp16, 0.003F},
+                                       {Codec::kBf16, 0.03F},
+                                       {Codec::kInt8, 0.06F}}) {
         Rounds rounds{codec};
         AverageCheck check{codec, Rounds::kElements};
         // A small contribution carries the rounding error of a large one.
@@ -107,7 +111,7 @@ TEST_CASE("an average is checked within the rounding error of its codec", "[tool
             CHECK(check.holds(rounds.record, rounds.average));
         }
         rounds.next(2);
-        rounds.average[17] += 0.003F;
+        rounds.average[17] += wrong;
         CHECK_FALSE(check.holds(rounds.record, rounds.average));
         rounds.next(2);
         rounds.record.members[3].samples += Samples{1};
@@ -118,9 +122,10 @@ TEST_CASE("an average is checked within the rounding error of its codec", "[tool
     }
 }
 
-TEST_CASE("with fp16 a round after a gap is not judged", "[tool]") {
-    Rounds rounds{Codec::kFp16};
-    AverageCheck check{Codec::kFp16, Rounds::kElements};
+TEST_CASE("with a codec that rounds, a round after a gap is not judged", "[tool]") {
+    const Codec codec = GENERATE(Codec::kFp16, Codec::kBf16, Codec::kInt8);
+    Rounds rounds{codec};
+    AverageCheck check{codec, Rounds::kElements};
     for (int k = 0; k < 2; ++k) {
         rounds.next(2);
         CHECK(check.holds(rounds.record, FloatVector(Rounds::kElements)));

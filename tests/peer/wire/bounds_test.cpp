@@ -36,6 +36,46 @@ void check_bandwidths() {
     }
 }
 
+bool accepts_blocks(std::uint32_t capacity, const std::vector<std::int8_t>& codes,
+                    const std::vector<std::uint8_t>& exponents) {
+    Chunk chunk;
+    chunk.chunk_elements = capacity;
+    chunk.elements = Int8Blocks{.codes = codes, .exponents = exponents};
+    return is_accepted(chunk);
+}
+
+/// Each block has one exponent, within bounds, and every code has an opposite.
+void check_blocks() {
+    const auto accepts = [](std::uint32_t capacity, std::size_t count, std::size_t exponents) {
+        return accepts_blocks(capacity, std::vector<std::int8_t>(count, -127),
+                              std::vector<std::uint8_t>(exponents, 127));
+    };
+    REQUIRE(accepts(64, 1, 1));
+    REQUIRE(accepts(64, 64, 1));
+    REQUIRE(accepts(128, 65, 2));
+    REQUIRE(accepts(128, 128, 2));
+    REQUIRE(accepts(kChunkElements, kChunkElements, kChunkElements / 64));
+    REQUIRE_FALSE(accepts(64, 0, 0));
+    REQUIRE_FALSE(accepts(64, 65, 2));
+    REQUIRE_FALSE(accepts(63, 63, 1));
+    REQUIRE_FALSE(accepts(65, 65, 2));
+    REQUIRE_FALSE(accepts(128, 128, 1));
+    REQUIRE_FALSE(accepts(128, 128, 3));
+    REQUIRE_FALSE(accepts(128, 64, 2));
+    REQUIRE_FALSE(accepts(kChunkElements, kChunkElements, kChunkElements / 64 + 1));
+    for (std::size_t place = 0; place < 100; ++place) {
+        std::vector<std::int8_t> codes(100, 127);
+        REQUIRE(accepts_blocks(128, codes, {1, 238}));
+        codes[place] = -128;
+        REQUIRE_FALSE(accepts_blocks(128, codes, {1, 238}));
+    }
+    const std::vector<std::int8_t> codes(100, 1);
+    for (const std::uint8_t bad : std::vector<std::uint8_t>{0, 239, 255}) {
+        REQUIRE_FALSE(accepts_blocks(128, codes, {bad, 127}));
+        REQUIRE_FALSE(accepts_blocks(128, codes, {127, bad}));
+    }
+}
+
 }  // namespace
 
 TEST_CASE("the envelope's numbers are bounded", "[wire]") {
@@ -164,14 +204,47 @@ TEST_CASE("every bound of votes for a state is kept in each message that carries
     check_vote_bounds(offer, true);
 }
 
+TEST_CASE("a chunk has scales within their bounds", "[wire]") {
+    const auto elements = static_cast<std::uint32_t>(kChunkElements);
+    const auto halves_of = [](std::uint32_t capacity, std::size_t count, std::uint8_t exponent) {
+        Chunk chunk;
+        chunk.chunk_elements = capacity;
+        chunk.elements =
+            Halves{.bits = std::vector<std::uint16_t>(count, 0xffff), .exponent = exponent};
+        return is_accepted(chunk);
+    };
+    REQUIRE(halves_of(7, 7, 127));
+    REQUIRE_FALSE(halves_of(7, 8, 127));
+    REQUIRE_FALSE(halves_of(7, 0, 127));
+    REQUIRE(halves_of(elements, kChunkElements, 127));
+    REQUIRE_FALSE(halves_of(elements, kChunkElements + 1, 127));
+    REQUIRE(halves_of(7, 7, kMinHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kMinHalfExponent - 1));
+    REQUIRE(halves_of(7, 7, kMaxHalfExponent));
+    REQUIRE_FALSE(halves_of(7, 7, kMaxHalfExponent + 1));
+
+    const auto bfloats_of = [](std::uint32_t capacity, std::size_t count) {
+        Chunk chunk;
+        chunk.chunk_elements = capacity;
+        chunk.elements = Bfloats{.bits = std::vector<std::uint16_t>(count, 0xffff)};
+        return is_accepted(chunk);
+    };
+    REQUIRE(bfloats_of(7, 7));
+    REQUIRE_FALSE(bfloats_of(7, 8));
+    REQUIRE_FALSE(bfloats_of(7, 0));
+    REQUIRE(bfloats_of(elements, kChunkElements));
+    REQUIRE_FALSE(bfloats_of(elements, kChunkElements + 1));
+
+    check_blocks();
+}
+
 TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     check_limit<Join>(&Join::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
         check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
     }
     check_bandwidths<Join>();
-    check_limit<Join>(&Join::exponent, kMinHalfExponent,
-                      static_cast<std::uint8_t>(kMinHalfExponent - 1));
+    REQUIRE(accepts<Join>([](Join& m) { m.exponent = kMinInt8Exponent; }));
     check_limit<Join>(&Join::exponent, kMaxHalfExponent,
                       static_cast<std::uint8_t>(kMaxHalfExponent + 1));
     REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
@@ -193,23 +266,6 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     REQUIRE_FALSE(chunk_of(0, 0));
     REQUIRE(chunk_of(elements, kChunkElements));
     REQUIRE_FALSE(chunk_of(elements, kChunkElements + 1));
-
-    const auto halves_of = [](std::uint32_t capacity, std::size_t count, std::uint8_t exponent) {
-        Chunk chunk;
-        chunk.chunk_elements = capacity;
-        chunk.elements =
-            Halves{.bits = std::vector<std::uint16_t>(count, 0xffff), .exponent = exponent};
-        return is_accepted(chunk);
-    };
-    REQUIRE(halves_of(7, 7, 127));
-    REQUIRE_FALSE(halves_of(7, 8, 127));
-    REQUIRE_FALSE(halves_of(7, 0, 127));
-    REQUIRE(halves_of(elements, kChunkElements, 127));
-    REQUIRE_FALSE(halves_of(elements, kChunkElements + 1, 127));
-    REQUIRE(halves_of(7, 7, kMinHalfExponent));
-    REQUIRE_FALSE(halves_of(7, 7, kMinHalfExponent - 1));
-    REQUIRE(halves_of(7, 7, kMaxHalfExponent));
-    REQUIRE_FALSE(halves_of(7, 7, kMaxHalfExponent + 1));
 
     std::vector<std::uint32_t> all(kMaxMembers);
     for (std::uint32_t i = 0; i < kMaxMembers; ++i) all[i] = i;
@@ -247,8 +303,7 @@ TEST_CASE("a plan names its members in order", "[wire]") {
             [&](Plan& m) { m.members.back().exponent = static_cast<std::uint8_t>(value); });
     };
     REQUIRE(exponent(0));
-    REQUIRE(exponent(kMinHalfExponent));
-    REQUIRE_FALSE(exponent(kMinHalfExponent - 1));
+    REQUIRE(exponent(kMinInt8Exponent));
     REQUIRE(exponent(kMaxHalfExponent));
     REQUIRE_FALSE(exponent(kMaxHalfExponent + 1));
     const auto expected = [](std::uint32_t milliseconds) {

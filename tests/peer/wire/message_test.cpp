@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/base/random.hpp"
@@ -34,6 +36,19 @@ SharedBytes signed_frame(const Message& message) {
 
 bool is_signed(const Buffer& frame) {
     return frame.size() - payload_of(frame).size() == kFormBytes + kSignatureBytes;
+}
+
+/// As many codes, all possible ones, with all possible exponents.
+Int8Blocks blocks_of(std::size_t count) {
+    std::vector<std::int8_t> codes(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        codes[i] = static_cast<std::int8_t>(static_cast<int>(i % 255) - kMaxInt8Code);
+    }
+    std::vector<std::uint8_t> exponents(count / kInt8BlockElements);
+    for (std::size_t i = 0; i < exponents.size(); ++i) {
+        exponents[i] = static_cast<std::uint8_t>(kMinInt8Exponent + i % kMaxInt8Exponent);
+    }
+    return {.codes = std::move(codes), .exponents = std::move(exponents)};
 }
 
 }  // namespace
@@ -192,23 +207,59 @@ TEST_CASE("halves stay in their frame and have half the size", "[wire]") {
     REQUIRE((std::greater_equal<>{}(first, begin) && std::less<>{}(first, end)));
 }
 
+TEST_CASE("bfloats and int8 codes stay in their frame", "[wire]") {
+    WireSamples samples{8};
+    std::vector<std::uint16_t> bits(kChunkElements);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+    const auto is_inside = [](const SharedBytes& frame, const void* numbers) {
+        const auto* first = static_cast<const std::byte*>(numbers);
+        return std::greater_equal<>{}(first, frame->data()) &&
+               std::less<>{}(first, frame->data() + frame->size());
+    };
+    const auto sent = [&](Elements elements) {
+        Chunk chunk;
+        chunk.chunk_elements = kChunkElements;
+        chunk.elements = std::move(elements);
+        return encode(samples.message(chunk, test_key()), test_key(), LinkKind::kProven).whole();
+    };
+    const SharedBytes frame = sent(Bfloats{.bits = bits});
+    const auto message = decode(frame, LinkKind::kProven).value();
+    const auto& read = std::get<Bfloats>(std::get<Chunk>(message.body).elements);
+    CHECK(read.bits.copy() == bits);
+    CHECK(is_inside(frame, read.bits.values().data()));
+
+    const Int8Blocks blocks = blocks_of(kChunkElements);
+    const SharedBytes short_frame = sent(blocks);
+    CHECK(short_frame->size() < kChunkElements / 64 * 65 + kChunkOverheadBytes);
+    const auto short_message = decode(short_frame, LinkKind::kProven).value();
+    const auto& codes = std::get<Int8Blocks>(std::get<Chunk>(short_message.body).elements);
+    CHECK(codes == blocks);
+    CHECK(is_inside(short_frame, codes.codes.values().data()));
+}
+
 TEST_CASE("a chunk has the overhead that the planner assumes", "[wire]") {
     WireSamples samples{8};
-    const std::vector<Elements> both{
-        FloatVector(kChunkElements),
-        Halves{.bits = std::vector<std::uint16_t>(kChunkElements), .exponent = 127}};
-    for (const Elements& elements : both) {
+    const std::vector<std::uint16_t> bits(kChunkElements);
+    const std::vector<Elements> all{FloatVector(kChunkElements),
+                                    Halves{.bits = bits, .exponent = 127}, Bfloats{.bits = bits},
+                                    blocks_of(kChunkElements)};
+    for (const Elements& elements : all) {
         Chunk chunk;
         chunk.chunk_elements = kChunkElements;
         chunk.elements = elements;
         const Message message = samples.message(chunk, test_key());
         const std::size_t size = encode(message, test_key(), LinkKind::kProven).size();
-        const std::size_t width = codec_of(elements) == Codec::kFp32 ? 4 : 2;
+        constexpr std::array<std::size_t, kCodecNames.size()> kBlockBytes{256, 128, 128, 65};
+        const Codec codec = codec_of(elements);
+        const std::size_t numbers =
+            kChunkElements / 64 * kBlockBytes[static_cast<std::size_t>(codec)];
         constexpr std::size_t kSealingBytes = 33 + 2 * 17;
-        const std::size_t around = size - kChunkElements * width + kSealingBytes;
-        INFO("width " << width << ", around " << around);
-        REQUIRE(around <= kChunkOverheadBytes);
-        REQUIRE(around + 16 > kChunkOverheadBytes);
+        const std::size_t around = size - numbers + kSealingBytes;
+        INFO(name_of(codec) << ", around " << around);
+        const std::size_t assumed =
+            kChunkOverheadBytes + (codec == Codec::kInt8 ? kBlocksOverheadBytes : 0);
+        REQUIRE(around <= assumed);
+        REQUIRE(around + 16 > assumed);
     }
 }
 

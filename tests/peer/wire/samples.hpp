@@ -174,10 +174,24 @@ class WireSamples {
         for (float& x : elements) x = static_cast<float>(random_.near_normal());
         m.chunk_elements = static_cast<std::uint32_t>(elements.size());
         m.elements = std::move(elements);
-        if (coin()) return;
+        const auto codec = static_cast<Codec>(random_.below(kCodecNames.size()));
+        if (codec == Codec::kFp32) return;
+        if (codec == Codec::kInt8) return make_blocks(m);
         std::vector<std::uint16_t> bits(m.chunk_elements);
         for (std::uint16_t& x : bits) x = static_cast<std::uint16_t>(random_.next());
-        m.elements = wire::Halves{.bits = std::move(bits), .exponent = scale()};
+        m.elements = wire::Bfloats{.bits = bits};
+        if (codec == Codec::kFp16) m.elements = wire::Halves{.bits = bits, .exponent = scale()};
+    }
+    /// As many elements as there are, in int8.
+    void make_blocks(wire::Chunk& m) {
+        std::vector<std::int8_t> codes(count_of(m.elements));
+        for (auto& code : codes) code = static_cast<std::int8_t>(random_.below(255) - 127);
+        const std::size_t blocks =
+            (codes.size() + wire::kInt8BlockElements - 1) / wire::kInt8BlockElements;
+        std::vector<std::uint8_t> exponents(blocks);
+        for (auto& e : exponents) e = static_cast<std::uint8_t>(1 + random_.below(238));
+        m.chunk_elements = static_cast<std::uint32_t>(blocks * wire::kInt8BlockElements);
+        m.elements = wire::Int8Blocks{.codes = std::move(codes), .exponents = std::move(exponents)};
     }
     void make(wire::Reduced& m) { m = {term(), word()}; }
     void make(wire::Stalled& m) { m = {term(), word(), indices(), indices(), indices()}; }
