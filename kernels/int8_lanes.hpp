@@ -18,6 +18,8 @@ namespace dedloc::kernels {
 inline constexpr std::size_t kInt8BlockElements = 64;
 /// The largest exponent of a scale: 127 times a larger one is beyond fp32.
 inline constexpr std::uint32_t kInt8MaxExponent = 248;
+/// The least bound of exponents: with it no float has 2²² scales, up to which int8_code() rounds.
+inline constexpr std::uint32_t kInt8MinBound = 127 + 128 - 22;
 
 /// The largest magnitude_bits() of all x[i] = values[i] + owed[i], or of values[i] if `owed` is
 /// null. Above those of the largest float if an x is not finite. 0 if count is 0.
@@ -28,8 +30,8 @@ std::uint32_t largest_magnitude(InstructionSet set, const float* values, const f
 struct Unquantized {
     const float* values = nullptr;  ///< N elements
     const float* owed = nullptr;    ///< N rounding errors of earlier vectors; null: none
-    /// Upper bound of the scales' exponents; a block whose largest magnitude would need a larger
-    /// one is clipped to ±127 scales.
+    /// Upper bound of the scales' exponents, at least kInt8MinBound; a block whose largest
+    /// magnitude would need a larger one is clipped to ±127 scales.
     std::uint32_t max_exponent = kInt8MaxExponent;
 };
 

@@ -35,6 +35,7 @@ using kernels::power_of_two;
 
 static_assert(sizeof(Half) == sizeof(std::uint16_t) && sizeof(Bfloat16) == sizeof(std::uint16_t));
 static_assert(kernels::kInt8BlockElements == wire::kInt8BlockElements);
+static_assert(wire::kMaxInt8Exponent >= kernels::kInt8MinBound);
 
 /// Elements averaged at a time: sums, means and encoded elements of a block, at most 40 KiB, stay
 /// in a near cache.

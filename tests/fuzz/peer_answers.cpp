@@ -212,7 +212,7 @@ void PeerWorld::answer_history(const Heard& heard) {
     }
 }
 
-/// Of contributions with the elements of `numbers`.
+/// The exponent of contributions with the elements of `numbers`.
 std::uint8_t PeerWorld::exponent() const {
     return codec_ == Codec::kFp16 || codec_ == Codec::kInt8 ? 127 : 0;
 }

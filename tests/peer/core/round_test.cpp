@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "peer/round/member.hpp"
+#include "peer/wire/limits.hpp"
 #include "tests/peer/core/beside_backbone.hpp"
 
 using namespace dedloc;
@@ -156,13 +157,14 @@ namespace {
 
 /// The backbone itself, the only voter: it coordinates from the first event on.
 struct Leading {
-    Leading() : peer(config(), kBackbone) {
+    explicit Leading(Codec codec = Codec::kFp32) : peer(config(codec), kBackbone) {
         peer.tell(event::StateReached{.step = {}, .digest = history.state()});
         peer.pass(200ms);
         peer.forget();
     }
-    static PeerConfig config() {
+    static PeerConfig config(Codec codec) {
         PeerConfig config = config_of(Role::kBackbone);
+        config.rules.codec = codec;
         config.voter = first_memory(0, true);
         config.rules.round_timeout = 1s;
         return config;
@@ -322,19 +324,37 @@ TEST_CASE("reports count no further than the allowance", "[membership]") {
 }
 
 TEST_CASE("a join beside the codec of the run is left out", "[membership]") {
-    Leading leading;
-    OtherEnd& trainer = leading.peer.introduce(test_key(11));
-    leading.reports(trainer, 100);
-    leading.peer.pass(4s);
-    leading.joins_itself();
-    wire::Join join;
-    join.term = leading.peer.said_to<wire::Call>(trainer).back().term;
-    join.samples = Samples{100};
-    join.state = leading.history.state();
-    join.exponent = 127;  // the run is fp32
-    leading.peer.hear(trainer, {}, join);
-    CHECK(leading.peer.has_note("joins with numbers of another codec"));
-    CHECK(leading.planned().empty());
+    const auto is_planned = [](Codec codec, std::uint8_t exponent, std::uint64_t samples = 100) {
+        Leading leading{codec};
+        OtherEnd& trainer = leading.peer.introduce(test_key(11));
+        leading.reports(trainer, 100);
+        leading.peer.pass(4s);
+        leading.joins_itself();
+        wire::Join join;
+        join.term = leading.peer.said_to<wire::Call>(trainer).back().term;
+        join.samples = Samples{samples};
+        join.state = leading.history.state();
+        join.exponent = exponent;
+        leading.peer.hear(trainer, {}, join);
+        const bool is_left_out = leading.peer.has_note("joins with numbers of another codec");
+        CHECK(is_left_out == leading.planned().empty());
+        return !is_left_out;
+    };
+    for (const Codec codec : {Codec::kFp32, Codec::kBf16}) {
+        CHECK(is_planned(codec, 0));
+        CHECK_FALSE(is_planned(codec, 127));
+    }
+    for (const std::uint8_t good : {wire::kMinHalfExponent, wire::kMaxHalfExponent}) {
+        CHECK(is_planned(Codec::kFp16, good));
+    }
+    for (const std::uint8_t good : {wire::kMinInt8Exponent, wire::kMaxInt8Exponent}) {
+        CHECK(is_planned(Codec::kInt8, good));
+    }
+    CHECK_FALSE(is_planned(Codec::kFp16, 0));
+    CHECK_FALSE(is_planned(Codec::kFp16, wire::kMinHalfExponent - 1));
+    CHECK_FALSE(is_planned(Codec::kInt8, 0));
+    CHECK_FALSE(is_planned(Codec::kInt8, wire::kMaxInt8Exponent + 1));
+    CHECK_FALSE(is_planned(Codec::kInt8, 127, 0));
 }
 
 TEST_CASE("a sender whose pieces are refused is left out of the round at once", "[membership]") {

@@ -204,35 +204,8 @@ TEST_CASE("every bound of votes for a state is kept in each message that carries
     check_vote_bounds(offer, true);
 }
 
-TEST_CASE("every bound of a round's messages is kept", "[wire]") {
-    check_limit<Join>(&Join::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
-    for (const double bad : {kNan, kInfinity, -kInfinity}) {
-        check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
-    }
-    check_bandwidths<Join>();
-    REQUIRE(accepts<Join>([](Join& m) { m.exponent = kMinInt8Exponent; }));
-    check_limit<Join>(&Join::exponent, kMaxHalfExponent,
-                      static_cast<std::uint8_t>(kMaxHalfExponent + 1));
-    REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
-
-    check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
-    const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
-    check_limit<Chunk>(&Chunk::chunk, chunks - 1, chunks);
+TEST_CASE("a chunk has scales within their bounds", "[wire]") {
     const auto elements = static_cast<std::uint32_t>(kChunkElements);
-    check_limit<Chunk>(&Chunk::chunk_elements, elements, elements + 1);
-    const auto chunk_of = [](std::uint32_t capacity, std::size_t count) {
-        Chunk chunk;
-        chunk.chunk_elements = capacity;
-        chunk.elements = FloatVector(count);
-        return is_accepted(chunk);
-    };
-    REQUIRE(chunk_of(7, 7));
-    REQUIRE_FALSE(chunk_of(7, 8));
-    REQUIRE_FALSE(chunk_of(7, 0));
-    REQUIRE_FALSE(chunk_of(0, 0));
-    REQUIRE(chunk_of(elements, kChunkElements));
-    REQUIRE_FALSE(chunk_of(elements, kChunkElements + 1));
-
     const auto halves_of = [](std::uint32_t capacity, std::size_t count, std::uint8_t exponent) {
         Chunk chunk;
         chunk.chunk_elements = capacity;
@@ -263,6 +236,36 @@ TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     REQUIRE_FALSE(bfloats_of(elements, kChunkElements + 1));
 
     check_blocks();
+}
+
+TEST_CASE("every bound of a round's messages is kept", "[wire]") {
+    check_limit<Join>(&Join::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
+    for (const double bad : {kNan, kInfinity, -kInfinity}) {
+        check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
+    }
+    check_bandwidths<Join>();
+    REQUIRE(accepts<Join>([](Join& m) { m.exponent = kMinInt8Exponent; }));
+    check_limit<Join>(&Join::exponent, kMaxHalfExponent,
+                      static_cast<std::uint8_t>(kMaxHalfExponent + 1));
+    REQUIRE(accepts<Join>([](Join& m) { m.exponent = 0; }));
+
+    check_limit<Chunk>(&Chunk::phase, Phase::kGather, static_cast<Phase>(2));
+    const auto chunks = static_cast<std::uint32_t>(kMaxChunks);
+    check_limit<Chunk>(&Chunk::chunk, chunks - 1, chunks);
+    const auto elements = static_cast<std::uint32_t>(kChunkElements);
+    check_limit<Chunk>(&Chunk::chunk_elements, elements, elements + 1);
+    const auto chunk_of = [](std::uint32_t capacity, std::size_t count) {
+        Chunk chunk;
+        chunk.chunk_elements = capacity;
+        chunk.elements = FloatVector(count);
+        return is_accepted(chunk);
+    };
+    REQUIRE(chunk_of(7, 7));
+    REQUIRE_FALSE(chunk_of(7, 8));
+    REQUIRE_FALSE(chunk_of(7, 0));
+    REQUIRE_FALSE(chunk_of(0, 0));
+    REQUIRE(chunk_of(elements, kChunkElements));
+    REQUIRE_FALSE(chunk_of(elements, kChunkElements + 1));
 
     std::vector<std::uint32_t> all(kMaxMembers);
     for (std::uint32_t i = 0; i < kMaxMembers; ++i) all[i] = i;
