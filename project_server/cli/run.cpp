@@ -51,6 +51,7 @@ formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.dht_seeds = {{.host = settings.host, .port = platform::free_port(settings.host)}};
     run.shards = corpus.shards;
     run.codec = options.codec;
+    run.overlaps = options.overlaps;
     run.tensors = formats::albert_tensors(run.model);
     return run;
 }
