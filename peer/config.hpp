@@ -14,13 +14,15 @@
 
 namespace dedloc {
 
-/// The limits and timeouts that all peers of a run share. The first four come from the run file;
+/// The limits and timeouts that all peers of a run share. The first five come from the run file;
 /// the others keep these defaults outside tests.
 struct RoundRules {
     std::uint64_t elements = 0;  ///< N, the length of the parameter vector
     Samples target_batch;        ///< a round is called once peers have this many samples together
     StepIndex last_step;         ///< the run is over when this state is reached
     Codec codec = Codec::kFp32;  ///< how contributions and averages travel
+    /// Trainers compute for the next round while a round is on its way (round/README.md).
+    bool overlaps = false;
 
     /// Time between two heartbeats to a peer that watches for failures.
     Duration heartbeat = std::chrono::seconds{1};

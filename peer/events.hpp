@@ -96,7 +96,7 @@ struct FrameReceived {
 /// A micro-batch is done.
 struct Progressed {
     StepIndex step;                 ///< the state that the trainer works on
-    Samples samples;                ///< accumulated on this state so far
+    Samples samples;                ///< in its sum so far
     double samples_per_second = 0;  ///< its current speed
 };
 /// The answer to action::Freeze: the trainer has stopped and hands over its sum.
@@ -185,6 +185,14 @@ struct Close {
 /// Compute micro-batches on this state: event::Progressed follows after each.
 struct Work {
     StepIndex step;  ///< the state to work on
+};
+/// Compute for the next round while the round of this state is on its way: event::Progressed
+/// follows after each micro-batch.
+struct Overlap {
+    StepIndex step;  ///< the state to work on
+    /// Stop once the sum has so many samples, until the next action::Work. 0: after the
+    /// micro-batch.
+    Samples most;
 };
 /// Finish the current micro-batch and stop: event::ContributionFrozen follows.
 struct Freeze {
@@ -282,7 +290,7 @@ using Action =
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
                  action::ReadHistory, action::Settled, action::SwarmSeen, action::Finished,
-                 action::Refused, action::Left, action::Note>;
+                 action::Refused, action::Left, action::Note, action::Overlap>;
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 

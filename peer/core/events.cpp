@@ -66,7 +66,9 @@ void Peer::Core::peer_lost(const PeerKey& peer) {
 
 void Peer::Core::on(const event::Progressed& event) {
     member_.progressed(event);
-    if (event.step == head().step) {
+    // With overlap, what is computed during a round counts once the next state is reached.
+    const bool is_ahead = config_.rules.overlaps && member_.is_in_round();
+    if (event.step == head().step && !is_ahead) {
         coordinator_.reported(now_, self_, event.step, event.samples, event.samples_per_second);
     }
     is_progress_due_ = true;
@@ -81,7 +83,10 @@ void Peer::Core::on(const event::StateReached& event) {
     member_.state_reached(event, out_);
     donor_.reached(now_, own(), out_);
     settlement_.reported(self_, event.step, event.digest);
-    coordinator_.reported(now_, self_, event.step, Samples{0}, member_.samples_per_second());
+    if (is_away_) member_.outdated(out_);  // the update was under way when this peer left
+    const bool is_working = member_.phase() == round::Member::Phase::kWorking;
+    coordinator_.reported(now_, self_, event.step, is_working ? member_.samples() : Samples{0},
+                          member_.samples_per_second());
     // Before the certificate, which makes peers that are behind ask for what we have.
     send_heartbeat(Audience::kAll);
     certify_own_state();

@@ -332,6 +332,10 @@ std::string serialise(const RunFile& run) {
     put(out, "encryption", std::string{run.encrypts ? "on" : "off"});
     // Not written for fp32, so that runs that are older than codecs keep their ids.
     if (run.codec != Codec::kFp32) put(out, "codec", std::string{name_of(run.codec)});
+    if (run.overlaps) {
+        out.Key("overlap");
+        out.Bool(true);
+    }
     put_lists(out, run);
     out.EndObject();
     return {buffer.GetString(), buffer.GetSize()};
@@ -358,6 +362,7 @@ RunFile parse_run_file(std::string_view json) {
     run.gateway = read_gateway(fields);
     run.encrypts = read_encryption(fields);
     run.codec = read_codec(fields);
+    run.overlaps = fields.has("overlap") && fields.boolean("overlap");
     run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
     read_lists(fields, run);
     fields.finish();

@@ -117,7 +117,10 @@ struct RunFile {
     /// "encryption": "on" (the default) or "off". Links prove their ends in both cases, so "off" is
     /// for a private network.
     bool encrypts = true;
-    Codec codec = Codec::kFp32;          ///< "fp32" (the default), "fp16", "bf16", "int8"
+    Codec codec = Codec::kFp32;  ///< "fp32" (the default), "fp16", "bf16", "int8"
+    /// "overlap": trainers compute for the next round while a round is on its way. False by
+    /// default.
+    bool overlaps = false;
     std::vector<Endpoint> dht_seeds;     ///< addresses of DHT nodes to start from
     std::vector<ShardReference> shards;  ///< the corpus
     SpecialTokens special_tokens;        ///< ids of tokens with a special meaning

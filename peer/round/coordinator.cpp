@@ -27,14 +27,21 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
 }
 
 /// If the head moved for another reason than a live decision, a trainer may already hold up to a
-/// whole target batch, where it stops computing.
+/// whole target batch, where it stops computing; with overlap also as much for the next round.
+/// What it computes during a round counts for the next one, so the time of the last head counts.
 void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
     expected_members_.clear();
     if (last != nullptr) {
         for (const CommitLine& line : last->members) expected_members_.insert(line.peer);
     }
+    const bool overlaps = config_.rules.overlaps;
+    const Samples target = config_.rules.target_batch;
+    const Samples held = std::exchange(stored_, is_live ? Samples{0} : target);
+    carried_ = stored_;
+    if (overlaps) carried_ += is_live ? held : target;
+    computing_since_ = overlaps && is_live ? head_since_ : now;
     now_ = head_since_ = now;
-    carried_ = is_live ? Samples{0} : config_.rules.target_batch;
+    is_live_ = is_live;
     batch_.begin(voter_.head().step);
 }
 
@@ -186,6 +193,11 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         deadline_ = kNever;
         return;
     }
+    if (retry_at_ != kNever && now < retry_at_) {
+        deadline_ = retry_at_;
+        return;
+    }
+    retry_at_ = kNever;
     if (own_.is_in_round()) return call(now, out);
     const bool is_new = step_ != own_.step() || !has_begun_;
     if (is_new) batch_.begin(own_.step());
@@ -195,7 +207,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     next_estimate_at_ = now + kMinEstimatePause;
     // This peer has just begun to lead. Members get one failure timeout to link to it; then those
     // that a predecessor called, or that hold a batch without a coordinator, are called.
-    if (carried_ > Samples{0} && has_members()) {
+    if (stored_ > Samples{0} && has_members()) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
         if (now < begins_at && !are_expected_here()) {
@@ -210,8 +222,11 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         return call(now, out);
     }
     const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
-    const Duration timeout = std::max(expected_, config_.rules.heartbeat);
-    const bool waits = is_reached && latecomers_.hold_up(now, voter_.head(), links_, timeout);
+    // With overlap stragglers have not the time in which the others compute their next batch.
+    const Duration timeout =
+        (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
+    const bool waits = is_reached && (awaits_members(now, out) ||
+                                      latecomers_.hold_up(now, voter_.head(), links_, timeout));
     if (is_reached && !waits) return call(now, out);
     const TimePoint reached_at = batch_.reached_at(now);
     if (reached_at != kNever) {
@@ -232,6 +247,24 @@ bool Coordinator::are_expected_here() const {
         const membership::Known* known = links_.find(peer);
         return peer == self_ || (known != nullptr && is_eligible(peer, *known));
     });
+}
+
+/// With overlap a batch may be full when its state is decided. The call then waits for the members
+/// of the decided round, which finish a micro-batch before they reach that state, as long as a Call
+/// would wait for them.
+bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
+    if (!config_.rules.overlaps || !is_live_) return false;
+    const Head& head = voter_.head();
+    for (const PeerKey& peer : expected_members_) {
+        const membership::Known* known = links_.find(peer);
+        const bool may_come = known != nullptr && known->has_reported && known->receives &&
+                              known->generation == head.generation &&
+                              !exclusions_.is_out(account_of(peer), now);
+        if (!may_come || (known->step >= head.step && known->heartbeat.has_state)) continue;
+        if (now < head_since_ + config_.rules.join_timeout) return true;
+        exclude(peer, "has not reached the decided state in time", out);
+    }
+    return false;
 }
 
 bool Coordinator::are_most_frozen() const {
@@ -275,6 +308,10 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
+    if (config_.rules.overlaps) {  // members keep their contributions for the next Call
+        retry_at_ = now_ + config_.rules.heartbeat;
+        return;
+    }
     for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
     batch_.forget(self_);  // members drop the samples that they reported before the call
 }

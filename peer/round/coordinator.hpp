@@ -110,6 +110,7 @@ class Coordinator {
     void gather(TimePoint now, Outbox& out);
     bool has_members() const;
     bool are_expected_here() const;
+    bool awaits_members(TimePoint now, Outbox& out);
     bool has_frozen_members() const;
     bool are_most_frozen() const;
     void call(TimePoint now, Outbox& out);
@@ -150,8 +151,12 @@ class Coordinator {
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};
-    TimePoint head_since_{};              ///< when our head moved last
-    Samples carried_;                     ///< a trainer may have computed so many before that
+    TimePoint head_since_{};       ///< when our head moved last
+    bool is_live_ = false;         ///< a decision made just then moved it
+    TimePoint computing_since_{};  ///< trainers have computed for the head's round since then
+    Samples stored_;               ///< a trainer may have held so many when our head moved
+    Samples carried_;              ///< a trainer may have computed so many before that
+    TimePoint retry_at_ = kNever;  ///< a cancelled round is called again then
     std::set<PeerKey> expected_members_;  ///< members of the last decided round
     TimePoint members_since_ = kNever;    ///< an eligible peer has been linked since then
     TimePoint frozen_since_ = kNever;     ///< most trainers have been frozen since then

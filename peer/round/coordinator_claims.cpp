@@ -37,11 +37,11 @@ bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& know
            heartbeat.record == head.record && (is_sound || !known.receives);
 }
 
-/// Upper bound of the samples that this device can have computed on the head's state: it had as
-/// much time as we have had that head, and one second more because it may have learned the head
-/// first.
+/// Upper bound of the samples that this device can have computed for the head's round: it had as
+/// much time as we have had that head, with overlap also the time of the head before, and one
+/// second more because it may have learned the head first.
 Samples Coordinator::allowance(TimePoint now, const membership::Known& known) const {
-    const std::chrono::duration<double> time = now - head_since_ + std::chrono::seconds{1};
+    const std::chrono::duration<double> time = now - computing_since_ + std::chrono::seconds{1};
     const double most = static_cast<double>(known.max_samples_per_second) * time.count();
     const double bounded = std::min(most, static_cast<double>(wire::kMaxSamples));
     return std::min(Samples{static_cast<std::uint64_t>(bounded)} + carried_,

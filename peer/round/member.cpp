@@ -47,9 +47,31 @@ CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Dige
 
 void Member::work(Outbox& out) {
     phase_ = Phase::kWorking;
-    samples_ = Samples{0};
+    samples_ = std::exchange(ahead_, Samples{0});
     const bool has_more = step_ < config_.rules.last_step && !is_finished_;
-    if (config_.role == Role::kTrainer && has_more) out.act(action::Work{step_});
+    if (config_.role != Role::kTrainer || !has_more) return;
+    if (!std::exchange(has_sum_, true)) sum_began_at_ = step_;
+    out.act(action::Work{step_});
+}
+
+/// The frozen contribution is on its way: the trainer goes on with the next one.
+void Member::overlap(Outbox& out) {
+    const bool has_next_round = step_.next() < config_.rules.last_step && !is_finished_;
+    if (!config_.rules.overlaps || config_.role != Role::kTrainer || !has_next_round) return;
+    if (std::exchange(has_sum_, true)) return;
+    sum_began_at_ = step_;
+    out.act(action::Overlap{.step = step_, .most = config_.rules.target_batch});
+}
+
+void Member::drop_sum(Outbox& out) {
+    has_sum_ = false;
+    ahead_ = Samples{0};
+    out.act(action::Pause{});
+}
+
+/// A sum counts for the round of the head if it began on that state or on the one before.
+bool Member::is_sum_too_old() const {
+    return config_.rules.overlaps && has_sum_ && voter_.head().step > sum_began_at_.next();
 }
 
 void Member::forget_round() {
@@ -70,28 +92,46 @@ void Member::forget_attempts() {
 }
 
 /// Settles the rounding error of the frozen contribution: `record` says whether it was averaged.
-void Member::settle(const CommitRecord& record) {
+/// Returns false if the record counts another contribution of ours.
+bool Member::settle(const CommitRecord& record) {
     const Encoder frozen = std::exchange(frozen_, {});
     const CommitLine* line = line_of(record, self_);
-    if (line == nullptr || line->samples == Samples{0}) return;
+    if (line == nullptr || line->samples == Samples{0}) return true;
     const Contribution& ours = frozen.contribution();
     const bool is_ours = line->samples == ours.samples && line->loss_sum == ours.loss_sum;
-    // Otherwise the record counts an earlier contribution of ours, accepted in spite of a Cancel.
+    // Otherwise the record counts an earlier contribution of ours: accepted in spite of a Cancel,
+    // or joined with by a former process.
     is_ours ? feedback_.counted(frozen) : feedback_.forget();
+    return is_ours;
 }
 
 void Member::state_reached(const event::StateReached& event, Outbox& out) {
+    // A trainer that has loaded the state has dropped its sum.
+    const bool keeps_sum = has_sum_ && phase_ == Phase::kApplying;
+    if (!keeps_sum) {
+        has_sum_ = false;
+        ahead_ = Samples{0};
+    }
     step_ = event.step;
     digest_ = event.digest;
     holds_state_ = true;
     forget_round();
     phase_ = Phase::kIdle;
-    if (step_ == voter_.head().step) work(out);
+    if (step_ == voter_.head().step) {
+        work(out);
+    } else if (has_sum_) {
+        drop_sum(out);
+    }
 }
 
 void Member::progressed(const event::Progressed& event) {
     samples_per_second_ = event.samples_per_second;
-    if (phase_ == Phase::kWorking && event.step == step_) samples_ = event.samples;
+    if (event.step != step_) return;
+    if (phase_ == Phase::kWorking) {
+        samples_ = event.samples;
+    } else if (has_sum_) {
+        ahead_ = event.samples;
+    }
 }
 
 // --- freeze and join ---------------------------------------------------------
@@ -108,11 +148,17 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
         term_ = call.term;
         if (phase_ == Phase::kFreezing) return;
         phase_ = Phase::kFrozen;
-        return join(out);
+        join(out);
+        return overlap(out);
     }
     if (phase_ != Phase::kWorking || step != step_) return;
     term_ = call.term;
+    freeze(out);
+}
+
+void Member::freeze(Outbox& out) {
     phase_ = Phase::kFreezing;
+    has_sum_ = false;
     ++contribution_id_;
     out.act(action::Freeze{step_});
 }
@@ -120,9 +166,7 @@ void Member::called(StepIndex step, const wire::Call& call, Outbox& out) {
 void Member::hold(Outbox& out) {
     if (phase_ != Phase::kWorking || !config_.receives) return;
     term_ = {};
-    phase_ = Phase::kFreezing;
-    ++contribution_id_;
-    out.act(action::Freeze{step_});
+    freeze(out);
 }
 
 void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
@@ -136,11 +180,12 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
     samples_ = contribution.samples;
     frozen_ = feedback_.freeze(std::move(contribution));
     phase_ = Phase::kFrozen;
+    if (term_.coordinator == PeerKey{}) return;  // held, or cancelled: joins at the next call
     join(out);
+    overlap(out);
 }
 
 void Member::join(Outbox& out) {
-    if (term_.coordinator == PeerKey{}) return;  // hold(): joins at the next call
     const Contribution& contribution = frozen_.contribution();
     out.send(term_.coordinator, step_,
              wire::Join{.term = term_,
@@ -349,16 +394,28 @@ void Member::decided(const CommitRecord& record, const Certificate& certificate,
     const bool is_whole = average != nullptr;
     out.act(action::Committed{.record = record, .certificate = certificate});
     voter_.append(record);
-    settle(record);
+    // A former process may have joined with the samples that the sum has again.
+    const bool may_count_twice = !settle(record) && config_.rules.overlaps;
     if (!config_.receives) return follow_head(out);
+    if (is_sum_too_old() || (has_sum_ && may_count_twice)) drop_sum(out);
     if (is_whole) {
         forget_round();
         phase_ = Phase::kApplying;
         out.act(
             action::Apply{.step = step_, .average = std::move(average), .scalars = record.scalars});
     } else if (phase_ != Phase::kApplying) {
-        outdated(out);
+        fall_behind(out);
     }
+}
+
+/// The round was decided without our average, which is fetched now. The trainer keeps its sum,
+/// which counts for the next round, and computes no more, so that no micro-batch delays the update.
+void Member::fall_behind(Outbox& out) {
+    if (!config_.rules.overlaps || !has_sum_) return outdated(out);
+    if (phase_ == Phase::kWorking) ahead_ = samples_;
+    forget_round();
+    phase_ = Phase::kIdle;
+    out.act(action::Overlap{.step = step_, .most = Samples{0}});
 }
 
 bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox& out) {
@@ -373,14 +430,24 @@ bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox&
 
 void Member::cancelled(StepIndex step, Outbox& out) {
     if (!is_in_round() || step != step_) return;
+    if (config_.rules.overlaps && config_.receives) {
+        forget_attempts();
+        term_ = {};
+        if (phase_ == Phase::kFreezing) return;
+        phase_ = Phase::kFrozen;
+        if (frozen_.contribution().samples > Samples{0}) return;
+    }
     frozen_ = {};  // dropped: the residual stays as it was
     forget_round();
     work(out);
 }
 
 void Member::outdated(Outbox& out) {
-    if (phase_ == Phase::kApplying || phase_ == Phase::kIdle) return;
-    out.act(action::Pause{});
+    if (phase_ == Phase::kApplying || phase_ == Phase::kIdle) {
+        if (has_sum_) drop_sum(out);
+        return;
+    }
+    drop_sum(out);
     forget_round();
     phase_ = Phase::kIdle;
 }
@@ -393,6 +460,7 @@ void Member::resume(Outbox& out) {
 void Member::restart(const Digest& state, Outbox& out) {
     is_finished_ = false;
     if (!config_.receives) return follow_head(out);
+    if (is_sum_too_old()) drop_sum(out);
     if (phase_ == Phase::kApplying) return;
     const bool is_ours = holds_state_ && step_ == voter_.head().step && digest_ == state;
     if (!is_ours) return outdated(out);
@@ -411,7 +479,7 @@ void Member::follow_head(Outbox& out) {
 
 void Member::finish(Outbox& out) {
     if (std::exchange(is_finished_, true)) return;
-    out.act(action::Pause{});
+    drop_sum(out);
 }
 
 void Member::check_invariants() const {
@@ -420,6 +488,8 @@ void Member::check_invariants() const {
                  "a member takes part with the head's state", step_.value());
     DEDLOC_CHECK(phase_ != Phase::kReducing || (reduction_ && reduction_->is_following()),
                  "a member that reduces has a plan");
+    DEDLOC_CHECK(!is_sum_too_old(), "a sum is at most one step older than its round",
+                 sum_began_at_.value());
 }
 
 }  // namespace dedloc::round

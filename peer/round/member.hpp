@@ -11,6 +11,12 @@
 // arrived are kept, until the round is decided or cancelled. Without a coordinator, a member that
 // knows that the swarm has computed the target batch freezes its contribution and waits for a call
 // (hold). A member that does not receive averages holds no state: its step is that of the head.
+//
+// Overlap   In a run with overlap the trainer has a sum from `frozen` to `applying` too, which
+//           `working` goes on with. Its samples count for the next round. After a Cancel a
+//           contribution with samples stays `frozen` until the next Call. The sum survives one
+//           missed round (fall_behind), and no second one (is_sum_too_old). README.md has the
+//           rules.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +75,7 @@ class Member {
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
     /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
-    /// A Cancel: drops the contribution and works on.
+    /// A Cancel: drops the contribution and works on; with overlap, keeps it for the next Call.
     void cancelled(StepIndex step, Outbox& out);
     /// A Propose, at a voter: votes for the record if it is valid.
     void proposed(StepIndex step, const wire::Propose& propose, Outbox& out);
@@ -166,7 +172,8 @@ class Member {
     bool is_in_round() const { return phase_ >= Phase::kFreezing && phase_ <= Phase::kReady; }
     /// True if the trainer has any state, current or not.
     bool holds_state() const { return holds_state_; }
-    /// Step and digest of the trainer's state; the samples computed on it, and samples per second.
+    /// Step and digest of the trainer's state; the samples of the contribution to its round so far,
+    /// and samples per second.
     StepIndex step() const { return step_; }
     const Digest& digest() const { return digest_; }
     Samples samples() const { return samples_; }
@@ -188,9 +195,14 @@ class Member {
     static constexpr std::size_t kSealedFrames = 64;
 
     void work(Outbox& out);
+    void overlap(Outbox& out);
+    void freeze(Outbox& out);
+    void drop_sum(Outbox& out);
+    bool is_sum_too_old() const;
     void forget_round();
     void forget_attempts();
-    void settle(const CommitRecord& record);
+    bool settle(const CommitRecord& record);
+    void fall_behind(Outbox& out);
     void join(Outbox& out);
     void begin_reduction();
     void check_progress(Outbox& out);
@@ -206,8 +218,11 @@ class Member {
     bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not
     StepIndex step_;
     Digest digest_;
-    Samples samples_;
+    Samples samples_;  ///< in the sum while working, in a round in the frozen contribution
     double samples_per_second_ = 0;
+    bool has_sum_ = false;    ///< the trainer has a sum that is not frozen
+    StepIndex sum_began_at_;  ///< the state of that sum's first samples
+    Samples ahead_;           ///< its samples, while the member is not working
     std::optional<Bandwidth> upload_;
     std::optional<Bandwidth> download_;
 

@@ -293,6 +293,7 @@ const Frozen* Checkers::used_contribution(const CommitRecord& record, const Comm
                 line.peer.brief(), record.step.value());
     }
     match->used_in.push_back({record.generation, record.step});
+    count_samples(record, match->frozen, line);
     if (record.step.value() >= kStepsOfSums) {
         const auto old = made_.find({line.peer, StepIndex{record.step.value() - kStepsOfSums}});
         if (old != made_.end()) {
@@ -300,6 +301,34 @@ const Frozen* Checkers::used_contribution(const CommitRecord& record, const Comm
         }
     }
     return &match->frozen;
+}
+
+/// The samples of a contribution were computed on the state of its round, or with overlap on the
+/// one before, and no other record counts any of them.
+void Checkers::count_samples(const CommitRecord& record, const Frozen& frozen,
+                             const CommitLine& line) {
+    std::uint64_t all = 0;
+    for (const Part& part : frozen.parts) {
+        all += part.samples;
+        const StepIndex oldest{settings_.overlaps && record.step > StepIndex{0}
+                                   ? record.step.value() - 1
+                                   : record.step.value()};
+        const Digest* state = state_at(record.generation, part.step);
+        require(part.step >= oldest && state != nullptr && *state == part.state,
+                "step {} counts samples of {} that were computed on state {}", record.step.value(),
+                line.peer.brief(), part.step.value());
+        auto& counted = counted_[line.peer];
+        const std::uint64_t end = part.first_sample + part.samples;
+        for (auto other = counted.begin(); other != counted.end() && other->first < end; ++other) {
+            require(other->second.end <= part.first_sample ||
+                        is_void(other->second.place, record.generation),
+                    "steps {} and {} count the same samples of {}",
+                    other->second.place.second.value(), record.step.value(), line.peer.brief());
+        }
+        counted.insert_or_assign(part.first_sample, Counted{end, {record.generation, record.step}});
+    }
+    require(all == line.samples.value(), "step {} counts {} samples of {}, which has computed {}",
+            record.step.value(), line.samples.value(), line.peer.brief(), all);
 }
 
 void Checkers::check_average(const Round& round) const {

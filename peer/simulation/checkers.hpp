@@ -6,8 +6,8 @@
 //                   steps whose records are void in the newer one.
 //   proven          Every certificate holds valid votes of a majority of the generation's voters.
 //   counted once    Each line of a record is a contribution that its peer froze on that state. Each
-//                   contribution is in one record at most. The average is recomputed from these
-//                   contributions, so the weights add up to the samples.
+//                   contribution, and each sample, is in one record at most. The average is
+//                   recomputed from these contributions, so the weights add up to the samples.
 //   no lone steps   A state changes only by the average of a decided record, or by loading a state
 //                   that follows from decided records.
 //   equal states    There is one digest for each generation and step.
@@ -59,6 +59,7 @@ class Checkers {
         std::function<UpdateScalars(StepIndex)> scalars_of;  ///< scalars of each step's update
         Codec codec = Codec::kFp32;                          ///< codec of contributions
         Samples target_batch;                                ///< samples of a round
+        bool overlaps = false;  ///< samples may be computed on the state before their round's
         bool computes_averages = true;  ///< false: saves time and memory in large worlds
     };
     explicit Checkers(Settings settings);
@@ -113,11 +114,17 @@ class Checkers {
         bool is_tainted = false;
         std::vector<Place> used_in;  ///< the records that count it; all but one are void
     };
+    /// Samples that a record counts.
+    struct Counted {
+        std::uint64_t end = 0;  ///< number after the last sample
+        Place place;            ///< the record
+    };
 
     void check_first(const CommitRecord& record, Round& round);
     void check_claim(const CommitRecord& record, const CommitLine& line, TimePoint now,
                      Duration jumps) const;
     const Frozen* used_contribution(const CommitRecord& record, const CommitLine& line);
+    void count_samples(const CommitRecord& record, const Frozen& frozen, const CommitLine& line);
     void check_average(const Round& round) const;
     void check_certificate(const CommitRecord& record, const Digest& digest,
                            const Certificate& certificate);
@@ -135,6 +142,8 @@ class Checkers {
     std::map<Place, Round> rounds_;
     std::map<Place, Digest> states_;
     std::map<std::pair<PeerKey, StepIndex>, std::vector<Made>> made_;
+    /// The counted samples of each peer, by the number of the first sample.
+    std::map<PeerKey, std::map<std::uint64_t, Counted>> counted_;
     std::set<Digest> proven_;                    ///< digests of verified certificates
     std::map<PeerKey, std::uint64_t> hostile_;   ///< max. samples per second
     std::set<StepIndex> distrusted_;             ///< steps whose average is not recomputed

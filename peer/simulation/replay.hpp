@@ -11,9 +11,9 @@
 namespace dedloc::simulation {
 
 /// Recomputes every round from the samples that its record counts: each member's sum on the present
-/// state, the weighted mean in member order, the update. The swarm's sums and averages are not
-/// used, only the assignment of samples to members and each member's rounding residual (none with
-/// fp32).
+/// state (with overlap first those samples that were computed on the state before), the weighted
+/// mean in member order, the update. The swarm's sums and averages are not used, only the
+/// assignment of samples to members and each member's rounding residual (none with fp32).
 ///
 /// Returns   the digest of the state after each round
 /// Requires  rounds of one history, oldest first, from step 0 on (aborts)

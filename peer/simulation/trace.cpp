@@ -40,7 +40,8 @@ constexpr std::array kActionNames{"Dial",
                                   "Finished",
                                   "Refused",
                                   "Left",
-                                  "Note"};
+                                  "Note",
+                                  "Overlap"};
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 constexpr std::array kBodyNames{

@@ -1,7 +1,8 @@
 // Updates and loads are computed at once but reported after apply_time; events of later calls wait
-// behind them in answers_, because a Trainer answers in the order of its calls. A micro-batch that
-// is being computed cannot be cancelled: stop_work() increments epoch_, and the callback of an
-// older epoch does nothing.
+// behind them in answers_, because a Trainer answers in the order of its calls. An update that
+// comes in the middle of a micro-batch waits for its end in waiting_, with the snapshots that
+// follow it. A scheduled end of a micro-batch cannot be cancelled: stop_work() increments epoch_,
+// and the callback of an older epoch does nothing.
 #include "peer/simulation/virtual_trainer.hpp"
 
 #include <algorithm>
@@ -42,13 +43,23 @@ Checkpoint VirtualTrainer::checkpoint() const {
 }
 
 void VirtualTrainer::work(StepIndex step) {
-    if (!has_state_ || step != state_.step() || wants_work_ || settings_.micro_batch == 0) return;
-    wants_work_ = true;
-    samples_ = Samples{0};
-    loss_sum_ = 0;
-    first_of_sum_ = next_sample_;
-    sum_.assign(state_.element_count(), 0.0f);
-    if (!is_working_) next_batch();
+    if (has_state_ && step == state_.step()) begin(std::numeric_limits<std::uint64_t>::max());
+}
+void VirtualTrainer::overlap(StepIndex step, Samples most) {
+    if (has_state_ && step == state_.step()) begin(most.value());
+}
+
+/// Begins a sum, or goes on with the present one, until it has `most` samples.
+void VirtualTrainer::begin(std::uint64_t most) {
+    if (settings_.micro_batch == 0) return;
+    most_ = most;
+    if (!std::exchange(wants_work_, true)) {
+        samples_ = Samples{0};
+        loss_sum_ = 0;
+        parts_.clear();
+        sum_.assign(state_.element_count(), 0.0f);
+    }
+    if (!is_working_ && !freeze_ && samples_.value() < most_) next_batch();
 }
 
 void VirtualTrainer::next_batch() {
@@ -61,20 +72,28 @@ void VirtualTrainer::next_batch() {
 void VirtualTrainer::batch_done() {
     is_working_ = false;
     if (wants_work_) {
+        if (parts_.empty() || parts_.back().step != state_.step()) {
+            parts_.push_back(
+                {.step = state_.step(), .state = digest_, .first_sample = next_sample_});
+        }
         for (std::uint64_t s = 0; s < settings_.micro_batch; ++s) {
             loss_sum_ += problem_.add_gradient(state_.parameters(), next_sample_++, sum_);
         }
+        parts_.back().samples += settings_.micro_batch;
         samples_ += Samples{settings_.micro_batch};
+        computed_ += settings_.micro_batch_time;
         const double rate = static_cast<double>(settings_.micro_batch) /
                             std::chrono::duration<double>(settings_.micro_batch_time).count();
         answer(event::Progressed{
             .step = state_.step(), .samples = samples_, .samples_per_second = rate});
     }
-    if (freeze_) {
-        hand_over();
-    } else if (wants_work_) {
-        next_batch();
-    }
+    if (freeze_) hand_over();
+    if (!waiting_.empty()) return call_waiting();
+    if (wants_work_ && samples_.value() < most_) next_batch();
+}
+
+void VirtualTrainer::call_waiting() {
+    for (const auto& call : std::exchange(waiting_, {})) call();
 }
 
 void VirtualTrainer::freeze(StepIndex step) {
@@ -96,7 +115,7 @@ void VirtualTrainer::hand_over() {
             contribution.sum = std::make_shared<FloatVector>(std::move(bad));
             contribution.is_finite = false;
         }
-        witness_({step, digest_, contribution, first_of_sum_});
+        witness_({step, digest_, contribution, parts_});
     }
     wants_work_ = false;
     answer(event::ContributionFrozen{.step = step, .contribution = contribution});
@@ -105,8 +124,13 @@ void VirtualTrainer::hand_over() {
 void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) {
     DEDLOC_CHECK(has_state_ && step == state_.step(), "an update is for the trainer's state",
                  step.value());
-    pause();
-    (void)state_.apply(*average, scalars);
+    if (!is_working_) return update(*average, scalars);
+    waiting_.emplace_back(
+        [this, average = std::move(average), scalars] { update(*average, scalars); });
+}
+
+void VirtualTrainer::update(const FloatVector& average, const UpdateScalars& scalars) {
+    (void)state_.apply(average, scalars);
     if (std::exchange(flips_, false)) {
         state_.parameters_for_views().front() += 1;
         is_tainted_ = true;
@@ -116,6 +140,10 @@ void VirtualTrainer::apply(StepIndex step, SharedFloats average, const UpdateSca
 
 void VirtualTrainer::snapshot() {
     DEDLOC_CHECK(has_state_, "a snapshot requires a state");
+    if (!waiting_.empty()) {
+        waiting_.emplace_back([this] { snapshot(); });
+        return;
+    }
     const auto bytes = state_.bytes();
     answer(event::SnapshotTaken{.step = state_.step(),
                                 .digest = digest_,
@@ -136,6 +164,7 @@ void VirtualTrainer::load(StepIndex step, const Digest& digest, SharedBytes byte
 void VirtualTrainer::pause() {
     stop_work();
     if (freeze_) hand_over();
+    call_waiting();
 }
 
 void VirtualTrainer::stop_work() {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "peer/base/random.hpp"
 #include "peer/simulation/problem.hpp"
@@ -14,14 +15,22 @@
 
 namespace dedloc::simulation {
 
-/// A frozen contribution and how to recompute it: add the gradients of samples
-/// [first_sample, first_sample + contribution.samples) in order to a sum of zeros.
-struct Frozen {
-    StepIndex step;                  ///< step of the state it was computed on
+/// Consecutive samples of a contribution that were computed on one state.
+struct Part {
+    StepIndex step;                  ///< step of that state
     Digest state;                    ///< digest of that state
-    Contribution contribution;       ///< what the peer was given
     std::uint64_t first_sample = 0;  ///< number of the first sample
-    SharedFloats residual{};         ///< what the peer added to the sum; null: nothing
+    std::uint64_t samples = 0;       ///< how many follow, the first one included
+};
+
+/// A frozen contribution and how to recompute it: add the gradients of the samples of all parts, in
+/// order, to a sum of zeros.
+struct Frozen {
+    StepIndex step;             ///< step of the state on which it was frozen
+    Digest state;               ///< digest of that state
+    Contribution contribution;  ///< what the peer was given
+    std::vector<Part> parts;    ///< one, or with overlap two: a part of the state before is first
+    SharedFloats residual{};    ///< what the peer added to the sum; null: nothing
 };
 
 /// A saved model state.
@@ -57,6 +66,7 @@ class VirtualTrainer final : public Trainer {
 
     // The Trainer interface.
     void work(StepIndex step) override;
+    void overlap(StepIndex step, Samples most) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
@@ -71,6 +81,8 @@ class VirtualTrainer final : public Trainer {
     Checkpoint checkpoint() const;
     /// Whether a micro-batch is being computed.
     bool is_computing() const { return is_working_; }
+    /// Time spent on micro-batches that are finished.
+    Duration computed() const { return computed_; }
     /// Makes the next contribution contain an infinite element.
     void poison() { is_poisoned_ = true; }
     /// Changes a parameter while the next average is applied, like a flipped bit in memory.
@@ -79,8 +91,11 @@ class VirtualTrainer final : public Trainer {
     bool is_tainted() const { return is_tainted_; }
 
   private:
+    void begin(std::uint64_t most);
     void next_batch();
     void batch_done();
+    void call_waiting();
+    void update(const FloatVector& average, const UpdateScalars& scalars);
     void hand_over();
     void stop_work();
     void report_state();
@@ -102,16 +117,19 @@ class VirtualTrainer final : public Trainer {
     bool flips_ = false;
     bool is_tainted_ = false;
     std::uint64_t next_sample_;
-    std::uint64_t first_of_sum_ = 0;  ///< first sample in sum_
-    Digest digest_;                   ///< digest of state_
+    Digest digest_;            ///< digest of state_
+    std::vector<Part> parts_;  ///< what sum_ consists of
+    std::uint64_t most_ = 0;   ///< samples at which sum_ grows no more
     Samples samples_;
+    Duration computed_{};
     double loss_sum_ = 0;
     FloatVector sum_;
     struct Answer {
         Event event;
         bool is_ready;  ///< false: the update or load that it reports is not finished
     };
-    std::deque<Answer> answers_;  ///< events not sent yet, in the order of the calls
+    std::deque<Answer> answers_;                 ///< events not sent yet, in the order of the calls
+    std::deque<std::function<void()>> waiting_;  ///< calls that wait for the end of the micro-batch
 };
 
 }  // namespace dedloc::simulation

@@ -85,6 +85,7 @@ World::World(std::uint64_t seed, const WorldOptions& options)
                  .scalars_of = scalars_at,
                  .codec = options.rules.codec,
                  .target_batch = options.rules.target_batch,
+                 .overlaps = options.rules.overlaps,
                  .computes_averages = options.computes_averages}) {
     if (options.keeps_whole_trace) trace_.keep_all();
     if (options.voters > 1) begin_with_voters();

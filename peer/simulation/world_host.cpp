@@ -39,6 +39,7 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::Send& a) { do_send(id, a); },
                    [&](const action::Close& a) { network_.close(a.link); },
                    [&](const action::Work& a) { host.trainer->work(a.step); },
+                   [&](const action::Overlap& a) { host.trainer->overlap(a.step, a.most); },
                    [&](const action::Freeze& a) { host.trainer->freeze(a.step); },
                    [&](const action::Apply& a) {
                        checkers_.applies(host.generation, a);

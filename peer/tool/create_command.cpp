@@ -27,6 +27,7 @@ struct Arguments {
     std::uint64_t random_seed = 0;
     std::string encryption = "on";
     Codec codec = Codec::kFp32;
+    bool overlaps = false;
     std::vector<std::string> seeds;
 };
 
@@ -37,6 +38,7 @@ void create(const Arguments& arguments) {
                            .seed = arguments.random_seed,
                            .encrypts = arguments.encryption == "on",
                            .codec = arguments.codec,
+                           .overlaps = arguments.overlaps,
                            .dht_seeds = {}};
     for (const std::string& text : arguments.seeds) {
         const auto seed = net::split_host_and_port(text);
@@ -91,6 +93,8 @@ void add_create_command(CLI::App& app) {
             "quarter")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(arguments->codec));
+    command->add_flag("--overlap", arguments->overlaps,
+                      "Trainers compute for the next round while a round is on its way");
     command->add_option("--seed", arguments->seeds, "HOST:PORT of a DHT seed, once for each");
     command->callback([arguments] { create(*arguments); });
 }

@@ -131,6 +131,7 @@ StepLogOptions Stay::log_options() {
             .events = queue_.sink(),
             .publish = [this](const action::Settled& settled) { publish(settled); },
             .memory = memory_ ? &*memory_ : nullptr,
+            .computing = [this] { return trainer_.computing_time(); },
             .is_quiet = options_.is_quiet};
 }
 

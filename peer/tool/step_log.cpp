@@ -156,9 +156,10 @@ std::string StepLog::line_of(const event::StateReached& reached) const {
     }
     const Traffic sent = watch_.sent();
     const Traffic received = watch_.received();
-    line += fmt::format(R"(,"sent_bytes":{},"received_bytes":{},"cpu_seconds":{:.6f}}})",
-                        sent.bytes() - sent_.bytes(), received.bytes() - received_.bytes(),
-                        cpu_seconds_now() - cpu_);
+    line += fmt::format(
+        R"(,"sent_bytes":{},"received_bytes":{},"cpu_seconds":{:.6f},"computing_seconds":{:.6f}}})",
+        sent.bytes() - sent_.bytes(), received.bytes() - received_.bytes(),
+        cpu_seconds_now() - cpu_, options_.computing().seconds);
     return line;
 }
 
@@ -177,10 +178,10 @@ void StepLog::print_end(const std::string& reason) {
         R"({{"event":"end","at":{:.6f},"reason":"{}","step":{},"digest":"{}","rounds":{})"
         R"(,"seconds":{:.6f},"sent_bytes":{},"received_bytes":{},"sent_control_bytes":{})"
         R"(,"received_control_bytes":{},"sent_frames":{},"received_frames":{})"
-        R"(,"cpu_seconds":{:.6f},"largest_kilobytes":{}}})",
+        R"(,"cpu_seconds":{:.6f},"largest_kilobytes":{},"computing_share":{:.4f}}})",
         seconds_now(), reason, step_.value(), digest_.hex(), rounds_, seconds_now() - started_,
         sent.bytes(), received.bytes(), sent.control, received.control, sent.frames,
-        received.frames, cpu_seconds_now(), largest_kilobytes()));
+        received.frames, cpu_seconds_now(), largest_kilobytes(), options_.computing().share()));
 }
 
 /// Prints a line. The lock must be held. The reader may have closed the pipe: the stay then fails.

@@ -14,6 +14,7 @@
 #include "peer/tool/average_check.hpp"
 #include "peer/tool/backbone_memory.hpp"
 #include "peer/tool/round_watch.hpp"
+#include "peer/tool/synthetic_trainer.hpp"
 
 namespace dedloc::tool {
 
@@ -26,8 +27,9 @@ struct StepLogOptions {
     EventSink events;                ///< gets the answers to the core's requests
     /// Publishes the swarm's head; called only if there is a project key.
     std::function<void(const action::Settled&)> publish;
-    const BackboneMemory* memory = nullptr;  ///< null: votes are not kept; must outlive it
-    bool is_quiet = false;                   ///< prints no lines for steps
+    const BackboneMemory* memory = nullptr;    ///< null: votes are not kept; must outlive it
+    std::function<ComputingTime()> computing;  ///< what its trainer has computed so far
+    bool is_quiet = false;                     ///< prints no lines for steps
 };
 
 /// Why a stay is over; both fields are empty while it goes on.

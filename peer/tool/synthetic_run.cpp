@@ -61,6 +61,7 @@ formats::RunFile make_run(const SyntheticRun& synthetic) {
     run.flops_per_sample = 1;
     run.encrypts = synthetic.encrypts;
     run.codec = synthetic.codec;
+    run.overlaps = synthetic.overlaps;
     run.dht_seeds = synthetic.dht_seeds;
     run.tensors = tensors_of(aligned((synthetic.bytes - 1) / sizeof(float) + 1));
     return run;

@@ -17,6 +17,7 @@ struct SyntheticRun {
     std::uint64_t seed = 0;           ///< distinguishes runs with equal parameters
     bool encrypts = true;             ///< seals frames on links with tickets
     Codec codec = Codec::kFp32;       ///< encoding of contributions and averages
+    bool overlaps = false;            ///< computes while a round is on its way
     std::vector<Endpoint> dht_seeds;  ///< may be empty
 };
 

@@ -1,10 +1,12 @@
 // The public functions queue closures; the worker runs them and counts a micro-batch whenever its
 // time has passed, so a long update delays micro-batches. A contribution is the step's gradient
-// times the samples counted. Loading and updating stop computing first, which answers a pending
-// freeze with an empty contribution. The state is kept before it is reported.
+// times the samples counted. An update waits for the end of the micro-batch. Loading stops
+// computing first, which answers a pending freeze with an empty contribution. The state is kept
+// before it is reported.
 #include "peer/tool/synthetic_trainer.hpp"
 
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "peer/base/check.hpp"
@@ -49,7 +51,11 @@ SyntheticTrainer::~SyntheticTrainer() {
 
 void SyntheticTrainer::work(StepIndex step) {
     if (options_.samples_per_second <= 0) return;
-    post([this, step] { begin(step); });
+    post([this, step] { begin(step, Samples{std::numeric_limits<std::uint64_t>::max()}); });
+}
+void SyntheticTrainer::overlap(StepIndex step, Samples most) {
+    if (options_.samples_per_second <= 0) return;
+    post([this, step, most] { begin(step, most); });
 }
 void SyntheticTrainer::freeze(StepIndex step) {
     post([this, step] {
@@ -127,28 +133,60 @@ void SyntheticTrainer::run() {
     }
 }
 
-void SyntheticTrainer::begin(StepIndex step) {
-    if (step != state_.step() || is_computing_) return;
-    gradient_.resize(state_.element_count());
-    fill_gradient(options_.peer, step, gradient_);
+/// Begins a sum, or goes on with the present one, until it has `most` samples.
+void SyntheticTrainer::begin(StepIndex step, Samples most) {
+    if (step != state_.step()) return;
+    most_ = most;
+    if (!std::exchange(has_sum_, true)) samples_ = Samples{0};
+    if (began_at_ == 0) began_at_ = Clock::now().time_since_epoch().count();
+    if (!is_computing_ && !freeze_) next_micro_batch();
+    prepare_gradient(step);
+}
+
+void SyntheticTrainer::next_micro_batch() {
+    if (!has_sum_ || samples_ >= most_) return;
     is_computing_ = true;
-    samples_ = Samples{0};
     batch_ends_at_ = Clock::now() + micro_batch_time_;
 }
 
-void SyntheticTrainer::finish_micro_batch() {
+void SyntheticTrainer::count_micro_batch() {
+    is_computing_ = false;
     samples_ += Samples{1};
-    batch_ends_at_ = Clock::now() + micro_batch_time_;
+    computed_ += micro_batch_time_.count();
     sink_(event::Progressed{.step = state_.step(),
                             .samples = samples_,
                             .samples_per_second = options_.samples_per_second});
-    if (freeze_) hand_over();
+}
+
+void SyntheticTrainer::finish_micro_batch() {
+    count_micro_batch();
+    freeze_ ? hand_over() : next_micro_batch();
+}
+
+/// Waits for the end of the micro-batch that is being computed.
+void SyntheticTrainer::await_micro_batch() {
+    if (!is_computing_) return;
+    {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_until(lock, batch_ends_at_, [this] { return is_over_; })) return;
+    }
+    count_micro_batch();
+}
+
+/// A contribution is the gradient of its round's step times its samples, whatever state they were
+/// computed on, so that it follows from the record.
+void SyntheticTrainer::prepare_gradient(StepIndex step) {
+    if (gradient_step_ == step) return;
+    gradient_.resize(state_.element_count());
+    fill_gradient(options_.peer, step, gradient_);
+    gradient_step_ = step;
 }
 
 void SyntheticTrainer::hand_over() {
     const StepIndex step = *std::exchange(freeze_, std::nullopt);
     Contribution contribution;
-    if (is_computing_ && step == state_.step() && samples_ > Samples{0}) {
+    if (has_sum_ && step == state_.step() && samples_ > Samples{0}) {
+        prepare_gradient(step);
         auto sum = std::make_shared<FloatVector>(gradient_.size());
         scale_gradient(gradient_, samples_, *sum);
         contribution = {.samples = samples_,
@@ -156,12 +194,12 @@ void SyntheticTrainer::hand_over() {
                         .is_finite = true,
                         .sum = std::move(sum)};
     }
-    is_computing_ = false;
+    has_sum_ = false;
     sink_(event::ContributionFrozen{.step = step, .contribution = std::move(contribution)});
 }
 
 void SyntheticTrainer::stop_computing() {
-    is_computing_ = false;
+    is_computing_ = has_sum_ = false;
     if (freeze_) hand_over();
 }
 
@@ -169,7 +207,7 @@ void SyntheticTrainer::update(StepIndex step, const FloatVector& average,
                               const UpdateScalars& scalars) {
     DEDLOC_CHECK(step == state_.step(), "the update is for another step than the state's",
                  step.value());
-    stop_computing();
+    await_micro_batch();
     if (options_.checks) options_.checks(step, average);
     state_.apply(average, scalars);
     report_state();
@@ -180,6 +218,16 @@ bool SyntheticTrainer::begins_with_state(const formats::RunFile& run) {
     if (run.initial_state) return false;
     state_.initialise(state::initial_parameters(run));
     return true;
+}
+
+ComputingTime SyntheticTrainer::computing_time() const {
+    const Clock::rep began = began_at_;
+    if (began == 0) return {};
+    const auto seconds = [](Clock::rep ticks) {
+        return std::chrono::duration<double>(Clock::duration{ticks}).count();
+    };
+    return {.seconds = seconds(computed_),
+            .of = seconds(Clock::now().time_since_epoch().count() - began)};
 }
 
 bool SyntheticTrainer::recall() {

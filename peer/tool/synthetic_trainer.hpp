@@ -2,6 +2,7 @@
 // the clock. One worker thread owns the state.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -32,6 +33,14 @@ struct SyntheticTrainerOptions {
     std::function<void(const std::string&)> failed;
 };
 
+/// How long a trainer has computed.
+struct ComputingTime {
+    double seconds = 0;  ///< in micro-batches that are finished
+    double of = 0;       ///< seconds since its first micro-batch began; 0: it has not begun
+    /// The part of the time that it has computed in.
+    double share() const { return of > 0 ? seconds / of : 0; }
+};
+
 /// Runs all calls one after the other on its worker.
 class SyntheticTrainer final : public Trainer {
   public:
@@ -45,11 +54,15 @@ class SyntheticTrainer final : public Trainer {
     // A micro-batch is one sample and takes 1 ÷ rate; freeze waits for the end of the current one.
     // While kMaxCalls calls are queued, further calls block.
     void work(StepIndex step) override;
+    void overlap(StepIndex step, Samples most) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
     void pause() override;
+
+    /// Any thread.
+    ComputingTime computing_time() const;
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -58,8 +71,12 @@ class SyntheticTrainer final : public Trainer {
     /// The next call; an empty function at the end of the micro-batch; nothing at shutdown.
     std::optional<std::function<void()>> next();
     void run();
-    void begin(StepIndex step);
+    void begin(StepIndex step, Samples most);
+    void next_micro_batch();
+    void count_micro_batch();
     void finish_micro_batch();
+    void await_micro_batch();
+    void prepare_gradient(StepIndex step);
     void hand_over();
     void stop_computing();
     void update(StepIndex step, const FloatVector& average, const UpdateScalars& scalars);
@@ -78,11 +95,16 @@ class SyntheticTrainer final : public Trainer {
 
     // Used by the worker only.
     state::ModelState state_;
-    FloatVector gradient_;  ///< a sample's gradient on the current state
-    bool is_computing_ = false;
+    FloatVector gradient_;  ///< a sample's gradient in the round of gradient_step_
+    std::optional<StepIndex> gradient_step_;  ///< nothing: gradient_ is empty
+    bool has_sum_ = false;                    ///< samples_ counts
+    bool is_computing_ = false;               ///< a micro-batch
     Clock::time_point batch_ends_at_;
     Samples samples_;
-    std::optional<StepIndex> freeze_;  ///< requested; done at the end of the micro-batch
+    Samples most_;                         ///< samples at which no more are computed
+    std::atomic<Clock::rep> began_at_{0};  ///< when the first micro-batch began; 0: never
+    std::atomic<Clock::rep> computed_{0};  ///< time of finished micro-batches
+    std::optional<StepIndex> freeze_;      ///< requested; done at the end of the micro-batch
     std::thread worker_;
 };
 

@@ -61,6 +61,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.shards = corpus.shards;
     run.special_tokens = corpus.special_tokens;
     run.codec = options.codec;
+    run.overlaps = options.overlaps;
     run.tensors = formats::albert_tensors(run.model);
     return run;
 }

@@ -22,6 +22,7 @@ struct RunOptions {
     std::uint64_t steps = 0;                    ///< updates until the run is finished
     std::uint64_t seed = 42;                    ///< seed of the first parameters
     Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
+    bool overlaps = false;                      ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
     std::optional<double> learning_rate;        ///< absent: the preset's
 };

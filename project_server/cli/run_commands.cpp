@@ -203,6 +203,8 @@ void add_create(CLI::App& group) {
             "quarter")
         ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
         ->default_str(name_of(options->codec));
+    command->add_flag("--overlap", options->overlaps,
+                      "Volunteers compute for the next step while gradients are averaged");
     command->callback([options] { create(*options); });
 }
 

@@ -259,6 +259,8 @@ void PeerWorld::act(const Action& action) {
         if (links_.contains(close->link)) links_.at(close->link).is_closing = true;
     } else if (const auto* work = std::get_if<action::Work>(&action)) {
         works_ = held_ == work->step;
+    } else if (const auto* overlap = std::get_if<action::Overlap>(&action)) {
+        works_ = held_ == overlap->step;
     } else if (const auto* freeze = std::get_if<action::Freeze>(&action)) {
         const bool has_some = works_ && held_ == freeze->step && coin();
         Contribution contribution;

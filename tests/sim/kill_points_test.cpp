@@ -66,7 +66,7 @@ WorldOptions options_with(std::uint64_t seed, const RoundRules& rules, Victim vi
 /// A swarm of `peers`, not counting further voters, with one peer of each role that fits in.
 struct Swarm {
     Swarm(std::uint64_t seed, std::size_t peers, Victim victim)
-        : world(seed, options_with(seed, rules(drawn_codec(seed)), victim)) {
+        : world(seed, options_with(seed, rules(seed), victim)) {
         world.add_voters(profile());
         peers += voters_with(victim) - 1;
         if (victim == Victim::kAggregator) aggregator = world.add_aggregator(profile());
@@ -77,9 +77,10 @@ struct Swarm {
     }
     /// So slow that every peer that can be dialled reduces a part of the vector.
     static Profile profile() { return Profile::with_mbit(1, 1); }
-    static RoundRules rules(Codec codec) {
+    static RoundRules rules(std::uint64_t seed) {
         RoundRules rules = quick_rules(kSteps, 4'096);
-        rules.codec = codec;
+        rules.codec = drawn_codec(seed);
+        rules.overlaps = Random{seed}.split(92).below(2) == 0;
         rules.join_timeout = 10s;
         rules.round_timeout = 10s;
         return rules;
@@ -162,7 +163,7 @@ bool passes(Victim victim, Point point) {
 /// contributions are frozen.
 Duration longest_recovery(Victim victim, Exit exit) {
     constexpr int kExchanges = 8;
-    const RoundRules rules = Swarm::rules(Codec::kFp32);
+    const RoundRules rules = Swarm::rules(1);
     const Profile profile = Swarm::profile();
     const Connection& link = profile.connection;
     const double vector_bytes = static_cast<double>(sizeof(float) * rules.elements);

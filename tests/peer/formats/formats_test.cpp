@@ -108,6 +108,21 @@ TEST_CASE("gradients travel as fp32 unless the run file names another codec", "[
           "run file: field 'codec' must be 'fp32', 'fp16', 'bf16' or 'int8'");
 }
 
+TEST_CASE("trainers wait for a round unless the run file says overlap", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK_FALSE(parse_run_file(json).overlaps);
+    CHECK(json.find("overlap") == std::string::npos);
+    const auto with_overlap = [&](const std::string& value) {
+        return with(json, "\"encryption\"", "\"overlap\":" + value + ",\"encryption\"");
+    };
+    CHECK(run_id(parse_run_file(with_overlap("false"))) == run_id(tiny_run()));
+    const RunFile overlapping = parse_run_file(with_overlap("true"));
+    CHECK(overlapping.overlaps);
+    CHECK(run_id(overlapping) != run_id(tiny_run()));
+    CHECK(parse_run_file(write_run_file(overlapping)) == overlapping);
+    CHECK_FALSE(refusal_of(with_overlap("\"yes\"")).empty());
+}
+
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const std::string moved =
@@ -141,6 +156,7 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
         Case{"\"encryption\":\"on\"", "\"encryption\":\"maybe\"", "'encryption'"},
         Case{"\"encryption\":\"on\"", "\"encryption\":false", "'encryption'"},
         Case{"\"encryption\"", "\"codec\":16,\"encryption\"", "'codec'"},
+        Case{"\"encryption\"", "\"overlap\":1,\"encryption\"", "'overlap'"},
         Case{"\"bytes\":123", "\"bytes\":0", "'shards[0].bytes'"},
         Case{"\"mask\":4", "\"mask\":3", "'special_tokens.mask'"},
         Case{"\"mask\":4", "\"mask\":1000", "'special_tokens.mask'"},

@@ -33,8 +33,8 @@ class CoordinatorBench {
   public:
     static constexpr Bandwidth kBandwidth{12'500'000};
 
-    explicit CoordinatorBench(std::uint8_t voters = 1)
-        : config(config_for(voters)),
+    explicit CoordinatorBench(std::uint8_t voters = 1, bool overlaps = false)
+        : config(config_for(voters, overlaps)),
           key(test_key(1)),
           links(config, key),
           voter(config, key),
@@ -49,8 +49,9 @@ class CoordinatorBench {
         lead();
     }
 
-    static PeerConfig config_for(std::uint8_t voters) {
+    static PeerConfig config_for(std::uint8_t voters, bool overlaps) {
         PeerConfig config;
+        config.rules.overlaps = overlaps;
         const KeyPair project = test_key(99);
         config.project = project.public_key();
         config.listening_port = 4'000;
