@@ -15,11 +15,12 @@ Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
     const std::uint64_t step = head.step.value();
     switch (proof.judge(head)) {
         case Standing::kProven:
-            return {.is_proven = true,
-                    .sentence = fmt::format("the state of the run {} at step {}, proven by its "
-                                            "ledger: {} parameters, digest {}",
-                                            files.run.name, step, parameter_count(files.run),
-                                            head.digest.hex())};
+            return {
+                .is_proven = true,
+                .sentence = fmt::format("the state of the run {} at step {}, proven by its "
+                                        "ledger: {} parameters, digest {}",
+                                        files.run.name, step, formats::parameter_count(files.run),
+                                        head.digest.hex())};
         case Standing::kLast:
             return {.is_pending = true,
                     .sentence = fmt::format("not proven yet: the ledger ends with the decision "

@@ -180,7 +180,7 @@ ExportedModel export_model(const ExportOptions& options) {
     folder.finish();
     return {.step = head.step,
             .state = head.digest,
-            .parameters = parameter_count(files.run),
+            .parameters = formats::parameter_count(files.run),
             .samples = sum.samples.value()};
 }
 

@@ -87,7 +87,7 @@ ImportedModel import_model(const fs::path& folder) {
     require_same_tensors(path, file, run.tensors);  // so the file is as large as the model
     if (formats::element_count(run) > wire::kMaxElements) {
         throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
-                                     parameter_count(run), wire::kMaxElements));
+                                     formats::parameter_count(run), wire::kMaxElements));
     }
     imported.state.resize(3 * static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);

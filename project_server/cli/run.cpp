@@ -87,7 +87,7 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
 }
 
 /// The model to start from, if the options name one.
-std::optional<ImportedModel> import_for(const RunOptions& options, const Corpus& corpus) {
+std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
     if (options.from.empty()) return std::nullopt;
     require_tokenizer(options.from, options.corpus / "tokenizer.model");
     ImportedModel imported = import_model(options.from);

@@ -30,20 +30,13 @@ RunFiles read_run_files(const std::filesystem::path& folder) {
 }
 
 std::vector<ByteRange> parameter_ranges(const formats::RunFile& run) {
+    const std::vector<std::uint64_t> offsets = formats::tensor_offsets(run);
     std::vector<ByteRange> ranges;
-    std::uint64_t begin = 0;
-    for (const formats::TensorSpec& tensor : run.tensors) {
-        const std::uint64_t end = begin + tensor.count() * sizeof(float);
-        ranges.push_back({.begin = begin, .end = end});
-        begin = end;
+    for (std::size_t i = 0; i < run.tensors.size(); ++i) {
+        const std::uint64_t begin = offsets[i] * sizeof(float);
+        ranges.push_back({.begin = begin, .end = begin + run.tensors[i].count() * sizeof(float)});
     }
     return ranges;
-}
-
-std::uint64_t parameter_count(const formats::RunFile& run) {
-    std::uint64_t count = 0;
-    for (const formats::TensorSpec& tensor : run.tensors) count += tensor.count();
-    return count;
 }
 
 }  // namespace dedloc::cli

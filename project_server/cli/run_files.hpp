@@ -35,7 +35,5 @@ struct ByteRange {
 };
 /// The ranges of the run's tensors, ascending, in the order of the run file.
 std::vector<ByteRange> parameter_ranges(const formats::RunFile& run);
-/// Number of parameters of the run's model.
-std::uint64_t parameter_count(const formats::RunFile& run);
 
 }  // namespace dedloc::cli
