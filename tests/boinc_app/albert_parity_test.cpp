@@ -7,6 +7,7 @@
 #include <string>
 
 #include "boinc_app/training/albert.hpp"
+#include "peer/base/aligned_floats.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
@@ -58,17 +59,6 @@ struct Fixture {
     formats::RunFile run;
 };
 
-/// The tensors' first elements in the flat vector.
-std::vector<std::size_t> offsets_of(const formats::RunFile& run) {
-    std::vector<std::size_t> offsets;
-    std::size_t offset = 0;
-    for (const formats::TensorSpec& tensor : run.tensors) {
-        offsets.push_back(offset);
-        offset += static_cast<std::size_t>(tensor.count());
-    }
-    return offsets;
-}
-
 MicroBatch batch_of(const Fixture& fixture) {
     MicroBatch batch;
     batch.tokens = fixture.integers("tokens");
@@ -103,16 +93,15 @@ struct Measured {
 
 Measured measure(const Fixture& fixture) {
     set_compute_threads(1);
-    Albert model{fixture.run};
-    FloatVector parameters(model.element_count());
-    const auto offsets = offsets_of(fixture.run);
+    AlignedFloats parameters(formats::element_count(fixture.run));
+    const auto offsets = formats::tensor_offsets(fixture.run);
     for (std::size_t t = 0; t < offsets.size(); ++t) {
         const FloatVector values = fixture.floats(fixture.weights, fixture.run.tensors[t].name);
         std::ranges::copy(values, parameters.begin() + static_cast<std::ptrdiff_t>(offsets[t]));
     }
-    model.set_parameters(parameters);
-    Measured measured{.loss = 0, .gradient = FloatVector(model.element_count())};
-    measured.loss = model.gradient(batch_of(fixture), measured.gradient);
+    Albert model{fixture.run, parameters};
+    Measured measured{.loss = 0, .gradient = FloatVector(parameters.size())};
+    measured.loss = model.add_gradient(batch_of(fixture), measured.gradient).value();
     return measured;
 }
 
@@ -123,7 +112,7 @@ TEST_CASE("loss and gradients are those of Hugging Face's model", "[training]") 
     const double loss = fixture.number("loss");
     CAPTURE(shape, measured.loss, loss, std::abs(measured.loss - loss) / loss);
     CHECK(std::abs(measured.loss - loss) <= kLossBound * loss);
-    const auto offsets = offsets_of(fixture.run);
+    const auto offsets = formats::tensor_offsets(fixture.run);
     const double whole = norm(measured.gradient);
     double largest = 0;
     for (std::size_t t = 0; t < offsets.size(); ++t) {
