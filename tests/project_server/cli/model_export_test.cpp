@@ -121,9 +121,10 @@ TEST_CASE("a failed export leaves nothing", "[server]") {
         fails("has no checkpoint that its ledger proves");
     }
     SECTION("a tokenizer of another size") {
-        std::vector<Document> documents(
-            500, {"Many words of which each one is a sentence.", "Other words follow."});
-        platform::replace_file(stored.folder() / "tokenizer.model", train_tokenizer(documents, 25));
+        const std::vector<std::string> sentences(500,
+                                                 "Many words of which each one is a sentence.");
+        platform::replace_file(stored.folder() / "tokenizer.model",
+                               corpus::train_tokenizer(sentences, 25));
         fails("has 25 pieces, and the run's model 100");
     }
     SECTION("no tokenizer") {

@@ -111,7 +111,6 @@ class StoredRun {
                      .ffn = 2 * width,
                      .positions = 16};
         run.sequence_length = 16;
-        run.micro_batch = 4;
         run.target_batch = 40;
         run.steps = 1'000;
         run.optimizer.learning_rate = 0.01;
