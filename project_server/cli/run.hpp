@@ -23,6 +23,8 @@ struct RunOptions {
     Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
     std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
     std::optional<double> learning_rate;        ///< absent: the preset's
+    /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
+    std::vector<double> dropout;
 };
 
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into
