@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "boinc_app/training/dropout.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
@@ -53,6 +54,48 @@ class InterruptionPoints {
   private:
     const Albert::IsInterrupted& is_interrupted_;
 };
+
+/// One forward pass.
+struct Pass {
+    const MicroBatch& batch;
+    const InterruptionPoints& points;
+    bool drops;  ///< dropout is applied
+};
+
+/// The number of each dropout in the model (dropout.hpp): embeddings, then two for each layer, then
+/// the classifier.
+struct Sites {
+    static constexpr std::uint32_t kEmbeddings = 0;
+    static std::uint32_t attention(std::uint64_t layer) {
+        return static_cast<std::uint32_t>(1 + 2 * layer);
+    }
+    static std::uint32_t attention_output(std::uint64_t layer) {
+        return static_cast<std::uint32_t>(2 + 2 * layer);
+    }
+    static std::uint32_t classifier(std::uint64_t layers) {
+        return static_cast<std::uint32_t>(1 + 2 * layers);
+    }
+};
+
+/// Drops elements of x [rows, lines…, width]. `first_of` maps the number of a line within its row
+/// to the index of its first element.
+template <class FirstOf>
+at::Tensor dropped(const at::Tensor& x, const Pass& pass, DropoutRate rate, std::uint32_t site,
+                   const FirstOf& first_of) {
+    if (!pass.drops || rate.is_zero()) return x;
+    const std::int64_t width = x.size(-1);
+    const std::int64_t lines = x.numel() / (x.size(0) * width);
+    const at::Tensor kept = at::empty(x.sizes(), at::kBool);
+    bool* const values = kept.mutable_data_ptr<bool>();
+    at::parallel_for(0, x.size(0) * lines, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+            draw_kept(pass.batch.dropout_keys[static_cast<std::size_t>(at / lines)], site,
+                      static_cast<std::uint64_t>(first_of(at % lines)), rate,
+                      {values + at * width, static_cast<std::size_t>(width)});
+        }
+    });
+    return x * kept * rate.scale();
+}
 
 /// Weight and bias of one affine map or one layer norm.
 struct Pair {
@@ -107,6 +150,10 @@ void refuse_other_layouts(const formats::RunFile& run) {
 struct Albert::Model {
     Model(const formats::RunFile& run, std::span<const float> values)
         : spec(run.model),
+          sequence_length(static_cast<std::int64_t>(run.sequence_length)),
+          hidden_dropout(spec.hidden_dropout),
+          attention_dropout(spec.attention_dropout),
+          classifier_dropout(spec.classifier_dropout),
           element_count(static_cast<std::size_t>(formats::element_count(run))),
           offsets(formats::tensor_offsets(run)) {
         DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
@@ -160,7 +207,15 @@ struct Albert::Model {
         DEDLOC_CHECK(at == parameters.size(), "every tensor of the layout must have a role", at);
     }
 
-    at::Tensor embed(const MicroBatch& batch) const {
+    /// Dropout of x [rows, …, width], whose index of an element does not depend on the padding.
+    static at::Tensor dropped_hidden(const at::Tensor& x, const Pass& pass, DropoutRate rate,
+                                     std::uint32_t site) {
+        const std::int64_t width = x.size(-1);
+        return dropped(x, pass, rate, site, [width](std::int64_t line) { return line * width; });
+    }
+
+    at::Tensor embed(const Pass& pass) const {
+        const MicroBatch& batch = pass.batch;
         const auto rows = static_cast<std::int64_t>(batch.samples);
         const auto length = static_cast<std::int64_t>(batch.length);
         const at::Tensor tokens = borrowed(batch.tokens, {rows, length});
@@ -168,7 +223,9 @@ struct Albert::Model {
         const at::Tensor sum = at::embedding(word_embeddings, tokens) +
                                at::embedding(type_embeddings, types) +
                                position_embeddings.slice(0, 0, length);
-        return linear(layer_norm(sum, embedding_norm), embedding_to_hidden);
+        return linear(dropped_hidden(layer_norm(sum, embedding_norm), pass, hidden_dropout,
+                                     Sites::kEmbeddings),
+                      embedding_to_hidden);
     }
 
     /// Additive mask [rows, 1, 1, length]: 0 for tokens, −10,000 for padding.
@@ -179,28 +236,44 @@ struct Albert::Model {
         return places.ge(lengths).to(at::kFloat).mul(kMaskedByPadding).unsqueeze(1).unsqueeze(1);
     }
 
-    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask,
-                         const InterruptionPoints& points) const {
+    /// Attention's weights [rows, heads, length, length] with dropout. An element has the index
+    /// that it has in [heads, sequence_length, sequence_length].
+    at::Tensor dropped_weights(const at::Tensor& weights, const Pass& pass,
+                               std::uint64_t layer) const {
+        const std::int64_t length = weights.size(3);
+        return dropped(weights, pass, attention_dropout, Sites::attention(layer),
+                       [this, length](std::int64_t line) {
+                           const std::int64_t head = line / length;
+                           return (head * sequence_length + line % length) * sequence_length;
+                       });
+    }
+
+    at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
+                         std::uint64_t layer) const {
         const auto heads = static_cast<std::int64_t>(spec.heads);
         const std::int64_t rows = x.size(0), length = x.size(1), hidden = x.size(2);
         const auto split = [&](const Pair& map) {
-            return points.add(linear(x, map))
+            return pass.points.add(linear(x, map))
                 .view({rows, length, heads, hidden / heads})
                 .transpose(1, 2);
         };
         const at::Tensor q = split(query), k = split(key), v = split(value);
         const double scale = 1.0 / std::sqrt(static_cast<double>(hidden / heads));
         const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * scale + mask;
-        const at::Tensor context = points.add(at::matmul(at::softmax(scores, -1), v));
-        return linear(context.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
+        const at::Tensor weights = dropped_weights(at::softmax(scores, -1), pass, layer);
+        const at::Tensor context = pass.points.add(at::matmul(weights, v));
+        const at::Tensor out =
+            linear(context.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
+        return dropped_hidden(out, pass, hidden_dropout, Sites::attention_output(layer));
     }
 
-    at::Tensor encode(const MicroBatch& batch, const InterruptionPoints& points) const {
-        at::Tensor x = points.add(embed(batch));
-        const at::Tensor mask = attention_mask(batch);
+    at::Tensor encode(const Pass& pass) const {
+        const InterruptionPoints& points = pass.points;
+        at::Tensor x = points.add(embed(pass));
+        const at::Tensor mask = attention_mask(pass.batch);
         for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
             const at::Tensor a =
-                points.add(layer_norm(x + attention(x, mask, points), attention_norm));
+                points.add(layer_norm(x + attention(x, mask, pass, layer), attention_norm));
             const at::Tensor wide = points.add(activation(linear(a, ffn_in)));
             x = points.add(layer_norm(linear(wide, ffn_out) + a, layer_norm_out));
         }
@@ -220,19 +293,24 @@ struct Albert::Model {
         return -(at::log_softmax(logits, -1).gather(1, labels) * weights).sum();
     }
 
-    at::Tensor order_loss(const at::Tensor& x, const MicroBatch& batch) const {
+    at::Tensor order_loss(const at::Tensor& x, const Pass& pass) const {
+        const MicroBatch& batch = pass.batch;
         const at::Tensor labels =
             borrowed(batch.is_swapped, {static_cast<std::int64_t>(batch.samples), 1});
-        const at::Tensor pooled = at::tanh(linear(x.select(1, 0), pooler));
+        const at::Tensor pooled =
+            dropped_hidden(at::tanh(linear(x.select(1, 0), pooler)), pass, classifier_dropout,
+                           Sites::classifier(spec.layers));
         return -at::log_softmax(linear(pooled, order_classifier), -1).gather(1, labels).sum();
     }
 
-    at::Tensor loss(const MicroBatch& batch, const InterruptionPoints& points) const {
-        const at::Tensor x = encode(batch, points);
-        return masked_token_loss(x, batch) + order_loss(x, batch);
+    at::Tensor loss(const Pass& pass) const {
+        const at::Tensor x = encode(pass);
+        return masked_token_loss(x, pass.batch) + order_loss(x, pass);
     }
 
     const formats::ModelSpec spec;
+    const std::int64_t sequence_length;
+    const DropoutRate hidden_dropout, attention_dropout, classifier_dropout;
     const std::size_t element_count;
     const std::vector<std::uint64_t> offsets;
     std::vector<std::vector<std::int64_t>> shapes;
@@ -256,7 +334,7 @@ std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<fl
                  sum.size());
     const InterruptionPoints points{is_interrupted};
     try {
-        const at::Tensor loss = model_->loss(batch, points);
+        const at::Tensor loss = model_->loss({batch, points, true});
         // Not backward(): it would add the gradients of some tensors before it is interrupted.
         const std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, model_->parameters);
         const c10::NoGradGuard no_gradients;
@@ -271,7 +349,7 @@ std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<fl
 double Albert::loss(const MicroBatch& batch) {
     const c10::NoGradGuard no_gradients;
     const IsInterrupted never;
-    return model_->loss(batch, InterruptionPoints{never}).item<double>();
+    return model_->loss({batch, InterruptionPoints{never}, false}).item<double>();
 }
 
 void set_compute_threads(unsigned count) {

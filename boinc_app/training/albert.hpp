@@ -5,8 +5,9 @@
 //                    sentence order, in nats. DeDLOC takes the mean over all masked tokens of a
 //                    micro-batch. Here a sample's weight does not depend on its micro-batch, so
 //                    sums over samples of different peers add up.
-// Dropout            none. The v2 configurations have none except 0.1 before the sentence-order
-//                    classifier; that is omitted too, so that a micro-batch can be recomputed.
+// Dropout            where Hugging Face's model has it, by the run's rates (default: none), from
+//                    public seeds (dropout.hpp). The v2 configurations have only 0.1 before the
+//                    sentence-order classifier.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,7 @@ class Albert {
     Albert& operator=(const Albert&) = delete;
 
     /// Adds the sum of the samples' gradients to `sum`, in the parameters' layout, and returns the
-    /// sum of their losses. Elements of `sum` between tensors are not touched.
+    /// sum of their losses, both with dropout. Elements of `sum` between tensors are not touched.
     ///
     /// Calls `is_interrupted` some ten times a layer, between the matrix products of the forward
     /// and of the backward pass. When it returns true, the micro-batch is dropped: returns nothing,
@@ -54,7 +55,7 @@ class Albert {
     std::optional<double> add_gradient(const MicroBatch& batch, std::span<float> sum,
                                        const IsInterrupted& is_interrupted = {});
 
-    /// The sum of the samples' losses.
+    /// The sum of the samples' losses, without dropout.
     double loss(const MicroBatch& batch);
 
   private:

@@ -13,6 +13,7 @@ namespace {
 
 using Tokens = std::vector<std::uint16_t>;
 
+constexpr std::uint64_t kDropout = 1;    // label of a sample's generator of dropout
 constexpr double kMaskedShare = 0.15;    // share of the tokens that are masked, i.e. to predict
 constexpr double kMaskTokenShare = 0.8;  // share of the masked tokens that become the mask token
 constexpr double kRandomShare = 0.5;     // share of the others that become random; the rest is kept
@@ -139,6 +140,7 @@ MicroBatch Sampler::draw(const Random& step, std::uint64_t first, std::size_t co
                   1);
         batch.row_lengths.push_back(static_cast<std::int64_t>(sample.tokens.size()));
         batch.is_swapped.push_back(sample.is_swapped ? 1 : 0);
+        batch.dropout_keys.push_back(step.split(first + row).split(kDropout).next());
         mask_tokens(sample, row, randoms[row], batch);
     }
     return batch;

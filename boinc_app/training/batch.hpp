@@ -6,8 +6,8 @@
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
 // with w the peer key as four little-endian 64-bit words, and index the number of the sample among
-// those of this peer in this step. Every peer draws independently from the whole corpus, as in
-// DeDLOC; nothing is partitioned.
+// those of this peer in this step. That generator's split(1) gives the key of its dropout. Every
+// peer draws independently from the whole corpus, as in DeDLOC; nothing is partitioned.
 //
 // Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
 // document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
@@ -38,6 +38,7 @@ struct MicroBatch {
     std::vector<std::int64_t> masked_tokens;  ///< the masked tokens: the labels
     std::vector<float> masked_weights;        ///< 1 ÷ number of masked tokens of that sample
     std::vector<std::int64_t> is_swapped;     ///< per sample: 1 when the second part comes first
+    std::vector<std::uint64_t> dropout_keys;  ///< per sample: key of its dropout (dropout.hpp)
     bool operator==(const MicroBatch&) const = default;
 };
 

@@ -29,8 +29,10 @@ std::uint64_t activation_bytes(const formats::RunFile& run) {
     const formats::ModelSpec& model = run.model;
     // For each token: twelve vectors of the layer's width (inputs of matrix products and layer
     // norms), input and output of the activation, attention before and after the softmax.
+    // Dropout keeps what it multiplied.
+    const std::uint64_t attention = model.attention_dropout > 0 ? 3 : 2;
     const std::uint64_t layer =
-        12 * model.hidden + 2 * model.ffn + 2 * model.heads * run.sequence_length;
+        12 * model.hidden + 2 * model.ffn + attention * model.heads * run.sequence_length;
     // The head is computed for masked tokens only, about one in six: logits, and their gradient.
     const std::uint64_t head = 2 * model.vocabulary / 6;
     return sizeof(float) * run.sequence_length * (model.layers * layer + head);

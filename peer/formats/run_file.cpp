@@ -56,6 +56,10 @@ void require_version(JsonFields& fields) {
     }
 }
 
+double read_dropout(JsonFields& fields, const char* name) {
+    return fields.has(name) ? fields.number(name, 0, kMaxDropout) : 0;
+}
+
 ModelSpec read_model(JsonFields fields) {
     ModelSpec model;
     model.architecture = fields.text("architecture", kMaxNameBytes);
@@ -67,6 +71,9 @@ ModelSpec read_model(JsonFields fields) {
     model.heads = fields.integer("heads", 1, kMaxExtent);
     model.ffn = fields.integer("ffn", 1, kMaxExtent);
     model.positions = fields.integer("positions", 8, kMaxExtent);
+    model.hidden_dropout = read_dropout(fields, "hidden_dropout");
+    model.attention_dropout = read_dropout(fields, "attention_dropout");
+    model.classifier_dropout = read_dropout(fields, "classifier_dropout");
     if (model.hidden % model.heads != 0) fields.refuse("heads", "must divide 'model.hidden'");
     fields.finish();
     return model;
@@ -237,6 +244,10 @@ void put(Writer& out, const char* name, double value) {
     out.Double(value);
 }
 
+void put_dropout(Writer& out, const char* name, double rate) {
+    if (rate > 0) put(out, name, rate);
+}
+
 void put_model(Writer& out, const ModelSpec& model) {
     out.Key("model");
     out.StartObject();
@@ -248,6 +259,9 @@ void put_model(Writer& out, const ModelSpec& model) {
     put(out, "heads", model.heads);
     put(out, "ffn", model.ffn);
     put(out, "positions", model.positions);
+    put_dropout(out, "hidden_dropout", model.hidden_dropout);
+    put_dropout(out, "attention_dropout", model.attention_dropout);
+    put_dropout(out, "classifier_dropout", model.classifier_dropout);
     out.EndObject();
 }
 

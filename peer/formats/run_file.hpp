@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxRunFileBytes = std::size_t{1} << 22;  ///< size
 inline constexpr std::size_t kMaxTensors = 16'384;                     ///< tensors of a model
 inline constexpr std::size_t kMaxShards = 4'096;                       ///< shards of a run
 inline constexpr std::size_t kMaxNameBytes = 254;                      ///< most names in the file
+inline constexpr double kMaxDropout = 0.9;                             ///< highest rate of dropout
 
 /// The dimensions of a model.
 struct ModelSpec {
@@ -37,6 +38,10 @@ struct ModelSpec {
     std::uint64_t heads = 0;              ///< attention heads; divides `hidden`
     std::uint64_t ffn = 0;                ///< width of the feed-forward part
     std::uint64_t positions = 0;          ///< longest sequence
+    // Dropout; a rate that is absent from the file is 0.
+    double hidden_dropout = 0;      ///< rate for embeddings and attention's outputs
+    double attention_dropout = 0;   ///< rate for attention's weights
+    double classifier_dropout = 0;  ///< rate for the sentence-order classifier's input
     bool operator==(const ModelSpec&) const = default;
 };
 

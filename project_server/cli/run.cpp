@@ -42,6 +42,11 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.seed = options.seed;
     run.model = preset.model;
     run.model.vocabulary = corpus.vocabulary;
+    if (options.dropout.size() == 3) {
+        run.model.hidden_dropout = options.dropout[0];
+        run.model.attention_dropout = options.dropout[1];
+        run.model.classifier_dropout = options.dropout[2];
+    }
     run.sequence_length = preset.sequence_length;
     if (imported) {
         run.model = imported->model;

@@ -25,6 +25,8 @@ struct RunOptions {
     bool overlaps = false;                      ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
     std::optional<double> learning_rate;        ///< absent: the preset's
+    /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
+    std::vector<double> dropout;
 };
 
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into

@@ -197,6 +197,11 @@ void add_create(CLI::App& group) {
     command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
         ->check(CLI::PositiveNumber);
     command
+        ->add_option("--dropout", options->dropout,
+                     "Three rates: hidden values, attention, sentence-order classifier (0 0 0)")
+        ->expected(3)
+        ->check(CLI::Range(0.0, formats::kMaxDropout));
+    command
         ->add_option_function<std::string>(
             "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
             "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs a "

@@ -99,6 +99,9 @@ make_run() { "$dedloc" run create --project "$folder/p" --corpus "$folder/c1" --
 make_run --name r >/dev/null
 says 2 'has a run r already' make_run --name r
 says 2 'there is no model huge' make_run --name s --model huge
+says 2 'dropout' make_run --name s --dropout 0 0 1
+make_run --name d --model xlarge --dropout 0 0 0.1 >/dev/null
+grep -q '"classifier_dropout":0.1' "$folder/p/runs/d/run.json" || fail_test "no dropout in run.json"
 says 2 'is not a corpus' \
     "$dedloc" run create --project "$folder/p" --corpus "$folder" --steps 5 --name s
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
@@ -108,7 +111,7 @@ says 2 'name a --user' "$dedloc" revoke --project "$folder/p"
 says 2 '64 hex digits' "$dedloc" revoke --project "$folder/p" --key nobody
 says 0 'revoked' "$dedloc" revoke --project "$folder/p" --user 7 --host 8
 says 0 'forgiven' "$dedloc" forgive --project "$folder/p" --user 7
-[[ $(ls "$folder/p/runs") == r ]] || fail_test "a failed run left something"
+[[ $(ls "$folder/p/runs" | xargs) == "d r" ]] || fail_test "a failed run left something"
 
 echo "a run starts from a Hugging Face folder, and its model comes out with the same bits"
 fixture=$(dirname "${BASH_SOURCE[0]}")/../boinc_app/fixtures/albert_flat

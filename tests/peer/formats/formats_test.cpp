@@ -123,6 +123,27 @@ TEST_CASE("trainers wait for a round unless the run file says overlap", "[wire]"
     CHECK_FALSE(refusal_of(with_overlap("\"yes\"")).empty());
 }
 
+TEST_CASE("a run has no dropout unless its file says so", "[wire]") {
+    const std::string json = write_run_file(tiny_run());
+    CHECK(json.find("dropout") == std::string::npos);
+    const auto with_dropout = [&](const std::string& fields) {
+        return with(json, "\"positions\":64", "\"positions\":64," + fields);
+    };
+    CHECK(run_id(parse_run_file(with_dropout("\"hidden_dropout\":0"))) == run_id(tiny_run()));
+    RunFile run = tiny_run();
+    run.model.hidden_dropout = 0.1;
+    run.model.attention_dropout = 0.2;
+    run.model.classifier_dropout = 0.3;
+    CHECK(run == parse_run_file(with_dropout("\"hidden_dropout\":0.1,\"attention_dropout\":0.2,"
+                                             "\"classifier_dropout\":0.3")));
+    CHECK(parse_run_file(write_run_file(run)) == run);
+    CHECK(run_id(run) != run_id(tiny_run()));
+    CHECK_THAT(refusal_of(with_dropout("\"attention_dropout\":0.95")),
+               Catch::Contains("'model.attention_dropout'"));
+    CHECK_THAT(refusal_of(with_dropout("\"classifier_dropout\":-0.1")),
+               Catch::Contains("'model.classifier_dropout'"));
+}
+
 TEST_CASE("the run id does not depend on white space or the order of fields", "[wire]") {
     const std::string json = write_run_file(tiny_run());
     const std::string moved =
