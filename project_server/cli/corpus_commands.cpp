@@ -1,37 +1,96 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <thread>
 
+#include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/build_view.hpp"
 #include "project_server/cli/commands.hpp"
-#include "project_server/cli/corpus.hpp"
+#include "project_server/corpus/build.hpp"
 
 namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Ends the process at a stop signal. What the build has written by then counts, so it needs no
+/// notice; training a tokenizer could not give one.
+class EndAtSignal final {
+  public:
+    EndAtSignal() : watcher_([this](const std::stop_token& done) { watch(done); }) {}
+
+  private:
+    void watch(const std::stop_token& done) const {
+        while (!done.stop_requested()) {
+            if (!signals_.wait(100ms)) continue;
+            std::fputs("\ndedloc: stopped; the same command goes on from the last shard\n", stderr);
+            std::_Exit(128 + (signals_.is_interrupted() ? SIGINT : SIGTERM));
+        }
+    }
+
+    const platform::StopSignals signals_;
+    const std::jthread watcher_;  // last: it uses the signals
+};
+
+void build(const corpus::BuildOptions& options) {
+    const EndAtSignal end_at_signal;
+    corpus::Corpus built;
+    {
+        BuildView view;
+        built = corpus::build_corpus(options, [&](const auto& progress) { view.show(progress); });
+    }
+    fmt::print("{}: {} documents, {} sentences, {} tokens of {} kinds in {} shard{}\n",
+               options.folder.string(), built.documents, built.sentences, built.tokens,
+               built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s");
+    const auto warning = corpus::warning_of(built);
+    if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
+}
+
+}  // namespace
 
 void add_corpus_commands(CLI::App& dedloc) {
-    auto* const corpus = dedloc.add_subcommand("corpus", "Prepare text for training");
-    corpus->require_subcommand(1);
-    auto* const build = corpus->add_subcommand("build", "Train a tokenizer and write shards");
-    const auto options = std::make_shared<CorpusOptions>();  // owned by the callback
-    build
-        ->add_option("--text", options->text, "Plain text (UTF-8), one paragraph or verse per line")
+    auto* const group = dedloc.add_subcommand("corpus", "Prepare text for training");
+    group->require_subcommand(1);
+    auto* const command = group->add_subcommand("build", "Train a tokenizer and write shards");
+    const auto options = std::make_shared<corpus::BuildOptions>();  // owned by the callback
+    options->threads = std::max(1u, std::thread::hardware_concurrency());
+    command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one")
         ->required();
-    build->add_option("--out", options->folder, "Folder to create")->required();
-    build->add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
-        ->check(CLI::Range(100, 65'535))
+    command->add_option("--out", options->folder, "Folder to create")->required();
+    command
+        ->add_option_function<std::string>(
+            "--documents",
+            [options](const std::string& name) { options->form = corpus::form_named(name); },
+            "What a document is: a paragraph between blank lines, a line, or the field \"text\" "
+            "of a line of JSON (default: jsonl for *.jsonl, else blank-line)")
+        ->check(CLI::IsMember({"blank-line", "line", "jsonl"}));
+    command
+        ->add_option("--language", options->language,
+                     "Language of the text, to find sentence ends: en, pt-BR …; root: any")
         ->capture_default_str();
-    build
+    auto* const tokenizer = command->add_option("--tokenizer", options->tokenizer,
+                                                "Use this SentencePiece model; train none");
+    command->add_option("--vocabulary", options->vocabulary, "Number of pieces of the tokenizer")
+        ->check(CLI::Range(100, 65'535))
+        ->capture_default_str()
+        ->excludes(tokenizer);
+    command
         ->add_option("--shard-tokens", options->shard_tokens,
                      "Approximate number of tokens per shard")
         ->check(CLI::Range(1'000, 100'000'000))
         ->capture_default_str();
-    build->callback([options] {
-        const Corpus built = build_corpus(*options);
-        fmt::print("{}: {} documents, {} sentences, {} tokens of {} kinds in {} shard{}\n",
-                   options->folder.string(), built.documents, built.sentences, built.tokens,
-                   built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s");
-    });
+    command->add_option("--seed", options->seed, "Seed of the sample that trains the tokenizer")
+        ->capture_default_str();
+    command->add_option("--threads", options->threads, "Threads that tokenise")
+        ->check(CLI::Range(1u, 256u))
+        ->capture_default_str();
+    command->callback([options] { build(*options); });
 }
 
 }  // namespace dedloc::cli

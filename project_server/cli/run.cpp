@@ -11,9 +11,9 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
-#include "project_server/cli/corpus.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/corpus/corpus.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -29,7 +29,7 @@ void check_name(const std::string& name) {
     }
 }
 
-formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
+formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const server::Settings& settings, const PeerKey& project_key,
                                const PeerKey& backbone_key) {
     const auto preset = model_preset(options.model);
@@ -50,12 +50,13 @@ formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.gateway = server::master_url(settings) + "dedloc/";
     run.dht_seeds = {{.host = settings.host, .port = platform::free_port(settings.host)}};
     run.shards = corpus.shards;
+    run.special_tokens = corpus.special_tokens;
     run.codec = options.codec;
     run.tensors = formats::albert_tensors(run.model);
     return run;
 }
 
-void fill_folder(const fs::path& folder, const RunOptions& options, const Corpus& corpus,
+void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
                  const std::string& json, const KeyPair& backbone) {
     platform::replace_file(folder / "run.json", json);
     platform::write_key(folder / "backbone.key", backbone);
@@ -90,7 +91,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 formats::RunFile create_run(const RunOptions& options) {
     check_name(options.name);
     const auto project = existing_project(options.project);
-    const auto corpus = read_corpus(options.corpus);
+    const auto corpus = corpus::read_corpus(options.corpus);
     ProjectDatabase access{project};
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
         throw InputError(fmt::format("the project has a run {} already", options.name));

@@ -6,6 +6,7 @@
 #   SECONDS: lengths of the absences after each kill (1 10). A volunteer joins during the longest.
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/volunteers.sh"
 programs=$(realpath "$1")
 shift
@@ -20,7 +21,7 @@ fail() { fail_test "$@"; }
 between=5
 steps=$((between * (${#absences[@]} + 4)))
 
-bible -f gen1:1-rev22:21 </dev/null >"$folder/text" 2>/dev/null
+bible_text >"$folder/text"
 "$dedloc" project create "$project" --name Away >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null

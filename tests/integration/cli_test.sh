@@ -18,7 +18,7 @@ says 2 'no numeric IPv4 address' "$dedloc" project create "$folder/p" --name x -
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
 says 2 'is not a DeDLOC project' "$dedloc" project start "$folder"
 says 2 'is not a DeDLOC project' "$dedloc" run status --project "$folder" --name r
-says 2 'no such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
+says 2 'No such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
 says 2 'too small for a vocabulary' "$dedloc" corpus build --text "$0" --out "$folder/c" \
     --vocabulary 60000
 says 2 "unknown option" "$demo" --bogus

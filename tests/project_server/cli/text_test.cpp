@@ -1,41 +1,15 @@
 #include <catch2/catch.hpp>
-#include <sstream>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/nginx_conf.hpp"
-#include "project_server/cli/sentences.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
 namespace dedloc::cli {
 namespace {
-
-using Sentences = std::vector<std::string>;
-
-TEST_CASE("sentences end at full stops but not at abbreviations", "[server]") {
-    CHECK(split_sentences("Mr. Smith went  home. He slept!  \"Why?\" she asked. 7 is odd.") ==
-          Sentences{"Mr. Smith went home.", "He slept!", "\"Why?\" she asked.", "7 is odd."});
-    CHECK(split_sentences("version 1.5 of it") == Sentences{"version 1.5 of it"});
-    CHECK(split_sentences(" \t ").empty());
-}
-
-TEST_CASE("verses become one document per chapter", "[server]") {
-    std::istringstream text(
-        "Ge1:1 In the beginning.\nGe1:2 And the earth.\nGe2:1 Thus the heavens.\n"
-        "1Ch1:1 Adam, Sheth, Enosh,\n");
-    CHECK(read_documents(text) == std::vector<Document>{{"In the beginning.", "And the earth."},
-                                                        {"Thus the heavens."},
-                                                        {"Adam, Sheth, Enosh,"}});
-}
-
-TEST_CASE("plain text gives one document per paragraph", "[server]") {
-    std::istringstream text("One. Two.\n\n   \nAt 10:30 it rained. Then it stopped.\n");
-    CHECK(read_documents(text) ==
-          std::vector<Document>{{"One.", "Two."}, {"At 10:30 it rained.", "Then it stopped."}});
-}
 
 TEST_CASE("the C library is left out of a program's closure", "[server]") {
     const auto closure = parse_ldd(

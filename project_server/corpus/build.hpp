@@ -1,0 +1,59 @@
+// Builds a corpus from text of any size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "project_server/corpus/corpus.hpp"
+#include "project_server/corpus/documents.hpp"
+
+namespace dedloc::corpus {
+
+/// Arguments of build_corpus().
+struct BuildOptions {
+    std::vector<std::filesystem::path> texts;  ///< UTF-8 text files, one after the other
+    std::optional<DocumentForm> form;          ///< the texts' form; absent: form_of() each
+    std::string language = "en";               ///< as SentenceSplitter takes it
+    std::filesystem::path folder;              ///< output: must not exist yet, or be empty
+    std::filesystem::path tokenizer;           ///< SentencePiece model; empty: trains one
+    int vocabulary = 1000;                     ///< pieces of a tokenizer that is trained
+    /// A tokenizer is trained on a random sample of at most so many bytes.
+    std::size_t sample_bytes = std::size_t{32} << 20;
+    /// A shard ends with the document that reaches this many tokens.
+    std::uint64_t shard_tokens = std::uint64_t{4} << 20;
+    std::uint64_t seed = 0;  ///< chooses the random sample
+    unsigned threads = 1;    ///< that tokenise; the result does not depend on it
+};
+
+/// How far a build has come.
+struct BuildProgress {
+    /// What it does now.
+    enum class Task : std::uint8_t { kReading, kTraining, kWriting } task = Task::kReading;
+    std::uint64_t done = 0;    ///< bytes of the texts that the task has read
+    std::uint64_t total = 0;   ///< bytes of all texts
+    std::uint64_t tokens = 0;  ///< written so far
+};
+/// Is called often while a build runs, on its thread.
+using ProgressSink = std::function<void(const BuildProgress&)>;
+
+/// Builds a corpus. Equal texts and options give equal bytes.
+///
+/// The folder appears only when it is complete. A build that is killed, or that fails with an
+/// IoError (disk full), leaves what it has written under a hidden name; the same call goes on from
+/// the last shard. A call with other arguments, or with a text that has changed, starts again.
+///
+/// Errors  InputError (text missing, empty, not UTF-8 or too small; tokenizer unusable), after
+///         which nothing is left; IoError
+/// Memory  does not grow with the texts
+Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress = {});
+
+/// A sentence that warns when a corpus looks as if its texts were wrongly divided into documents;
+/// empty if it looks right.
+std::string warning_of(const Corpus& corpus);
+
+}  // namespace dedloc::corpus

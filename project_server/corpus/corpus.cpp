@@ -1,0 +1,168 @@
+#include "project_server/corpus/corpus.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
+#include "peer/platform/files.hpp"
+
+namespace dedloc::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::JsonFields;
+
+constexpr const char* kSummary = "corpus.json";
+constexpr const char* kJournal = "journal.json";
+constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 60;
+constexpr std::uint64_t kMaxVocabulary = 65'536;
+
+// --- writing ------------------------------------------------------------------------------------
+
+using Writer = rapidjson::PrettyWriter<rapidjson::StringBuffer>;
+
+void put(Writer& out, const char* name, std::uint64_t value) {
+    out.Key(name);
+    out.Uint64(value);
+}
+void put(Writer& out, const char* name, const std::string& text) {
+    out.Key(name);
+    out.String(text.c_str());
+}
+
+void put_fields(Writer& out, const Corpus& corpus) {
+    put(out, "vocabulary", corpus.vocabulary);
+    out.Key("special_tokens");
+    out.StartObject();
+    put(out, "pad", std::uint64_t{corpus.special_tokens.pad});
+    put(out, "unknown", std::uint64_t{corpus.special_tokens.unknown});
+    put(out, "cls", std::uint64_t{corpus.special_tokens.cls});
+    put(out, "sep", std::uint64_t{corpus.special_tokens.sep});
+    put(out, "mask", std::uint64_t{corpus.special_tokens.mask});
+    out.EndObject();
+    put(out, "documents", corpus.documents);
+    put(out, "single", corpus.single);
+    put(out, "sentences", corpus.sentences);
+    put(out, "tokens", corpus.tokens);
+    out.Key("shards");
+    out.StartArray();
+    for (const auto& shard : corpus.shards) {
+        out.StartObject();
+        put(out, "name", shard.name);
+        put(out, "digest", shard.digest.hex());
+        put(out, "bytes", shard.bytes);
+        out.EndObject();
+    }
+    out.EndArray();
+}
+
+template <class Put>
+void write_object(const fs::path& file, const Put& put_all) {
+    rapidjson::StringBuffer buffer;
+    Writer out(buffer);
+    out.StartObject();
+    put_all(out);
+    out.EndObject();
+    platform::replace_file(file, std::string(buffer.GetString()) + "\n");
+}
+
+// --- reading ------------------------------------------------------------------------------------
+
+formats::SpecialTokens read_special_tokens(JsonFields fields) {
+    const auto token = [&](const char* name) {
+        return static_cast<std::uint16_t>(fields.integer(name, 0, kMaxVocabulary - 1));
+    };
+    formats::SpecialTokens tokens;
+    tokens.pad = token("pad");
+    tokens.unknown = token("unknown");
+    tokens.cls = token("cls");
+    tokens.sep = token("sep");
+    tokens.mask = token("mask");
+    fields.finish();
+    return tokens;
+}
+
+Corpus read_fields(JsonFields& fields, const std::string& document, std::size_t least_shards) {
+    Corpus corpus;
+    corpus.vocabulary = fields.integer("vocabulary", 1, kMaxVocabulary);
+    corpus.special_tokens = read_special_tokens(fields.object("special_tokens"));
+    corpus.documents = fields.integer("documents", 0, kMaxCount);
+    corpus.single = fields.integer("single", 0, kMaxCount);
+    corpus.sentences = fields.integer("sentences", 0, kMaxCount);
+    corpus.tokens = fields.integer("tokens", 0, kMaxCount);
+    for (const auto& value : fields.array("shards", least_shards, formats::kMaxShards).GetArray()) {
+        JsonFields shard{value, fmt::format("shards[{}]", corpus.shards.size()), document};
+        auto& reference = corpus.shards.emplace_back();
+        reference.name = shard.text("name", formats::kMaxNameBytes);
+        shard.hex("digest", reference.digest.bytes);
+        reference.bytes = shard.integer("bytes", 1, kMaxCount);
+        shard.finish();
+    }
+    return corpus;
+}
+
+rapidjson::Document parse(const fs::path& file) {
+    return formats::parse_json(file.string(), platform::read_text(file), platform::kMaxTextBytes);
+}
+
+}  // namespace
+
+void write_corpus(const fs::path& folder, const Corpus& corpus) {
+    write_object(folder / kSummary, [&](Writer& out) { put_fields(out, corpus); });
+}
+
+Corpus read_corpus(const fs::path& folder) {
+    const auto file = folder / kSummary;
+    if (!fs::exists(file)) {
+        throw InputError(
+            fmt::format("{} is not a corpus (it has no {})", folder.string(), kSummary));
+    }
+    const auto document = parse(file);
+    JsonFields fields{document, "", file.string()};
+    auto corpus = read_fields(fields, file.string(), 1);
+    fields.finish();
+    return corpus;
+}
+
+void write_journal(const fs::path& folder, const Journal& journal) {
+    write_object(folder / kJournal, [&](Writer& out) {
+        put(out, "build", journal.build.hex());
+        put(out, "text", journal.text);
+        put(out, "offset", journal.offset);
+        put_fields(out, journal.corpus);
+    });
+}
+
+std::optional<Journal> read_journal(const fs::path& folder) {
+    const auto file = folder / kJournal;
+    if (!fs::exists(file)) return {};
+    try {
+        const auto document = parse(file);
+        JsonFields fields{document, "", file.string()};
+        Journal journal;
+        fields.hex("build", journal.build.bytes);
+        journal.text = fields.integer("text", 0, kMaxCount);
+        journal.offset = fields.integer("offset", 0, kMaxCount);
+        journal.corpus = read_fields(fields, file.string(), 0);
+        fields.finish();
+        return journal;
+    } catch (const InputError&) {
+        return {};
+    }
+}
+
+void remove_journal(const fs::path& folder) {
+    std::error_code failed;
+    fs::remove(folder / kJournal, failed);
+    if (failed) {
+        throw IoError(
+            fmt::format("cannot remove {}: {}", (folder / kJournal).string(), failed.message()));
+    }
+}
+
+}  // namespace dedloc::corpus

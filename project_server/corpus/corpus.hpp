@@ -1,0 +1,48 @@
+// A corpus: a folder with the tokenised shards that volunteers download, the tokenizer that made
+// them, and a summary, corpus.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "peer/base/digest.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::corpus {
+
+/// The contents of corpus.json.
+struct Corpus {
+    std::uint64_t vocabulary = 0;                 ///< pieces of the tokenizer
+    formats::SpecialTokens special_tokens;        ///< their ids
+    std::uint64_t documents = 0;                  ///< in all shards
+    std::uint64_t single = 0;                     ///< documents with one sentence, among them
+    std::uint64_t sentences = 0;                  ///< in all shards
+    std::uint64_t tokens = 0;                     ///< in all shards
+    std::vector<formats::ShardReference> shards;  ///< each name is a file in the folder
+    bool operator==(const Corpus&) const = default;
+};
+
+/// Writes folder/corpus.json. Errors: IoError.
+void write_corpus(const std::filesystem::path& folder, const Corpus& corpus);
+/// Reads folder/corpus.json. Errors: InputError that names the field.
+Corpus read_corpus(const std::filesystem::path& folder);
+
+/// What a build has done when it writes a shard: a later build can go on from there.
+struct Journal {
+    Digest build;              ///< digest of the arguments and of the texts' sizes and times
+    std::uint64_t text = 0;    ///< index of the text that comes next
+    std::uint64_t offset = 0;  ///< position in that text, in bytes
+    Corpus corpus;             ///< what has been written
+    bool operator==(const Journal&) const = default;
+};
+
+/// Replaces folder/journal.json. Errors: IoError.
+void write_journal(const std::filesystem::path& folder, const Journal& journal);
+/// Reads folder/journal.json; nothing if there is none that can be used.
+std::optional<Journal> read_journal(const std::filesystem::path& folder);
+/// Removes it. Errors: IoError.
+void remove_journal(const std::filesystem::path& folder);
+
+}  // namespace dedloc::corpus

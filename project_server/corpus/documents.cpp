@@ -1,0 +1,84 @@
+#include "project_server/corpus/documents.hpp"
+
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::corpus {
+namespace {
+
+constexpr std::size_t kMaxDocumentBytes = std::size_t{8} << 20;
+constexpr std::size_t kMaxJsonLineBytes = std::size_t{64} << 20;
+constexpr std::string_view kWhiteSpace = " \t\r\n\f\v";
+
+std::string_view trimmed(std::string_view text) {
+    const auto begin = text.find_first_not_of(kWhiteSpace);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kWhiteSpace) + 1 - begin);
+}
+
+}  // namespace
+
+std::optional<DocumentForm> form_named(std::string_view name) {
+    if (name == "blank-line") return DocumentForm::kBlankLine;
+    if (name == "line") return DocumentForm::kLine;
+    if (name == "jsonl") return DocumentForm::kJsonLines;
+    return {};
+}
+
+DocumentForm form_of(const std::filesystem::path& text) {
+    return text.extension() == ".jsonl" ? DocumentForm::kJsonLines : DocumentForm::kBlankLine;
+}
+
+DocumentReader::DocumentReader(const std::filesystem::path& text, DocumentForm form,
+                               std::uint64_t offset)
+    : form_(form),
+      file_(text, offset,
+            form == DocumentForm::kJsonLines ? kMaxJsonLineBytes : kMaxDocumentBytes) {}
+
+bool DocumentReader::next(std::string& document) {
+    if (form_ == DocumentForm::kBlankLine) return next_paragraph(document);
+    if (form_ == DocumentForm::kJsonLines) return next_object(document);
+    while (file_.next(document)) {
+        if (!trimmed(document).empty()) return true;
+    }
+    return false;
+}
+
+bool DocumentReader::next_paragraph(std::string& document) {
+    document.clear();
+    while (document.size() < kMaxDocumentBytes && file_.next(line_)) {
+        const auto words = trimmed(line_);
+        if (words.empty() && document.empty()) continue;
+        if (words.empty()) return true;
+        if (!document.empty()) document.push_back(' ');
+        document.append(words);
+    }
+    return !document.empty();
+}
+
+bool DocumentReader::next_object(std::string& document) {
+    while (true) {
+        const std::uint64_t begin = file_.offset();
+        if (!file_.next(line_)) return false;
+        const auto refuse = [&](const char* why) {
+            throw InputError(
+                fmt::format("{}: the line at byte {} {}", file_.path().string(), begin, why));
+        };
+        if (file_.is_cut()) refuse("is longer than 64 MiB");
+        if (trimmed(line_).empty()) continue;
+        rapidjson::Document object;
+        object.Parse<rapidjson::kParseIterativeFlag>(line_.data(), line_.size());
+        if (object.HasParseError() || !object.IsObject()) refuse("is not a JSON object");
+        const auto text = object.FindMember("text");
+        if (text == object.MemberEnd() || !text->value.IsString()) {
+            refuse("has no field \"text\" that is a string");
+        }
+        document.assign(text->value.GetString(), text->value.GetStringLength());
+        if (find_invalid_text(document)) refuse("has a NUL character in its text");
+        if (!trimmed(document).empty()) return true;
+    }
+}
+
+}  // namespace dedloc::corpus

@@ -1,0 +1,32 @@
+// Documents → token ids, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "project_server/corpus/sentences.hpp"
+#include "project_server/corpus/tokenizer.hpp"
+
+namespace dedloc::corpus {
+
+/// A document as token ids, one list for each sentence that has a token.
+using EncodedDocument = std::vector<std::vector<std::uint16_t>>;
+
+/// Splits documents into sentences and tokenises them. Thread: one at a time.
+class Encoder final {
+  public:
+    /// `tokenizer` must outlive it. Requires threads ≥ 1. Errors: as SentenceSplitter.
+    Encoder(const Tokenizer& tokenizer, const std::string& language, unsigned threads);
+
+    /// The documents in the same order, whatever the number of threads. Errors: InputError.
+    std::vector<EncodedDocument> encode(std::span<const std::string> documents);
+
+  private:
+    const Tokenizer& tokenizer_;
+    std::vector<std::unique_ptr<SentenceSplitter>> splitters_;  ///< one for each thread
+};
+
+}  // namespace dedloc::corpus

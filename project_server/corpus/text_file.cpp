@@ -1,0 +1,164 @@
+#include "project_server/corpus/text_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "peer/base/check.hpp"
+#include "peer/base/error.hpp"
+
+namespace dedloc::corpus {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::size_t kCutSearchBytes = 4'096;  // white space is looked for in so many last bytes
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool is_continuation(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+/// Whether 8 bytes are all ASCII and none is NUL.
+bool is_plain_word(const char* bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    constexpr std::uint64_t kHighBits = 0x8080808080808080u;
+    constexpr std::uint64_t kOnes = 0x0101010101010101u;
+    return ((word | (word - kOnes)) & kHighBits) == 0;
+}
+
+/// Length of the character at text[at]; 0 if it is invalid.
+std::size_t character_length(std::string_view text, std::size_t at) {
+    const auto byte = [&](std::size_t i) {
+        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+    };
+    const auto within = [&](std::size_t i, unsigned low, unsigned high) {
+        return byte(i) >= low && byte(i) <= high;
+    };
+    const unsigned lead = byte(0);
+    if (lead < 0x80) return lead == 0 ? 0 : 1;
+    if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+    if (lead >= 0xE0 && lead <= 0xEF) {
+        const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;   // no overlong form
+        const unsigned high = lead == 0xED ? 0x9F : 0xBF;  // no surrogate
+        return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
+    }
+    if (lead >= 0xF0 && lead <= 0xF4) {
+        const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
+        const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;  // up to U+10FFFF
+        return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_invalid_text(std::string_view text) {
+    std::size_t at = 0;
+    while (at < text.size()) {
+        if (at + 8 <= text.size() && is_plain_word(text.data() + at)) {
+            at += 8;
+            continue;
+        }
+        const std::size_t length = character_length(text, at);
+        if (length == 0) return at;
+        at += length;
+    }
+    return {};
+}
+
+TextFile::TextFile(std::filesystem::path path, std::uint64_t offset, std::size_t limit)
+    : path_(std::move(path)), limit_(limit), offset_(offset) {
+    DEDLOC_CHECK(limit > kCutSearchBytes, "a piece is longer than the search for white space");
+    struct stat status {};
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) {
+        throw InputError(
+            fmt::format("cannot read the text {}: {}", path_.string(), std::strerror(errno)));
+    }
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
+        ::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) {
+        ::close(descriptor_);
+        throw InputError(
+            fmt::format("cannot read the text {}: it is not a regular file", path_.string()));
+    }
+}
+
+TextFile::~TextFile() {
+    ::close(descriptor_);
+}
+
+/// Reads a block. False at the end of the file.
+bool TextFile::fill() {
+    block_.resize(kBlockBytes);
+    at_ = 0;
+    ssize_t got = -1;
+    do {
+        got = ::read(descriptor_, block_.data(), block_.size());
+    } while (got < 0 && errno == EINTR);
+    block_.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0) {
+        throw IoError(
+            fmt::format("cannot read the text {}: {}", path_.string(), std::strerror(errno)));
+    }
+    return got > 0;
+}
+
+/// Appends bytes up to the line end, the limit or the end of the file. True if there was a line
+/// end, which is consumed.
+bool TextFile::take_line(std::string& line) {
+    while (line.size() < limit_ && (at_ < block_.size() || fill())) {
+        const std::size_t most = std::min(block_.size() - at_, limit_ - line.size());
+        const char* const from = block_.data() + at_;
+        const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', most));
+        const std::size_t length =
+            newline == nullptr ? most : static_cast<std::size_t>(newline - from);
+        line.append(from, length);
+        at_ += length;
+        if (newline == nullptr) continue;
+        ++at_;
+        return true;
+    }
+    return false;
+}
+
+/// Shortens a piece that has reached the limit: carries its end over to the next piece.
+void TextFile::cut(std::string& line) {
+    std::size_t end = line.size();
+    while (end > line.size() - kCutSearchBytes && line[end - 1] != ' ') --end;
+    if (line[end - 1] != ' ') {
+        end = line.size();
+        // The last character may be incomplete. No more than 3 bytes, or the text is invalid.
+        for (int i = 0; i < 3 && is_continuation(line[end - 1]); ++i) --end;
+        --end;
+    }
+    carried_ = line.substr(end);
+    line.resize(end);
+}
+
+bool TextFile::next(std::string& line) {
+    line = std::move(carried_);
+    carried_.clear();
+    const bool has_end = take_line(line);
+    if (!has_end && line.empty()) return false;
+    is_cut_ = !has_end && line.size() >= limit_;
+    if (is_cut_) cut(line);
+    if (const auto bad = find_invalid_text(line)) {
+        const auto byte = static_cast<unsigned char>(line[*bad]);
+        throw InputError(fmt::format("{} is not UTF-8 text: it has the byte 0x{:02X} at offset {}",
+                                     path_.string(), byte, offset_ + *bad));
+    }
+    const bool is_marked = offset_ == 0 && line.starts_with(kByteOrderMark);
+    offset_ += line.size() + (has_end ? 1 : 0);
+    if (is_marked) line.erase(0, kByteOrderMark.size());
+    if (line.ends_with('\r')) line.pop_back();
+    return true;
+}
+
+}  // namespace dedloc::corpus

@@ -1,0 +1,114 @@
+#include "project_server/corpus/tokenizer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <set>
+#include <unordered_map>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::corpus {
+namespace {
+
+constexpr int kMaxPieces = 65'536;  // token ids have 16 bits
+
+/// What SentencePiece's trainer reads.
+class Sentences final : public sentencepiece::SentenceIterator {
+  public:
+    explicit Sentences(const std::vector<std::string>& sentences) : sentences_(sentences) {}
+    bool done() const override { return at_ == sentences_.size(); }
+    void Next() override { ++at_; }
+    const std::string& value() const override { return sentences_[at_]; }
+    sentencepiece::util::Status status() const override { return {}; }
+
+  private:
+    const std::vector<std::string>& sentences_;
+    std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string train_tokenizer(const std::vector<std::string>& sentences, int vocabulary) {
+    Sentences iterator{sentences};
+    // The number of threads is fixed, because the result depends on it: each thread sums its own
+    // share of the counts.
+    const std::unordered_map<std::string, std::string> options = {
+        {"model_type", "unigram"},
+        {"vocab_size", std::to_string(vocabulary)},
+        {"normalization_rule_name", "nmt_nfkc_cf"},
+        {"pad_id", "0"},
+        {"pad_piece", "<pad>"},
+        {"unk_id", "1"},
+        {"unk_piece", "<unk>"},
+        {"bos_id", "2"},
+        {"bos_piece", "[CLS]"},
+        {"eos_id", "3"},
+        {"eos_piece", "[SEP]"},
+        {"control_symbols", "[MASK]"},
+        {"num_threads", "2"},
+        {"minloglevel", "2"}};
+    std::string model;
+    const auto status = sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
+    if (!status.ok()) {
+        throw InputError(fmt::format("the text is too small for a vocabulary of {} pieces: {}",
+                                     vocabulary, status.error_message()));
+    }
+    return model;
+}
+
+struct Tokenizer::Model {
+    sentencepiece::SentencePieceProcessor processor;
+};
+
+Tokenizer::Tokenizer(const std::string& model, const std::string& name)
+    : name_(name), model_(std::make_unique<Model>()) {
+    auto& processor = model_->processor;
+    if (!processor.LoadFromSerializedProto(model).ok() || processor.GetPieceSize() > kMaxPieces) {
+        throw InputError(
+            fmt::format("{} is not a SentencePiece model of at most {} pieces", name, kMaxPieces));
+    }
+    find_special_tokens();
+}
+
+Tokenizer::~Tokenizer() = default;
+
+std::uint16_t Tokenizer::id_of(std::initializer_list<const char*> names,
+                               const char* meaning) const {
+    const auto& processor = model_->processor;
+    for (const char* const name : names) {
+        // An unknown name has the id of the unknown piece.
+        const int id = processor.PieceToId(name);
+        if (processor.IdToPiece(id) == name) return static_cast<std::uint16_t>(id);
+    }
+    throw InputError(fmt::format("the tokenizer {} has no {} token: no piece is named {}", name_,
+                                 meaning, fmt::join(names, " or ")));
+}
+
+void Tokenizer::find_special_tokens() {
+    special_.pad = id_of({"<pad>", "[PAD]"}, "padding");
+    special_.unknown = static_cast<std::uint16_t>(model_->processor.unk_id());
+    special_.cls = id_of({"[CLS]", "<cls>", "<s>"}, "class");
+    special_.sep = id_of({"[SEP]", "<sep>", "</s>"}, "separator");
+    special_.mask = id_of({"[MASK]", "<mask>"}, "mask");
+    const std::set<std::uint16_t> distinct{special_.pad, special_.unknown, special_.cls,
+                                           special_.sep, special_.mask};
+    if (distinct.size() != 5) {
+        throw InputError(fmt::format("the tokenizer {} has one id for two special tokens", name_));
+    }
+}
+
+std::vector<std::uint16_t> Tokenizer::encode(const std::string& sentence) const {
+    std::vector<int> ids;
+    const auto status = model_->processor.Encode(sentence, &ids);
+    if (!status.ok()) throw InputError("a sentence cannot be tokenised");
+    return {ids.begin(), ids.end()};
+}
+
+std::uint64_t Tokenizer::vocabulary() const {
+    return static_cast<std::uint64_t>(model_->processor.GetPieceSize());
+}
+
+}  // namespace dedloc::corpus

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# `dedloc corpus build` killed with -9 at random moments, interrupted, and on a full disk: the
+# folder appears only when it is complete, the same command goes on, and errors are one sentence.
+# Usage: corpus_cli_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
+dedloc=$1/dedloc
+
+bible_text >"$folder/text"
+build() { "$dedloc" corpus build --text "$folder/text" --shard-tokens 60000 "$@"; }
+left() { find "$folder" -mindepth 1 -maxdepth 1 -name '*building*'; }
+
+echo "the Bible: a document for each chapter"
+build --out "$folder/whole" 2>"$folder/errors" | grep -q ': 1189 documents, ' \
+    || fail_test "not one document for each chapter"
+! grep divided "$folder/errors" || fail_test "a warning: $(<"$folder/errors")"
+
+echo "killed with -9 at random moments"
+for kill in 1 2 3 4 5 6; do
+    "$dedloc" corpus build --text "$folder/text" --shard-tokens 60000 --out "$folder/killed" \
+        >/dev/null 2>&1 &
+    builder=$!
+    sleep "$((RANDOM % 2)).$((RANDOM % 10))"
+    kill -9 "$builder" 2>/dev/null || true
+    wait "$builder" 2>/dev/null || true
+    [[ -e $folder/killed ]] || continue
+    break
+done
+[[ -e $folder/killed ]] || build --out "$folder/killed" >/dev/null
+diff -r "$folder/whole" "$folder/killed" || fail_test "a build after kill -9 has other bytes"
+[[ -z $(left) ]] || fail_test "kill -9 left $(left)"
+
+echo "Ctrl-C"
+env --default-signal=INT "$dedloc" corpus build --text "$folder/text" --shard-tokens 60000 \
+    --out "$folder/stopped" >/dev/null 2>"$folder/errors" &
+builder=$!
+has_shard() { compgen -G "$folder/.stopped.building/shard-*" >/dev/null; }
+await 60 "the first shard" has_shard
+kill -INT "$builder"
+status=0
+wait "$builder" || status=$?
+[[ $status == 130 ]] || fail_test "status $status after Ctrl-C"
+grep -q 'the same command goes on' "$folder/errors" || fail_test "$(<"$folder/errors")"
+[[ ! -e $folder/stopped ]] || fail_test "an unfinished corpus appeared"
+says 2 'exists already' build --out "$folder/whole"
+build --out "$folder/stopped" >/dev/null
+diff -r "$folder/whole" "$folder/stopped" || fail_test "a build after Ctrl-C has other bytes"
+
+echo "a full disk"
+# Shards of the whole text need 3 MB.
+full_disk='mount -t tmpfs -o size=2m tmpfs "$1" || exit 98
+    "$2" corpus build --text "$3" --shard-tokens 60000 --tokenizer "$4" --out "$1/c" \
+        2>"$5.errors" && exit 97
+    tail -n 1 "$5.errors"
+    [[ $(ls -A "$1") == .c.building ]] || exit 96
+    mount -o remount,size=20m "$1" || exit 95
+    "$2" corpus build --text "$3" --shard-tokens 60000 --tokenizer "$4" --out "$1/c" \
+        >/dev/null 2>&1 || exit 94
+    diff -r "$5" "$1/c" >/dev/null || exit 93'
+mkdir "$folder/small"
+if unshare --mount --map-root-user true 2>/dev/null; then
+    says 0 'No space left on device; the same command goes on' \
+        unshare --mount --map-root-user bash -c "$full_disk" _ "$folder/small" "$dedloc" \
+        "$folder/text" "$folder/whole/tokenizer.model" "$folder/whole"
+else
+    echo "  (not looked at: this user may not mount a small disk)"
+fi
+
+echo "what cannot be a corpus"
+says 2 'not UTF-8 text: it has the byte 0x00 at offset' \
+    "$dedloc" corpus build --text "$dedloc" --out "$folder/c"
+says 2 'a regular file' "$dedloc" corpus build --text "$folder" --out "$folder/c"
+says 2 'No such file' "$dedloc" corpus build --text "$folder/none" --out "$folder/c"
+says 2 'is not a SentencePiece model' build --tokenizer "$folder/text" --out "$folder/c"
+says 2 'excludes' build --tokenizer "$folder/text" --vocabulary 500 --out "$folder/c"
+says 2 'there is no language' build --language xx --out "$folder/c"
+says 2 'not in' build --documents chapters --out "$folder/c"
+touch "$folder/empty"
+says 2 'contains no sentence' "$dedloc" corpus build --text "$folder/empty" --out "$folder/c"
+says 2 'is not a JSON object' build --documents jsonl --out "$folder/c"
+[[ ! -e $folder/c && -z $(left) ]] || fail_test "a refused text left something"
+
+echo "lines of JSON"
+sed '/^$/d; s/"//g; s/.*/{"text": "& And so it was. It ended."}/' "$folder/text" | head -n 2000 \
+    >"$folder/text.jsonl"
+"$dedloc" corpus build --text "$folder/text.jsonl" --out "$folder/json" 2>/dev/null \
+    | grep -q ': 2000 documents, ' || fail_test "not one document for each line of JSON"
+none_left "the test"
