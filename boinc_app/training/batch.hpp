@@ -1,12 +1,13 @@
 // Samples for masked-LM and sentence order, drawn from shards.
 //
 // The samples of a micro-batch, their cuts and their masked tokens follow from public numbers
-// alone, so every machine can draw the same micro-batch again:
+// alone, so every machine with the same shards can draw the same micro-batch again:
 //
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
-// with w the peer key as four little-endian 64-bit words. Every peer draws independently from the
-// whole corpus, as in DeDLOC; nothing is partitioned.
+// with w the peer key as four little-endian 64-bit words. Every peer draws independently from all
+// shards of its job, as in DeDLOC. A start is drawn with probability proportional to the weight of
+// its shard, so with equal weights all starts are equally likely.
 //
 // Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
 // document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
@@ -55,11 +56,6 @@ class Sampler {
     MicroBatch draw(Random random) const;
 
   private:
-    struct Start {
-        std::uint32_t shard;
-        std::uint32_t sentence;
-        std::uint32_t document_end;
-    };
     struct Sample {
         std::vector<std::uint16_t> tokens;
         std::size_t first_length = 0;  ///< tokens up to the first separator, inclusive
@@ -74,7 +70,8 @@ class Sampler {
     const std::size_t micro_batch_;
     const formats::SpecialTokens special_;
     const std::span<const formats::Shard> shards_;
-    std::vector<Start> starts_;
+    /// For each shard the sum of weight × starts of it and all shards before it.
+    std::vector<std::uint64_t> mass_ends_;
 };
 
 }  // namespace dedloc::training

@@ -14,16 +14,17 @@ namespace dedloc::cli {
 
 /// Arguments of create_run().
 struct RunOptions {
-    std::filesystem::path project;              ///< the project's folder
-    std::filesystem::path corpus;               ///< a folder made by build_corpus()
-    std::string name;                           ///< 1 to 40 letters, digits, - and _
-    std::string model = "tiny";                 ///< name of a ModelPreset
-    std::uint64_t steps = 0;                    ///< updates until the run is finished
-    std::uint64_t seed = 42;                    ///< seed of the first parameters
-    Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
-    std::optional<std::uint64_t> micro_batch;   ///< absent: the preset's
-    std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
-    std::optional<double> learning_rate;        ///< absent: the preset's
+    std::filesystem::path project;  ///< the project's folder
+    std::filesystem::path corpus;   ///< a folder made by build_corpus()
+    std::string name;               ///< 1 to 40 letters, digits, - and _
+    std::string model = "tiny";     ///< name of a ModelPreset
+    std::uint64_t steps = 0;        ///< updates until the run is finished
+    std::uint64_t seed = 42;        ///< seed of the first parameters
+    Codec codec = Codec::kFp32;     ///< how gradients are encoded between peers
+    std::uint64_t job_bytes = std::uint64_t{256} << 20;  ///< most bytes of shards in a job
+    std::optional<std::uint64_t> micro_batch;            ///< absent: the preset's
+    std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
+    std::optional<double> learning_rate;                 ///< absent: the preset's
 };
 
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into

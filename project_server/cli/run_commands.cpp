@@ -198,6 +198,13 @@ void add_create(CLI::App& group) {
     command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
         ->check(CLI::PositiveNumber);
     command
+        ->add_option_function<std::uint64_t>(
+            "--job-megabytes",
+            [options](std::uint64_t megabytes) { options->job_bytes = megabytes << 20; },
+            "Most MiB of shards that a volunteer's job has; jobs take turns with the shards")
+        ->check(CLI::Range(1, 1'000'000))
+        ->default_str(std::to_string(options->job_bytes >> 20));
+    command
         ->add_option_function<std::string>(
             "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
             "Encoding of gradients between volunteers: fp16 halves the bytes")
