@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -13,9 +12,11 @@
 #include "boinc_app/boinc_runtime.hpp"
 #include "boinc_app/local_command.hpp"
 #include "boinc_app/seat.hpp"
+#include "boinc_app/shard_files.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/version.hpp"
+#include "peer/formats/job_shards.hpp"
 #include "peer/net/endpoint_text.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/files.hpp"
@@ -25,12 +26,11 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kBadArguments = 2;
-constexpr std::size_t kMaxShardBytes = std::size_t{4} << 30;
 constexpr std::chrono::minutes kComeBackLater{5};
 
 struct Options {
     std::string run = "run.json";
-    std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as the run has
+    std::vector<std::string> shards;  ///< empty: shard_0, shard_1 … as many as a job has
     std::string receipt = "receipt";
     std::string listen;
     std::string ticket;
@@ -56,36 +56,16 @@ formats::SignedTicket read_ticket(const std::filesystem::path& path) {
     return *ticket;
 }
 
-/// Throws InputError unless the run file lists the shard's digest.
-formats::Shard read_shard(const std::filesystem::path& path, const formats::RunFile& run) {
-    const Buffer bytes = platform::read_file(path, kMaxShardBytes);
-    const Digest digest = blake2b(bytes);
-    const bool is_listed =
-        std::any_of(run.shards.begin(), run.shards.end(),
-                    [&](const formats::ShardReference& shard) { return shard.digest == digest; });
-    if (!is_listed) {
-        throw InputError{fmt::format("{} is not a shard of run {}", path.string(), run.name)};
-    }
-    auto shard = formats::decode_shard(bytes);
-    if (!shard) {
-        throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
-                                     formats::describe(shard.reason()))};
-    }
-    return std::move(shard).value();
-}
-
-std::vector<formats::Shard> read_shards(const Options& options, const formats::RunFile& run,
-                                        VolunteerRuntime& runtime) {
+/// The files that options name, else those of the job.
+std::vector<std::filesystem::path> shard_paths(const Options& options, const formats::RunFile& run,
+                                               VolunteerRuntime& runtime) {
     std::vector<std::string> names = options.shards;
-    for (std::size_t i = 0; names.size() < run.shards.size() && options.shards.empty(); ++i) {
+    for (std::size_t i = 0; options.shards.empty() && i < formats::shards_per_job(run); ++i) {
         names.push_back(fmt::format("shard_{}", i));
     }
-    std::vector<formats::Shard> shards;
-    for (const std::string& name : names) {
-        shards.push_back(read_shard(runtime.resolve(name), run));
-    }
-    if (shards.empty()) throw InputError{"there is no shard to train on"};
-    return shards;
+    std::vector<std::filesystem::path> paths;
+    for (const std::string& name : names) paths.push_back(runtime.resolve(name));
+    return paths;
 }
 
 void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& runtime) {
@@ -117,7 +97,8 @@ struct Outcome {
 Outcome train(const Options& options, VolunteerRuntime& runtime) {
     try {
         const formats::RunFile run = read_run_file(runtime.resolve(options.run));
-        const std::vector<formats::Shard> shards = read_shards(options, run, runtime);
+        const std::vector<formats::Shard> shards =
+            open_shards(shard_paths(options, run, runtime), run);
         SeatOptions seat_options = options.seat;
         if (!options.ticket.empty()) seat_options.ticket = read_ticket(options.ticket);
         Seat seat{run, shards, seat_options, runtime};

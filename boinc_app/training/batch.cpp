@@ -47,18 +47,20 @@ Sampler::Sampler(const formats::RunFile& run, std::span<const formats::Shard> sh
             throw InputError{fmt::format("shard {} has a vocabulary of {}; the run's is {}", shard,
                                          shards[shard].vocabulary, vocabulary_)};
         }
-        std::uint32_t sentence = 0;
-        for (const std::uint32_t end : shards[shard].document_ends) {
-            for (; sentence + 1 < end; ++sentence) starts_.push_back({shard, sentence, end});
-            sentence = end;
-        }
+        const std::uint64_t before = mass_ends_.empty() ? 0 : mass_ends_.back();
+        mass_ends_.push_back(before + shards[shard].weight * shards[shard].start_count());
     }
-    if (starts_.empty()) throw InputError{"no document of the shards has two sentences"};
+    if (mass_ends_.empty() || mass_ends_.back() == 0) {
+        throw InputError{"no document of the shards has two sentences"};
+    }
 }
 
 Sampler::Sample Sampler::draw_sample(Random& random) const {
-    const Start start = starts_[random.below(starts_.size())];
-    const formats::Shard& shard = shards_[start.shard];
+    const std::uint64_t drawn = random.below(mass_ends_.back());
+    const auto end_of_shard = std::ranges::upper_bound(mass_ends_, drawn);
+    const std::uint64_t begin = end_of_shard == mass_ends_.begin() ? 0 : *(end_of_shard - 1);
+    const auto& shard = shards_[static_cast<std::size_t>(end_of_shard - mass_ends_.begin())];
+    const auto start = shard.start((drawn - begin) / shard.weight);
     const std::size_t limit = sequence_length_ - 3;  // class token and two separators
 
     std::size_t end = start.sentence;

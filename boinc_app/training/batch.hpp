@@ -1,13 +1,15 @@
 // Samples for masked-LM and sentence order, drawn from shards.
 //
-// Each sample, its cut and its masked tokens follow from public numbers alone, so every machine can
-// draw it again, in micro-batches of any size:
+// Each sample, its cut and its masked tokens follow from public numbers alone, so every machine
+// with the same shards can draw it again, in micro-batches of any size:
 //
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
 // with w the peer key as four little-endian 64-bit words, and index the number of the sample among
 // those of this peer in this step. That generator's split(1) gives the key of its dropout. Every
-// peer draws independently from the whole corpus, as in DeDLOC; nothing is partitioned.
+// peer draws independently from all shards of its job, as in DeDLOC. A start is drawn with
+// probability proportional to the weight of its shard, so with equal weights all starts are equally
+// likely.
 //
 // Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
 // document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
@@ -56,11 +58,6 @@ class Sampler {
     MicroBatch draw(const Random& step, std::uint64_t first, std::size_t count) const;
 
   private:
-    struct Start {
-        std::uint32_t shard;
-        std::uint32_t sentence;
-        std::uint32_t document_end;
-    };
     struct Sample {
         std::vector<std::uint16_t> tokens;
         std::size_t first_length = 0;  ///< tokens up to the first separator, inclusive
@@ -74,7 +71,8 @@ class Sampler {
     const std::size_t sequence_length_;
     const formats::SpecialTokens special_;
     const std::span<const formats::Shard> shards_;
-    std::vector<Start> starts_;
+    /// For each shard the sum of weight × starts of it and all shards before it.
+    std::vector<std::uint64_t> mass_ends_;
 };
 
 }  // namespace dedloc::training

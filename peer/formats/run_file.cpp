@@ -9,6 +9,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_set>
 
@@ -167,6 +168,8 @@ ShardReference read_shard_reference(JsonFields fields) {
     shard.name = fields.text("name", kMaxNameBytes);
     fields.hex("digest", shard.digest.bytes);
     shard.bytes = fields.integer("bytes", 1, std::uint64_t{1} << 40);
+    if (fields.has("weight")) shard.weight = fields.integer("weight", 1, kMaxShardWeight);
+    if (fields.has("held_out")) shard.is_held_out = fields.boolean("held_out");
     fields.finish();
     return shard;
 }
@@ -215,6 +218,11 @@ void read_lists(JsonFields& fields, RunFile& run) {
     for (const auto& value : fields.array("shards", 0, kMaxShards).GetArray()) {
         run.shards.push_back(
             read_shard_reference({value, fmt::format("shards[{}]", run.shards.size())}));
+    }
+    if (fields.has("shards_per_job")) {
+        const auto trained = std::ranges::count(run.shards, false, &ShardReference::is_held_out);
+        run.shards_per_job =
+            fields.integer("shards_per_job", 0, static_cast<std::uint64_t>(trained));
     }
     std::uint64_t elements = 0;
     for (const auto& value : fields.array("tensors", 1, kMaxTensors).GetArray()) {
@@ -316,9 +324,15 @@ void put_lists(Writer& out, const RunFile& run) {
         put(out, "name", shard.name);
         put(out, "digest", shard.digest.hex());
         put(out, "bytes", shard.bytes);
+        if (shard.weight != 1) put(out, "weight", shard.weight);
+        if (shard.is_held_out) {
+            out.Key("held_out");
+            out.Bool(true);
+        }
         out.EndObject();
     }
     out.EndArray();
+    if (run.shards_per_job != 0) put(out, "shards_per_job", run.shards_per_job);
     put_special_tokens(out, run.special_tokens);
     out.Key("tensors");
     out.StartArray();

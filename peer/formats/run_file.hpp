@@ -25,6 +25,7 @@ inline constexpr std::uint64_t kTensorAlignment = 64;
 inline constexpr std::size_t kMaxRunFileBytes = std::size_t{1} << 22;  ///< size of the file
 inline constexpr std::size_t kMaxTensors = 16'384;                     ///< tensors of a model
 inline constexpr std::size_t kMaxShards = 4'096;                       ///< shards of a run
+inline constexpr std::uint64_t kMaxShardWeight = 1'000'000;            ///< weight of a shard
 inline constexpr std::size_t kMaxNameBytes = 254;                      ///< most names in the file
 inline constexpr double kMaxDropout = 0.9;                             ///< highest rate of dropout
 
@@ -63,6 +64,11 @@ struct ShardReference {
     std::string name;         ///< name of the file
     Digest digest;            ///< BLAKE2b of the file
     std::uint64_t bytes = 0;  ///< size of the file
+    /// How many times as often as a start of a shard with weight 1 (the default) one of its starts
+    /// is drawn.
+    std::uint64_t weight = 1;
+    /// "held_out": no job trains on it; the project measures the model with it.
+    bool is_held_out = false;
     bool operator==(const ShardReference&) const = default;
 };
 
@@ -128,6 +134,7 @@ struct RunFile {
     bool overlaps = false;
     std::vector<Endpoint> dht_seeds;     ///< addresses of DHT nodes to start from
     std::vector<ShardReference> shards;  ///< the corpus
+    std::uint64_t shards_per_job = 0;    ///< that a job trains on; 0 (the default): all
     SpecialTokens special_tokens;        ///< ids of tokens with a special meaning
     std::vector<TensorSpec> tensors;     ///< the flat parameter vector, in this order
     bool operator==(const RunFile&) const = default;

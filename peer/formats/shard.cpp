@@ -1,12 +1,16 @@
 // decode_shard() takes each list only if the remaining bytes suffice for it, so a false count in
-// the head allocates nothing. fault_of() then checks relations: ends ascend strictly and reach the
-// length of the list that they point into, and all token ids are in the vocabulary. encode_shard()
-// requires the same.
+// the head reads nothing beyond the file. fault_of() then checks relations: ends ascend strictly
+// and reach the length of the list that they point into, and all token ids are in the vocabulary.
+// A built shard goes through the same checks.
+//
+// Starts need no table. A document of n sentences has n − 1 starts, so before document d there are
+// document_begin(d) − d of them, which ascends with d: the document of a start is found by binary
+// search, and the start with number k of document d is sentence k + d.
 #include "peer/formats/shard.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
+#include <ranges>
 
 #include "peer/base/check.hpp"
 
@@ -17,12 +21,11 @@ constexpr std::uint32_t kMagic = 0x31534C44;  // "DLS1"
 constexpr std::uint32_t kMaxVocabulary = 65'536;
 
 template <class T>
-std::optional<std::vector<T>> take_list(ByteReader& in, std::uint64_t count) {
+std::optional<std::span<const T>> take_list(ByteReader& in, std::uint64_t count) {
     if (count > in.remaining() / sizeof(T)) return {};
     const auto bytes = in.take(static_cast<std::size_t>(count) * sizeof(T));
-    std::vector<T> list(static_cast<std::size_t>(count));
-    if (!list.empty()) std::memcpy(list.data(), bytes->data(), bytes->size());
-    return list;
+    // The head has 32 bytes and the lists of the wider type come first, so all are aligned.
+    return std::span{reinterpret_cast<const T*>(bytes->data()), static_cast<std::size_t>(count)};
 }
 
 /// Whether the ends ascend strictly from above 0 and the last one is `total`.
@@ -69,49 +72,55 @@ const char* describe(ShardError error) {
     return "unknown";
 }
 
-ShardBuilder::ShardBuilder(std::uint32_t vocabulary) {
+Shard::Start Shard::start(std::size_t number) const {
+    const auto index = std::views::iota(std::size_t{0}, document_count());
+    const auto document = *std::ranges::partition_point(index, [&](std::size_t d) {
+        return document_ends[d] - (d + 1) <= number;  // all starts up to the end of d come before
+    });
+    return {.sentence = number + document, .document_end = document_ends[document]};
+}
+
+ShardBuilder::ShardBuilder(std::uint32_t vocabulary) : vocabulary_(vocabulary) {
     DEDLOC_CHECK(vocabulary >= 1 && vocabulary <= kMaxVocabulary, "token ids have 16 bits",
                  vocabulary);
-    shard_.vocabulary = vocabulary;
 }
 
 void ShardBuilder::add_sentence(std::span<const std::uint16_t> tokens) {
     if (tokens.empty()) return;
     for (const std::uint16_t token : tokens) {
-        DEDLOC_CHECK(token < shard_.vocabulary, "a token id is below the vocabulary", token);
+        DEDLOC_CHECK(token < vocabulary_, "a token id is below the vocabulary", token);
     }
-    shard_.tokens.insert(shard_.tokens.end(), tokens.begin(), tokens.end());
-    DEDLOC_CHECK(shard_.tokens.size() <= 0xFFFFFFFFu, "a shard's positions have 32 bits");
-    shard_.sentence_ends.push_back(static_cast<std::uint32_t>(shard_.tokens.size()));
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    DEDLOC_CHECK(tokens_.size() <= 0xFFFFFFFFu, "a shard's positions have 32 bits");
+    sentence_ends_.push_back(static_cast<std::uint32_t>(tokens_.size()));
 }
 
 void ShardBuilder::end_document() {
-    const auto end = static_cast<std::uint32_t>(shard_.sentence_count());
-    const std::uint32_t begin = shard_.document_ends.empty() ? 0 : shard_.document_ends.back();
-    if (end > begin) shard_.document_ends.push_back(end);
+    const auto end = static_cast<std::uint32_t>(sentence_ends_.size());
+    const std::uint32_t begin = document_ends_.empty() ? 0 : document_ends_.back();
+    if (end > begin) document_ends_.push_back(end);
 }
 
 Shard ShardBuilder::finish() && {
     end_document();
-    return std::move(shard_);
-}
-
-Buffer encode_shard(const Shard& shard) {
-    const auto fault = fault_of(shard);
-    DEDLOC_CHECK(!fault, "only a sound shard is written", describe(*fault));
     ByteWriter out;
     out.write(kMagic);
-    out.write(shard.vocabulary);
-    out.write(std::uint64_t{shard.tokens.size()});
-    out.write(std::uint64_t{shard.sentence_ends.size()});
-    out.write(std::uint64_t{shard.document_ends.size()});
-    out.append(std::as_bytes(std::span{shard.sentence_ends}));
-    out.append(std::as_bytes(std::span{shard.document_ends}));
-    out.append(std::as_bytes(std::span{shard.tokens}));
-    return std::move(out).finish();
+    out.write(vocabulary_);
+    out.write(std::uint64_t{tokens_.size()});
+    out.write(std::uint64_t{sentence_ends_.size()});
+    out.write(std::uint64_t{document_ends_.size()});
+    out.append(std::as_bytes(std::span{sentence_ends_}));
+    out.append(std::as_bytes(std::span{document_ends_}));
+    out.append(std::as_bytes(std::span{tokens_}));
+    auto shard = decode_shard(std::move(out).finish());
+    DEDLOC_CHECK(bool{shard}, "only a sound shard is written", describe(shard.reason()));
+    return std::move(shard).value();
 }
 
-Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes) {
+Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes,
+                                       std::shared_ptr<const void> owner) {
+    DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::uint32_t) == 0,
+                 "a shard is read in place");
     ByteReader in{bytes};
     const auto magic = in.read<std::uint32_t>();
     const auto vocabulary = in.read<std::uint32_t>();
@@ -120,19 +129,26 @@ Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes) {
     const auto documents = in.read<std::uint64_t>();
     if (magic && *magic != kMagic) return Failure{ShardError::kNotAShard};
     if (!documents) return Failure{ShardError::kTooShort};
-    auto sentence_ends = take_list<std::uint32_t>(in, *sentences);
+    const auto sentence_ends = take_list<std::uint32_t>(in, *sentences);
     if (!sentence_ends) return Failure{ShardError::kTooShort};
-    auto document_ends = take_list<std::uint32_t>(in, *documents);
+    const auto document_ends = take_list<std::uint32_t>(in, *documents);
     if (!document_ends) return Failure{ShardError::kTooShort};
-    auto ids = take_list<std::uint16_t>(in, *tokens);
+    const auto ids = take_list<std::uint16_t>(in, *tokens);
     if (!ids) return Failure{ShardError::kTooShort};
     if (in.remaining() != 0) return Failure{ShardError::kTrailingBytes};
     Shard shard{.vocabulary = *vocabulary,
-                .tokens = std::move(*ids),
-                .sentence_ends = std::move(*sentence_ends),
-                .document_ends = std::move(*document_ends)};
+                .tokens = *ids,
+                .sentence_ends = *sentence_ends,
+                .document_ends = *document_ends,
+                .file = bytes,
+                .owner = std::move(owner)};
     if (const auto fault = fault_of(shard)) return Failure{*fault};
     return shard;
+}
+
+Result<Shard, ShardError> decode_shard(Buffer bytes) {
+    const auto owner = std::make_shared<const Buffer>(std::move(bytes));
+    return decode_shard(*owner, owner);
 }
 
 }  // namespace dedloc::formats

@@ -1,5 +1,6 @@
 // A shard: a part of the corpus as token ids. The project has divided it into sentences and
-// documents, so that the app can draw masks and sentence pairs without text processing.
+// documents, so that the app can draw masks and sentence pairs without text processing. A shard is
+// used in place, in a mapped file or a buffer.
 //
 // File      32-byte head {magic u32, vocabulary u32, tokens u64, sentences u64, documents u64},
 // then
@@ -8,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,12 +18,18 @@
 
 namespace dedloc::formats {
 
-/// The contents of a shard.
+/// The contents of a shard. The lists are parts of `file`. A copy costs nothing, and `owner` is
+/// shared, because trainer and tests pass shards around by value while the bytes stay where they
+/// are.
 struct Shard {
-    std::uint32_t vocabulary = 0;              ///< every token id is below this
-    std::vector<std::uint16_t> tokens;         ///< token ids of all sentences in order
-    std::vector<std::uint32_t> sentence_ends;  ///< index into tokens, one past the last token
-    std::vector<std::uint32_t> document_ends;  ///< index into sentence_ends, one past the last
+    std::uint32_t vocabulary = 0;                  ///< every token id is below this
+    std::span<const std::uint16_t> tokens;         ///< token ids of all sentences in order
+    std::span<const std::uint32_t> sentence_ends;  ///< index into tokens, one past the last token
+    std::span<const std::uint32_t> document_ends;  ///< index into sentence_ends, one past the last
+    std::span<const std::byte> file;               ///< the whole file
+    std::shared_ptr<const void> owner;             ///< keeps `file` alive
+    /// How many times as often as a start of a shard with weight 1 one of its starts is drawn.
+    std::uint64_t weight = 1;
 
     // Sizes of the lists.
     std::size_t sentence_count() const { return sentence_ends.size(); }
@@ -29,13 +37,23 @@ struct Shard {
     /// The tokens of a sentence, at least one. Requires index < sentence_count().
     std::span<const std::uint16_t> sentence(std::size_t index) const {
         const std::size_t begin = index == 0 ? 0 : sentence_ends[index - 1];
-        return std::span{tokens}.subspan(begin, sentence_ends[index] - begin);
+        return tokens.subspan(begin, sentence_ends[index] - begin);
     }
     /// Index of a document's first sentence. Requires index < document_count().
     std::size_t document_begin(std::size_t index) const {
         return index == 0 ? 0 : document_ends[index - 1];
     }
-    bool operator==(const Shard&) const = default;
+
+    /// The number of starts: sentences that another sentence of the same document follows.
+    std::size_t start_count() const { return sentence_count() - document_count(); }
+    /// A sentence that another one follows, and one past the last sentence of their document.
+    struct Start {
+        std::size_t sentence;      ///< index of the start
+        std::size_t document_end;  ///< one past the last sentence of its document
+    };
+    /// The start with this number, in the order of the sentences. Requires number < start_count().
+    /// Cost: a binary search in document_ends.
+    Start start(std::size_t number) const;
 };
 
 /// Builds a shard sentence by sentence, for the corpus builder.
@@ -49,12 +67,15 @@ class ShardBuilder {
     /// Ends the present document; ignored if it has no sentence.
     void end_document();
     /// Tokens added so far.
-    std::size_t token_count() const { return shard_.tokens.size(); }
-    /// Ends the last document and returns the shard.
+    std::size_t token_count() const { return tokens_.size(); }
+    /// Ends the last document and returns the shard. Requires a token (DEDLOC_CHECK).
     Shard finish() &&;
 
   private:
-    Shard shard_;
+    std::uint32_t vocabulary_;
+    std::vector<std::uint16_t> tokens_;
+    std::vector<std::uint32_t> sentence_ends_;
+    std::vector<std::uint32_t> document_ends_;
 };
 
 /// Why a shard is refused.
@@ -70,10 +91,11 @@ enum class ShardError : std::uint8_t {
 /// A clause for error messages.
 const char* describe(ShardError error);
 
-/// The shard as a file. Requires a shard that decode_shard() accepts (DEDLOC_CHECK).
-Buffer encode_shard(const Shard& shard);
-
-/// The shard in a file. Untrusted input: allocates no more than the size of the input.
-Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes);
+/// The shard in a file, read in place. Untrusted input: reads every byte once, allocates nothing.
+/// Requires `bytes` aligned to 4 (DEDLOC_CHECK) and alive as long as `owner`.
+Result<Shard, ShardError> decode_shard(std::span<const std::byte> bytes,
+                                       std::shared_ptr<const void> owner);
+/// The same for a buffer that the shard takes over.
+Result<Shard, ShardError> decode_shard(Buffer bytes);
 
 }  // namespace dedloc::formats

@@ -19,15 +19,6 @@
 namespace dedloc::platform {
 namespace {
 
-/// A path that names no readable file is a wrong argument or configuration; anything else is a
-/// failure of the machine.
-[[noreturn]] void fail_to_read(const std::filesystem::path& path, int code) {
-    const bool is_wrong_path = code == ENOENT || code == ENOTDIR || code == EISDIR ||
-                               code == EACCES || code == ELOOP || code == ENAMETOOLONG;
-    if (!is_wrong_path) fail("read", path, code);
-    throw InputError(fmt::format("cannot read {}: {}", path.string(), std::strerror(code)));
-}
-
 /// Returns 0 once all pieces are on the disk, or the errno of the first call that failed.
 int write_synced(const std::filesystem::path& path,
                  std::span<const std::span<const std::byte>> pieces, mode_t mode) {

@@ -18,6 +18,15 @@ namespace dedloc::platform {
     throw IoError(fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(code)));
 }
 
+/// Throws for a file that cannot be read. A path that names no readable file is a wrong argument or
+/// configuration (InputError); anything else is a failure of the machine (IoError).
+[[noreturn]] inline void fail_to_read(const std::filesystem::path& path, int code) {
+    const bool is_wrong_path = code == ENOENT || code == ENOTDIR || code == EISDIR ||
+                               code == EACCES || code == ELOOP || code == ENAMETOOLONG;
+    if (!is_wrong_path) fail("read", path, code);
+    throw InputError(fmt::format("cannot read {}: {}", path.string(), std::strerror(code)));
+}
+
 /// open() with O_CLOEXEC, repeated while a signal interrupts it. The descriptor; negative: see
 /// errno. `mode` counts if O_CREAT is among the flags.
 inline int open_retrying(const std::filesystem::path& path, int flags, mode_t mode = 0) {

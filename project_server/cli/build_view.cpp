@@ -24,17 +24,21 @@ double megabytes(std::uint64_t bytes) {
 std::string progress_line(const corpus::BuildProgress& progress, std::uint64_t begin,
                           std::chrono::duration<double> elapsed) {
     if (progress.task == Task::kTraining) return "training the tokenizer";
+    const char* what = "tokenising";
+    if (progress.task == Task::kReading) what = "reading";
+    if (progress.task == Task::kHoldingOut) what = "tokenising what is held out,";
     std::string line =
-        fmt::format("{} {:.0f} of {:.0f} MB ({:.0f} %)",
-                    progress.task == Task::kReading ? "reading" : "tokenising",
-                    megabytes(progress.done), megabytes(progress.total),
+        fmt::format("{} {:.0f} of {:.0f} MB ({:.0f} %)", what, megabytes(progress.done),
+                    megabytes(progress.total),
                     100 * megabytes(progress.done) / std::max(1e-6, megabytes(progress.total)));
-    const double rate = megabytes(progress.done - begin) / std::max(1e-3, elapsed.count());
+    const double done = megabytes(progress.done) - megabytes(begin);
+    const double rate = done / std::max(1e-3, elapsed.count());
     if (rate > 0) {
-        line += fmt::format(", {:.1f} MB/s, {:.0f} s left", rate,
-                            megabytes(progress.total - progress.done) / rate);
+        // A text that grows meanwhile has more than all.
+        const double left = std::max(0.0, megabytes(progress.total) - megabytes(progress.done));
+        line += fmt::format(", {:.1f} MB/s, {:.0f} s left", rate, left / rate);
     }
-    if (progress.task == Task::kWriting) {
+    if (progress.task != Task::kReading) {
         line += fmt::format(", {:.1f} million tokens", static_cast<double>(progress.tokens) / 1e6);
     }
     return line;

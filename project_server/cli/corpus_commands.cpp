@@ -45,9 +45,10 @@ void build(const corpus::BuildOptions& options) {
         BuildView view;
         built = corpus::build_corpus(options, [&](const auto& progress) { view.show(progress); });
     }
-    fmt::print("{}: {} documents, {} sentences, {} tokens of {} kinds in {} shard{}\n",
-               options.folder.string(), built.documents, built.sentences, built.tokens,
-               built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s");
+    fmt::print(
+        "{}: {} documents ({} held out), {} sentences, {} tokens of {} kinds in {} shard{}\n",
+        options.folder.string(), built.documents, built.held_out, built.sentences, built.tokens,
+        built.vocabulary, built.shards.size(), built.shards.size() == 1 ? "" : "s");
     const auto warning = corpus::warning_of(built);
     if (!warning.empty()) fmt::print(stderr, "dedloc: {}\n", warning);
 }
@@ -62,7 +63,17 @@ void add_corpus_commands(CLI::App& dedloc) {
     options->threads = std::max(1u, std::thread::hardware_concurrency());
     command->add_option("--text", options->texts, "UTF-8 text; repeat to read several one by one")
         ->required();
+    command
+        ->add_option("--weight", options->weights,
+                     "For each text its share of the training samples, relative to the others "
+                     "(default: as their sizes)")
+        ->check(CLI::PositiveNumber);
     command->add_option("--out", options->folder, "Folder to create")->required();
+    command
+        ->add_option("--held-out", options->held_out,
+                     "Share of the documents that is not trained on, to measure the model with")
+        ->check(CLI::Range(0.0, 0.5))
+        ->capture_default_str();
     command
         ->add_option_function<std::string>(
             "--documents",
@@ -85,7 +96,9 @@ void add_corpus_commands(CLI::App& dedloc) {
                      "Approximate number of tokens per shard")
         ->check(CLI::Range(1'000, 100'000'000))
         ->capture_default_str();
-    command->add_option("--seed", options->seed, "Seed of the sample that trains the tokenizer")
+    command
+        ->add_option("--seed", options->seed,
+                     "Seed of the held-out documents and of the tokenizer's sample")
         ->capture_default_str();
     command->add_option("--threads", options->threads, "Threads that tokenise")
         ->check(CLI::Range(1u, 256u))

@@ -9,14 +9,17 @@
 
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
+#include "peer/formats/job_shards.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
+#include "peer/platform/mapped_file.hpp"
 #include "peer/platform/ports.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
+#include "project_server/corpus/tokenizer.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -29,6 +32,34 @@ void check_name(const std::string& name) {
     });
     if (name.empty() || name.size() > 40 || !is_plain) {
         throw InputError("a run's name has 1 to 40 letters, digits, - and _");
+    }
+}
+
+/// The number of shards of a job so that no job has more than `limit` bytes of them, at least 1;
+/// 0 for all.
+std::uint64_t shards_within(std::uint64_t limit,
+                            const std::vector<formats::ShardReference>& shards) {
+    std::uint64_t largest = 1;
+    for (const auto& shard : shards) largest = std::max(largest, shard.bytes);
+    const std::uint64_t count = std::max<std::uint64_t>(1, limit / largest);
+    return count < shards.size() ? count : 0;
+}
+
+/// Throws InputError unless tokenizer and shards of the corpus are those of its description.
+void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
+    const auto model = folder / "tokenizer.model";
+    const corpus::Tokenizer tokenizer{platform::read_text(model), model.string()};
+    if (tokenizer.vocabulary() != corpus.vocabulary ||
+        tokenizer.special_tokens() != corpus.special_tokens) {
+        throw InputError(fmt::format("{} has {} pieces and is not the tokenizer of this corpus",
+                                     model.string(), tokenizer.vocabulary()));
+    }
+    for (const auto& shard : corpus.shards) {
+        const auto path = folder / shard.name;
+        const platform::MappedFile file{path};
+        if (file.bytes().size() != shard.bytes || blake2b(file.bytes()) != shard.digest) {
+            throw InputError(fmt::format("the shard {} is cut off or altered", path.string()));
+        }
     }
 }
 
@@ -64,6 +95,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.gateway = server::master_url(settings) + "dedloc/";
     run.dht_seeds = {{.host = settings.host, .port = platform::free_port(settings.host)}};
     run.shards = corpus.shards;
+    run.shards_per_job = shards_within(options.job_bytes, formats::training_shards(run));
     run.special_tokens = corpus.special_tokens;
     run.codec = options.codec;
     run.overlaps = options.overlaps;
@@ -77,10 +109,12 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     platform::replace_file(folder / "run.json", formats::write_run_file(run));
     platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
+    fs::create_directory(folder / "held_out");
     fs::create_directory(folder / "checkpoints");
     fs::copy_file(options.corpus / "tokenizer.model", folder / "tokenizer.model");
     for (const auto& shard : corpus.shards) {
-        fs::copy_file(options.corpus / shard.name, folder / "shards" / shard.name);
+        fs::copy_file(options.corpus / shard.name,
+                      folder / (shard.is_held_out ? "held_out" : "shards") / shard.name);
     }
     if (!imported) return;
     const auto state = std::as_bytes(std::span{imported->state});
@@ -128,6 +162,7 @@ formats::RunFile create_run(const RunOptions& options) {
     check_name(options.name);
     const auto project = existing_project(options.project);
     const auto corpus = corpus::read_corpus(options.corpus);
+    check_corpus(options.corpus, corpus);
     ProjectDatabase access{project};
     if (access.database().query_one("select id from dedloc_run where name = ?", {options.name})) {
         throw InputError(fmt::format("the project has a run {} already", options.name));

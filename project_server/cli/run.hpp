@@ -14,17 +14,18 @@ namespace dedloc::cli {
 
 /// Arguments of create_run().
 struct RunOptions {
-    std::filesystem::path project;              ///< the project's folder
-    std::filesystem::path corpus;               ///< a folder made by build_corpus()
-    std::string name;                           ///< 1 to 40 letters, digits, - and _
-    std::string model = "tiny";                 ///< name of a ModelPreset
-    std::filesystem::path from;                 ///< Hugging Face folder to start from, or empty
-    std::uint64_t steps = 0;                    ///< updates until the run is finished
-    std::uint64_t seed = 42;                    ///< seed of the first parameters
-    Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
-    bool overlaps = false;                      ///< computes while a round is on its way
-    std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
-    std::optional<double> learning_rate;        ///< absent: the preset's
+    std::filesystem::path project;  ///< the project's folder
+    std::filesystem::path corpus;   ///< a folder made by build_corpus()
+    std::string name;               ///< 1 to 40 letters, digits, - and _
+    std::string model = "tiny";     ///< name of a ModelPreset
+    std::filesystem::path from;     ///< Hugging Face folder to start from, or empty
+    std::uint64_t steps = 0;        ///< updates until the run is finished
+    std::uint64_t seed = 42;        ///< seed of the first parameters
+    Codec codec = Codec::kFp32;     ///< how gradients are encoded between peers
+    std::uint64_t job_bytes = std::uint64_t{256} << 20;  ///< most bytes of shards in a job
+    bool overlaps = false;                               ///< computes while a round is on its way
+    std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
+    std::optional<double> learning_rate;                 ///< absent: the preset's
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
     std::vector<double> dropout;
 };

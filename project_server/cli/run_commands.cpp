@@ -202,6 +202,13 @@ void add_create(CLI::App& group) {
         ->expected(3)
         ->check(CLI::Range(0.0, formats::kMaxDropout));
     command
+        ->add_option_function<std::uint64_t>(
+            "--job-megabytes",
+            [options](std::uint64_t megabytes) { options->job_bytes = megabytes << 20; },
+            "Most MiB of shards that a volunteer's job has; jobs take turns with the shards")
+        ->check(CLI::Range(1, 1'000'000))
+        ->default_str(std::to_string(options->job_bytes >> 20));
+    command
         ->add_option_function<std::string>(
             "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
             "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs a "

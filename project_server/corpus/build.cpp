@@ -1,18 +1,20 @@
 #include "project_server/corpus/build.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <system_error>
 
 #include "peer/base/error.hpp"
-#include "peer/formats/shard.hpp"
+#include "peer/base/random.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/corpus/build_folder.hpp"
 #include "project_server/corpus/encoder.hpp"
 #include "project_server/corpus/sample.hpp"
 #include "project_server/corpus/sentences.hpp"
+#include "project_server/corpus/shard_writer.hpp"
 #include "project_server/corpus/tokenizer.hpp"
 
 namespace dedloc::corpus {
@@ -28,7 +30,7 @@ constexpr std::uint64_t kMaxSentencesOfADocument = 2'000;     // on average, or 
 /// Documents that are tokenised together.
 struct Batch {
     std::vector<std::string> documents;
-    std::vector<std::uint64_t> offsets;  ///< where the text goes on after each of them
+    std::vector<Position> ends;  ///< where the text goes on after each of them
     std::size_t bytes = 0;
 };
 
@@ -47,36 +49,45 @@ Digest digest_of(const BuildOptions& options, const std::string& tokenizer) {
     return blake2b(bytes_of(facts));
 }
 
+void check(const Journal& journal) {
+    std::uint64_t shards = 0;
+    std::uint64_t starts = 0;
+    for (const auto& text : journal.texts) {
+        shards += text.shards;
+        starts += text.starts;
+    }
+    if (shards == 0) throw InputError("the text contains no sentence to train on");
+    if (starts == 0) {
+        throw InputError(fmt::format(
+            "none of the {} documents has two sentences, which the sentence-order task needs",
+            journal.corpus.documents));
+    }
+}
+
 /// Builds a corpus in a folder, from where a journal ends.
 class Builder final {
   public:
-    Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder,
-            Journal journal);
-    Corpus build(const std::string& given_tokenizer);
+    Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder);
+    Corpus build(const std::string& given_tokenizer, Journal journal);
 
   private:
     std::string train();
-    void write_shards(const Tokenizer& tokenizer);
-    void write_shards_of(std::size_t text, Encoder& encoder);
-    Batch read_batch(DocumentReader& reader) const;
-    void add(const EncodedDocument& document);
-    void end_shard(std::uint64_t offset);
+    void write_part(ShardWriter& writer, Encoder& encoder);
+    void write_text(ShardWriter& writer, Encoder& encoder);
+    Batch read_batch(DocumentReader& reader, const Journal& journal, std::uint64_t& number) const;
+    bool is_held_out(std::uint64_t text, std::uint64_t document) const;
     DocumentReader reader_of(std::size_t text, std::uint64_t offset) const;
-    void report(Task task, std::size_t text, std::uint64_t offset);
+    void report(Task task, std::size_t text, std::uint64_t offset, std::uint64_t tokens);
 
     const BuildOptions& options_;
     const ProgressSink& sink_;
     const fs::path folder_;
     std::vector<std::uint64_t> begins_;  ///< sum of the sizes of earlier texts
     std::uint64_t total_ = 0;            ///< sum of the sizes of all texts
-    Journal journal_;                    ///< the documents in builder_ are not in it
-    Corpus pending_;                     ///< counts of the documents in builder_
-    std::optional<formats::ShardBuilder> builder_;
 };
 
-Builder::Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder,
-                 Journal journal)
-    : options_(options), sink_(sink), folder_(std::move(folder)), journal_(std::move(journal)) {
+Builder::Builder(const BuildOptions& options, const ProgressSink& sink, fs::path folder)
+    : options_(options), sink_(sink), folder_(std::move(folder)) {
     for (const auto& text : options.texts) {
         begins_.push_back(total_);
         total_ += fs::file_size(text);
@@ -88,131 +99,103 @@ DocumentReader Builder::reader_of(std::size_t text, std::uint64_t offset) const 
     return DocumentReader{path, options_.form.value_or(form_of(path)), offset};
 }
 
-void Builder::report(Task task, std::size_t text, std::uint64_t offset) {
+bool Builder::is_held_out(std::uint64_t text, std::uint64_t document) const {
+    // The first one never is, so that a text of one document can be trained on.
+    return document > 0 &&
+           Random{options_.seed}.split(text).split(document).uniform() < options_.held_out;
+}
+
+void Builder::report(Task task, std::size_t text, std::uint64_t offset, std::uint64_t tokens) {
     if (!sink_) return;
-    sink_({.task = task,
-           .done = begins_[text] + offset,
-           .total = total_,
-           .tokens = journal_.corpus.tokens + pending_.tokens});
+    sink_({.task = task, .done = begins_[text] + offset, .total = total_, .tokens = tokens});
 }
 
 std::string Builder::train() {
     DocumentSample sample{options_.seed, options_.sample_bytes};
-    std::uint64_t number = 0;
+    std::uint64_t offered = 0;
     for (std::size_t text = 0; text < options_.texts.size(); ++text) {
         auto reader = reader_of(text, 0);
         std::uint64_t looked = 0;
-        for (std::string document; reader.next(document); ++number) {
-            sample.offer(number, document);
+        std::string document;
+        for (std::uint64_t number = 0; reader.next(document); ++number) {
+            if (!is_held_out(text, number)) sample.offer(offered++, document);
             if (reader.offset() < looked) continue;
-            report(Task::kReading, text, reader.offset());
+            report(Task::kReading, text, reader.offset(), 0);
             looked = reader.offset() + kLookEvery;
         }
     }
-    report(Task::kTraining, options_.texts.size() - 1, total_ - begins_.back());
+    report(Task::kTraining, options_.texts.size() - 1, total_ - begins_.back(), 0);
     SentenceSplitter splitter{options_.language};
     std::vector<std::string> sentences;
     for (const auto& document : std::move(sample).take()) {
         for (auto& sentence : splitter.split(document)) sentences.push_back(std::move(sentence));
     }
-    if (sentences.empty()) throw InputError("the text contains no sentence");
+    if (sentences.empty()) throw InputError("the text contains no sentence to train on");
     return train_tokenizer(sentences, options_.vocabulary);
 }
 
-Batch Builder::read_batch(DocumentReader& reader) const {
+Batch Builder::read_batch(DocumentReader& reader, const Journal& journal,
+                          std::uint64_t& number) const {
     Batch batch;
     std::string document;
     while (batch.bytes < kBatchBytes && reader.next(document)) {
+        if (is_held_out(journal.text, number++) != journal.is_held_out) continue;
         batch.bytes += document.size();
         batch.documents.push_back(std::move(document));
-        batch.offsets.push_back(reader.offset());
+        batch.ends.push_back({.offset = reader.offset(), .document = number});
     }
     return batch;
 }
 
-void Builder::add(const EncodedDocument& document) {
-    if (document.empty()) return;
-    for (const auto& sentence : document) {
-        builder_->add_sentence(sentence);
-        pending_.tokens += sentence.size();
-    }
-    builder_->end_document();
-    ++pending_.documents;
-    pending_.single += document.size() == 1 ? 1 : 0;
-    pending_.sentences += document.size();
-}
-
-/// Writes the shard under a name made from its digest, because BOINC requires that a file name
-/// always stands for the same bytes. Then enters it and the position that follows in the journal.
-void Builder::end_shard(std::uint64_t offset) {
-    auto& corpus = journal_.corpus;
-    if (builder_->token_count() > 0) {
-        if (corpus.shards.size() == formats::kMaxShards) {
-            throw InputError(fmt::format(
-                "the text needs more than {} shards: choose a larger number of tokens per shard",
-                formats::kMaxShards));
-        }
-        const Buffer bytes = formats::encode_shard(std::move(*builder_).finish());
-        const Digest digest = blake2b(bytes);
-        formats::ShardReference shard{.name = fmt::format("shard-{}", digest.hex().substr(0, 16)),
-                                      .digest = digest,
-                                      .bytes = bytes.size()};
-        if (std::ranges::find(corpus.shards, shard) != corpus.shards.end()) {
-            throw InputError("two shards are equal: the text repeats itself");
-        }
-        platform::replace_file(folder_ / shard.name, bytes);
-        corpus.shards.push_back(std::move(shard));
-    }
-    builder_.emplace(static_cast<std::uint32_t>(corpus.vocabulary));
-    corpus.documents += pending_.documents;
-    corpus.single += pending_.single;
-    corpus.sentences += pending_.sentences;
-    corpus.tokens += pending_.tokens;
-    pending_ = {};
-    journal_.offset = offset;
-    write_journal(folder_, journal_);
-}
-
-void Builder::write_shards_of(std::size_t text, Encoder& encoder) {
-    auto reader = reader_of(text, journal_.offset);
-    for (Batch batch = read_batch(reader); !batch.documents.empty(); batch = read_batch(reader)) {
+void Builder::write_text(ShardWriter& writer, Encoder& encoder) {
+    const auto& journal = writer.journal();
+    auto reader = reader_of(journal.text, journal.offset);
+    std::uint64_t number = journal.document;
+    while (true) {
+        const Batch batch = read_batch(reader, journal, number);
+        if (batch.documents.empty()) break;
         const auto encoded = encoder.encode(batch.documents);
-        for (std::size_t i = 0; i < encoded.size(); ++i) {
-            add(encoded[i]);
-            if (builder_->token_count() >= options_.shard_tokens) end_shard(batch.offsets[i]);
-        }
-        report(Task::kWriting, text, reader.offset());
+        for (std::size_t i = 0; i < encoded.size(); ++i) writer.add(encoded[i], batch.ends[i]);
+        report(journal.is_held_out ? Task::kHoldingOut : Task::kWriting, journal.text,
+               reader.offset(), writer.token_count());
+    }
+    const bool is_last = journal.text + 1 == options_.texts.size();
+    if (is_last || !options_.weights.empty()) {
+        writer.end_shard({.offset = reader.offset(), .document = number});
     }
 }
 
-void Builder::write_shards(const Tokenizer& tokenizer) {
-    journal_.corpus.vocabulary = tokenizer.vocabulary();
-    journal_.corpus.special_tokens = tokenizer.special_tokens();
-    builder_.emplace(static_cast<std::uint32_t>(tokenizer.vocabulary()));
-    Encoder encoder{tokenizer, options_.language, std::max(1u, options_.threads)};
-    for (; journal_.text < options_.texts.size(); ++journal_.text, journal_.offset = 0) {
-        write_shards_of(journal_.text, encoder);
+/// Writes the shards of all texts, from where the journal ends: the part that is held out, or the
+/// other part.
+void Builder::write_part(ShardWriter& writer, Encoder& encoder) {
+    write_text(writer, encoder);
+    for (auto text = writer.journal().text + 1; text < options_.texts.size(); ++text) {
+        writer.begin_text(text);
+        write_text(writer, encoder);
     }
-    end_shard(0);
 }
 
-Corpus Builder::build(const std::string& given_tokenizer) {
+Corpus Builder::build(const std::string& given_tokenizer, Journal journal) {
     const auto file = folder_ / "tokenizer.model";
     if (!fs::exists(file)) {
         platform::replace_file(file, options_.tokenizer.empty() ? train() : given_tokenizer);
     }
-    const std::string name =
-        options_.tokenizer.empty() ? file.string() : options_.tokenizer.string();
-    write_shards(Tokenizer{platform::read_text(file), name});
-    const Corpus& corpus = journal_.corpus;
-    if (corpus.tokens == 0) throw InputError("the text contains no sentence");
-    if (corpus.single == corpus.documents) {
-        throw InputError(fmt::format(
-            "none of the {} documents has two sentences, which the sentence-order task needs",
-            corpus.documents));
+    const Tokenizer tokenizer{platform::read_text(file), options_.tokenizer.empty()
+                                                             ? file.string()
+                                                             : options_.tokenizer.string()};
+    journal.corpus.vocabulary = tokenizer.vocabulary();
+    journal.corpus.special_tokens = tokenizer.special_tokens();
+    Encoder encoder{tokenizer, options_.language, std::max(1u, options_.threads)};
+    ShardWriter writer{folder_, std::move(journal), options_.shard_tokens};
+    if (!writer.journal().is_held_out) {
+        write_part(writer, encoder);
+        if (options_.held_out > 0) writer.begin_held_out();
     }
-    write_corpus(folder_, corpus);
-    return corpus;
+    if (writer.journal().is_held_out) write_part(writer, encoder);
+    check(writer.journal());
+    writer.finish(options_.weights);
+    write_corpus(folder_, writer.journal().corpus);
+    return writer.journal().corpus;
 }
 
 /// Opens each text and reads the tokenizer, so that their errors come before a folder is made.
@@ -229,12 +212,17 @@ std::string check_inputs(const BuildOptions& options) {
 
 Corpus build_corpus(const BuildOptions& options, const ProgressSink& progress) {
     if (options.texts.empty()) throw InputError("there is no text to build a corpus from");
+    if (!options.weights.empty() && options.weights.size() != options.texts.size()) {
+        throw InputError(
+            fmt::format("there are {} texts but {} weights: give each its weight, or none",
+                        options.texts.size(), options.weights.size()));
+    }
     const std::string tokenizer = check_inputs(options);
     BuildFolder folder{options.folder};
     try {
-        Builder builder{options, progress, folder.path(),
-                        folder.resume(digest_of(options, tokenizer))};
-        const Corpus corpus = builder.build(tokenizer);
+        Builder builder{options, progress, folder.path()};
+        const Corpus corpus =
+            builder.build(tokenizer, folder.resume(digest_of(options, tokenizer)));
         folder.finish();
         return corpus;
     } catch (const InputError&) {

@@ -17,26 +17,31 @@ namespace dedloc::corpus {
 /// Arguments of build_corpus().
 struct BuildOptions {
     std::vector<std::filesystem::path> texts;  ///< UTF-8 text files, one after the other
-    std::optional<DocumentForm> form;          ///< the texts' form; absent: form_of() each
-    std::string language = "en";               ///< as SentenceSplitter takes it
-    std::filesystem::path folder;              ///< output: must not exist yet, or be empty
-    std::filesystem::path tokenizer;           ///< SentencePiece model; empty: trains one
-    int vocabulary = 1000;                     ///< pieces of a tokenizer that is trained
+    /// For each text how much of a peer's samples come from it, relative to the others'. Empty: in
+    /// proportion to their sizes.
+    std::vector<double> weights;
+    double held_out = 0.01;            ///< share of the documents that is held out
+    std::optional<DocumentForm> form;  ///< the texts' form; absent: form_of() each
+    std::string language = "en";       ///< as SentenceSplitter takes it
+    std::filesystem::path folder;      ///< output: must not exist yet, or be empty
+    std::filesystem::path tokenizer;   ///< SentencePiece model; empty: trains one
+    int vocabulary = 1000;             ///< pieces of a tokenizer that is trained
     /// A tokenizer is trained on a random sample of at most so many bytes.
     std::size_t sample_bytes = std::size_t{32} << 20;
     /// A shard ends with the document that reaches this many tokens.
     std::uint64_t shard_tokens = std::uint64_t{4} << 20;
-    std::uint64_t seed = 0;  ///< chooses the random sample
+    std::uint64_t seed = 0;  ///< chooses the sample and the documents that are held out
     unsigned threads = 1;    ///< that tokenise; the result does not depend on it
 };
 
 /// How far a build has come.
 struct BuildProgress {
     /// What it does now.
-    enum class Task : std::uint8_t { kReading, kTraining, kWriting } task = Task::kReading;
-    std::uint64_t done = 0;    ///< bytes of the texts that the task has read
-    std::uint64_t total = 0;   ///< bytes of all texts
-    std::uint64_t tokens = 0;  ///< written so far
+    enum class Task : std::uint8_t { kReading, kTraining, kWriting, kHoldingOut };
+    Task task = Task::kReading;  ///< the present one
+    std::uint64_t done = 0;      ///< bytes of the texts that the task has read
+    std::uint64_t total = 0;     ///< bytes of all texts
+    std::uint64_t tokens = 0;    ///< written so far
 };
 /// Is called often while a build runs, on its thread.
 using ProgressSink = std::function<void(const BuildProgress&)>;

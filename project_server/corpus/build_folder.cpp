@@ -43,7 +43,8 @@ Journal BuildFolder::resume(const Digest& build) {
         if (!known.contains(entry.path().filename().string())) fs::remove_all(entry.path());
     }
     if (!known.empty()) return *journal;
-    const Journal fresh{.build = build, .corpus = {}};
+    Journal fresh;
+    fresh.build = build;
     write_journal(path_, fresh);
     return fresh;
 }

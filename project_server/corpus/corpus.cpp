@@ -30,6 +30,10 @@ void put(Writer& out, const char* name, std::uint64_t value) {
     out.Key(name);
     out.Uint64(value);
 }
+void put(Writer& out, const char* name, bool value) {
+    out.Key(name);
+    out.Bool(value);
+}
 void put(Writer& out, const char* name, const std::string& text) {
     out.Key(name);
     out.String(text.c_str());
@@ -49,6 +53,7 @@ void put_fields(Writer& out, const Corpus& corpus) {
     put(out, "single", corpus.single);
     put(out, "sentences", corpus.sentences);
     put(out, "tokens", corpus.tokens);
+    put(out, "held_out", corpus.held_out);
     out.Key("shards");
     out.StartArray();
     for (const auto& shard : corpus.shards) {
@@ -56,6 +61,8 @@ void put_fields(Writer& out, const Corpus& corpus) {
         put(out, "name", shard.name);
         put(out, "digest", shard.digest.hex());
         put(out, "bytes", shard.bytes);
+        if (shard.weight != 1) put(out, "weight", shard.weight);
+        if (shard.is_held_out) put(out, "held_out", true);
         out.EndObject();
     }
     out.EndArray();
@@ -95,12 +102,17 @@ Corpus read_fields(JsonFields& fields, const std::string& document, std::size_t 
     corpus.single = fields.integer("single", 0, kMaxCount);
     corpus.sentences = fields.integer("sentences", 0, kMaxCount);
     corpus.tokens = fields.integer("tokens", 0, kMaxCount);
+    corpus.held_out = fields.integer("held_out", 0, kMaxCount);
     for (const auto& value : fields.array("shards", least_shards, formats::kMaxShards).GetArray()) {
         JsonFields shard{value, fmt::format("shards[{}]", corpus.shards.size()), document};
         auto& reference = corpus.shards.emplace_back();
         reference.name = shard.text("name", formats::kMaxNameBytes);
         shard.hex("digest", reference.digest.bytes);
         reference.bytes = shard.integer("bytes", 1, kMaxCount);
+        if (shard.has("weight")) {
+            reference.weight = shard.integer("weight", 1, formats::kMaxShardWeight);
+        }
+        if (shard.has("held_out")) reference.is_held_out = shard.boolean("held_out");
         shard.finish();
     }
     return corpus;
@@ -132,8 +144,19 @@ Corpus read_corpus(const fs::path& folder) {
 void write_journal(const fs::path& folder, const Journal& journal) {
     write_object(folder / kJournal, [&](Writer& out) {
         put(out, "build", journal.build.hex());
+        put(out, "is_held_out", journal.is_held_out);
         put(out, "text", journal.text);
         put(out, "offset", journal.offset);
+        put(out, "document", journal.document);
+        out.Key("texts");
+        out.StartArray();
+        for (const auto& text : journal.texts) {
+            out.StartObject();
+            put(out, "shards", text.shards);
+            put(out, "starts", text.starts);
+            out.EndObject();
+        }
+        out.EndArray();
         put_fields(out, journal.corpus);
     });
 }
@@ -146,8 +169,17 @@ std::optional<Journal> read_journal(const fs::path& folder) {
         JsonFields fields{document, "", file.string()};
         Journal journal;
         fields.hex("build", journal.build.bytes);
+        journal.is_held_out = fields.boolean("is_held_out");
         journal.text = fields.integer("text", 0, kMaxCount);
         journal.offset = fields.integer("offset", 0, kMaxCount);
+        journal.document = fields.integer("document", 0, kMaxCount);
+        for (const auto& value : fields.array("texts", 0, kMaxCount).GetArray()) {
+            JsonFields text{value, fmt::format("texts[{}]", journal.texts.size()), file.string()};
+            auto& count = journal.texts.emplace_back();
+            count.shards = text.integer("shards", 0, kMaxCount);
+            count.starts = text.integer("starts", 0, kMaxCount);
+            text.finish();
+        }
         journal.corpus = read_fields(fields, file.string(), 0);
         fields.finish();
         return journal;

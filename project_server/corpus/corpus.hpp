@@ -20,6 +20,7 @@ struct Corpus {
     std::uint64_t single = 0;                     ///< documents with one sentence, among them
     std::uint64_t sentences = 0;                  ///< in all shards
     std::uint64_t tokens = 0;                     ///< in all shards
+    std::uint64_t held_out = 0;                   ///< documents in held-out shards
     std::vector<formats::ShardReference> shards;  ///< each name is a file in the folder
     bool operator==(const Corpus&) const = default;
 };
@@ -29,12 +30,22 @@ void write_corpus(const std::filesystem::path& folder, const Corpus& corpus);
 /// Reads folder/corpus.json. Errors: InputError that names the field.
 Corpus read_corpus(const std::filesystem::path& folder);
 
+/// What has been written of one text, without what is held out.
+struct TextCount {
+    std::uint64_t shards = 0;  ///< number of shards
+    std::uint64_t starts = 0;  ///< sentences that another one of the same document follows
+    bool operator==(const TextCount&) const = default;
+};
+
 /// What a build has done when it writes a shard: a later build can go on from there.
 struct Journal {
-    Digest build;              ///< digest of the arguments and of the texts' sizes and times
-    std::uint64_t text = 0;    ///< index of the text that comes next
-    std::uint64_t offset = 0;  ///< position in that text, in bytes
-    Corpus corpus;             ///< what has been written
+    Digest build;                  ///< digest of the arguments, and of the texts' sizes and times
+    bool is_held_out = false;      ///< whether the held-out part is being written, the second
+    std::uint64_t text = 0;        ///< index of the text that comes next
+    std::uint64_t offset = 0;      ///< position in that text, in bytes
+    std::uint64_t document = 0;    ///< number in that text of the document at this position
+    std::vector<TextCount> texts;  ///< counts for each text that was begun
+    Corpus corpus;                 ///< what has been written
     bool operator==(const Journal&) const = default;
 };
 

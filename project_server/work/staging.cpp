@@ -24,7 +24,19 @@ void stage_file(const server::ProjectConfig& config, const std::filesystem::path
     }
     const std::filesystem::path target{place.data()};
     if (std::filesystem::exists(target)) return;
-    platform::replace_file(target, platform::read_text(source));
+    // Shards may be larger than memory, so the system copies them.
+    const std::filesystem::path copy = target.string() + ".tmp";
+    std::error_code failed;
+    std::filesystem::copy_file(source, copy, std::filesystem::copy_options::overwrite_existing,
+                               failed);
+    if (failed) {
+        std::error_code ignored;
+        std::filesystem::remove(copy, ignored);
+        throw IoError(fmt::format("Cannot copy {} to {}: {}.", source.string(), target.string(),
+                                  failed.message()));
+    }
+    platform::sync_file(copy);
+    platform::move_file(copy, target);
 }
 
 }  // namespace dedloc::work

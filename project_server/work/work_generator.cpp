@@ -15,6 +15,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/job_shards.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/settings.hpp"
@@ -30,15 +31,16 @@ namespace fs = std::filesystem;
 /// Relative to the project's folder, as workunit.result_template_file requires.
 constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 
-/// Copies run file and shards to the download tree. Returns their names there, in the order of the
-/// template.
+/// Copies run file and shards of a job to the download tree. Returns their names there, in the
+/// order of the template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
-                                      const formats::RunFile& run) {
+                                      const formats::RunFile& run,
+                                      const std::vector<formats::ShardReference>& shards) {
     // A name must always stand for the same bytes, so the run file's name contains the run's id.
     std::vector<std::string> names{
         fmt::format("run_{}_{}.json", run.name, formats::run_id(run).hex().substr(0, 16))};
     stage_file(project, folder / "run.json", names.front());
-    for (const auto& shard : run.shards) {
+    for (const auto& shard : shards) {
         stage_file(project, folder / "shards" / shard.name, shard.name);
         names.push_back(shard.name);
     }
@@ -101,10 +103,16 @@ void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkR
 void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const fs::path folder = config_.directory / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
-    const auto names = stage_inputs(config_, folder, file);
+    const auto next = database_.query_one(
+        "select coalesce(max(id), 0) + 1 as id, coalesce(sum(appid = ? and opaque = ?), 0) as jobs "
+        "from workunit",
+        {app_, run});
+    const auto shards =
+        formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));
+    if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", name));
+    const auto names = stage_inputs(config_, folder, file, shards);
     std::vector<const char*> inputs;
     for (const auto& input : names) inputs.push_back(input.c_str());
-    const auto next = database_.query_one("select coalesce(max(id), 0) + 1 as id from workunit");
 
     // A row holds 64 KB of text, too much for the stack.
     const auto job = std::make_unique<DB_WORKUNIT>();
@@ -114,7 +122,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string output = (config_.directory / kOutputTemplateFile).string();
-    const std::string input = input_template_for(kInputTemplate, file.shards.size());
+    const std::string input = input_template_for(kInputTemplate, shards.size());
     if (boinc_db.ping() != 0) server::open_boinc_database(config_);
     const int status = ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(),
                                      inputs.data(), static_cast<int>(inputs.size()), ::config);

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -172,6 +173,39 @@ TEST_CASE("of the tokens to predict 80% are masked, 10% random and 10% as they w
     CHECK(masked / all == Approx(0.8).margin(bound(0.8)));
     CHECK(random / all == Approx(0.1).margin(bound(0.1)));
     CHECK(kept / all == Approx(0.1).margin(bound(0.1)));
+}
+
+TEST_CASE("starts are drawn in proportion to the weight of their shard", "[training][property]") {
+    const formats::RunFile run = tiny_run();
+    // Token ids tell the shards apart.
+    const auto shard_of = [](std::uint16_t token, int documents, std::uint64_t weight) {
+        formats::ShardBuilder builder{60};
+        for (int document = 0; document < documents; ++document) {
+            for (int sentence = 0; sentence < 3; ++sentence) {
+                builder.add_sentence(std::vector<std::uint16_t>(8, token));
+            }
+            builder.end_document();
+        }
+        auto shard = std::move(builder).finish();
+        shard.weight = weight;
+        return shard;
+    };
+    // 40, 80 and 20 starts: shares 40 : 80 · 3 : 20 · 6.
+    const std::vector<formats::Shard> shards{shard_of(10, 20, 1), shard_of(20, 40, 3),
+                                             shard_of(30, 10, 6)};
+    const Sampler sampler{run, shards};
+    std::map<std::int64_t, double> draws;
+    double all = 0;
+    for (std::uint64_t index = 0; index < 2'000; ++index) {
+        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        for (const auto token : batch.masked_tokens) {
+            ++draws[token];
+            ++all;
+        }
+    }
+    CHECK(draws[10] / all == Approx(0.1).margin(0.01));
+    CHECK(draws[20] / all == Approx(0.6).margin(0.02));
+    CHECK(draws[30] / all == Approx(0.3).margin(0.02));
 }
 
 TEST_CASE("a shard with another vocabulary or without documents of two sentences is refused",

@@ -44,8 +44,9 @@ formats::Shard read_shard(const std::string& path, const formats::RunFile& run) 
     // Documents twice as long as a sample, so that most samples have the full length.
     if (path.empty()) return test::skewed_shard(run, 1, 2 * run.sequence_length / 5);
     std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    auto shard = formats::decode_shard(bytes_of(bytes));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto bytes = bytes_of(text);
+    auto shard = formats::decode_shard(Buffer(bytes.begin(), bytes.end()));
     if (!shard) throw InputError{path + " cannot be used: " + formats::describe(shard.reason())};
     return std::move(shard).value();
 }

@@ -285,13 +285,13 @@ void write_shards(const std::filesystem::path& root) {
     const std::vector<std::uint16_t> tokens{0, 1, 2, 3, 5, 8, 13, 21};
     formats::ShardBuilder one(22);
     one.add_sentence(tokens);
-    corpus.add("one_sentence", formats::encode_shard(std::move(one).finish()));
+    corpus.add("one_sentence", std::move(one).finish().file);
     formats::ShardBuilder more(65'536);
     for (std::size_t i = 1; i <= tokens.size(); ++i) {
         more.add_sentence(std::span{tokens}.first(i));
         if (i % 3 == 0) more.end_document();
     }
-    corpus.add("three_documents", formats::encode_shard(std::move(more).finish()));
+    corpus.add("three_documents", std::move(more).finish().file);
 }
 
 void write_run_files(const std::filesystem::path& root) {

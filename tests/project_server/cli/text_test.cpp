@@ -3,6 +3,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/cli/build_view.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/settings.hpp"
@@ -10,6 +11,21 @@
 
 namespace dedloc::cli {
 namespace {
+
+TEST_CASE("a build shows its task, share, rate and the time left", "[server]") {
+    using Task = corpus::BuildProgress::Task;
+    const std::chrono::seconds elapsed{20};
+    CHECK(progress_line({.task = Task::kReading, .done = 0, .total = 400'000'000}, 0, elapsed) ==
+          "reading 0 of 400 MB (0 %)");
+    CHECK(progress_line({.task = Task::kTraining, .total = 400'000'000}, 0, elapsed) ==
+          "training the tokenizer");
+    CHECK(progress_line({.task = Task::kWriting,
+                         .done = 200'000'000,
+                         .total = 400'000'000,
+                         .tokens = 50'000'000},
+                        100'000'000, elapsed) ==
+          "tokenising 200 of 400 MB (50 %), 5.0 MB/s, 40 s left, 50.0 million tokens");
+}
 
 TEST_CASE("the C library is left out of a program's closure", "[server]") {
     const auto closure = parse_ldd(

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <map>
 
 #include "peer/base/error.hpp"
 #include "peer/base/random.hpp"
@@ -57,6 +58,7 @@ struct World {
         options.folder = folder.path() / "corpus";
         options.vocabulary = 120;
         options.shard_tokens = 2'000;
+        options.held_out = 0.1;
     }
     /// What the folder has besides the text.
     std::vector<std::string> left() const {
@@ -70,9 +72,30 @@ struct World {
     std::string file(const std::string& name) const {
         return platform::read_text(options.folder / name);
     }
+    /// All documents of one part, read from its shards, sorted.
+    std::vector<EncodedDocument> documents(const Corpus& corpus, bool is_held_out) const {
+        std::vector<EncodedDocument> found;
+        for (const auto& reference : corpus.shards) {
+            if (reference.is_held_out != is_held_out) continue;
+            const auto bytes = platform::read_file(options.folder / reference.name, 1 << 24);
+            CHECK(blake2b(bytes) == reference.digest);
+            CHECK(bytes.size() == reference.bytes);
+            const auto shard = formats::decode_shard(bytes);
+            REQUIRE(shard);
+            for (std::size_t d = 0; d < shard->document_count(); ++d) {
+                auto& document = found.emplace_back();
+                for (auto s = shard->document_begin(d); s < shard->document_ends[d]; ++s) {
+                    const auto sentence = shard->sentence(s);
+                    document.emplace_back(sentence.begin(), sentence.end());
+                }
+            }
+        }
+        std::ranges::sort(found);
+        return found;
+    }
 };
 
-TEST_CASE("a corpus has all sentences of its text, in order", "[server]") {
+TEST_CASE("a corpus has all sentences of its text, some of them held out", "[server]") {
     const std::string text = some_text(1, 300);
     const World world{text};
     const Corpus corpus = build_corpus(world.options);
@@ -89,21 +112,14 @@ TEST_CASE("a corpus has all sentences of its text, in order", "[server]") {
     for (std::string document; reader.next(document);) {
         expected.push_back(encoder.encode({&document, 1})[0]);
     }
-    std::vector<EncodedDocument> found;
-    for (const auto& reference : corpus.shards) {
-        const std::string bytes = world.file(reference.name);
-        CHECK(blake2b(bytes_of(bytes)) == reference.digest);
-        CHECK(bytes.size() == reference.bytes);
-        const auto shard = formats::decode_shard(bytes_of(bytes));
-        REQUIRE(shard);
-        for (std::size_t d = 0; d < shard->document_count(); ++d) {
-            auto& document = found.emplace_back();
-            for (auto s = shard->document_begin(d); s < shard->document_ends[d]; ++s) {
-                const auto sentence = shard->sentence(s);
-                document.emplace_back(sentence.begin(), sentence.end());
-            }
-        }
-    }
+    auto found = world.documents(corpus, false);
+    const auto held_out = world.documents(corpus, true);
+    CHECK(corpus.held_out == held_out.size());
+    CHECK(held_out.size() > 10);
+    CHECK(held_out.size() < 50);
+    found.insert(found.end(), held_out.begin(), held_out.end());
+    std::ranges::sort(found);
+    std::ranges::sort(expected);
     CHECK(found == expected);
 }
 
@@ -220,6 +236,51 @@ TEST_CASE("a corpus that looks wrongly divided is warned about", "[server]") {
     CHECK_THAT(warning_of(build_corpus(one.options)), Catch::Contains("sentences on average"));
 }
 
+TEST_CASE("the held-out documents follow from the seed alone", "[server]") {
+    World world{some_text(16, 400)};
+    const Corpus one = build_corpus(world.options);
+    const auto first = world.documents(one, true);
+    world.options.tokenizer = world.options.folder / "tokenizer.model";
+    world.options.folder = world.folder.path() / "again";
+    world.options.shard_tokens = 5'000;
+    const auto again = world.documents(build_corpus(world.options), true);
+    CHECK(again == first);
+    world.options.folder = world.folder.path() / "other";
+    world.options.seed = 1;
+    const auto other = world.documents(build_corpus(world.options), true);
+    CHECK(other != first);
+    world.options.folder = world.folder.path() / "none";
+    world.options.held_out = 0;
+    CHECK(build_corpus(world.options).held_out == 0);
+}
+
+TEST_CASE("the shares of texts with weights are as the weights say", "[server]") {
+    World world{some_text(17, 300)};
+    world.options.texts.push_back(world.folder.path() / "text2");
+    platform::replace_file(world.options.texts[1], some_text(18, 1'200));
+    world.options.weights = {3, 1};
+    const Corpus corpus = build_corpus(world.options);
+    CHECK(std::ranges::is_sorted(corpus.shards, {}, &formats::ShardReference::name));
+    std::map<std::uint64_t, double> masses;
+    for (const auto& reference : corpus.shards) {
+        if (reference.is_held_out) continue;
+        const auto shard = formats::decode_shard(
+            platform::read_file(world.options.folder / reference.name, 1 << 24));
+        REQUIRE(shard);
+        masses[reference.weight] += static_cast<double>(reference.weight * shard->start_count());
+    }
+    REQUIRE(masses.size() == 2);
+    // The smaller text has the larger weight.
+    CHECK(masses.rbegin()->second / masses.begin()->second == Approx(3).epsilon(1e-5));
+
+    world.options.weights = {3};
+    world.options.folder = world.folder.path() / "again";
+    CHECK_THROWS_WITH(build_corpus(world.options), Catch::Contains("2 texts but 1 weights"));
+    world.options.weights = {1, 1};
+    platform::replace_file(world.options.texts[1], "One.\n\nTwo.\n\nThree.\n");
+    CHECK_THROWS_WITH(build_corpus(world.options), "text 2 has no document of two sentences");
+}
+
 TEST_CASE("an existing tokenizer is used as it is", "[server]") {
     World world{some_text(14, 300)};
     const Corpus trained = build_corpus(world.options);
@@ -274,6 +335,7 @@ TEST_CASE("a damaged corpus.json is one sentence", "[server]") {
     refused("\"vocabulary\": 120", "\"vocabulary\": 0", "'vocabulary'");
     refused("\"vocabulary\"", "\"vokabulary\"", "'vocabulary'");
     refused("\"digest\": \"", "\"digest\": \"x", "'shards[0].digest'");
+    refused("\"digest\": \"", "\"weight\": 0, \"digest\": \"", "'shards[0].weight'");
     refused("\"tokens\"", "\"extra\": 1,\"tokens\"", "'extra'");
     refused("{", "", "corpus.json");
     platform::replace_file(file, good.substr(0, good.size() / 2));

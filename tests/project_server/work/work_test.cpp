@@ -113,6 +113,20 @@ TEST_CASE("a running run has exactly the configured number of unsent jobs",
           "demo_1,demo_2,demo_3");
 }
 
+TEST_CASE("jobs take turns with the shards and never have one that is held out",
+          "[server][integration]") {
+    World world;
+    auto run = run_file();
+    run.shards.push_back({.name = "shard_c", .digest = {}, .bytes = 5, .is_held_out = true});
+    run.shards_per_job = 1;
+    const auto folder = world.project.root() / "runs/demo";
+    platform::replace_file(folder / "run.json", formats::write_run_file(run));
+    CHECK(world.generator.pass().created == 2);
+    CHECK(world.one("select group_concat(xml_doc like '%shard_a<%', xml_doc like '%shard_b<%', "
+                    "xml_doc like '%shard_1%' order by id) x from workunit") == "100,010");
+    CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
+}
+
 TEST_CASE("a paused or finished run keeps only the jobs in progress", "[server][integration]") {
     World world;
     world.generator.pass();

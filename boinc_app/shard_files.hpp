@@ -1,0 +1,25 @@
+// The shards of a job, used in place.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+
+namespace dedloc {
+
+/// Maps a shard and checks it against the run file in one pass: size, digest, structure. Its weight
+/// is the run file's.
+///
+/// Memory  pages are dropped after the pass and come back when samples need them
+/// Errors  InputError with one sentence that names the file: missing, cut off, not one of the run's
+///         shards, held out, or with another vocabulary than the run; IoError
+formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run);
+
+/// The same for several. Errors: also InputError when there is none.
+std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,
+                                        const formats::RunFile& run);
+
+}  // namespace dedloc

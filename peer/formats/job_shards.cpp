@@ -1,0 +1,43 @@
+// Job j takes the next shards_per_job shards after those of job j − 1, and begins again after the
+// last shard.
+#include "peer/formats/job_shards.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dedloc::formats {
+namespace {
+
+std::vector<ShardReference> chosen(const RunFile& run, bool is_held_out) {
+    std::vector<ShardReference> shards;
+    std::ranges::copy_if(
+        run.shards, std::back_inserter(shards),
+        [is_held_out](const ShardReference& shard) { return shard.is_held_out == is_held_out; });
+    return shards;
+}
+
+}  // namespace
+
+std::vector<ShardReference> training_shards(const RunFile& run) {
+    return chosen(run, false);
+}
+
+std::vector<ShardReference> held_out_shards(const RunFile& run) {
+    return chosen(run, true);
+}
+
+std::size_t shards_per_job(const RunFile& run) {
+    return run.shards_per_job != 0 ? run.shards_per_job : training_shards(run).size();
+}
+
+std::vector<ShardReference> shards_of_job(const RunFile& run, std::uint64_t job) {
+    const auto all = training_shards(run);
+    const std::size_t count = shards_per_job(run);
+    std::vector<ShardReference> shards;
+    for (std::size_t i = 0; i < count; ++i) {
+        shards.push_back(all[(job % all.size() * count + i) % all.size()]);
+    }
+    return shards;
+}
+
+}  // namespace dedloc::formats
