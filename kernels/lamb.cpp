@@ -48,27 +48,27 @@ struct StepRow {
 
 }  // namespace
 
-void require_lamb(std::span<const float> p, std::span<const float> m, std::span<const float> v,
-                  std::span<const float> gradient, const LambScalars& scalars) {
+void require_lamb(const LambVectors& vectors, std::uint64_t end, const LambScalars& scalars) {
+    const auto& [p, m, v, gradient] = vectors;
     DEDLOC_KERNEL_REQUIRE(
         m.size() == p.size() && v.size() == p.size() && gradient.size() == p.size(),
-        "parameters, moments and gradient of a tensor must have one length",
-        static_cast<double>(p.size()), static_cast<double>(m.size()), static_cast<double>(v.size()),
+        "parameters, moments and gradient must have one length", static_cast<double>(p.size()),
+        static_cast<double>(m.size()), static_cast<double>(v.size()),
         static_cast<double>(gradient.size()));
-    DEDLOC_KERNEL_REQUIRE(p.size() <= kMaxElements, "more elements than a reduction can take",
-                          static_cast<double>(p.size()));
+    DEDLOC_KERNEL_REQUIRE(end <= p.size(), "a tensor lies beyond the end of its vector",
+                          static_cast<double>(end), static_cast<double>(p.size()));
     DEDLOC_KERNEL_REQUIRE(!overlap(p, m) && !overlap(p, v) && !overlap(m, v) &&
                               !overlap(p, gradient) && !overlap(m, gradient) &&
                               !overlap(v, gradient),
-                          "parameters, moments and gradient of a tensor overlap");
+                          "parameters, moments and gradient overlap");
     const LambElementScalars& s = scalars.element;
-    DEDLOC_KERNEL_REQUIRE(is_finite(s.beta1) && is_finite(s.one_minus_beta1) &&
-                              is_finite(s.beta2) && is_finite(s.one_minus_beta2) &&
-                              is_finite(s.epsilon) && is_finite(s.weight_decay) &&
-                              is_finite(s.clip_factor) && is_finite(s.first_correction) &&
-                              is_finite(s.second_correction) && std::isfinite(scalars.step_size) &&
-                              std::isfinite(scalars.norm_limit),
-                          "the scalars of an update must be finite");
+    DEDLOC_KERNEL_REQUIRE(
+        is_finite(s.beta1) && is_finite(s.one_minus_beta1) && is_finite(s.beta2) &&
+            is_finite(s.one_minus_beta2) && is_finite(s.epsilon) && is_finite(s.weight_decay) &&
+            is_finite(s.clip_factor) && is_finite(s.first_correction) &&
+            is_finite(s.second_correction) && std::isfinite(scalars.learning_rate) &&
+            std::isfinite(scalars.norm_limit),
+        "the scalars of an update must be finite");
     DEDLOC_KERNEL_REQUIRE(s.epsilon > 0, "epsilon must be positive",
                           static_cast<double>(s.epsilon));
     DEDLOC_KERNEL_REQUIRE(scalars.norm_limit >= 0, "a norm limit must not be negative",
@@ -78,53 +78,71 @@ void require_lamb(std::span<const float> p, std::span<const float> m, std::span<
                           "the corrections of an update lie between 0 and 1",
                           static_cast<double>(s.first_correction),
                           static_cast<double>(s.second_correction));
-    DEDLOC_KERNEL_REQUIRE(scalars.variant == LambVariant::kMomentsDebiased ||
-                              (s.first_correction == 1 && s.second_correction == 1),
-                          "only the variant that de-biases moments has corrections");
+}
+
+double lamb_step(const LambScalars& scalars) {
+    if (scalars.variant == LambVariant::kMomentsDebiased) return scalars.learning_rate;
+    const ExactArithmetic exact;
+    // Volatile, or a compiler might compute this while the thread's own rounding is in force.
+    const volatile double first = static_cast<double>(scalars.element.first_correction);
+    const volatile double second = static_cast<double>(scalars.element.second_correction);
+    const volatile double step = scalars.learning_rate * (std::sqrt(second) / first);
+    return step;
 }
 
 namespace {
 
-struct Tensor {
-    std::span<float> p, m, v;
-    std::span<const float> gradient;
-};
+LambElementScalars scalars_of(const TensorSegments& tensor, LambElementScalars scalars) {
+    if (!tensor.decays) scalars.weight_decay = 0;
+    return scalars;
+}
 
 template <LambVariant kVariant>
-double update(const Tensor& t, const LambScalars& scalars, const Workers& workers) {
-    const ExactArithmetic exact;
+void update(const LambVectors& all, const SegmentTable& table, const LambScalars& scalars,
+            std::span<double> ratios, const Workers& workers) {
     const InstructionSet set = workers.instruction_set();
-    const auto [p_squares, u_squares] =
-        tree_sums<2>(t.p.size(), workers, [&](std::size_t first, std::size_t count, auto& lanes) {
-            run_for<MomentsRow<kVariant>>(set, t.p.data() + first, t.m.data() + first,
-                                          t.v.data() + first, t.gradient.data() + first,
-                                          lanes[0].sums.data(), lanes[1].sums.data(), count,
-                                          scalars.element);
+    float* const p = all.parameters.data();
+    float* const m = all.first_moment.data();
+    float* const v = all.second_moment.data();
+    const auto sums = tensor_sums<2>(
+        table, workers,
+        [&](const TensorSegment& segment, std::size_t first, std::size_t count, auto& lanes) {
+            run_for<MomentsRow<kVariant>>(
+                set, p + first, m + first, v + first, all.gradient.data() + first,
+                lanes[0].sums.data(), lanes[1].sums.data(), count,
+                scalars_of(table.tensors()[segment.tensor], scalars.element));
         });
-    const double p_norm = std::sqrt(p_squares);
-    const double u_norm = std::sqrt(u_squares);
-    const double bounded = p_norm > scalars.norm_limit ? scalars.norm_limit : p_norm;
-    const bool is_plain = !scalars.adapts || bounded == 0 || u_norm == 0;
-    const double ratio = is_plain ? 1.0 : bounded / u_norm;
-    const auto factor = static_cast<float>(scalars.step_size * ratio);
-    for_each_segment(t.p.size(), workers, [&](std::size_t first, std::size_t count) {
-        run_for<StepRow<kVariant>>(set, t.p.data() + first, t.m.data() + first, t.v.data() + first,
-                                   count, scalars.element, factor);
+    const double step = lamb_step(scalars);
+    const ExactArithmetic exact;
+    std::vector<float> factors;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const double p_norm = std::sqrt(sums[i][0]);
+        const double u_norm = std::sqrt(sums[i][1]);
+        const double bounded = p_norm > scalars.norm_limit ? scalars.norm_limit : p_norm;
+        const bool is_plain = !table.tensors()[i].adapts || bounded == 0 || u_norm == 0;
+        const double ratio = is_plain ? 1.0 : bounded / u_norm;
+        factors.push_back(static_cast<float>(step * ratio));
+        if (!ratios.empty()) ratios[i] = ratio;
+    }
+    for_each_segment(table, workers, [&](const TensorSegment& segment) {
+        run_for<StepRow<kVariant>>(set, p + segment.first, m + segment.first, v + segment.first,
+                                   std::size_t{segment.count},
+                                   scalars_of(table.tensors()[segment.tensor], scalars.element),
+                                   factors[segment.tensor]);
     });
-    return ratio;
 }
 
 }  // namespace
 
-double lamb(std::span<float> parameters, std::span<float> first_moment,
-            std::span<float> second_moment, std::span<const float> gradient,
-            const LambScalars& scalars, const Workers& workers) {
-    require_lamb(parameters, first_moment, second_moment, gradient, scalars);
-    const Tensor tensor{
-        .p = parameters, .m = first_moment, .v = second_moment, .gradient = gradient};
-    return scalars.variant == LambVariant::kStepDebiased
-               ? update<LambVariant::kStepDebiased>(tensor, scalars, workers)
-               : update<LambVariant::kMomentsDebiased>(tensor, scalars, workers);
+void lamb(const LambVectors& vectors, const SegmentTable& table, const LambScalars& scalars,
+          std::span<double> ratios, const Workers& workers) {
+    require_lamb(vectors, table.end(), scalars);
+    require_results(ratios.size(), table.tensors().size());
+    if (scalars.variant == LambVariant::kStepDebiased) {
+        update<LambVariant::kStepDebiased>(vectors, table, scalars, ratios, workers);
+    } else {
+        update<LambVariant::kMomentsDebiased>(vectors, table, scalars, ratios, workers);
+    }
 }
 
 }  // namespace dedloc::kernels

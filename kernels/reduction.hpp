@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "kernels/exact_arithmetic.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/segment_table.hpp"
 #include "kernels/workers.hpp"
 
 namespace dedloc::kernels {
@@ -69,6 +71,50 @@ std::array<double, kSums> tree_sums(std::size_t elements, const Workers& workers
     std::array<double, kSums> result;
     for (std::size_t k = 0; k < kSums; ++k) result[k] = fold(totals[k]);
     return result;
+}
+
+/// Calls work(segment) for every segment of a table, spread over the workers, in exact arithmetic.
+template <class Work>
+void for_each_segment(const SegmentTable& table, const Workers& workers, const Work& work) {
+    workers.run(table.segments().size(), [&](std::size_t i) {
+        const ExactArithmetic exact;
+        work(table.segments()[i]);
+    });
+}
+
+/// Computes several sums of every tensor of a table at once by the rule above; the work is divided
+/// by the segments of all tensors. Calls row(segment, first, count, lanes) as tree_sums does, with
+/// `first` counted in the flat vector.
+///
+/// Returns   the sums of each tensor; 0 for a tensor without elements
+/// Memory    as for tree_sums, and 8 bytes for each sum and segment
+template <std::size_t kSums, class Row>
+std::vector<std::array<double, kSums>> tensor_sums(const SegmentTable& table,
+                                                   const Workers& workers, const Row& row) {
+    std::vector<std::array<double, kSums>> of_segments(table.segments().size());
+    workers.run(of_segments.size(), [&](std::size_t i) {
+        const ExactArithmetic exact;
+        const TensorSegment& segment = table.segments()[i];
+        std::array<Lanes, kSums> lanes;
+        for (std::size_t at = 0; at < segment.count; at += kLanes) {
+            row(segment, segment.first + at, std::min(kLanes, segment.count - at), lanes);
+        }
+        for (std::size_t k = 0; k < kSums; ++k) of_segments[i][k] = fold(lanes[k]);
+    });
+    std::vector<std::array<double, kSums>> of_tensors;
+    of_tensors.reserve(table.tensors().size());
+    const ExactArithmetic exact;
+    for (const TensorSegments& tensor : table.tensors()) {
+        std::array<Lanes, kSums> totals;
+        for (std::size_t s = 0; s < tensor.count; ++s) {
+            for (std::size_t k = 0; k < kSums; ++k) {
+                totals[k].sums[s % kLanes] += of_segments[tensor.first + s][k];
+            }
+        }
+        std::array<double, kSums>& sums = of_tensors.emplace_back();
+        for (std::size_t k = 0; k < kSums; ++k) sums[k] = fold(totals[k]);
+    }
+    return of_tensors;
 }
 
 }  // namespace dedloc::kernels

@@ -42,12 +42,13 @@ template <class Short>
 void require_dequantize(std::span<const Short> values, std::span<const float> out);
 void require_dequantize(ConstInt8Blocks values, std::span<const float> out);
 
-/// Checks the arguments of lamb.
-void require_lamb(std::span<const float> p, std::span<const float> m, std::span<const float> v,
-                  std::span<const float> gradient, const LambScalars& scalars);
+/// Checks the arguments of lamb; `end` is SegmentTable::end().
+void require_lamb(const LambVectors& vectors, std::uint64_t end, const LambScalars& scalars);
 
-/// Checks the arguments of sgd.
-void require_sgd(std::span<const float> p, std::span<const float> b,
-                 std::span<const float> gradient, const SgdScalars& scalars);
+/// Checks the arguments of sgd; `end` is SegmentTable::end().
+void require_sgd(const SgdVectors& vectors, std::uint64_t end, const SgdScalars& scalars);
+
+/// Checks the number of places for ratios or rates: none, or one for each tensor.
+void require_results(std::size_t places, std::size_t tensors);
 
 }  // namespace dedloc::kernels

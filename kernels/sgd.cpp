@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/check.hpp"
+#include "kernels/exact_arithmetic.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/requirements.hpp"
 
@@ -32,18 +33,58 @@ struct UpdateRow {
     }
 };
 
+/// The result of LARC for a tensor.
+struct Larc {
+    float rate;          ///< multiplies the direction
+    float weight_decay;  ///< 0 if a norm is 0
+};
+
+Larc larc(double p_squares, double g_squares, float weight_decay, const SgdScalars& scalars) {
+    if (p_squares == 0 || g_squares == 0) return {.rate = 1, .weight_decay = 0};
+    const double p_norm = std::sqrt(p_squares);
+    const double divisor =
+        std::sqrt(g_squares) + static_cast<double>(weight_decay) * p_norm + scalars.epsilon;
+    return {.rate = static_cast<float>(scalars.trust * p_norm / divisor),
+            .weight_decay = weight_decay};
+}
+
+/// Rate and decay of every tensor. LARC's norms are computed for all tensors if any of them adapts.
+std::vector<Larc> factors_of(const SgdVectors& vectors, const SegmentTable& table,
+                             const SgdScalars& scalars, const Workers& workers) {
+    std::vector<Larc> factors;
+    for (const TensorSegments& tensor : table.tensors()) {
+        factors.push_back(
+            {.rate = 1, .weight_decay = tensor.decays ? scalars.element.weight_decay : 0.0f});
+    }
+    if (scalars.trust <= 0) return factors;
+    const InstructionSet set = workers.instruction_set();
+    const auto sums = tensor_sums<2>(
+        table, workers,
+        [&](const TensorSegment&, std::size_t first, std::size_t count, auto& lanes) {
+            run_for<SquaresRow>(set, vectors.parameters.data() + first,
+                                vectors.gradient.data() + first, lanes[0].sums.data(),
+                                lanes[1].sums.data(), count, scalars.element.clip_factor);
+        });
+    const ExactArithmetic exact;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+        if (!table.tensors()[i].adapts) continue;
+        factors[i] = larc(sums[i][0], sums[i][1], factors[i].weight_decay, scalars);
+    }
+    return factors;
+}
+
 }  // namespace
 
-void require_sgd(std::span<const float> p, std::span<const float> b,
-                 std::span<const float> gradient, const SgdScalars& scalars) {
+void require_sgd(const SgdVectors& vectors, std::uint64_t end, const SgdScalars& scalars) {
+    const auto& [p, b, gradient] = vectors;
     DEDLOC_KERNEL_REQUIRE(b.size() == p.size() && gradient.size() == p.size(),
-                          "parameters, momentum and gradient of a tensor must have one length",
+                          "parameters, momentum and gradient must have one length",
                           static_cast<double>(p.size()), static_cast<double>(b.size()),
                           static_cast<double>(gradient.size()));
-    DEDLOC_KERNEL_REQUIRE(p.size() <= kMaxElements, "more elements than a reduction can take",
-                          static_cast<double>(p.size()));
+    DEDLOC_KERNEL_REQUIRE(end <= p.size(), "a tensor lies beyond the end of its vector",
+                          static_cast<double>(end), static_cast<double>(p.size()));
     DEDLOC_KERNEL_REQUIRE(!overlap(p, b) && !overlap(p, gradient) && !overlap(b, gradient),
-                          "parameters, momentum and gradient of a tensor overlap");
+                          "parameters, momentum and gradient overlap");
     const SgdElementScalars& s = scalars.element;
     DEDLOC_KERNEL_REQUIRE(is_finite(s.learning_rate) && is_finite(s.momentum) &&
                               is_finite(s.weight_decay) && is_finite(s.clip_factor) &&
@@ -54,35 +95,21 @@ void require_sgd(std::span<const float> p, std::span<const float> b,
                           scalars.epsilon, static_cast<double>(s.weight_decay));
 }
 
-float sgd(std::span<float> parameters, std::span<float> momentum, std::span<const float> gradient,
-          const SgdScalars& scalars, const Workers& workers) {
-    require_sgd(parameters, momentum, gradient, scalars);
-    const ExactArithmetic exact;
+void sgd(const SgdVectors& vectors, const SegmentTable& table, const SgdScalars& scalars,
+         std::span<float> rates, const Workers& workers) {
+    require_sgd(vectors, table.end(), scalars);
+    require_results(rates.size(), table.tensors().size());
+    const std::vector<Larc> factors = factors_of(vectors, table, scalars, workers);
     const InstructionSet set = workers.instruction_set();
-    SgdElementScalars element = scalars.element;
-    float rate = 1;
-    if (scalars.trust > 0) {
-        const auto [p_squares, g_squares] = tree_sums<2>(
-            parameters.size(), workers, [&](std::size_t first, std::size_t count, auto& lanes) {
-                run_for<SquaresRow>(set, parameters.data() + first, gradient.data() + first,
-                                    lanes[0].sums.data(), lanes[1].sums.data(), count,
-                                    element.clip_factor);
-            });
-        if (p_squares == 0 || g_squares == 0) {
-            element.weight_decay = 0;
-        } else {
-            const double p_norm = std::sqrt(p_squares);
-            const double divisor = std::sqrt(g_squares) +
-                                   static_cast<double>(element.weight_decay) * p_norm +
-                                   scalars.epsilon;
-            rate = static_cast<float>(scalars.trust * p_norm / divisor);
-        }
-    }
-    for_each_segment(parameters.size(), workers, [&](std::size_t first, std::size_t count) {
-        run_for<UpdateRow>(set, parameters.data() + first, momentum.data() + first,
-                           gradient.data() + first, count, rate, element);
+    for_each_segment(table, workers, [&](const TensorSegment& segment) {
+        const auto [rate, weight_decay] = factors[segment.tensor];
+        SgdElementScalars element = scalars.element;
+        element.weight_decay = weight_decay;
+        run_for<UpdateRow>(
+            set, vectors.parameters.data() + segment.first, vectors.momentum.data() + segment.first,
+            vectors.gradient.data() + segment.first, std::size_t{segment.count}, rate, element);
     });
-    return rate;
+    for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = factors[i].rate;
 }
 
 }  // namespace dedloc::kernels

@@ -10,8 +10,10 @@
 #include "kernels/check.hpp"
 #include "kernels/cuda/body.hpp"
 #include "kernels/cuda/device_span.hpp"
+#include "kernels/cuda/device_table.hpp"
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/stream.hpp"
+#include "kernels/cuda/table_sums.hpp"
 
 namespace dedloc::kernels::cuda {
 
@@ -68,6 +70,22 @@ T* scalar_or_null(DeviceSpan<T> place) {
     if (place.empty()) return nullptr;
     require_scalar(place);
     return place.data();
+}
+
+/// Bytes of workspace for kSums sums of each segment, then one Factor for each tensor.
+template <unsigned kSums, class Factor>
+std::size_t table_workspace_bytes(const DeviceTable& table) {
+    return kSums * table.segments.size() * sizeof(double) + table.tensors.size() * sizeof(Factor);
+}
+
+/// The table as bodies see it, for work on these vectors.
+template <class... T>
+TableView view_of(const DeviceTable& table, DeviceSpan<T>... vectors) {
+    return {.segments = table.segments.data(),
+            .tensors = table.tensors.data(),
+            .segment_count = table.segments.size(),
+            .tensor_count = table.tensors.size(),
+            .is_aligned = (is_aligned(vectors.data()) && ...)};
 }
 
 }  // namespace dedloc::kernels::cuda

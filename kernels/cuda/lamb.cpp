@@ -7,56 +7,51 @@
 namespace dedloc::kernels::cuda {
 namespace {
 
-template <bool kDebiasesMoments, bool kIsAligned>
-void update(const DeviceLambTensor& t, const LambScalars& scalars, const float* clip_factor,
-            double* ratio, double* sums, StreamView stream) {
-    using Moments = MomentsRow<kDebiasesMoments, kIsAligned>;
-    using Step = StepRow<kDebiasesMoments, kIsAligned>;
-    const std::size_t count = t.parameters.size();
-    const std::size_t segments = segment_count(count);
-    // The factor is stored after the sums.
-    auto* const factor = static_cast<float*>(static_cast<void*>(sums + 2 * segments));
-    const Moments moments{t.parameters.data(), t.first_moment.data(), t.second_moment.data(),
-                          t.gradient.data(),   scalars.element,       clip_factor};
-    enqueue(SegmentSums<Moments>{moments, count, sums}, stream, "LAMB's first pass");
+template <bool kDebiasesMoments>
+void update(const DeviceLambVectors& all, const TableView& table, const LambScalars& scalars,
+            const float* clip_factor, double* ratios, double* sums, StreamView stream) {
+    // The factors are stored after the sums.
+    auto* const factors = static_cast<float*>(static_cast<void*>(sums + 2 * table.segment_count));
+    const MomentsRow<kDebiasesMoments> moments{all.parameters.data(),    all.first_moment.data(),
+                                               all.second_moment.data(), all.gradient.data(),
+                                               scalars.element,          clip_factor};
+    enqueue(TableSums<MomentsRow<kDebiasesMoments>>{moments, table, sums}, stream,
+            "LAMB's first pass");
     enqueue(
-        TotalSums<2, LambRatio>{
-            sums, segments, {scalars.step_size, scalars.norm_limit, scalars.adapts, ratio, factor}},
-        stream, "LAMB's ratio");
-    const Step step{.p = t.parameters.data(),
-                    .m = t.first_moment.data(),
-                    .v = t.second_moment.data(),
-                    .scalars = scalars.element,
-                    .factor_of_all = factor};
-    enqueue(EachElement<Step>{step, count}, stream, "LAMB's second pass");
+        TensorTotals<2, LambRatio>{
+            sums, table, {lamb_step(scalars), scalars.norm_limit, ratios, factors}},
+        stream, "LAMB's ratios");
+    const StepRow<kDebiasesMoments> step{.p = all.parameters.data(),
+                                         .m = all.first_moment.data(),
+                                         .v = all.second_moment.data(),
+                                         .scalars = scalars.element,
+                                         .factors = factors};
+    enqueue(TableElements<StepRow<kDebiasesMoments>>{step, table}, stream, "LAMB's second pass");
 }
 
 }  // namespace
 
-std::size_t lamb_workspace_bytes(std::size_t count) {
-    return sums_bytes<2>(count) + sizeof(double);
+std::size_t lamb_workspace_bytes(const DeviceTable& table) {
+    return table_workspace_bytes<2, float>(table);
 }
 
-void lamb(const DeviceLambTensor& tensor, const LambScalars& scalars,
-          DeviceSpan<const float> clip_factor, DeviceSpan<double> ratio,
+void lamb(const DeviceLambVectors& vectors, const DeviceTable& table, const LambScalars& scalars,
+          DeviceSpan<const float> clip_factor, DeviceSpan<double> ratios,
           DeviceSpan<std::byte> workspace, StreamView stream) {
-    const auto& [p, m, v, gradient] = tensor;
-    require_lamb(p.addresses(), m.addresses(), v.addresses(), gradient.addresses(), scalars);
-    require_apart(workspace, p, m, v, gradient, clip_factor, ratio);
+    const auto& [p, m, v, gradient] = vectors;
+    require_lamb({p.addresses(), m.addresses(), v.addresses(), gradient.addresses()}, table.end,
+                 scalars);
+    require_results(ratios.size(), table.tensors.size());
+    require_apart(workspace, p, m, v, gradient, clip_factor, ratios, table.segments, table.tensors);
     const float* const clip = scalar_or_null(clip_factor);
-    double* const wanted = scalar_or_null(ratio);
-    double* const sums = doubles_of(workspace, lamb_workspace_bytes(p.size()));
-    const bool debiases = scalars.variant == LambVariant::kMomentsDebiased;
-    for_alignment(
-        [&](auto is_aligned) {
-            constexpr bool kIsAligned = decltype(is_aligned)::value;
-            if (debiases) {
-                update<true, kIsAligned>(tensor, scalars, clip, wanted, sums, stream);
-            } else {
-                update<false, kIsAligned>(tensor, scalars, clip, wanted, sums, stream);
-            }
-        },
-        p, m, v, gradient);
+    double* const sums = doubles_of(workspace, lamb_workspace_bytes(table));
+    const TableView view = view_of(table, p, m, v, gradient);
+    double* const wanted = ratios.empty() ? nullptr : ratios.data();
+    if (scalars.variant == LambVariant::kMomentsDebiased) {
+        update<true>(vectors, view, scalars, clip, wanted, sums, stream);
+    } else {
+        update<false>(vectors, view, scalars, clip, wanted, sums, stream);
+    }
 }
 
 }  // namespace dedloc::kernels::cuda

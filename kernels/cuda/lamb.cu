@@ -3,14 +3,10 @@
 
 namespace dedloc::kernels::cuda {
 
-template int launch(const SegmentSums<MomentsRow<false, true>>&, CUstream_st*);
-template int launch(const SegmentSums<MomentsRow<false, false>>&, CUstream_st*);
-template int launch(const SegmentSums<MomentsRow<true, true>>&, CUstream_st*);
-template int launch(const SegmentSums<MomentsRow<true, false>>&, CUstream_st*);
-template int launch(const TotalSums<2, LambRatio>&, CUstream_st*);
-template int launch(const EachElement<StepRow<false, true>>&, CUstream_st*);
-template int launch(const EachElement<StepRow<false, false>>&, CUstream_st*);
-template int launch(const EachElement<StepRow<true, true>>&, CUstream_st*);
-template int launch(const EachElement<StepRow<true, false>>&, CUstream_st*);
+template int launch(const TableSums<MomentsRow<false>>&, CUstream_st*);
+template int launch(const TableSums<MomentsRow<true>>&, CUstream_st*);
+template int launch(const TensorTotals<2, LambRatio>&, CUstream_st*);
+template int launch(const TableElements<StepRow<false>>&, CUstream_st*);
+template int launch(const TableElements<StepRow<true>>&, CUstream_st*);
 
 }  // namespace dedloc::kernels::cuda

@@ -3,10 +3,11 @@
 
 #include <cmath>
 
-#include "kernels/cuda/segment_sums.hpp"
+#include "kernels/cuda/table_sums.hpp"
 
 namespace dedloc::kernels::cuda {
 
+/// The direction u of one element in variant A, or in variant B if kDebiasesMoments.
 template <bool kDebiasesMoments>
 DEDLOC_HOST_DEVICE inline float direction(float p, float m, float v, const LambElementScalars& s) {
     if constexpr (kDebiasesMoments) {
@@ -17,12 +18,10 @@ DEDLOC_HOST_DEVICE inline float direction(float p, float m, float v, const LambE
 }
 
 /// Computes the new moments, and adds up the squares of the parameters and of their directions.
-template <bool kDebiasesMoments, bool kIsAligned>
+template <bool kDebiasesMoments>
 struct MomentsRow {
-    static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kSums = 2;
     static constexpr unsigned kAhead = 2;
-    static constexpr bool kFlags = false;
     struct Loaded {
         Pack<float> p, m, v, gradient;  ///< as in the row
     };
@@ -35,18 +34,19 @@ struct MomentsRow {
     LambElementScalars scalars;
     const float* clip_factor;  ///< null: the one in `scalars` is used
 
-    /// See walk.
-    DEDLOC_HOST_DEVICE void prepare() {
+    /// See AlignedRow.
+    DEDLOC_HOST_DEVICE void enter(std::size_t, const TensorSegments& tensor) {
         if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
+        if (!tensor.decays) scalars.weight_decay = 0;
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
         return {read_pack<kVector>(p + i, count), read_pack<kVector>(m + i, count),
                 read_pack<kVector>(v + i, count), read_pack<kVector>(gradient + i, count)};
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t i, Count count, const Loaded& loaded,
                                            double (&squares)[2][kPackElements]) const {
         Pack<float> next_m;
@@ -69,30 +69,27 @@ struct MomentsRow {
 /// Computes the trust ratio and the step of a tensor from the sums of squares of its parameters and
 /// directions.
 struct LambRatio {
-    double step_size;   ///< as in LambScalars
+    double step;        ///< lamb_step
     double norm_limit;  ///< as in LambScalars
-    bool adapts;        ///< as in LambScalars
-    double* ratio;      ///< output; null: not wanted
-    float* factor;      ///< output: step_size × ratio
+    double* ratios;     ///< output, one for each tensor; null: not wanted
+    float* factors;     ///< output, one for each tensor: step × ratio
 
-    DEDLOC_HOST_DEVICE void operator()(const double (&squares)[2]) const {
+    DEDLOC_HOST_DEVICE void operator()(std::size_t index, const TensorSegments& tensor,
+                                       const double (&squares)[2]) const {
         const double p_norm = std::sqrt(squares[0]);
         const double u_norm = std::sqrt(squares[1]);
         const double bounded = p_norm > norm_limit ? norm_limit : p_norm;
-        const bool is_plain = !adapts || bounded == 0 || u_norm == 0;
-        const double value = is_plain ? 1.0 : bounded / u_norm;
-        if (ratio != nullptr) *ratio = value;
-        *factor = static_cast<float>(step_size * value);
+        const bool is_plain = !tensor.adapts || bounded == 0 || u_norm == 0;
+        const double ratio = is_plain ? 1.0 : bounded / u_norm;
+        if (ratios != nullptr) ratios[index] = ratio;
+        factors[index] = static_cast<float>(step * ratio);
     }
 };
 
 /// p ← p − factor × u
-template <bool kDebiasesMoments, bool kIsAligned>
+template <bool kDebiasesMoments>
 struct StepRow {
-    static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 2;
-    static constexpr bool kFlags = false;
-    static constexpr bool kBackwards = true;
     struct Loaded {
         Pack<float> p, m, v;
     };
@@ -101,18 +98,21 @@ struct StepRow {
     const float* m;
     const float* v;
     LambElementScalars scalars;
-    const float* factor_of_all;
+    const float* factors;
     float factor = 0;
 
-    DEDLOC_HOST_DEVICE void prepare() { factor = *factor_of_all; }
+    DEDLOC_HOST_DEVICE void enter(std::size_t index, const TensorSegments& tensor) {
+        if (!tensor.decays) scalars.weight_decay = 0;
+        factor = factors[index];
+    }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
         return {read_pack<kVector>(p + i, count), read_pack<kVector>(m + i, count),
                 read_pack<kVector>(v + i, count)};
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t i, Count count, const Loaded& loaded,
                                            Nothing&) const {
         Pack<float> next;

@@ -3,10 +3,8 @@
 
 namespace dedloc::kernels::cuda {
 
-template int launch(const SegmentSums<LarcRow<true>>&, CUstream_st*);
-template int launch(const SegmentSums<LarcRow<false>>&, CUstream_st*);
-template int launch(const TotalSums<2, LarcRate>&, CUstream_st*);
-template int launch(const EachElement<MomentumRow<true>>&, CUstream_st*);
-template int launch(const EachElement<MomentumRow<false>>&, CUstream_st*);
+template int launch(const TableSums<LarcRow>&, CUstream_st*);
+template int launch(const TensorTotals<2, LarcRate>&, CUstream_st*);
+template int launch(const TableElements<MomentumRow>&, CUstream_st*);
 
 }  // namespace dedloc::kernels::cuda

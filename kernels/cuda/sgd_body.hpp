@@ -3,17 +3,14 @@
 
 #include <cmath>
 
-#include "kernels/cuda/segment_sums.hpp"
+#include "kernels/cuda/table_sums.hpp"
 
 namespace dedloc::kernels::cuda {
 
 /// Adds up the squares of parameters and of clipped gradients.
-template <bool kIsAligned>
 struct LarcRow {
-    static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kSums = 2;
     static constexpr unsigned kAhead = 4;
-    static constexpr bool kFlags = false;
     struct Loaded {
         Pack<float> p, gradient;  ///< as in the row
     };
@@ -24,17 +21,17 @@ struct LarcRow {
     const float* clip_factor_of_all;  ///< null: clip_factor is set by the launcher
     float clip_factor;
 
-    /// See walk.
-    DEDLOC_HOST_DEVICE void prepare() {
+    /// See AlignedRow.
+    DEDLOC_HOST_DEVICE void enter(std::size_t, const TensorSegments&) {
         if (clip_factor_of_all != nullptr) clip_factor = *clip_factor_of_all;
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
         return {read_pack<kVector>(p + i, count), read_pack<kVector>(gradient + i, count)};
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t, Count, const Loaded& loaded,
                                            double (&squares)[2][kPackElements]) const {
         for (unsigned j = 0; j < kPackElements; ++j) {
@@ -51,37 +48,36 @@ struct LarcFactors {
     float weight_decay;  ///< 0 if a norm is 0
 };
 
+/// Computes rate and decay of a tensor from the sums of squares of its parameters and gradient.
 struct LarcRate {
-    double trust;
-    double epsilon;
-    float weight_decay;
-    float* rate;           ///< output; null: not wanted
-    LarcFactors* factors;  ///< output
+    double trust;          ///< 0: no LARC
+    double epsilon;        ///< as in SgdScalars
+    float weight_decay;    ///< of tensors that decay
+    float* rates;          ///< output, one for each tensor; null: not wanted
+    LarcFactors* factors;  ///< output, one for each tensor
 
-    DEDLOC_HOST_DEVICE void operator()(const double (&squares)[2]) const {
-        LarcFactors result{1, weight_decay};
-        if (trust > 0) {
+    DEDLOC_HOST_DEVICE void operator()(std::size_t index, const TensorSegments& tensor,
+                                       const double (&squares)[2]) const {
+        const float decay = tensor.decays ? weight_decay : 0.0f;
+        LarcFactors result{1, decay};
+        if (trust > 0 && tensor.adapts) {
             if (squares[0] == 0 || squares[1] == 0) {
                 result.weight_decay = 0;
             } else {
                 const double p_norm = std::sqrt(squares[0]);
                 const double divisor =
-                    std::sqrt(squares[1]) + static_cast<double>(weight_decay) * p_norm + epsilon;
+                    std::sqrt(squares[1]) + static_cast<double>(decay) * p_norm + epsilon;
                 result.rate = static_cast<float>(trust * p_norm / divisor);
             }
         }
-        if (rate != nullptr) *rate = result.rate;
-        *factors = result;
+        if (rates != nullptr) rates[index] = result.rate;
+        factors[index] = result;
     }
 };
 
 /// b ← μ b + d;   p ← p − learning rate × b
-template <bool kIsAligned>
 struct MomentumRow {
-    static constexpr bool kVector = kIsAligned;
     static constexpr unsigned kAhead = 2;
-    static constexpr bool kFlags = false;
-    static constexpr bool kBackwards = true;
     struct Loaded {
         Pack<float> p, b, gradient;
     };
@@ -94,19 +90,19 @@ struct MomentumRow {
     const LarcFactors* factors;
     float rate = 1;
 
-    DEDLOC_HOST_DEVICE void prepare() {
+    DEDLOC_HOST_DEVICE void enter(std::size_t index, const TensorSegments&) {
         if (clip_factor != nullptr) scalars.clip_factor = *clip_factor;
-        scalars.weight_decay = factors->weight_decay;
-        rate = factors->rate;
+        scalars.weight_decay = factors[index].weight_decay;
+        rate = factors[index].rate;
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE Loaded load(std::size_t i, Count count) const {
         return {read_pack<kVector>(p + i, count), read_pack<kVector>(b + i, count),
                 read_pack<kVector>(gradient + i, count)};
     }
 
-    template <class Count>
+    template <bool kVector, class Count>
     DEDLOC_HOST_DEVICE std::uint32_t apply(std::size_t i, Count count, const Loaded& loaded,
                                            Nothing&) const {
         Pack<float> next_b;

@@ -28,6 +28,14 @@ double from_bits(std::uint32_t bits) {
     return double{std::bit_cast<float>(bits)};
 }
 
+kernels::SegmentTable table_of(const std::vector<TensorRange>& tensors) {
+    std::vector<kernels::TensorPlace> places;
+    for (const TensorRange& tensor : tensors) {
+        places.push_back({.offset = tensor.offset, .count = tensor.count, .decays = tensor.decays});
+    }
+    return kernels::SegmentTable{places};
+}
+
 std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     std::uint64_t end = 0;
     for (const TensorRange& tensor : tensors) {
@@ -45,8 +53,9 @@ kernels::LambScalars lamb_arguments(const LambSettings& settings, const UpdateSc
                     .one_minus_beta1 = static_cast<float>(1 - settings.beta1),
                     .beta2 = static_cast<float>(settings.beta2),
                     .one_minus_beta2 = static_cast<float>(1 - settings.beta2),
-                    .epsilon = static_cast<float>(settings.epsilon)},
-        .step_size = from_bits(scalars.learning_rate) * from_bits(scalars.bias_correction),
+                    .epsilon = static_cast<float>(settings.epsilon),
+                    .weight_decay = static_cast<float>(settings.weight_decay)},
+        .learning_rate = from_bits(scalars.learning_rate) * from_bits(scalars.bias_correction),
         .norm_limit = double{static_cast<float>(settings.norm_limit)},
     };
 }
@@ -70,10 +79,10 @@ Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_
     return with_step(step, tree_root(leaves, total_bytes));
 }
 
-ModelState::ModelState(std::vector<TensorRange> tensors, const LambSettings& settings)
-    : tensors_(std::move(tensors)),
-      settings_(settings),
-      count_(checked_count(tensors_)),
+ModelState::ModelState(const std::vector<TensorRange>& tensors, const LambSettings& settings)
+    : settings_(settings),
+      count_(checked_count(tensors)),
+      table_(table_of(tensors)),
       values_(3 * count_) {
     DEDLOC_CHECK(are_usable(settings), "the LAMB settings are invalid");
 }
@@ -95,20 +104,16 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
     UpdateReport report{.gradient_norm = kernels::global_norm(average, workers)};
     if (!std::isfinite(report.gradient_norm)) return report;
     report.was_applied = true;
-    kernels::LambScalars arguments = lamb_arguments(settings_, scalars);
     report.clip_factor =
         kernels::clip_factor(report.gradient_norm, static_cast<float>(settings_.clip_norm));
+    kernels::LambScalars arguments = lamb_arguments(settings_, scalars);
     arguments.element.clip_factor = report.clip_factor;
     const std::span all{values_};
-    for (const TensorRange& tensor : tensors_) {
-        const auto offset = static_cast<std::size_t>(tensor.offset);
-        const auto count = static_cast<std::size_t>(tensor.count);
-        arguments.element.weight_decay =
-            tensor.decays ? static_cast<float>(settings_.weight_decay) : 0.0f;
-        kernels::lamb(all.subspan(offset, count), all.subspan(count_ + offset, count),
-                      all.subspan(2 * count_ + offset, count), average.subspan(offset, count),
-                      arguments, workers);
-    }
+    kernels::lamb({.parameters = all.first(count_),
+                   .first_moment = all.subspan(count_, count_),
+                   .second_moment = all.subspan(2 * count_, count_),
+                   .gradient = average},
+                  table_, arguments, {}, workers);
     return report;
 }
 

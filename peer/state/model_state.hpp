@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/segment_table.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/bytes.hpp"
 #include "peer/base/digest.hpp"
@@ -50,7 +51,7 @@ class ModelState {
   public:
     /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order without gaps,
     /// N ≥ 1, and usable settings (aborts).
-    ModelState(std::vector<TensorRange> tensors, const LambSettings& settings);
+    ModelState(const std::vector<TensorRange>& tensors, const LambSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
@@ -58,7 +59,7 @@ class ModelState {
     void initialise(std::span<const float> parameters);
 
     /// Applies the average of one committed round: computes its norm and the clip factor, runs LAMB
-    /// tensor by tensor and increments the step.
+    /// on all tensors and increments the step.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
     /// step. Every peer sees the same bytes, so every peer skips the same update.
@@ -95,10 +96,10 @@ class ModelState {
     std::vector<Digest> leaf_digests(const kernels::Workers& workers = kernels::ThisThread{}) const;
 
   private:
-    const std::vector<TensorRange> tensors_;
     const LambSettings settings_;
-    const std::size_t count_;  ///< N
-    FloatVector values_;       ///< params ‖ m ‖ v
+    const std::size_t count_;            ///< N
+    const kernels::SegmentTable table_;  ///< the tensors
+    FloatVector values_;                 ///< params ‖ m ‖ v
     StepIndex step_{};
 };
 

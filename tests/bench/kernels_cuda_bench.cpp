@@ -3,7 +3,9 @@
 // larger than any such cache is written before every repeat. The median of all repeats counts.
 // Prints `skipped` without a GPU; fails only if a kernel gives other bits.
 //
-//     kernels_cuda_bench [elements...]     default: ALBERT-large's 17,847,474, and 268,435,456,
+// Optimizers update the tensors of ALBERT-large in one call.
+//
+//     kernels_cuda_bench [elements...]     default: ALBERT-large's 17,847,490, and 268,435,456,
 //                                          which is 1 GiB a vector, halved until all vectors fit
 //                                          into the device
 #include <algorithm>
@@ -34,6 +36,7 @@
 #include "kernels/thread_workers.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/base/random.hpp"
+#include "tests/bench/albert_large.hpp"
 #include "tests/bench/lamb_scalars.hpp"
 
 namespace {
@@ -51,7 +54,10 @@ constexpr std::size_t kFlushBytes = std::size_t{256} << 20;
 /// Inputs and outputs of the kernels, on the host.
 struct Host {
     explicit Host(std::size_t count)
-        : out(count, 0.5f),
+        : table(bench::albert_large(count)),
+          ratios(table.tensors().size()),
+          rates(table.tensors().size()),
+          out(count, 0.5f),
           m(count, 0.25f),
           v(count, 1e-4f),
           half(count),
@@ -68,20 +74,29 @@ struct Host {
         static_cast<void>(kernels::quantize(parts[0], {codes, exponents}));
     }
 
+    kernels::SegmentTable table;
+    std::vector<double> ratios;
+    std::vector<float> rates;
     std::vector<std::vector<float>> parts;
     std::vector<float> out, m, v;
     std::vector<kernels::Half> half;
     std::vector<kernels::Bfloat16> bfloat;
     std::vector<std::int8_t> codes;
     std::vector<std::uint8_t> exponents;
-    double number = 0;  ///< a norm, ratio or sum
+    double number = 0;  ///< a norm or sum
 };
 
 /// The same on the device: 53 bytes an element.
 struct Device {
-    Device(std::size_t size, StreamView on)
+    Device(std::size_t size, StreamView on) : Device(size, bench::albert_large(size), on) {}
+    Device(std::size_t size, const kernels::SegmentTable& table, StreamView on)
         : count(size),
           stream(on),
+          segments(table.segments().size(), on),
+          tensors(table.tensors().size(), on),
+          end(table.end()),
+          ratios(table.tensors().size(), on),
+          rates(table.tensors().size(), on),
           out(size, on),
           m(size, on),
           v(size, on),
@@ -90,12 +105,21 @@ struct Device {
           codes(size, on),
           exponents(kernels::int8_block_count(size), on),
           number(1, on),
-          rate(1, on),
           factor(1, on),
           flag(1, on),
-          workspace(cuda::lamb_workspace_bytes(size), on) {
+          workspace(std::max({cuda::lamb_workspace_bytes(all_tensors()),
+                              cuda::sgd_workspace_bytes(all_tensors()),
+                              cuda::accumulate_workspace_bytes(size)}),
+                    on) {
         for (std::size_t k = 0; k < kSenders; ++k) parts.emplace_back(size, on);
         cuda::raise_flag(flag, on);
+        cuda::upload(table.segments(), segments.span(), on);
+        cuda::upload(table.tensors(), tensors.span(), on);
+        on.wait();
+    }
+
+    cuda::DeviceTable all_tensors() const {
+        return {.segments = segments, .tensors = tensors, .end = end};
     }
 
     void take(const Host& host) {
@@ -126,11 +150,17 @@ struct Device {
         return equals(host.out, out) && equals(host.m, m) && equals(host.v, v) &&
                equals(host.half, half) && equals(host.bfloat, bfloat) &&
                equals(host.codes, codes) && equals(host.exponents, exponents) &&
+               equals(host.ratios, ratios) && equals(host.rates, rates) &&
                equals(std::vector<double>{host.number}, number);
     }
 
     std::size_t count;
     StreamView stream;
+    DeviceBuffer<kernels::TensorSegment> segments;
+    DeviceBuffer<kernels::TensorSegments> tensors;
+    std::uint64_t end;
+    DeviceBuffer<double> ratios;
+    DeviceBuffer<float> rates;
     std::vector<DeviceBuffer<float>> parts;
     DeviceBuffer<float> out, m, v;
     DeviceBuffer<kernels::Half> half;
@@ -138,7 +168,7 @@ struct Device {
     DeviceBuffer<std::int8_t> codes;
     DeviceBuffer<std::uint8_t> exponents;
     DeviceBuffer<double> number;
-    DeviceBuffer<float> rate, factor;
+    DeviceBuffer<float> factor;
     DeviceBuffer<std::uint32_t> flag;
     DeviceBuffer<std::byte> workspace;
 };
@@ -153,12 +183,14 @@ struct Line {
 
 Line lamb_line(const char* name, kernels::LambVariant variant) {
     const auto scalars = bench::lamb_scalars(variant);
-    return {
-        name, 40, "85",
-        [scalars](const Device& d) {
-            cuda::lamb({d.out, d.m, d.v, d.parts[3]}, scalars, {}, d.number, d.workspace, d.stream);
-        },
-        [scalars](Host& h) { h.number = kernels::lamb(h.out, h.m, h.v, h.parts[3], scalars); }};
+    return {name, 40, "85",
+            [scalars](const Device& d) {
+                cuda::lamb({d.out, d.m, d.v, d.parts[3]}, d.all_tensors(), scalars, {}, d.ratios,
+                           d.workspace, d.stream);
+            },
+            [scalars](Host& h) {
+                kernels::lamb({h.out, h.m, h.v, h.parts[3]}, h.table, scalars, h.ratios);
+            }};
 }
 
 std::vector<Line> summing_lines() {
@@ -255,12 +287,14 @@ std::vector<Line> all_lines() {
     for (Line& line : codec_lines()) lines.push_back(std::move(line));
     lines.push_back(lamb_line("lamb A", kernels::LambVariant::kStepDebiased));
     lines.push_back(lamb_line("lamb B", kernels::LambVariant::kMomentsDebiased));
-    lines.push_back(
-        {"sgd with LARC", 28, "85",
-         [sgd](const Device& d) {
-             cuda::sgd({d.out, d.m, d.parts[3]}, sgd, {}, d.rate, d.workspace, d.stream);
-         },
-         [sgd](Host& h) { kernels::sgd(h.out, h.m, h.parts[3], sgd); }});
+    lines.push_back({"sgd with LARC", 28, "85",
+                     [sgd](const Device& d) {
+                         cuda::sgd({d.out, d.m, d.parts[3]}, d.all_tensors(), sgd, {}, d.rates,
+                                   d.workspace, d.stream);
+                     },
+                     [sgd](Host& h) {
+                         kernels::sgd({h.out, h.m, h.parts[3]}, h.table, sgd, h.rates);
+                     }});
     return lines;
 }
 
@@ -270,6 +304,8 @@ void verify(const std::vector<Line>& lines, StreamView stream) {
     Device device{1'000'003, stream};
     device.take(host);
     device.send(std::vector<double>{0}, device.number);
+    device.send(host.ratios, device.ratios);
+    device.send(host.rates, device.rates);
     for (const Line& line : lines) {
         line.enqueue(device);
         line.on_host(host);
@@ -354,7 +390,7 @@ void measure(std::size_t count, const std::vector<Line>& lines, StreamView strea
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::size_t> counts{17'847'474, std::size_t{1} << 28};
+    std::vector<std::size_t> counts{bench::kAlbertLargeElements, std::size_t{1} << 28};
     if (argc > 1) counts.clear();
     for (int i = 1; i < argc; ++i) {
         char* end = nullptr;

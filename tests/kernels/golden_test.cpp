@@ -17,6 +17,7 @@
 #include "peer/base/bytes.hpp"
 #include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
+#include "tests/kernels/one_tensor.hpp"
 #include "tests/kernels/slow_reference.hpp"
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -180,33 +181,32 @@ void by_kernels(Tensor& tensor, const Case& test, std::size_t step,
     const float clip_factor = step % 4 == 0 ? kernels::clip_factor(norm, 1) : 1.0f;
     if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
         const auto in = sgd_input(test.optimizer, clip_factor);
-        kernels::sgd(tensor.p, tensor.m, gradient,
-                     {.element = {.learning_rate = in.learning_rate,
-                                  .momentum = in.momentum,
-                                  .weight_decay = in.weight_decay,
-                                  .clip_factor = in.clip_factor},
-                      .trust = in.trust,
-                      .epsilon = in.epsilon},
-                     workers);
+        tests::sgd_of_one({tensor.p, tensor.m, gradient},
+                          {.element = {.learning_rate = in.learning_rate,
+                                       .momentum = in.momentum,
+                                       .weight_decay = in.weight_decay,
+                                       .clip_factor = in.clip_factor},
+                           .trust = in.trust,
+                           .epsilon = in.epsilon},
+                          workers);
         return;
     }
     const auto in = lamb_input(test.optimizer, step, clip_factor);
-    kernels::lamb(tensor.p, tensor.m, tensor.v, gradient,
-                  {.element = {.beta1 = in.beta1,
-                               .one_minus_beta1 = in.one_minus_beta1,
-                               .beta2 = in.beta2,
-                               .one_minus_beta2 = in.one_minus_beta2,
-                               .epsilon = in.epsilon,
-                               .weight_decay = in.weight_decay,
-                               .clip_factor = in.clip_factor,
-                               .first_correction = in.first_correction,
-                               .second_correction = in.second_correction},
-                   .step_size = in.step_size,
-                   .norm_limit = in.norm_limit,
-                   .variant = in.debiases_moments ? kernels::LambVariant::kMomentsDebiased
-                                                  : kernels::LambVariant::kStepDebiased,
-                   .adapts = in.adapts},
-                  workers);
+    tests::lamb_of_one({tensor.p, tensor.m, tensor.v, gradient},
+                       {.element = {.beta1 = in.beta1,
+                                    .one_minus_beta1 = in.one_minus_beta1,
+                                    .beta2 = in.beta2,
+                                    .one_minus_beta2 = in.one_minus_beta2,
+                                    .epsilon = in.epsilon,
+                                    .weight_decay = in.weight_decay,
+                                    .clip_factor = in.clip_factor,
+                                    .first_correction = in.first_correction,
+                                    .second_correction = in.second_correction},
+                        .learning_rate = in.step_size,
+                        .norm_limit = in.norm_limit,
+                        .variant = in.debiases_moments ? kernels::LambVariant::kMomentsDebiased
+                                                       : kernels::LambVariant::kStepDebiased},
+                       {.adapts = in.adapts}, workers);
 }
 
 void by_reference(Tensor& tensor, const Case& test, std::size_t step,

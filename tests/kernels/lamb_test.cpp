@@ -8,14 +8,14 @@
 
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/inputs.hpp"
-#include "tests/kernels/slow_reference.hpp"
+#include "tests/kernels/one_tensor.hpp"
 
 using namespace dedloc;
 using namespace dedloc::kernels;
 
 namespace {
 
-LambScalars scalars_with(float weight_decay, float clip_factor, double step_size) {
+LambScalars scalars_with(float weight_decay, float clip_factor, double learning_rate) {
     return {.element = {.beta1 = 0.9f,
                         .one_minus_beta1 = 0.1f,
                         .beta2 = 0.999f,
@@ -23,12 +23,14 @@ LambScalars scalars_with(float weight_decay, float clip_factor, double step_size
                         .epsilon = 1e-6f,
                         .weight_decay = weight_decay,
                         .clip_factor = clip_factor},
-            .step_size = step_size,
+            .learning_rate = learning_rate,
             .norm_limit = 10'000};
 }
 
 struct Tensor {
     std::vector<float> p, m, v, gradient;
+
+    LambVectors vectors() { return {p, m, v, gradient}; }
 };
 
 Tensor ordinary_tensor(std::uint64_t seed, std::size_t count) {
@@ -72,8 +74,9 @@ constexpr double gamma(double factors) {
     return factors * kEpsilon / (1 - factors * kEpsilon);
 }
 
-Exact in_double(const Tensor& t, const LambScalars& scalars) {
-    const double direction = scalars.variant == LambVariant::kStepDebiased ? gamma(9.5) : gamma(11);
+Exact in_double(const Tensor& t, const LambScalars& scalars, bool adapts_at_all) {
+    const bool is_step_debiased = scalars.variant == LambVariant::kStepDebiased;
+    const double direction = is_step_debiased ? gamma(9.5) : gamma(11);
     const LambElementScalars& s = scalars.element;
     const std::size_t count = t.p.size();
     std::vector<double> u(count);
@@ -87,8 +90,9 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
         const double kept = double{s.beta1} * double{t.m[i]};
         const double added = double{s.one_minus_beta1} * g;
         const double v = double{s.beta2} * double{t.v[i]} + double{s.one_minus_beta2} * g * g;
-        const double correction = double{s.first_correction};
-        const double divisor = std::sqrt(v / double{s.second_correction}) + double{s.epsilon};
+        const double correction = is_step_debiased ? 1 : double{s.first_correction};
+        const double square_correction = is_step_debiased ? 1 : double{s.second_correction};
+        const double divisor = std::sqrt(v / square_correction) + double{s.epsilon};
         u[i] = (kept + added) / correction / divisor + double{s.weight_decay} * p;
         size[i] = (std::fabs(kept) + std::fabs(added)) / correction / divisor +
                   std::fabs(double{s.weight_decay} * p);
@@ -96,8 +100,11 @@ Exact in_double(const Tensor& t, const LambScalars& scalars) {
         uu += u[i] * u[i];
         sizes += size[i] * size[i];
     }
-    const bool adapts = scalars.adapts && pp > 0 && uu > 0;
-    const double factor = scalars.step_size * (adapts ? std::sqrt(pp) / std::sqrt(uu) : 1);
+    const bool adapts = adapts_at_all && pp > 0 && uu > 0;
+    const double bias =
+        is_step_debiased ? std::sqrt(double{s.second_correction}) / double{s.first_correction} : 1;
+    const double factor =
+        scalars.learning_rate * bias * (adapts ? std::sqrt(pp) / std::sqrt(uu) : 1);
     const double h = adapts ? direction * std::sqrt(sizes / uu) : 0;
     REQUIRE(h < 1);
     const double factor_error = (kEpsilon + h) / (1 - h) + static_cast<double>(count + 8) * 0x1p-52;
@@ -128,17 +135,15 @@ bool is_far_from_denormal(const Tensor& tensor) {
 TEST_CASE("LAMB stays within the rounding errors of its definition in double", "[kernels]") {
     for (std::uint64_t seed = 1; seed <= 48; ++seed) {
         const std::size_t count = tests::kSizes[1 + seed % 6];
-        auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176 * 0.316);
-        if (seed > 24) {
-            scalars.variant = LambVariant::kMomentsDebiased;
-            scalars.element.first_correction = 0.3439f;
-            scalars.element.second_correction = 0.004f;
-            scalars.adapts = seed % 2 != 0;
-        }
+        auto scalars = scalars_with(seed % 2 != 0 ? 0.01f : 0.0f, 0.37f, 0.00176);
+        scalars.element.first_correction = 0.3439f;
+        scalars.element.second_correction = 0.004f;
+        if (seed > 24) scalars.variant = LambVariant::kMomentsDebiased;
+        const bool adapts = seed <= 24 || seed % 2 != 0;
         Tensor tensor = ordinary_tensor(seed, count);
         REQUIRE(is_far_from_denormal(tensor));
-        const Exact exact = in_double(tensor, scalars);
-        lamb(tensor.p, tensor.m, tensor.v, tensor.gradient, scalars);
+        const Exact exact = in_double(tensor, scalars, adapts);
+        tests::lamb_of_one(tensor.vectors(), scalars, {.adapts = adapts});
         double worst = 0;
         for (std::size_t i = 0; i < count; ++i) {
             worst = std::max(worst, std::fabs(double{tensor.p[i]} - exact.p[i]) / exact.bound[i]);
@@ -151,7 +156,7 @@ TEST_CASE("LAMB stays within the rounding errors of its definition in double", "
 TEST_CASE("LAMB's step has the tensor's own length times the step size", "[kernels]") {
     Tensor tensor = ordinary_tensor(3, 10'000);
     const auto before = tensor.p;
-    lamb(tensor.p, tensor.m, tensor.v, tensor.gradient, scalars_with(0.01f, 1, 0.01));
+    tests::lamb_of_one(tensor.vectors(), scalars_with(0.01f, 1, 0.01));
     double norm = 0;
     double step = 0;
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -168,20 +173,20 @@ TEST_CASE("LAMB's ratio is 1 where a norm is 0, and bounded by the norm limit", 
     std::vector<float> m(4, 0.0f);
     std::vector<float> v(4, 0.0f);
     std::vector<float> gradient(4, 1.0f);
-    CHECK(lamb(p, m, v, gradient, scalars) == 1.0);
+    CHECK(tests::lamb_of_one({p, m, v, gradient}, scalars) == 1.0);
     CHECK(p[0] < 0);
     p.assign(4, 1.0f);
     m.assign(4, 0.0f);
     gradient.assign(4, 0.0f);
-    CHECK(lamb(p, m, v, gradient, scalars) == 1.0);
+    CHECK(tests::lamb_of_one({p, m, v, gradient}, scalars) == 1.0);
     CHECK(p == std::vector<float>(4, 1.0f));
     p.assign(4, 1e6f);
     gradient.assign(4, 1.0f);
-    const double ratio = lamb(p, m, v, gradient, scalars);
+    const double ratio = tests::lamb_of_one({p, m, v, gradient}, scalars);
     const double u = double{m[0]} / (double{std::sqrt(v[0])} + 1e-6);
     CHECK(ratio == Approx(10'000 / (2 * u)).epsilon(1e-6));
     std::vector<float> none;
-    CHECK(lamb(none, none, none, none, scalars) == 1.0);
+    CHECK(tests::lamb_of_one({none, none, none, none}, scalars) == 1.0);
 }
 
 TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
@@ -191,7 +196,7 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
     std::vector<float> d(4);
     const auto good = scalars_with(0, 1, 1);
     const auto message = [&](std::span<float> p, const LambScalars& scalars) {
-        return tests::abort_message([&] { lamb(p, b, c, d, scalars); });
+        return tests::abort_message([&] { tests::lamb_of_one({p, b, c, d}, scalars); });
     };
     CHECK(message(std::span{a}.first(3), good).find("one length") != std::string::npos);
     auto bad = good;
@@ -206,7 +211,7 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
         CHECK(message(a, bad).find("must be finite") != std::string::npos);
     }
     bad = good;
-    bad.step_size = INFINITY;
+    bad.learning_rate = INFINITY;
     CHECK(message(a, bad).find("must be finite") != std::string::npos);
     bad = good;
     bad.norm_limit = INFINITY;
@@ -216,9 +221,11 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
     for (const auto p : {std::span{b}, std::span{c}, std::span{d}}) {
         CHECK(message(p, good).find("overlap") != std::string::npos);
     }
-    CHECK(tests::aborts_saying("more elements", [&] {
-        const auto all = tests::too_long(a);
-        lamb(all, all, all, all, good);
+    const SegmentTable longer = tests::one_tensor(5);
+    CHECK(tests::aborts_saying("beyond the end", [&] { lamb({a, b, c, d}, longer, good, {}); }));
+    std::vector<double> ratios(2);
+    CHECK(tests::aborts_saying("a place for the result of each tensor", [&] {
+        lamb({a, b, c, d}, tests::one_tensor(4), good, ratios);
     }));
     bad = good;
     bad.element.epsilon = 0;
@@ -227,7 +234,6 @@ TEST_CASE("LAMB refuses misuse in one sentence", "[kernels]") {
     bad.variant = LambVariant::kMomentsDebiased;
     bad.element.second_correction = 0;
     CHECK(message(a, bad).find("between 0 and 1") != std::string::npos);
-    bad.element.second_correction = 0.5f;
     bad.variant = LambVariant::kStepDebiased;
-    CHECK(message(a, bad).find("only the variant") != std::string::npos);
+    CHECK(message(a, bad).find("between 0 and 1") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/inputs.hpp"
+#include "tests/kernels/one_tensor.hpp"
 
 using namespace dedloc;
 using namespace dedloc::kernels;
@@ -52,7 +53,7 @@ TEST_CASE("SGD stays within the rounding errors of its definition in double", "[
                 const double p_norm = std::sqrt(pp);
                 rate = trust * p_norm / (std::sqrt(gg) + decay * p_norm + scalars.epsilon);
             }
-            const float used = sgd(p, b, g, scalars);
+            const float used = tests::sgd_of_one({p, b, g}, scalars);
             CHECK(double{used} == Approx(rate).epsilon(1e-6));
             double worst = 0;
             for (std::size_t i = 0; i < count; ++i) {
@@ -79,16 +80,16 @@ TEST_CASE("LARC does not scale a tensor whose norm or gradient is zero", "[kerne
     std::vector<float> b(4, 0.0f);
     const std::vector<float> ones(4, 1.0f);
     const std::vector<float> zeros(4, 0.0f);
-    CHECK(sgd(p, b, ones, scalars_with(0.001)) == 1.0f);
+    CHECK(tests::sgd_of_one({p, b, ones}, scalars_with(0.001)) == 1.0f);
     CHECK(b == std::vector<float>(4, 0.7f));
     p.assign(4, 1.0f);
     b.assign(4, 0.0f);
-    CHECK(sgd(p, b, zeros, scalars_with(0.001)) == 1.0f);
+    CHECK(tests::sgd_of_one({p, b, zeros}, scalars_with(0.001)) == 1.0f);
     CHECK(p == ones);  // and no decay
-    CHECK(sgd(p, b, zeros, scalars_with(0)) == 1.0f);
+    CHECK(tests::sgd_of_one({p, b, zeros}, scalars_with(0)) == 1.0f);
     CHECK(p[0] < 1);  // without LARC decay applies
     std::vector<float> none;
-    CHECK(sgd(none, none, none, scalars_with(0.001)) == 1.0f);
+    CHECK(tests::sgd_of_one({none, none, none}, scalars_with(0.001)) == 1.0f);
 }
 
 TEST_CASE("SGD refuses misuse in one sentence", "[kernels]") {
@@ -96,15 +97,15 @@ TEST_CASE("SGD refuses misuse in one sentence", "[kernels]") {
     std::vector<float> b(4);
     const std::vector<float> c(4);
     const auto message = [&](std::span<float> p, const SgdScalars& scalars) {
-        return tests::abort_message([&] { sgd(p, b, c, scalars); });
+        return tests::abort_message([&] { tests::sgd_of_one({p, b, c}, scalars); });
     };
     CHECK(message(std::span{a}.first(3), scalars_with(0)).find("one length") != std::string::npos);
     CHECK(message(b, scalars_with(0)).find("overlap") != std::string::npos);
-    CHECK(tests::aborts_saying("overlap", [&] { sgd(a, b, b, scalars_with(0)); }));
-    CHECK(tests::aborts_saying("overlap", [&] { sgd(a, b, a, scalars_with(0)); }));
-    CHECK(tests::aborts_saying("more elements", [&] {
-        const auto all = tests::too_long(a);
-        sgd(all, all, all, scalars_with(0));
+    CHECK(tests::aborts_saying("overlap", [&] { tests::sgd_of_one({a, b, b}, scalars_with(0)); }));
+    CHECK(tests::aborts_saying("overlap", [&] { tests::sgd_of_one({a, b, a}, scalars_with(0)); }));
+    const SegmentTable longer = tests::one_tensor(5);
+    CHECK(tests::aborts_saying("beyond the end", [&] {
+        sgd({a, b, c}, longer, scalars_with(0), {});
     }));
     CHECK(message(a, scalars_with(NAN)).find("must be finite") != std::string::npos);
     CHECK(message(a, scalars_with(-1)).find("not be negative") != std::string::npos);

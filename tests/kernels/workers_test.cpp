@@ -18,6 +18,7 @@
 #include "tests/kernels/aborts.hpp"
 #include "tests/kernels/every_worker.hpp"
 #include "tests/kernels/inputs.hpp"
+#include "tests/kernels/one_tensor.hpp"
 
 using namespace dedloc;
 using namespace dedloc::kernels;
@@ -64,12 +65,13 @@ std::vector<std::byte> everything(std::size_t count, const Workers& workers) {
         weighted_mean(parts, std::vector<std::uint64_t>(senders, 5), mean, workers);
         keep(trace, mean);
     }
-    const LambScalars lamb_scalars{
-        .element = {0.9f, 0.1f, 0.999f, 0.001f, 1e-6f, 0.01f}, .step_size = 1, .norm_limit = 1e4};
-    numbers.push_back(lamb(p, m, v, mean, lamb_scalars, workers));
+    const LambScalars lamb_scalars{.element = {0.9f, 0.1f, 0.999f, 0.001f, 1e-6f, 0.01f},
+                                   .learning_rate = 1,
+                                   .norm_limit = 1e4};
+    numbers.push_back(tests::lamb_of_one({p, m, v, mean}, lamb_scalars, {}, workers));
     const SgdScalars sgd_scalars{.element = {.learning_rate = 0.1f, .momentum = 0.9f},
                                  .trust = 0.01};
-    numbers.push_back(double{sgd(p, m, g, sgd_scalars, workers)});
+    numbers.push_back(double{tests::sgd_of_one({p, m, g}, sgd_scalars, workers)});
     for (const Floats& values : {sum, error, decoded, p, m, v}) keep(trace, values);
     keep(trace, half);
     keep(trace, codes);

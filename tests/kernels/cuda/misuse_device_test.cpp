@@ -34,6 +34,8 @@ constexpr std::size_t kA = 4096;
 constexpr std::size_t kB = 8192;
 constexpr std::size_t kC = 16'384;
 constexpr std::size_t kD = 32'768;
+constexpr std::size_t kE = 65'536;
+constexpr std::size_t kF = 131'072;
 
 const auto kWorkspace = at<std::byte>(1 << 20, 4096);
 const auto kFlag = at<std::uint32_t>(kD, 1);
@@ -115,10 +117,19 @@ TEST_CASE("optimizers and clipping on a device refuse misuse", "[cuda]") {
     const auto c = at<float>(kC, 8);
     const auto d = at<float>(kD, 8);
     const kernels::LambScalars good{.element = {.epsilon = 1e-6f}};
+    const kernels::cuda::DeviceTable table{.segments = at<const kernels::TensorSegment>(kE, 1),
+                                           .tensors = at<const kernels::TensorSegments>(kF, 1),
+                                           .end = 8};
     const auto lamb = [&](DeviceSpan<float> p, const kernels::LambScalars& scalars,
                           DeviceSpan<const float> clip, DeviceSpan<std::byte> workspace) {
         return [=, &device] {
-            kernels::cuda::lamb({p, b, c, d}, scalars, clip, {}, workspace, device.stream());
+            kernels::cuda::lamb({p, b, c, d}, table, scalars, clip, {}, workspace, device.stream());
+        };
+    };
+    const auto sgd = [&](const kernels::cuda::DeviceTable& on, const kernels::SgdScalars& scalars,
+                         DeviceSpan<float> rates) {
+        return [=, &device] {
+            kernels::cuda::sgd({a, b, c}, on, scalars, {}, rates, kWorkspace, device.stream());
         };
     };
     kernels::LambScalars bad = good;
@@ -128,10 +139,13 @@ TEST_CASE("optimizers and clipping on a device refuse misuse", "[cuda]") {
     CHECK(refuses("epsilon must be positive", lamb(a, bad, {}, kWorkspace)));
     CHECK(refuses("place for one number", lamb(a, good, at<float>(kD, 2), kWorkspace)));
     CHECK(refuses("workspace overlaps", lamb(a, good, {}, at<std::byte>(kC, 4096))));
-    CHECK(refuses("workspace is too small", lamb(a, good, {}, kWorkspace.first(23))));
-    CHECK(refuses("must not be negative", [&] {
-        kernels::cuda::sgd({a, b, c}, {.trust = -1}, {}, {}, kWorkspace, device.stream());
-    }));
+    CHECK(refuses("workspace overlaps", lamb(a, good, {}, at<std::byte>(kE, 4096))));
+    CHECK(refuses("workspace is too small", lamb(a, good, {}, kWorkspace.first(19))));
+    kernels::cuda::DeviceTable longer = table;
+    longer.end = 9;
+    CHECK(refuses("beyond the end", sgd(longer, {}, {})));
+    CHECK(refuses("must not be negative", sgd(table, {.trust = -1}, {})));
+    CHECK(refuses("a place for the result", sgd(table, {}, at<float>(kD, 2))));
     CHECK(refuses("lies among the values",
                   [&] { kernels::cuda::clip(a, at<float>(kA, 1), device.stream()); }));
     CHECK(refuses("must be finite and positive", [&] {

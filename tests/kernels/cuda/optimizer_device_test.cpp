@@ -15,7 +15,9 @@
 #include "peer/base/bytes.hpp"
 #include "tests/kernels/cuda/device.hpp"
 #include "tests/kernels/cuda/same.hpp"
+#include "tests/kernels/cuda/tensors.hpp"
 #include "tests/kernels/inputs.hpp"
+#include "tests/kernels/one_tensor.hpp"
 
 using namespace dedloc;
 using namespace dedloc::tests;
@@ -80,10 +82,14 @@ LambScalars lamb_scalars(Optimizer optimizer, std::size_t step) {
                         .weight_decay = decays ? 0x1.47ae14p-7f : 0.0f,
                         .first_correction = is_nvidia ? correction(0.9, step) : 1.0f,
                         .second_correction = is_nvidia ? correction(0.999, step) : 1.0f},
-            .step_size = 0x1.cd5f9ap-10 * static_cast<double>(step + 1) / 128,
+            .learning_rate = 0x1.cd5f9ap-10 * static_cast<double>(step + 1) / 128,
             .norm_limit = is_nvidia ? std::numeric_limits<double>::max() : 10'000,
-            .variant = is_nvidia ? LambVariant::kMomentsDebiased : LambVariant::kStepDebiased,
-            .adapts = !is_nvidia || decays};
+            .variant = is_nvidia ? LambVariant::kMomentsDebiased : LambVariant::kStepDebiased};
+}
+
+/// NVIDIA's variant does not adapt tensors that do not decay.
+Treatment treatment(Optimizer optimizer, std::size_t step) {
+    return {.adapts = optimizer != Optimizer::kNvidiaLamb || step % 3 != 0};
 }
 
 /// The norm and clip factor of every fourth gradient are computed on the device and stay there.
@@ -179,26 +185,28 @@ const Case kCases[]{
 /// Checks that the ratio or rate of one update equals the host's.
 bool update_both(const Case& test, std::size_t step, Tensor& host, const Floats& gradient,
                  const std::vector<Array<float>>& there, const Array<float>& gradient_there,
-                 const Workspace& workspace, const Clip& clip, Device& device) {
+                 const Tensors& table, const Clip& clip, Device& device) {
     const Array<float>& p = there[0];
     const Array<float>& m = there[1];
     const Array<float>& v = there[2];
     const auto factor =
         clips(step) ? clip.enqueue(gradient_there, device.stream()) : DeviceSpan<const float>{};
+    const Treatment treated = treatment(test.optimizer, step);
     if (test.optimizer == Optimizer::kSgd || test.optimizer == Optimizer::kLarc) {
         const Scalar<float> rate{device, -1};
         SgdScalars scalars = sgd_scalars(test.optimizer);
-        kernels::cuda::sgd({p, m, gradient_there}, scalars, factor, rate, workspace,
-                           device.stream());
+        kernels::cuda::sgd({p, m, gradient_there}, table.span(), scalars, factor, rate,
+                           table.workspace(), device.stream());
         scalars.element.clip_factor = host_clip(gradient, step);
-        return same_bits(rate.value(), kernels::sgd(host.p, host.m, gradient, scalars));
+        return same_bits(rate.value(), sgd_of_one({host.p, host.m, gradient}, scalars));
     }
     const Scalar<double> ratio{device, -1};
     LambScalars scalars = lamb_scalars(test.optimizer, step);
-    kernels::cuda::lamb({p, m, v, gradient_there}, scalars, factor, ratio, workspace,
-                        device.stream());
+    kernels::cuda::lamb({p, m, v, gradient_there}, table.span(), scalars, factor, ratio,
+                        table.workspace(), device.stream());
     scalars.element.clip_factor = host_clip(gradient, step);
-    return same_double(ratio.value(), kernels::lamb(host.p, host.m, host.v, gradient, scalars));
+    return same_double(ratio.value(),
+                       lamb_of_one({host.p, host.m, host.v, gradient}, scalars, treated));
 }
 
 void check(const Case& test, std::size_t offset) {
@@ -209,14 +217,14 @@ void check(const Case& test, std::size_t offset) {
     const auto gradients = gradients_of(test.count);
     const auto gradients_there = sent(gradients, device, offset);
     const auto there = sent({host.p, host.m, host.v}, device, offset);
-    const Workspace workspace{std::max(kernels::cuda::lamb_workspace_bytes(test.count),
-                                       kernels::cuda::sgd_workspace_bytes(test.count)),
-                              device};
+    const Tensors fixed{one_tensor(test.count, {.adapts = false}), device};
+    const Tensors adapting{one_tensor(test.count), device};
     const Clip clip{test.count, device};
     std::size_t wrong = 0;
     for (std::size_t step = 0; step < kSteps; ++step) {
-        const bool is_same = update_both(test, step, host, gradients[step % 8], there,
-                                         gradients_there[step % 8], workspace, clip, device);
+        const bool is_same =
+            update_both(test, step, host, gradients[step % 8], there, gradients_there[step % 8],
+                        treatment(test.optimizer, step).adapts ? adapting : fixed, clip, device);
         wrong += is_same ? 0u : 1u;
     }
     CHECK(wrong == 0);
@@ -242,7 +250,7 @@ TEST_CASE("a hundred updates on a device leave the host's bits and the golden on
     }
 }
 
-TEST_CASE("an optimizer on a device may be run without a place for its ratio", "[cuda]") {
+TEST_CASE("an optimizer on a device may be run without places for its ratios", "[cuda]") {
     Device device;
     Tensor host = start_of(5000, false);
     const Floats gradient = ordinary(Random{3}, 5000);
@@ -251,12 +259,13 @@ TEST_CASE("an optimizer on a device may be run without a place for its ratio", "
     const Array<float> v{host.v, device};
     const Array<float> g{gradient, device};
     const LambScalars scalars = lamb_scalars(Optimizer::kLamb, 1);
-    const Workspace workspace{kernels::cuda::lamb_workspace_bytes(5000), device};
-    kernels::cuda::lamb({p, m, v, g}, scalars, {}, {}, workspace, device.stream());
-    kernels::lamb(host.p, host.m, host.v, gradient, scalars);
+    const Tensors tensors{one_tensor(5000), device};
+    kernels::cuda::lamb({p, m, v, g}, tensors.span(), scalars, {}, {}, tensors.workspace(),
+                        device.stream());
+    lamb_of_one({host.p, host.m, host.v, gradient}, scalars);
     CHECK(different(p.values(), host.p) == 0);
-    const Workspace of_sgd{kernels::cuda::sgd_workspace_bytes(5000), device};
-    kernels::cuda::sgd({p, m, g}, sgd_scalars(Optimizer::kLarc), {}, {}, of_sgd, device.stream());
-    kernels::sgd(host.p, host.m, gradient, sgd_scalars(Optimizer::kLarc));
+    kernels::cuda::sgd({p, m, g}, tensors.span(), sgd_scalars(Optimizer::kLarc), {}, {},
+                       tensors.workspace(), device.stream());
+    sgd_of_one({host.p, host.m, gradient}, sgd_scalars(Optimizer::kLarc));
     CHECK(different(p.values(), host.p) == 0);
 }
