@@ -14,13 +14,15 @@
 
 namespace dedloc {
 
-/// The limits and timeouts that all peers of a run share. The first four come from the run file;
+/// The limits and timeouts that all peers of a run share. The first five come from the run file;
 /// the others keep these defaults outside tests.
 struct RoundRules {
     std::uint64_t elements = 0;  ///< N, the length of the parameter vector
     Samples target_batch;        ///< a round is called once peers have this many samples together
     StepIndex last_step;         ///< the run is over when this state is reached
     Codec codec = Codec::kFp32;  ///< how contributions and averages travel
+    /// Vectors of N floats in a state: the parameters and the optimizer's moments.
+    std::uint32_t state_vectors = 3;
 
     /// Time between two heartbeats to a peer that watches for failures.
     Duration heartbeat = std::chrono::seconds{1};
@@ -50,8 +52,8 @@ struct RoundRules {
     /// floats.
     std::uint32_t kept_averages = 2;
 
-    /// Bytes of a whole state: parameters and both moments.
-    std::uint64_t state_bytes() const { return 3 * sizeof(float) * elements; }
+    /// Bytes of a whole state: parameters and the optimizer's moments.
+    std::uint64_t state_bytes() const { return state_vectors * sizeof(float) * elements; }
 };
 
 /// What is wrong with the rules: a sentence that begins with the name of the field. Empty if the

@@ -36,7 +36,7 @@ class SwarmTrainer::Worker {
           sink_(std::move(sink)),
           sampler_(run, shards),
           model_(run),
-          state_(state::tensor_ranges(run), state::lamb_settings(run)),
+          state_(state::tensor_ranges(run), state::optimizer_settings(run)),
           gradient_(model_.element_count()) {}
 
     const SwarmTrainerOptions& options() const { return options_; }

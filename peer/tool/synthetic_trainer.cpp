@@ -34,7 +34,7 @@ SyntheticTrainer::SyntheticTrainer(const formats::RunFile& run, SyntheticTrainer
               ? std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                     static_cast<double>(run.micro_batch) / options_.samples_per_second))
               : Clock::duration::zero()),
-      state_(state::tensor_ranges(run), state::lamb_settings(run)) {
+      state_(state::tensor_ranges(run), state::optimizer_settings(run)) {
     if (!recall()) state_.initialise(state::initial_parameters(run));
     const platform::SignalsBlocked blocked;
     worker_ = std::thread([this] { this->run(); });

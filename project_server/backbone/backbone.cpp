@@ -41,7 +41,7 @@ constexpr std::chrono::seconds kNameBackboneEvery{10};
 std::unique_ptr<state::ModelState> starting_state(const RunFolder& run,
                                                   const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
-                                                     state::lamb_settings(run.run));
+                                                     state::optimizer_settings(run.run));
     const auto found = store.newest(state->element_count(), [&](const Checkpoint& checkpoint) {
         return state->restore(checkpoint.head.step, checkpoint.state, checkpoint.head.digest);
     });

@@ -18,17 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "DEDLOCST";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kSealBytes = 8;
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
-constexpr std::uint64_t kBytesPerElement = 12;
+constexpr std::uint32_t kMaxVectors = 8;
 constexpr std::string_view kSuffix = ".state";
 
 Buffer encode_head(const RunId& run, const CheckpointHead& head) {
     ByteWriter writer;
     writer.append(bytes_of(kMagic));
     writer.write(kVersion);
-    writer.write(std::uint32_t{0});
+    writer.write(head.vectors);
     writer.write(run.bytes);
     writer.write(head.step.value());
     writer.write(head.elements);
@@ -42,7 +42,9 @@ Buffer encode_head(const RunId& run, const CheckpointHead& head) {
 /// Nothing if these are not the first bytes of a checkpoint of `run`.
 std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std::byte> bytes) {
     ByteReader reader{bytes};
-    reader.take(8 + 4 + 4 + 32);
+    reader.take(8 + 4);
+    const auto vectors = reader.read<std::uint32_t>();
+    reader.take(32);
     CheckpointHead head;
     const auto step = reader.read<std::uint64_t>();
     const auto elements = reader.read<std::uint64_t>();
@@ -50,6 +52,7 @@ std::optional<CheckpointHead> decode_head(const RunId& run, std::span<const std:
     if (!digest) return std::nullopt;
     head.step = StepIndex{*step};
     head.elements = *elements;
+    head.vectors = *vectors;
     head.digest.bytes = *digest;
     if (!std::ranges::equal(bytes, encode_head(run, head))) return std::nullopt;
     return head;
@@ -61,8 +64,10 @@ std::optional<CheckpointEntry> look_at(const fs::path& path, const RunId& run) {
     if (file.read_at(0, bytes) < bytes.size()) return std::nullopt;
     const auto head = decode_head(run, bytes);
     const auto size = file.size();
-    if (!head || (size - kHeadBytes) / kBytesPerElement != head->elements ||
-        (size - kHeadBytes) % kBytesPerElement != 0) {
+    if (!head || head->vectors == 0 || head->vectors > kMaxVectors) return std::nullopt;
+    const std::uint64_t element_bytes = sizeof(float) * head->vectors;
+    if ((size - kHeadBytes) / element_bytes != head->elements ||
+        (size - kHeadBytes) % element_bytes != 0) {
         return std::nullopt;
     }
     const auto written = std::chrono::file_clock::to_sys(fs::last_write_time(path));
@@ -94,8 +99,8 @@ CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t 
 }
 
 fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
-    DEDLOC_CHECK(state.size() == kBytesPerElement * head.elements, "a state must have 12 N bytes",
-                 state.size(), head.elements);
+    DEDLOC_CHECK(state.size() == head.state_bytes(), "a state has V vectors of N floats",
+                 state.size(), head.vectors, head.elements);
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
     const Buffer first = encode_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
@@ -133,9 +138,8 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
                         entry.path.string());
             continue;
         }
-        Checkpoint checkpoint{.head = entry.head,
-                              .path = entry.path,
-                              .state = Buffer(kBytesPerElement * entry.head.elements)};
+        Checkpoint checkpoint{
+            .head = entry.head, .path = entry.path, .state = Buffer(entry.head.state_bytes())};
         const platform::DurableFile file{entry.path, platform::DurableFile::Mode::kRead};
         const bool is_whole = file.read_at(kHeadBytes, checkpoint.state) == checkpoint.state.size();
         if (is_whole && verify(checkpoint)) return checkpoint;

@@ -1,9 +1,10 @@
 // Checkpoints of a run: whole states on disk, written atomically. The newest few are kept, and
 // always the newest one that the ledger proves.
 //
-// File checkpoints/step_<updates, 9 digits>.state: 8 bytes "DEDLOCST", version (u32), 0 (u32), run
-// id (32), step (u64), number of elements N (u64), digest of the state (32), first 8 bytes of the
-// BLAKE2b digest of the fields before; then parameters ‖ m ‖ v (3 N binary32). All little-endian.
+// File checkpoints/step_<updates, 9 digits>.state: 8 bytes "DEDLOCST", version (u32), number of
+// vectors V (u32), run id (32), step (u64), number of elements N (u64), digest of the state (32),
+// first 8 bytes of the BLAKE2b digest of the fields before; then parameters and moments (V N
+// binary32). All little-endian.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,10 @@ namespace dedloc::backbone {
 struct CheckpointHead {
     StepIndex step;              ///< updates that the state has seen
     Digest digest;               ///< the state's digest, as ModelState computes it
-    std::uint64_t elements = 0;  ///< number of parameters
+    std::uint64_t elements = 0;  ///< number of parameters, N
+    std::uint32_t vectors = 3;   ///< number of vectors of N floats: parameters, moments
+    /// Bytes of the state.
+    std::uint64_t state_bytes() const { return sizeof(float) * vectors * elements; }
     bool operator==(const CheckpointHead&) const = default;
 };
 
@@ -32,7 +36,7 @@ struct CheckpointHead {
 struct Checkpoint {
     CheckpointHead head;         ///< step and digest that the file claims
     std::filesystem::path path;  ///< the file
-    Buffer state;                ///< 12 × elements bytes; the reader must verify their digest
+    Buffer state;                ///< state_bytes() bytes; the reader must verify their digest
 };
 
 /// A checkpoint file, without its state.
@@ -63,7 +67,7 @@ class CheckpointStore {
 
     /// After: the checkpoint is durable under its name and surplus ones are removed, but never the
     /// newest proven one, however many newer ones there are. On failure (disk full, …) throws
-    /// IoError and leaves the older files untouched. Requires state.size() == 12 × head.elements.
+    /// IoError and leaves the older files untouched. Requires state.size() == head.state_bytes().
     std::filesystem::path save(const CheckpointHead& head, std::span<const std::byte> state) const;
 
     /// Returns whether the bytes have the digest of the head; the store itself cannot compute it.

@@ -15,7 +15,7 @@ struct ModelPreset {
     std::uint64_t sequence_length = 0;  ///< tokens per sample
     std::uint64_t micro_batch = 0;      ///< samples that a trainer computes at once
     std::uint64_t target_batch = 0;     ///< samples of one step
-    double learning_rate = 0;           ///< peak of the schedule
+    double learning_rate = 0;           ///< peak of the schedule with LAMB
 };
 
 /// The preset with this name. Errors: InputError that lists the known names.

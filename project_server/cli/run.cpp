@@ -29,6 +29,18 @@ void check_name(const std::string& name) {
     }
 }
 
+formats::OptimizerSpec make_optimizer(const RunOptions& options, const ModelPreset& preset) {
+    formats::OptimizerSpec optimizer = formats::usual_settings(options.optimizer);
+    if (formats::is_lamb(options.optimizer)) optimizer.learning_rate = preset.learning_rate;
+    optimizer.schedule = options.schedule.value_or(optimizer.schedule);
+    optimizer.warmup_steps =
+        options.warmup_steps.value_or(std::max<std::uint64_t>(1, options.steps / 10));
+    optimizer.learning_rate = options.learning_rate.value_or(optimizer.learning_rate);
+    optimizer.weight_decay = options.weight_decay.value_or(optimizer.weight_decay);
+    optimizer.clip_norm = options.clip_norm.value_or(optimizer.clip_norm);
+    return optimizer;
+}
+
 formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
                                const server::Settings& settings, const PeerKey& project_key,
                                const PeerKey& backbone_key) {
@@ -42,8 +54,7 @@ formats::RunFile make_run_file(const RunOptions& options, const Corpus& corpus,
     run.micro_batch = options.micro_batch.value_or(preset.micro_batch);
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
-    run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);
-    run.optimizer.warmup_steps = std::max<std::uint64_t>(1, options.steps / 10);
+    run.optimizer = make_optimizer(options, preset);
     run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
     run.project_key = project_key;
     run.backbone_key = backbone_key;

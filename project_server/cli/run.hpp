@@ -23,7 +23,12 @@ struct RunOptions {
     Codec codec = Codec::kFp32;                 ///< how gradients are encoded between peers
     std::optional<std::uint64_t> micro_batch;   ///< absent: the preset's
     std::optional<std::uint64_t> target_batch;  ///< absent: the preset's
-    std::optional<double> learning_rate;        ///< absent: the preset's
+    formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< how parameters are updated
+    std::optional<formats::Schedule> schedule;  ///< absent: the usual one of the optimizer
+    std::optional<std::uint64_t> warmup_steps;  ///< absent: a tenth of the steps, at least 1
+    std::optional<double> learning_rate;        ///< absent: of LAMB the preset's, else the usual
+    std::optional<double> weight_decay;         ///< absent: the usual one of the optimizer
+    std::optional<double> clip_norm;            ///< absent: the usual one of the optimizer
 };
 
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into

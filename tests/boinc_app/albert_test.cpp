@@ -198,7 +198,7 @@ TEST_CASE("padding does not change a row's loss", "[training]") {
 TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[training]") {
     Fixture tiny{{.micro_batch = 32}};
     tiny.run.optimizer.learning_rate = 0.3;
-    const state::LambSettings settings = state::lamb_settings(tiny.run);
+    const state::OptimizerSettings settings = state::optimizer_settings(tiny.run);
     state::ModelState state{state::tensor_ranges(tiny.run), settings};
     state.initialise(tiny.parameters);
     const MicroBatch unseen = tiny.batch(1'000);
@@ -206,7 +206,7 @@ TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[
     for (std::uint64_t step = 0; step < 30; ++step) {
         FloatVector average = tiny.gradient(tiny.batch(step));
         for (float& x : average) x /= 32;
-        state.apply(average, state::lamb_scalars(settings, StepIndex{step}));
+        state.apply(average, state::update_scalars(settings, StepIndex{step}));
         tiny.model.set_parameters(state.parameters());
     }
     const double after = tiny.model.loss(unseen) / 32;

@@ -57,7 +57,7 @@ void run_bench(const Options& options) {
     const training::Sampler sampler{run, shards};
     training::Albert model{run};
     training::set_compute_threads(options.threads);
-    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
+    state::ModelState state{state::tensor_ranges(run), state::optimizer_settings(run)};
     state.initialise(state::initial_parameters(run));
     FloatVector gradient(model.element_count());
     std::uint64_t micro_batches = 0;
@@ -79,8 +79,8 @@ void run_bench(const Options& options) {
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         const auto samples = static_cast<float>(per_step * run.micro_batch);
         for (float& x : sum) x /= samples;
-        const auto report =
-            state.apply(sum, state::lamb_scalars(state::lamb_settings(run), StepIndex{step}));
+        const auto report = state.apply(
+            sum, state::update_scalars(state::optimizer_settings(run), StepIndex{step}));
         std::printf("step %llu loss %.4f gradient norm %.3f\n",
                     static_cast<unsigned long long>(step + 1), loss / static_cast<double>(samples),
                     report.gradient_norm);
