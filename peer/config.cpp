@@ -18,6 +18,7 @@ constexpr std::uint64_t kMaxBulk =
     std::max<std::uint64_t>(wire::kLeafBytes, wire::kChunkElements * sizeof(float));
 /// Bound on memory: 64 averages take as much as 21 states.
 constexpr std::uint32_t kMaxKeptAverages = 64;
+constexpr std::uint32_t kMaxStateVectors = 8;
 
 std::optional<std::string> fault_of_durations(const RoundRules& rules) {
     const auto none = Duration{0};
@@ -42,6 +43,9 @@ std::optional<std::string> fault_of_durations(const RoundRules& rules) {
 std::optional<std::string> fault_of(const RoundRules& rules) {
     if (rules.elements == 0 || rules.elements > wire::kMaxElements) {
         return "elements has to be from 1 to " + std::to_string(wire::kMaxElements);
+    }
+    if (rules.state_vectors == 0 || rules.state_vectors > kMaxStateVectors) {
+        return "state_vectors has to be from 1 to " + std::to_string(kMaxStateVectors);
     }
     if (rules.target_batch.value() == 0 || rules.target_batch.value() > wire::kMaxTargetBatch) {
         return "target_batch has to be from 1 to " + std::to_string(wire::kMaxTargetBatch);

@@ -23,6 +23,8 @@ struct RoundRules {
     Codec codec = Codec::kFp32;  ///< how contributions and averages travel
     /// Trainers compute for the next round while a round is on its way (round/README.md).
     bool overlaps = false;
+    /// Vectors of N floats in a state: the parameters and the optimizer's moments.
+    std::uint32_t state_vectors = 3;
 
     /// Time between two heartbeats to a peer that watches for failures.
     Duration heartbeat = std::chrono::seconds{1};
@@ -52,8 +54,8 @@ struct RoundRules {
     /// floats.
     std::uint32_t kept_averages = 2;
 
-    /// Bytes of a whole state: parameters and both moments.
-    std::uint64_t state_bytes() const { return 3 * sizeof(float) * elements; }
+    /// Bytes of a whole state: parameters and the optimizer's moments.
+    std::uint64_t state_bytes() const { return state_vectors * sizeof(float) * elements; }
 };
 
 /// What is wrong with the rules: a sentence that begins with the name of the field. Empty if the

@@ -18,9 +18,10 @@ PeerConfig peer_config(const formats::RunFile& run) {
     config.rules.last_step = StepIndex{run.steps};
     config.rules.codec = run.codec;
     config.rules.overlaps = run.overlaps;
+    config.rules.state_vectors = formats::state_vectors(run.optimizer.name);
     config.random_seed = unpredictable_seed();
-    config.scalars_of = [settings = state::lamb_settings(run)](StepIndex step) {
-        return state::lamb_scalars(settings, step);
+    config.scalars_of = [settings = state::optimizer_settings(run)](StepIndex step) {
+        return state::update_scalars(settings, step);
     };
     return config;
 }

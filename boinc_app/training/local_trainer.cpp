@@ -16,7 +16,7 @@ LocalTrainer::LocalTrainer(const formats::RunFile& run, std::span<const formats:
       workers_(workers),
       micro_batch_(micro_batch),
       sampler_(run, shards),
-      state_(state::tensor_ranges(run), state::lamb_settings(run)),
+      state_(state::tensor_ranges(run), state::optimizer_settings(run)),
       model_(run, state_.parameters()) {
     DEDLOC_CHECK(micro_batch >= 1, "a micro-batch has at least one sample");
     state_.initialise(state::initial_parameters(run));
@@ -55,7 +55,7 @@ std::optional<LocalStep> LocalTrainer::step(std::span<const Share> shares,
 
 std::optional<LocalStep> LocalTrainer::step(std::span<const Share> shares,
                                             const Albert::IsInterrupted& is_interrupted) {
-    return step(shares, state::lamb_scalars(state::lamb_settings(run_), state_.step()),
+    return step(shares, state::update_scalars(state::optimizer_settings(run_), state_.step()),
                 is_interrupted);
 }
 

@@ -41,7 +41,7 @@ class SwarmTrainer::Worker {
           options_(std::move(options)),
           sink_(std::move(sink)),
           sampler_(run, shards),
-          state_(state::tensor_ranges(run), state::lamb_settings(run)),
+          state_(state::tensor_ranges(run), state::optimizer_settings(run)),
           model_(run, state_.parameters()) {}
 
     const SwarmTrainerOptions& options() const { return options_; }

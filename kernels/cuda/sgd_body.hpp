@@ -9,8 +9,9 @@ namespace dedloc::kernels::cuda {
 
 /// Adds up the squares of parameters and of clipped gradients.
 struct LarcRow {
-    static constexpr unsigned kSums = 2;
-    static constexpr unsigned kAhead = 4;
+    static constexpr unsigned kSums = 2;   ///< see TableSums
+    static constexpr unsigned kAhead = 4;  ///< see walk
+    /// See walk.
     struct Loaded {
         Pack<float> p, gradient;  ///< as in the row
     };
@@ -52,7 +53,7 @@ struct LarcFactors {
 struct LarcRate {
     double trust;          ///< 0: no LARC
     double epsilon;        ///< as in SgdScalars
-    float weight_decay;    ///< of tensors that decay
+    float weight_decay;    ///< the decay of tensors that decay
     float* rates;          ///< output, one for each tensor; null: not wanted
     LarcFactors* factors;  ///< output, one for each tensor
 

@@ -29,8 +29,9 @@ struct AlignedRow {
     static constexpr unsigned kAhead = Row::kAhead;
     using Loaded = typename Row::Loaded;
 
-    Row row;
+    Row row;  ///< the work on a pack
 
+    /// See walk.
     DEDLOC_HOST_DEVICE void prepare() {}
 
     template <class Count>
@@ -140,7 +141,8 @@ template <class Row>
 struct TableElements {
     static constexpr unsigned kPhases = 1;
     static constexpr std::size_t kBlockElements = Row::kAhead * kLanes;
-    static constexpr std::size_t kBlocks = kSegmentElements / kBlockElements;  ///< of a segment
+    static constexpr std::size_t kBlocks =
+        kSegmentElements / kBlockElements;  ///< blocks for a segment
     static_assert(kSegmentElements % kBlockElements == 0);
     using Shared = Nothing;
     using Local = Nothing;

@@ -80,15 +80,32 @@ ModelSpec read_model(JsonFields fields) {
     return model;
 }
 
+bool has_epsilon(Optimizer optimizer) {
+    return is_lamb(optimizer) || optimizer == Optimizer::kSgdLarc;
+}
+
 OptimizerSpec read_optimizer(JsonFields fields) {
     OptimizerSpec optimizer;
-    optimizer.name = fields.text("name", kMaxNameBytes);
-    if (optimizer.name != "lamb") fields.refuse("name", "must be 'lamb'");
+    const auto name = optimizer_named(fields.text("name", kMaxNameBytes));
+    if (!name) fields.refuse("name", "must be 'lamb', 'lamb_nvidia', 'sgd' or 'sgd_larc'");
+    optimizer.name = *name;
+    if (fields.has("schedule")) {
+        const auto schedule = schedule_named(fields.text("schedule", kMaxNameBytes));
+        if (!schedule) {
+            fields.refuse("schedule", "must be 'linear', 'cosine', 'constant' or 'inverse_sqrt'");
+        }
+        optimizer.schedule = *schedule;
+    }
     optimizer.learning_rate = fields.number("learning_rate", 0, 1'000);
     optimizer.warmup_steps = fields.integer("warmup_steps", 0, kMaxSteps);
-    optimizer.beta1 = fields.number("beta1", 0, 0.999999);
-    optimizer.beta2 = fields.number("beta2", 0, 0.999999);
-    optimizer.epsilon = fields.number("epsilon", 1e-30, 1);
+    if (is_lamb(*name)) {
+        optimizer.beta1 = fields.number("beta1", 0, 0.999999);
+        optimizer.beta2 = fields.number("beta2", 0, 0.999999);
+    } else {
+        optimizer.momentum = fields.number("momentum", 0, 0.999999);
+    }
+    if (has_epsilon(*name)) optimizer.epsilon = fields.number("epsilon", 1e-30, 1);
+    if (*name == Optimizer::kSgdLarc) optimizer.trust = fields.number("trust", 1e-30, 1'000);
     optimizer.weight_decay = fields.number("weight_decay", 0, 1'000);
     optimizer.clip_norm = fields.number("clip_norm", 0, kMaxDouble);
     fields.finish();
@@ -276,12 +293,21 @@ void put_model(Writer& out, const ModelSpec& model) {
 void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     out.Key("optimizer");
     out.StartObject();
-    put(out, "name", optimizer.name);
+    put(out, "name", std::string{name_of(optimizer.name)});
+    // Not written for linear, so that runs that are older than schedules keep their ids.
+    if (optimizer.schedule != Schedule::kLinear) {
+        put(out, "schedule", std::string{name_of(optimizer.schedule)});
+    }
     put(out, "learning_rate", optimizer.learning_rate);
     put(out, "warmup_steps", optimizer.warmup_steps);
-    put(out, "beta1", optimizer.beta1);
-    put(out, "beta2", optimizer.beta2);
-    put(out, "epsilon", optimizer.epsilon);
+    if (is_lamb(optimizer.name)) {
+        put(out, "beta1", optimizer.beta1);
+        put(out, "beta2", optimizer.beta2);
+    } else {
+        put(out, "momentum", optimizer.momentum);
+    }
+    if (has_epsilon(optimizer.name)) put(out, "epsilon", optimizer.epsilon);
+    if (optimizer.name == Optimizer::kSgdLarc) put(out, "trust", optimizer.trust);
     put(out, "weight_decay", optimizer.weight_decay);
     put(out, "clip_norm", optimizer.clip_norm);
     out.EndObject();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
+#include "peer/formats/optimizer.hpp"
 #include "peer/wire/types.hpp"
 
 namespace dedloc::formats {
@@ -44,19 +45,6 @@ struct ModelSpec {
     double attention_dropout = 0;   ///< rate for attention's weights
     double classifier_dropout = 0;  ///< rate for the sentence-order classifier's input
     bool operator==(const ModelSpec&) const = default;
-};
-
-/// The optimizer and its schedule.
-struct OptimizerSpec {
-    std::string name = "lamb";       ///< the only one
-    double learning_rate = 0.00176;  ///< the peak
-    std::uint64_t warmup_steps = 0;  ///< steps until the peak is reached
-    double beta1 = 0.9;              ///< decay of the first moment
-    double beta2 = 0.999;            ///< decay of the second moment
-    double epsilon = 1e-6;           ///< added to the root of the second moment
-    double weight_decay = 0.01;      ///< for tensors with TensorSpec::decays
-    double clip_norm = 1.0;          ///< largest norm of the averaged gradient; 0: no clipping
-    bool operator==(const OptimizerSpec&) const = default;
 };
 
 /// One file of the corpus.

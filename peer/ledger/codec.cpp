@@ -21,8 +21,9 @@ constexpr std::uint8_t kMembersChange = 1;
 constexpr std::uint8_t kNewTerm = 2;
 constexpr std::uint8_t kShortLosses = 4;  ///< all losses are binary32 numbers
 constexpr std::uint8_t kNewLearningRate = 8;
-constexpr std::uint8_t kNewBiasCorrection = 16;
-constexpr std::uint8_t kAllFlags = 31;
+constexpr std::uint8_t kNewFirstCorrection = 16;
+constexpr std::uint8_t kNewSecondCorrection = 32;
+constexpr std::uint8_t kAllFlags = 63;
 static_assert(wire::kMaxVoters < 64, "a set of voters is a number");
 
 void write_number(std::uint64_t number, ByteWriter& out) {
@@ -161,7 +162,10 @@ std::uint8_t Codec::flags_of(const Decision& decision) const {
     if (decision.certificate.term != term_) flags |= kNewTerm;
     if (std::ranges::all_of(record.members, is_short, &CommitLine::loss_sum)) flags |= kShortLosses;
     if (record.scalars.learning_rate != scalars_.learning_rate) flags |= kNewLearningRate;
-    if (record.scalars.bias_correction != scalars_.bias_correction) flags |= kNewBiasCorrection;
+    if (record.scalars.first_correction != scalars_.first_correction) flags |= kNewFirstCorrection;
+    if (record.scalars.second_correction != scalars_.second_correction) {
+        flags |= kNewSecondCorrection;
+    }
     return flags;
 }
 
@@ -175,7 +179,8 @@ bool Codec::encode(const Decision& decision, ByteWriter& out) {
     out.write(record.previous_state);
     out.write(record.average);
     if ((flags & kNewLearningRate) != 0) out.write(record.scalars.learning_rate);
-    if ((flags & kNewBiasCorrection) != 0) out.write(record.scalars.bias_correction);
+    if ((flags & kNewFirstCorrection) != 0) out.write(record.scalars.first_correction);
+    if ((flags & kNewSecondCorrection) != 0) out.write(record.scalars.second_correction);
     if ((flags & kMembersChange) != 0) write_members(record, out);
     for (const CommitLine& line : record.members) {
         write_difference(roster_[place_of(line.peer)].samples, line.samples.value(), out);
@@ -279,8 +284,11 @@ std::optional<Entry> Codec::decode_commit(ByteReader& bytes) {
     if ((*flags & kNewLearningRate) != 0) {
         record.scalars.learning_rate = bytes.read<std::uint32_t>().value_or(0);
     }
-    if ((*flags & kNewBiasCorrection) != 0) {
-        record.scalars.bias_correction = bytes.read<std::uint32_t>().value_or(0);
+    if ((*flags & kNewFirstCorrection) != 0) {
+        record.scalars.first_correction = bytes.read<std::uint32_t>().value_or(0);
+    }
+    if ((*flags & kNewSecondCorrection) != 0) {
+        record.scalars.second_correction = bytes.read<std::uint32_t>().value_or(0);
     }
     const auto members =
         (*flags & kMembersChange) != 0 ? read_members(bytes) : std::optional{members_};

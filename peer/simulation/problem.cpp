@@ -53,7 +53,7 @@ Forward forward(std::span<const float> parameters, std::span<const float> input)
 
 }  // namespace
 
-state::LambSettings simulated_lamb() {
+state::OptimizerSettings simulated_optimizer() {
     return {.learning_rate = 0.05, .warmup_steps = 2, .total_steps = 1'000, .weight_decay = 0};
 }
 

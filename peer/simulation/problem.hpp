@@ -73,6 +73,6 @@ class TinyNetwork final : public Problem {
 };
 
 /// The optimizer settings of every simulated run.
-state::LambSettings simulated_lamb();
+state::OptimizerSettings simulated_optimizer();
 
 }  // namespace dedloc::simulation

@@ -13,7 +13,7 @@ namespace dedloc::simulation {
 
 std::vector<Digest> train_alone(const Problem& problem, Codec codec,
                                 const std::vector<Round>& rounds) {
-    state::ModelState state{problem.tensors(), simulated_lamb()};
+    state::ModelState state{problem.tensors(), simulated_optimizer()};
     state.initialise(problem.initial_parameters());
     std::vector<Digest> digests;
     FloatVector former;  // parameters before the last update

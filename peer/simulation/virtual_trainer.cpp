@@ -21,7 +21,7 @@ VirtualTrainer::VirtualTrainer(const Problem& problem, const Settings& settings,
       sink_(std::move(sink)),
       schedule_(std::move(schedule)),
       witness_(std::move(witness)),
-      state_(problem.tensors(), simulated_lamb()),
+      state_(problem.tensors(), simulated_optimizer()),
       next_sample_(settings.first_sample) {}
 
 void VirtualTrainer::start_at_the_beginning() {

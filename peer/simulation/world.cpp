@@ -38,7 +38,7 @@ std::unique_ptr<const Problem> make_problem(const WorldOptions& options, std::ui
 }
 
 UpdateScalars scalars_at(StepIndex step) {
-    return state::lamb_scalars(simulated_lamb(), step);
+    return state::update_scalars(simulated_optimizer(), step);
 }
 
 RunId run_of(std::uint64_t seed) {

@@ -1,25 +1,29 @@
-// An update is the same bits on every machine: the norm, the clip factor and LAMB come from
-// kernels/, which fix the order of every sum; learning rate and bias correction come from the
+// An update is the same bits on every machine: the norm, the clip factor and the optimizer come
+// from kernels/, which fix the order of every sum; learning rate and bias corrections come from the
 // coordinator as bits (UpdateScalars); all other constants are rounded to binary32 before use. Keep
 // it that way: any libm call or reordered sum here makes peers' digests differ.
 //
-// The three vectors are one allocation, so bytes() needs no copy and a snapshot is one memcpy.
+// The vectors are one allocation, so bytes() needs no copy and a snapshot is one memcpy.
 #include "peer/state/model_state.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "kernels/digest.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/lamb.hpp"
+#include "kernels/sgd.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
 
 namespace dedloc::state {
 namespace {
+
+using formats::Optimizer;
 
 static_assert(std::endian::native == std::endian::little,
               "a state's bytes are little-endian floats; this machine would need to swap them");
@@ -28,10 +32,14 @@ double from_bits(std::uint32_t bits) {
     return double{std::bit_cast<float>(bits)};
 }
 
-kernels::SegmentTable table_of(const std::vector<TensorRange>& tensors) {
+/// NVIDIA's LAMB scales only the steps of tensors that decay.
+kernels::SegmentTable table_of(const std::vector<TensorRange>& tensors, Optimizer optimizer) {
     std::vector<kernels::TensorPlace> places;
     for (const TensorRange& tensor : tensors) {
-        places.push_back({.offset = tensor.offset, .count = tensor.count, .decays = tensor.decays});
+        places.push_back({.offset = tensor.offset,
+                          .count = tensor.count,
+                          .decays = tensor.decays,
+                          .adapts = optimizer != Optimizer::kLambNvidia || tensor.decays});
     }
     return kernels::SegmentTable{places};
 }
@@ -48,17 +56,34 @@ std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     return static_cast<std::size_t>(end);
 }
 
-kernels::LambScalars lamb_arguments(const LambSettings& settings, const UpdateScalars& scalars) {
-    return {
-        .element = {.beta1 = static_cast<float>(settings.beta1),
-                    .one_minus_beta1 = static_cast<float>(1 - settings.beta1),
-                    .beta2 = static_cast<float>(settings.beta2),
-                    .one_minus_beta2 = static_cast<float>(1 - settings.beta2),
-                    .epsilon = static_cast<float>(settings.epsilon),
-                    .weight_decay = static_cast<float>(settings.weight_decay)},
-        .learning_rate = from_bits(scalars.learning_rate) * from_bits(scalars.bias_correction),
-        .norm_limit = double{static_cast<float>(settings.norm_limit)},
-    };
+kernels::LambScalars lamb_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
+                                    float clip_factor) {
+    const bool is_nvidia = settings.optimizer == Optimizer::kLambNvidia;
+    return {.element = {.beta1 = static_cast<float>(settings.beta1),
+                        .one_minus_beta1 = static_cast<float>(1 - settings.beta1),
+                        .beta2 = static_cast<float>(settings.beta2),
+                        .one_minus_beta2 = static_cast<float>(1 - settings.beta2),
+                        .epsilon = static_cast<float>(settings.epsilon),
+                        .weight_decay = static_cast<float>(settings.weight_decay),
+                        .clip_factor = clip_factor,
+                        .first_correction = std::bit_cast<float>(scalars.first_correction),
+                        .second_correction = std::bit_cast<float>(scalars.second_correction)},
+            .learning_rate = from_bits(scalars.learning_rate),
+            .norm_limit = is_nvidia ? std::numeric_limits<double>::max()
+                                    : double{static_cast<float>(settings.norm_limit)},
+            .variant = is_nvidia ? kernels::LambVariant::kMomentsDebiased
+                                 : kernels::LambVariant::kStepDebiased};
+}
+
+kernels::SgdScalars sgd_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
+                                  float clip_factor) {
+    const bool has_larc = settings.optimizer == Optimizer::kSgdLarc;
+    return {.element = {.learning_rate = std::bit_cast<float>(scalars.learning_rate),
+                        .momentum = static_cast<float>(settings.momentum),
+                        .weight_decay = static_cast<float>(settings.weight_decay),
+                        .clip_factor = clip_factor},
+            .trust = has_larc ? double{static_cast<float>(settings.trust)} : 0,
+            .epsilon = has_larc ? double{static_cast<float>(settings.epsilon)} : 0};
 }
 
 /// BLAKE2b-256 of the step (8 bytes, little-endian) and the tree's root.
@@ -80,12 +105,12 @@ Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_
     return with_step(step, tree_root(leaves, total_bytes));
 }
 
-ModelState::ModelState(const std::vector<TensorRange>& tensors, const LambSettings& settings)
+ModelState::ModelState(const std::vector<TensorRange>& tensors, const OptimizerSettings& settings)
     : settings_(settings),
       count_(checked_count(tensors)),
-      table_(table_of(tensors)),
-      values_(3 * count_) {
-    DEDLOC_CHECK(are_usable(settings), "the LAMB settings are invalid");
+      table_(table_of(tensors, settings.optimizer)),
+      values_(state_vectors(settings.optimizer) * count_) {
+    DEDLOC_CHECK(are_usable(settings), "the optimizer's settings are invalid");
 }
 
 void ModelState::initialise(std::span<const float> parameters) {
@@ -110,14 +135,16 @@ UpdateReport ModelState::apply(std::span<const float> average, const UpdateScala
     report.was_applied = true;
     report.clip_factor =
         kernels::clip_factor(report.gradient_norm, static_cast<float>(settings_.clip_norm));
-    kernels::LambScalars arguments = lamb_arguments(settings_, scalars);
-    arguments.element.clip_factor = report.clip_factor;
-    const std::span all{values_};
-    kernels::lamb({.parameters = all.first(count_),
-                   .first_moment = all.subspan(count_, count_),
-                   .second_moment = all.subspan(2 * count_, count_),
-                   .gradient = average},
-                  table_, arguments, {}, workers);
+    if (formats::is_lamb(settings_.optimizer)) {
+        kernels::lamb({.parameters = vector(0),
+                       .first_moment = vector(1),
+                       .second_moment = vector(2),
+                       .gradient = average},
+                      table_, lamb_arguments(settings_, scalars, report.clip_factor), {}, workers);
+    } else {
+        kernels::sgd({.parameters = vector(0), .momentum = vector(1), .gradient = average}, table_,
+                     sgd_arguments(settings_, scalars, report.clip_factor), {}, workers);
+    }
     return report;
 }
 
@@ -132,6 +159,10 @@ bool ModelState::restore(StepIndex step, std::span<const std::byte> bytes, const
 
 Digest ModelState::digest(const kernels::Workers& workers) const {
     return state_digest(step_, bytes(), workers);
+}
+
+std::span<float> ModelState::vector(std::size_t index) {
+    return std::span{values_}.subspan(index * count_, count_);
 }
 
 std::vector<Digest> ModelState::leaf_digests(const kernels::Workers& workers) const {

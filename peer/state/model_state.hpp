@@ -25,8 +25,8 @@ struct TensorRange {
     bool operator==(const TensorRange&) const = default;
 };
 
-/// Digest of a state: BLAKE2b over its step and the root of the digest tree over params ‖ m ‖ v
-/// (ModelState::bytes), with leaves of 256 KiB.
+/// Digest of a state: BLAKE2b over its step and the root of the digest tree over parameters and
+/// moments (ModelState::bytes), with leaves of 256 KiB.
 Digest state_digest(StepIndex step, std::span<const std::byte> bytes,
                     const kernels::Workers& workers = kernels::ThisThread{});
 /// The same digest from the leaves' digests. Requires as many leaves as an array of `total_bytes`
@@ -40,11 +40,11 @@ struct UpdateReport {
     float clip_factor = 1;     ///< factor applied to the average; 1: not clipped
 };
 
-/// Parameters, both LAMB moments and the step. Not thread-safe.
+/// Parameters, the optimizer's moments and the step. Not thread-safe.
 ///
-/// Memory: three vectors of N floats, one after the other: params ‖ m ‖ v. Their address is
-/// constant and a multiple of 64 bytes, so tensors of a training library can be views of the
-/// parameters. Only apply, initialise and restore write them.
+/// Memory: state_vectors() vectors of N floats, one after the other: params ‖ m ‖ v for LAMB,
+/// params ‖ momentum for SGD. Their address is constant and a multiple of 64 bytes, so tensors of a
+/// training library can be views of the parameters. Only apply, initialise and restore write them.
 ///
 /// Padding: the elements between tensors are part of N, of bytes() and of the digest. They are zero
 /// and stay so: initialise and apply write tensors only, whatever an average holds beside them.
@@ -55,7 +55,7 @@ class ModelState {
   public:
     /// Makes a state of zeros at step 0. Requires tensors that cover [0, N) in order, each with its
     /// padding, N ≥ 1, and usable settings (aborts).
-    ModelState(const std::vector<TensorRange>& tensors, const LambSettings& settings);
+    ModelState(const std::vector<TensorRange>& tensors, const OptimizerSettings& settings);
     ModelState(const ModelState&) = delete;
     ModelState& operator=(const ModelState&) = delete;
 
@@ -63,15 +63,15 @@ class ModelState {
     /// Requires N elements (aborts).
     void initialise(std::span<const float> parameters);
 
-    /// Applies the average of one committed round: computes its norm and the clip factor, runs LAMB
-    /// on all tensors and increments the step. The norm is that of all N elements; honest peers
-    /// send zeros in the padding.
+    /// Applies the average of one committed round: computes its norm and the clip factor, runs the
+    /// optimizer on all tensors and increments the step. The norm is that of all N elements; honest
+    /// peers send zeros in the padding.
     ///
     /// An average that is not finite (a sum of finite gradients may overflow) changes only the
     /// step. Every peer sees the same bytes, so every peer skips the same update.
     ///
     /// Requires  N elements, usable scalars (aborts)
-    /// Cost      about 44 bytes of memory traffic per element
+    /// Cost      about 44 bytes of memory traffic per element for LAMB, 24 for SGD, 32 with LARC
     UpdateReport apply(std::span<const float> average, const UpdateScalars& scalars,
                        const kernels::Workers& workers = kernels::ThisThread{});
 
@@ -85,14 +85,16 @@ class ModelState {
     StepIndex step() const { return step_; }
     /// N, the number of parameters with the padding.
     std::uint64_t element_count() const { return count_; }
+    /// Number of vectors of N floats: the parameters and the optimizer's moments.
+    std::uint32_t vector_count() const { return state_vectors(settings_.optimizer); }
     /// The parameters with their padding, N floats.
     std::span<const float> parameters() const { return std::span{values_}.first(count_); }
     /// The same memory as mutable, for a library that requires this even for tensors it only reads.
     std::span<float> parameters_for_views() { return std::span{values_}.first(count_); }
-    /// The memory of params ‖ m ‖ v (little-endian fp32). Valid until the next change; copy it to
+    /// The memory of all vectors (little-endian fp32). Valid until the next change; copy it to
     /// keep a snapshot.
     std::span<const std::byte> bytes() const { return std::as_bytes(std::span{values_}); }
-    /// Size of bytes(): 12 N.
+    /// Size of bytes(): 4 N for each vector.
     std::uint64_t byte_count() const { return values_.size() * sizeof(float); }
 
     /// The state's digest. Reads all bytes at every call.
@@ -102,10 +104,13 @@ class ModelState {
     std::vector<Digest> leaf_digests(const kernels::Workers& workers = kernels::ThisThread{}) const;
 
   private:
-    const LambSettings settings_;
+    /// The vector with this index; 0: the parameters.
+    std::span<float> vector(std::size_t index);
+
+    const OptimizerSettings settings_;
     const std::size_t count_;            ///< N
     const kernels::SegmentTable table_;  ///< the tensors
-    AlignedFloats values_;               ///< params ‖ m ‖ v
+    AlignedFloats values_;               ///< parameters, then the moments
     StepIndex step_{};
 };
 

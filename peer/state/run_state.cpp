@@ -38,14 +38,18 @@ std::vector<TensorRange> tensor_ranges(const formats::RunFile& run) {
     return ranges;
 }
 
-LambSettings lamb_settings(const formats::RunFile& run) {
-    LambSettings settings;
+OptimizerSettings optimizer_settings(const formats::RunFile& run) {
+    OptimizerSettings settings;
+    settings.optimizer = run.optimizer.name;
+    settings.schedule = run.optimizer.schedule;
     settings.learning_rate = run.optimizer.learning_rate;
     settings.warmup_steps = run.optimizer.warmup_steps;
     settings.total_steps = run.steps;
     settings.beta1 = run.optimizer.beta1;
     settings.beta2 = run.optimizer.beta2;
+    settings.momentum = run.optimizer.momentum;
     settings.epsilon = run.optimizer.epsilon;
+    settings.trust = run.optimizer.trust;
     settings.weight_decay = run.optimizer.weight_decay;
     settings.clip_norm = run.optimizer.clip_norm;
     return settings;

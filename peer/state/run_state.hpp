@@ -13,7 +13,7 @@ namespace dedloc::state {
 /// The ranges of the run's tensors in the parameter vector, at formats::tensor_offsets.
 std::vector<TensorRange> tensor_ranges(const formats::RunFile& run);
 /// The optimizer settings of the run.
-LambSettings lamb_settings(const formats::RunFile& run);
+OptimizerSettings optimizer_settings(const formats::RunFile& run);
 /// The parameters at step 0 with their padding. Cost: 12 random numbers for each normally
 /// distributed element.
 FloatVector initial_parameters(const formats::RunFile& run);

@@ -7,19 +7,23 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "peer/base/check.hpp"
 
 namespace dedloc::state {
 namespace {
 
+using formats::Schedule;
+
 bool is_usable(double value) {
     const auto narrow = static_cast<float>(value);
     return std::isfinite(narrow) && narrow >= 0;
 }
 
-bool is_usable_bits(std::uint32_t bits) {
-    return is_usable(double{std::bit_cast<float>(bits)});
+bool is_correction(std::uint32_t bits) {
+    const auto correction = std::bit_cast<float>(bits);
+    return correction > 0 && correction <= 1;
 }
 
 std::uint32_t float_bits(double value) {
@@ -32,40 +36,62 @@ double power(double base, std::uint64_t exponent) {
     return product;
 }
 
+/// The learning rate after the warm-up, in parts of the peak. Requires warmup ≤ step < total.
+double after_warmup(const OptimizerSettings& settings, std::uint64_t step) {
+    const auto left = static_cast<double>(settings.total_steps - step) /
+                      static_cast<double>(settings.total_steps - settings.warmup_steps);
+    switch (settings.schedule) {
+        case Schedule::kLinear:
+            return left;
+        case Schedule::kCosine:
+            return (1 + std::cos(std::numbers::pi * (1 - left))) / 2;
+        case Schedule::kConstant:
+            return 1;
+        case Schedule::kInverseSqrt:
+            return std::sqrt(
+                static_cast<double>(std::max<std::uint64_t>(settings.warmup_steps, 1)) /
+                static_cast<double>(step + 1));
+    }
+    DEDLOC_CHECK(false, "the schedule is unknown", static_cast<int>(settings.schedule));
+    return 0;
+}
+
 }  // namespace
 
-bool are_usable(const LambSettings& settings) {
-    const std::array all{settings.learning_rate, settings.beta1,        settings.beta2,
-                         settings.epsilon,       settings.weight_decay, settings.clip_norm,
-                         settings.norm_limit};
+bool are_usable(const OptimizerSettings& settings) {
+    const std::array all{settings.learning_rate, settings.beta1,     settings.beta2,
+                         settings.momentum,      settings.epsilon,   settings.trust,
+                         settings.weight_decay,  settings.clip_norm, settings.norm_limit};
     return std::all_of(all.begin(), all.end(), is_usable) && settings.beta1 < 1 &&
-           settings.beta2 < 1 && static_cast<float>(settings.epsilon) > 0;
+           settings.beta2 < 1 && settings.momentum < 1 && static_cast<float>(settings.epsilon) > 0;
 }
 
 bool are_usable(const UpdateScalars& scalars) {
-    return is_usable_bits(scalars.learning_rate) && is_usable_bits(scalars.bias_correction);
+    return is_usable(double{std::bit_cast<float>(scalars.learning_rate)}) &&
+           is_correction(scalars.first_correction) && is_correction(scalars.second_correction);
 }
 
-double learning_rate_at(const LambSettings& settings, StepIndex step) {
+double learning_rate_at(const OptimizerSettings& settings, StepIndex step) {
     const std::uint64_t k = step.value();
     if (k >= settings.total_steps) return 0;
     if (k < settings.warmup_steps) {
         return settings.learning_rate * static_cast<double>(k + 1) /
                static_cast<double>(settings.warmup_steps);
     }
-    return settings.learning_rate * static_cast<double>(settings.total_steps - k) /
-           static_cast<double>(settings.total_steps - settings.warmup_steps);
+    return settings.learning_rate * after_warmup(settings, k);
 }
 
-UpdateScalars lamb_scalars(const LambSettings& settings, StepIndex step) {
-    DEDLOC_CHECK(are_usable(settings), "the LAMB settings are invalid", settings.learning_rate,
-                 settings.beta1, settings.beta2, settings.epsilon, settings.weight_decay,
-                 settings.clip_norm, settings.norm_limit);
-    const std::uint64_t t = step.value() + 1;
-    const double correction =
-        std::sqrt(1 - power(settings.beta2, t)) / (1 - power(settings.beta1, t));
-    return {.learning_rate = float_bits(learning_rate_at(settings, step)),
-            .bias_correction = float_bits(correction)};
+UpdateScalars update_scalars(const OptimizerSettings& settings, StepIndex step) {
+    DEDLOC_CHECK(are_usable(settings), "the optimizer's settings are invalid",
+                 settings.learning_rate, settings.beta1, settings.beta2, settings.momentum,
+                 settings.epsilon, settings.trust, settings.weight_decay, settings.clip_norm);
+    UpdateScalars scalars{.learning_rate = float_bits(learning_rate_at(settings, step))};
+    if (formats::is_lamb(settings.optimizer)) {
+        const std::uint64_t t = step.value() + 1;
+        scalars.first_correction = float_bits(1 - power(settings.beta1, t));
+        scalars.second_correction = float_bits(1 - power(settings.beta2, t));
+    }
+    return scalars;
 }
 
 }  // namespace dedloc::state

@@ -34,7 +34,7 @@ SyntheticTrainer::SyntheticTrainer(const formats::RunFile& run, SyntheticTrainer
                             ? std::chrono::duration_cast<Clock::duration>(
                                   std::chrono::duration<double>(1 / options_.samples_per_second))
                             : Clock::duration::zero()),
-      state_(state::tensor_ranges(run), state::lamb_settings(run)) {
+      state_(state::tensor_ranges(run), state::optimizer_settings(run)) {
     if (begins_with_state(run)) calls_.emplace_back([this] { report_state(); });
     const platform::SignalsBlocked blocked;
     worker_ = std::thread([this] { this->run(); });

@@ -22,10 +22,15 @@ namespace {
 bool is_finite_float(std::uint32_t bits) {
     return std::isfinite(std::bit_cast<float>(bits));
 }
+/// False also for NaN.
+bool is_correction(std::uint32_t bits) {
+    const auto correction = std::bit_cast<float>(bits);
+    return correction > 0 && correction <= 1;
+}
 bool are_usable(const UpdateScalars& scalars) {
-    return is_finite_float(scalars.learning_rate) && is_finite_float(scalars.bias_correction) &&
+    return is_finite_float(scalars.learning_rate) &&
            std::bit_cast<float>(scalars.learning_rate) >= 0 &&
-           std::bit_cast<float>(scalars.bias_correction) >= 0;
+           is_correction(scalars.first_correction) && is_correction(scalars.second_correction);
 }
 
 /// False also for NaN.

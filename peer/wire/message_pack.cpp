@@ -120,7 +120,7 @@ struct Packer {
         const auto average = packed(m.average);
         return fb::CreateCommitRecord(out, m.generation, m.step.value(), &previous_record,
                                       &previous_state, members, &average, m.scalars.learning_rate,
-                                      m.scalars.bias_correction);
+                                      m.scalars.first_correction, m.scalars.second_correction);
     }
     /// An absent record becomes offset 0, which FlatBuffers reads as an absent field.
     Offset<fb::CommitRecord> record(const std::optional<CommitRecord>& m) const {
@@ -209,8 +209,9 @@ struct Packer {
         const auto relays = out.CreateVector(m.relays);
         const auto term = packed(m.term);
         return fb::CreatePlan(out, &term, m.attempt, m.elements, m.chunk_elements,
-                              m.scalars.learning_rate, m.scalars.bias_correction, members, freezes,
-                              receives, exponents, ranges, packed_reducers, relays,
+                              m.scalars.learning_rate, m.scalars.first_correction,
+                              m.scalars.second_correction, members, freezes, receives, exponents,
+                              ranges, packed_reducers, relays,
                               static_cast<std::uint32_t>(m.expected.count()))
             .Union();
     }

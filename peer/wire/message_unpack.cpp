@@ -67,8 +67,12 @@ Term unpacked(const fb::Term& t) {
     return {.number = t.number(), .coordinator = unpacked<PeerKey>(t.coordinator())};
 }
 
-UpdateScalars scalars_of(std::uint32_t learning_rate, std::uint32_t bias_correction) {
-    return {.learning_rate = learning_rate, .bias_correction = bias_correction};
+/// `Table` is a record or a plan.
+template <class Table>
+UpdateScalars scalars_of(const Table& t) {
+    return {.learning_rate = t.learning_rate_bits(),
+            .first_correction = t.first_correction_bits(),
+            .second_correction = t.second_correction_bits()};
 }
 
 /// Turns tables into values. A list that exceeds its limit is not copied and makes the result
@@ -142,14 +146,13 @@ class Unpacker {
                             [](const fb::Bytes32* d) { return unpacked<Digest>(*d); });
     }
     CommitRecord record(const fb::CommitRecord& t) {
-        CommitRecord record{
-            .generation = t.generation(),
-            .step = StepIndex{t.step()},
-            .previous_record = unpacked<Digest>(*t.previous_record()),
-            .previous_state = unpacked<Digest>(*t.previous_state()),
-            .members = {},
-            .average = unpacked<Digest>(*t.average()),
-            .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits())};
+        CommitRecord record{.generation = t.generation(),
+                            .step = StepIndex{t.step()},
+                            .previous_record = unpacked<Digest>(*t.previous_record()),
+                            .previous_state = unpacked<Digest>(*t.previous_state()),
+                            .members = {},
+                            .average = unpacked<Digest>(*t.average()),
+                            .scalars = scalars_of(t)};
         record.members = list<CommitLine>(*t.members(), kMaxMembers, [](const fb::Line* line) {
             return CommitLine{.peer = unpacked<PeerKey>(line->peer()),
                               .samples = Samples{line->samples()},
@@ -322,7 +325,7 @@ Body Unpacker::body(const fb::Plan& t) {
               .attempt = t.attempt(),
               .elements = t.elements(),
               .chunk_elements = t.chunk_elements(),
-              .scalars = scalars_of(t.learning_rate_bits(), t.bias_correction_bits()),
+              .scalars = scalars_of(t),
               .members = {},
               .ranges = {},
               .reducers = {},

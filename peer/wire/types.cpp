@@ -35,7 +35,7 @@ const CommitLine* line_of(const CommitRecord& record, const PeerKey& peer) {
 }
 
 Digest digest_of(const CommitRecord& record) {
-    ByteWriter out = begin("DeDLOC@home commit 2\n");
+    ByteWriter out = begin("DeDLOC@home commit 3\n");
     out.write(record.generation);
     out.write(record.step.value());
     out.append(record.previous_record.bytes);
@@ -48,7 +48,8 @@ Digest digest_of(const CommitRecord& record) {
     }
     out.append(record.average.bytes);
     out.write(record.scalars.learning_rate);
-    out.write(record.scalars.bias_correction);
+    out.write(record.scalars.first_correction);
+    out.write(record.scalars.second_correction);
     return finish(std::move(out));
 }
 

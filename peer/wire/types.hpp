@@ -58,11 +58,14 @@ inline std::optional<Codec> codec_named(std::string_view name) {
 }
 
 /// The scalars of one optimizer step. The coordinator computes them and sends their bits, so that
-/// all peers use the same values: pow and exp differ between libms. Each field holds the bits of a
+/// all peers use the same values: pow and cos differ between libms. Each field holds the bits of a
 /// binary32 number (std::bit_cast<float>).
 struct UpdateScalars {
-    std::uint32_t learning_rate = 0;    ///< after warm-up and decay
-    std::uint32_t bias_correction = 0;  ///< √(1 − β₂ᵗ) / (1 − β₁ᵗ), LAMB variant A
+    static constexpr std::uint32_t kOne = 0x3f800000;  ///< the bits of 1
+
+    std::uint32_t learning_rate = 0;         ///< after warm-up and decay
+    std::uint32_t first_correction = kOne;   ///< 1 − β₁ᵗ; 1 without moments that need it
+    std::uint32_t second_correction = kOne;  ///< 1 − β₂ᵗ; 1 without moments that need it
     bool operator==(const UpdateScalars&) const = default;
 };
 

@@ -45,7 +45,7 @@ struct Start {
 /// The state of the newest checkpoint that the ledger leads to, else the run's initial state.
 Start starting_state(const RunFolder& run, const CheckpointStore& store, const Head& head) {
     auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run.run),
-                                                     state::lamb_settings(run.run));
+                                                     state::optimizer_settings(run.run));
     const auto found = store.newest(state->element_count(), [&](const Checkpoint& checkpoint) {
         const bool is_other_start = checkpoint.head.step == StepIndex{0} && run.run.initial_state &&
                                     checkpoint.head.digest != *run.run.initial_state;

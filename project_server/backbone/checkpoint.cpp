@@ -74,8 +74,8 @@ CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t 
 }
 
 fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
-    DEDLOC_CHECK(state.size() == kStateBytesPerElement * head.elements,
-                 "a state must have 12 N bytes", state.size(), head.elements);
+    DEDLOC_CHECK(state.size() == head.state_bytes(), "a state has V vectors of N floats",
+                 state.size(), head.vectors, head.elements);
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
     const Buffer first = encode_checkpoint_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
@@ -101,9 +101,8 @@ std::optional<Checkpoint> CheckpointStore::newest(std::uint64_t elements,
                         entry.path.string());
             continue;
         }
-        Checkpoint checkpoint{.head = entry.head,
-                              .path = entry.path,
-                              .state = Buffer(kStateBytesPerElement * entry.head.elements)};
+        Checkpoint checkpoint{
+            .head = entry.head, .path = entry.path, .state = Buffer(entry.head.state_bytes())};
         CheckpointFile{entry.path, run_}.read(0, checkpoint.state);
         if (verify(checkpoint)) return checkpoint;
         log_warning("The state in checkpoint {} does not have its digest: not used",

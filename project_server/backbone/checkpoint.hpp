@@ -22,7 +22,7 @@ namespace dedloc::backbone {
 struct Checkpoint {
     CheckpointHead head;         ///< step and digest that the file claims
     std::filesystem::path path;  ///< the file
-    Buffer state;                ///< 12 × elements bytes; the reader must verify their digest
+    Buffer state;                ///< state_bytes() bytes; the reader must verify their digest
 };
 
 /// A checkpoint file, without its state.
@@ -59,7 +59,7 @@ class CheckpointStore {
 
     /// After: the checkpoint is durable under its name and surplus ones are removed, but never the
     /// newest proven one, however many newer ones there are. On failure (disk full, …) throws
-    /// IoError and leaves the older files untouched. Requires state.size() == 12 × head.elements.
+    /// IoError and leaves the older files untouched. Requires state.size() == head.state_bytes().
     std::filesystem::path save(const CheckpointHead& head, std::span<const std::byte> state) const;
 
     /// Returns whether the bytes have the digest of the head; the store itself cannot compute it.

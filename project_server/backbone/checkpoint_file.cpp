@@ -15,7 +15,9 @@ namespace dedloc::backbone {
 namespace {
 
 constexpr std::string_view kMagic = "DEDLOCST";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
+/// The most vectors that a state can have.
+constexpr std::uint32_t kMaxVectors = 8;
 constexpr std::size_t kSealBytes = 8;
 constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
 /// A multiple of the leaves that are digested together.
@@ -33,14 +35,14 @@ CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
         refuse(path, "not a checkpoint");
     }
     const auto version = reader.read<std::uint32_t>();
-    const auto zero = reader.read<std::uint32_t>();
+    const auto vectors = reader.read<std::uint32_t>();
     const auto owner = reader.read<RunId>();
     CheckpointHead head;
     const auto step = reader.read<std::uint64_t>();
     const auto elements = reader.read<std::uint64_t>();
     const auto digest = reader.read<Digest>();
     if (!digest || reader.remaining() != kSealBytes) refuse(path, "an incomplete checkpoint");
-    if (*version != kVersion || *zero != 0) {
+    if (*version != kVersion) {
         refuse(path, fmt::format("a checkpoint of version {}, and this program reads version {}",
                                  *version, kVersion));
     }
@@ -50,6 +52,7 @@ CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
     }
     head.step = StepIndex{*step};
     head.elements = *elements;
+    head.vectors = *vectors;
     head.digest = *digest;
     if (!std::ranges::equal(bytes, encode_checkpoint_head(run, head))) {
         refuse(path, "a checkpoint with a damaged head");
@@ -59,17 +62,19 @@ CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
 
 }  // namespace
 
-CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state) {
+CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state,
+                             std::uint32_t vectors) {
     return {.step = step,
             .digest = state::state_digest(step, state),
-            .elements = state.size() / kStateBytesPerElement};
+            .elements = state.size() / (sizeof(float) * vectors),
+            .vectors = vectors};
 }
 
 Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
     ByteWriter writer;
     writer.append(bytes_of(kMagic));
     writer.write(kVersion);
-    writer.write(std::uint32_t{0});
+    writer.write(head.vectors);
     writer.write(run.bytes);
     writer.write(head.step.value());
     writer.write(head.elements);
@@ -87,17 +92,19 @@ CheckpointFile::CheckpointFile(const std::filesystem::path& path, const RunId& r
     head_ = decode_head(path, run, first);
     const std::uint64_t size = file_.size();
     const std::uint64_t state = size - std::min<std::uint64_t>(size, kHeadBytes);
-    const bool is_whole = state / kStateBytesPerElement == head_.elements &&
-                          state % kStateBytesPerElement == 0 && head_.elements > 0;
+    const bool is_possible = head_.vectors > 0 && head_.vectors <= kMaxVectors;
+    const std::uint64_t element_bytes = is_possible ? sizeof(float) * head_.vectors : 1;
+    const bool is_whole = is_possible && state / element_bytes == head_.elements &&
+                          state % element_bytes == 0 && head_.elements > 0;
     if (!is_whole) {
-        refuse(path, fmt::format("a checkpoint of {} parameters, but has {} bytes of them, not 12 "
-                                 "for each",
-                                 head_.elements, state));
+        refuse(path, fmt::format("a checkpoint of {} vectors of {} elements, but has {} bytes of "
+                                 "them",
+                                 head_.vectors, head_.elements, state));
     }
 }
 
 std::uint64_t CheckpointFile::bytes() const {
-    return kHeadBytes + kStateBytesPerElement * head_.elements;
+    return kHeadBytes + head_.state_bytes();
 }
 
 void CheckpointFile::read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -107,7 +114,7 @@ void CheckpointFile::read(std::uint64_t offset, std::span<std::byte> out) const 
 }
 
 Digest CheckpointFile::read_all(const Visitor& visit) const {
-    const std::uint64_t total = kStateBytesPerElement * head_.elements;
+    const std::uint64_t total = head_.state_bytes();
     std::vector<Digest> leaves;
     Buffer piece(static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, total)));
     for (std::uint64_t offset = 0; offset < total; offset += piece.size()) {

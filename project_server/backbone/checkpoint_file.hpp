@@ -1,8 +1,8 @@
 // One checkpoint file, also from an untrusted source.
 //
-// File: 8 bytes "DEDLOCST", version (u32), 0 (u32), run id (32), step (u64), number of elements N
-// (u64), digest of the state (32), first 8 bytes of the BLAKE2b digest of the fields before; then
-// parameters ‖ m ‖ v (3 N binary32). All little-endian.
+// File: 8 bytes "DEDLOCST", version (u32), number of vectors V (u32), run id (32), step (u64),
+// number of elements N (u64), digest of the state (32), first 8 bytes of the BLAKE2b digest of the
+// fields before; then parameters and moments (V N binary32). All little-endian.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,20 @@
 
 namespace dedloc::backbone {
 
-/// Bytes of a state for each element: a parameter and its two moments.
-inline constexpr std::uint64_t kStateBytesPerElement = 12;
-
 /// The state that a checkpoint holds.
 struct CheckpointHead {
     StepIndex step;              ///< updates that the state has seen
     Digest digest;               ///< the state's digest, as ModelState computes it
-    std::uint64_t elements = 0;  ///< number of parameters
+    std::uint64_t elements = 0;  ///< length of each vector, N
+    std::uint32_t vectors = 3;   ///< the parameters and the optimizer's moments
+    /// Bytes of the state.
+    std::uint64_t state_bytes() const { return sizeof(float) * vectors * elements; }
     bool operator==(const CheckpointHead&) const = default;
 };
 
-/// The head of this state (parameters ‖ m ‖ v). Cost: reads the state once.
-CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state);
+/// The head of a state of so many vectors. Cost: reads the state once.
+CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state,
+                             std::uint32_t vectors = 3);
 
 /// The first bytes of the file of that state.
 Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head);

@@ -140,7 +140,10 @@ void StateKeeper::reached(const Digest& digest) {
 }
 
 void StateKeeper::write_checkpoint(const Digest& digest) {
-    store_.save({.step = state_->step(), .digest = digest, .elements = state_->element_count()},
+    store_.save({.step = state_->step(),
+                 .digest = digest,
+                 .elements = state_->element_count(),
+                 .vectors = state_->vector_count()},
                 state_->bytes());
     checkpointed_ = state_->step();
     options_.on_checkpoint();

@@ -124,7 +124,7 @@ CheckpointHead write_model(const fs::path& path, const RunFiles& files, LedgerPr
     ProvenCheckpoints checkpoints{files, proof, options.step};
     while (const auto checkpoint = checkpoints.next()) {
         const CheckpointHead head = checkpoint->head();
-        const double total = static_cast<double>(backbone::kStateBytesPerElement * head.elements);
+        const double total = static_cast<double>(head.state_bytes());
         ModelWriter writer{path, files.run};
         const Digest digest = checkpoint->read_all([&](std::uint64_t offset, auto bytes) {
             writer.take(offset, bytes);

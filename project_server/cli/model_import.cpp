@@ -69,7 +69,7 @@ void require_same_tensors(const fs::path& path, const SafetensorsFile& file,
 
 }  // namespace
 
-ImportedModel import_model(const fs::path& folder) {
+ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer) {
     const fs::path config = folder / "config.json";
     const fs::path path = folder / "model.safetensors";
     for (const fs::path& file : {config, path}) {
@@ -89,7 +89,9 @@ ImportedModel import_model(const fs::path& folder) {
         throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
                                      formats::parameter_count(run), wire::kMaxElements));
     }
-    imported.state.resize(3 * static_cast<std::size_t>(formats::element_count(run)));
+    imported.vectors = formats::state_vectors(optimizer);
+    imported.state.resize(imported.vectors *
+                          static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         const auto begin = static_cast<std::size_t>(ranges[t].begin / sizeof(float));

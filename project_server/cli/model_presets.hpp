@@ -14,7 +14,7 @@ struct ModelPreset {
     formats::ModelSpec model;           ///< architecture, without the vocabulary
     std::uint64_t sequence_length = 0;  ///< tokens per sample
     std::uint64_t target_batch = 0;     ///< samples of one step
-    double learning_rate = 0;           ///< peak of the schedule
+    double learning_rate = 0;           ///< peak of the schedule with LAMB
 };
 
 /// The preset with this name. Errors: InputError that lists the known names.

@@ -35,6 +35,18 @@ void check_name(const std::string& name) {
     }
 }
 
+formats::OptimizerSpec make_optimizer(const RunOptions& options, const ModelPreset& preset) {
+    formats::OptimizerSpec optimizer = formats::usual_settings(options.optimizer);
+    if (formats::is_lamb(options.optimizer)) optimizer.learning_rate = preset.learning_rate;
+    optimizer.schedule = options.schedule.value_or(optimizer.schedule);
+    optimizer.warmup_steps =
+        options.warmup_steps.value_or(std::max<std::uint64_t>(1, options.steps / 10));
+    optimizer.learning_rate = options.learning_rate.value_or(optimizer.learning_rate);
+    optimizer.weight_decay = options.weight_decay.value_or(optimizer.weight_decay);
+    optimizer.clip_norm = options.clip_norm.value_or(optimizer.clip_norm);
+    return optimizer;
+}
+
 /// The number of shards of a job so that no job has more than `limit` bytes of them, at least 1;
 /// 0 for all.
 std::uint64_t shards_within(std::uint64_t limit,
@@ -63,6 +75,12 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
     }
 }
 
+/// The checkpoint of the state that a run starts from.
+backbone::CheckpointHead head_of(const ImportedModel& imported) {
+    return backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported.state}),
+                                   imported.vectors);
+}
+
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PeerKey& project_key,
@@ -82,13 +100,11 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     if (imported) {
         run.model = imported->model;
         run.sequence_length = std::min(preset.sequence_length, run.model.positions);
-        run.initial_state =
-            backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported->state})).digest;
+        run.initial_state = head_of(*imported).digest;
     }
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;
-    run.optimizer.learning_rate = options.learning_rate.value_or(preset.learning_rate);
-    run.optimizer.warmup_steps = std::max<std::uint64_t>(1, options.steps / 10);
+    run.optimizer = make_optimizer(options, preset);
     run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
     run.project_key = project_key;
     run.backbone_key = backbone_key;
@@ -119,17 +135,14 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
     if (!imported) return;
     const auto state = std::as_bytes(std::span{imported->state});
     const backbone::CheckpointStore store{folder / "checkpoints", formats::run_id(run), 1};
-    store.save({.step = StepIndex{0},
-                .digest = *run.initial_state,
-                .elements = formats::element_count(run)},
-               state);
+    store.save(head_of(*imported), state);
 }
 
 /// The model to start from, if the options name one.
 std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
     if (options.from.empty()) return std::nullopt;
     require_tokenizer(options.from, options.corpus / "tokenizer.model");
-    ImportedModel imported = import_model(options.from);
+    ImportedModel imported = import_model(options.from, options.optimizer);
     if (imported.model.vocabulary != corpus.vocabulary) {
         throw InputError(fmt::format("{} has a vocabulary of {} pieces, and the corpus {}",
                                      options.from.string(), imported.model.vocabulary,

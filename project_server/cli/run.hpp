@@ -25,7 +25,12 @@ struct RunOptions {
     std::uint64_t job_bytes = std::uint64_t{256} << 20;  ///< most bytes of shards in a job
     bool overlaps = false;                               ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
-    std::optional<double> learning_rate;                 ///< absent: the preset's
+    formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< how parameters are updated
+    std::optional<formats::Schedule> schedule;  ///< absent: the usual one of the optimizer
+    std::optional<std::uint64_t> warmup_steps;  ///< absent: a tenth of the steps, at least 1
+    std::optional<double> learning_rate;        ///< absent: of LAMB the preset's, else the usual
+    std::optional<double> weight_decay;         ///< absent: the usual one of the optimizer
+    std::optional<double> clip_norm;            ///< absent: the usual one of the optimizer
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
     std::vector<double> dropout;
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -175,6 +176,44 @@ CLI::App* add_command(CLI::App& group, const char* name, const char* what,
     return command;
 }
 
+/// An option whose value is one of these names.
+template <std::size_t kCount, class Choose>
+CLI::Option* add_choice(CLI::App& command, const char* name, const char* what,
+                        const std::array<const char*, kCount>& names, const Choose& choose) {
+    return command.add_option_function<std::string>(name, choose, what)
+        ->check(CLI::IsMember(std::vector<std::string>(names.begin(), names.end())));
+}
+
+void add_optimizer(CLI::App& command, const std::shared_ptr<RunOptions>& options) {
+    add_choice(command, "--optimizer", "LAMB as DeDLOC or NVIDIA, SGD with momentum, also in LARC",
+               formats::kOptimizerNames,
+               [options](const std::string& name) {
+                   options->optimizer = *formats::optimizer_named(name);
+               })
+        ->default_str(name_of(options->optimizer));
+    add_choice(command, "--schedule",
+               "Learning rate after the warm-up; default: cosine with sgd_larc, else linear",
+               formats::kScheduleNames, [options](const std::string& name) {
+                   options->schedule = *formats::schedule_named(name);
+               });
+    command
+        .add_option("--warmup", options->warmup_steps,
+                    "Steps of linear warm-up; default: a tenth of all steps")
+        ->check(CLI::Range(0, 100'000'000));
+    command
+        .add_option("--learning-rate", options->learning_rate,
+                    "Peak of the schedule; default: by model and optimizer")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--weight-decay", options->weight_decay,
+                    "Decay of weights; default: by optimizer")
+        ->check(CLI::NonNegativeNumber);
+    command
+        .add_option("--clip-norm", options->clip_norm,
+                    "Largest norm of an averaged gradient, 0: none; default: by optimizer")
+        ->check(CLI::NonNegativeNumber);
+}
+
 void add_create(CLI::App& group) {
     const auto options = std::make_shared<RunOptions>();  // shared by parser and callback
     auto* const command = group.add_subcommand("create", "Create a run: model, corpus, settings");
@@ -194,8 +233,7 @@ void add_create(CLI::App& group) {
         ->capture_default_str();
     command->add_option("--target-batch", options->target_batch, "Samples of one step")
         ->check(CLI::Range(std::uint64_t{1}, wire::kMaxTargetBatch));
-    command->add_option("--learning-rate", options->learning_rate, "Peak of the schedule")
-        ->check(CLI::PositiveNumber);
+    add_optimizer(*command, options);
     command
         ->add_option("--dropout", options->dropout,
                      "Three rates: hidden values, attention, sentence-order classifier (0 0 0)")
@@ -208,12 +246,11 @@ void add_create(CLI::App& group) {
             "Most MiB of shards that a volunteer's job has; jobs take turns with the shards")
         ->check(CLI::Range(1, 1'000'000))
         ->default_str(std::to_string(options->job_bytes >> 20));
-    command
-        ->add_option_function<std::string>(
-            "--codec", [options](const std::string& name) { options->codec = *codec_named(name); },
-            "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs a "
-            "quarter")
-        ->check(CLI::IsMember(std::vector<std::string>(kCodecNames.begin(), kCodecNames.end())))
+    add_choice(*command, "--codec",
+               "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs "
+               "a quarter",
+               kCodecNames,
+               [options](const std::string& name) { options->codec = *codec_named(name); })
         ->default_str(name_of(options->codec));
     command->add_flag("--overlap", options->overlaps,
                       "Volunteers compute for the next step while gradients are averaged");

@@ -22,6 +22,7 @@
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/finite.hpp"
 #include "kernels/cuda/global_norm.hpp"
+#include "kernels/cuda/half_lanes.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/quantize.hpp"
@@ -29,6 +30,7 @@
 #include "kernels/cuda/weighted_mean.hpp"
 #include "kernels/dequantize.hpp"
 #include "kernels/global_norm.hpp"
+#include "kernels/half_lanes.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/quantize.hpp"
@@ -278,6 +280,34 @@ std::vector<Line> codec_lines() {
     };
 }
 
+/// The round's fp16 codec: a contribution with its residual, its rounding errors, an average.
+std::vector<Line> round_lines() {
+    constexpr float kScale = 0x1p12F;
+    const auto set = kernels::widest_instruction_set();
+    return {
+        {"round: to halves", 10, "90",
+         [](const Device& d) {
+             cuda::shorten_to_halves({.values = d.parts[4], .scale = kScale, .owed = d.parts[5]},
+                                     d.half, d.flag, d.stream);
+         },
+         [set](Host& h) {
+             kernels::shorten_to_halves(
+                 set, {.values = h.parts[4].data(), .scale = kScale, .owed = h.parts[5].data()},
+                 h.half.data(), h.half.size());
+         }},
+        {"round: errors", 12, "90",
+         [](const Device& d) { cuda::keep_half_errors(d.parts[4], kScale, d.m, d.flag, d.stream); },
+         [set](Host& h) {
+             kernels::keep_half_errors(set, h.parts[4].data(), kScale, h.m.data(), h.m.size());
+         }},
+        {"round: from halves", 6, "90",
+         [](const Device& d) { cuda::widen_halves(d.half, kScale, d.out, d.flag, d.stream); },
+         [set](Host& h) {
+             kernels::widen_halves(set, h.half.data(), kScale, h.out.data(), h.out.size());
+         }},
+    };
+}
+
 std::vector<Line> all_lines() {
     const kernels::SgdScalars sgd{
         .element = {.learning_rate = 1e-4f, .momentum = 0.9f, .weight_decay = 1e-6f},
@@ -285,6 +315,7 @@ std::vector<Line> all_lines() {
         .epsilon = 1e-8};
     std::vector<Line> lines = summing_lines();
     for (Line& line : codec_lines()) lines.push_back(std::move(line));
+    for (Line& line : round_lines()) lines.push_back(std::move(line));
     lines.push_back(lamb_line("lamb A", kernels::LambVariant::kStepDebiased));
     lines.push_back(lamb_line("lamb B", kernels::LambVariant::kMomentsDebiased));
     lines.push_back({"sgd with LARC", 28, "85",

@@ -62,7 +62,7 @@ struct Holder {
 
     const kernels::ThreadWorkers workers;
     const std::size_t count;
-    const state::LambSettings settings{.total_steps = 1000};
+    const state::OptimizerSettings settings{.total_steps = 1000};
     state::ModelState state{albert_large(), settings};
     Digest root;
     double apply = 1e30, digest = 1e30, average_digest = 1e30;
@@ -80,7 +80,7 @@ int main() {
     const FloatVector start = drawn(2, elements);
     for (const auto& holder : holders) holder->state.initialise(start);
     for (std::uint64_t round = 0; round < kRounds; ++round) {
-        const auto scalars = state::lamb_scalars(holders.front()->settings, StepIndex{round});
+        const auto scalars = state::update_scalars(holders.front()->settings, StepIndex{round});
         for (const auto& holder : holders) holder->step(average, scalars);
     }
     std::printf("%zu elements, best of %d, milliseconds\n%8s %10s %10s %10s %16s\n", elements,

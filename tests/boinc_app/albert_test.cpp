@@ -281,7 +281,7 @@ TEST_CASE("padding does not change a row's loss", "[training]") {
 TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[training]") {
     Fixture tiny{{}, 32};
     tiny.run.optimizer.learning_rate = 0.3;
-    const state::LambSettings settings = state::lamb_settings(tiny.run);
+    const state::OptimizerSettings settings = state::optimizer_settings(tiny.run);
     state::ModelState state{state::tensor_ranges(tiny.run), settings};
     state.initialise(state::initial_parameters(tiny.run));
     const MicroBatch unseen = tiny.batch(1'000);
@@ -289,7 +289,7 @@ TEST_CASE("the loss on unseen samples falls within thirty steps of one peer", "[
     for (std::uint64_t step = 0; step < 30; ++step) {
         FloatVector average = tiny.gradient(tiny.batch(step));
         for (float& x : average) x /= 32;
-        state.apply(average, state::lamb_scalars(settings, StepIndex{step}));
+        state.apply(average, state::update_scalars(settings, StepIndex{step}));
         std::ranges::copy(state.parameters(), tiny.parameters.begin());
     }
     const double after = tiny.model.loss(unseen) / 32;

@@ -36,7 +36,7 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
     CHECK(done->samples == Samples{14});
     CHECK(done->update.was_applied);
 
-    const state::LambSettings settings = state::lamb_settings(tiny.run);
+    const state::OptimizerSettings settings = state::optimizer_settings(tiny.run);
     state::ModelState state{state::tensor_ranges(tiny.run), settings};
     state.initialise(state::initial_parameters(tiny.run));
     Albert model{tiny.run, state.parameters()};
@@ -56,7 +56,7 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
     const std::vector<std::uint64_t> weights{10, 4};
     FloatVector average(state.element_count());
     kernels::weighted_mean(parts, weights, average);
-    state.apply(average, state::lamb_scalars(settings, StepIndex{0}));
+    state.apply(average, state::update_scalars(settings, StepIndex{0}));
     CHECK(done->loss_sum == loss);
     CHECK(tiny.trainer.state().digest() == state.digest());
 }

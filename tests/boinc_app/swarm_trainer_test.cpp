@@ -69,7 +69,7 @@ struct Fixture {
 
     formats::RunFile run = test::tiny_run();
     std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
-    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
+    state::ModelState state{state::tensor_ranges(run), state::optimizer_settings(run)};
     SharedBytes snapshot;
     Inbox inbox;
     kernels::ThreadWorkers workers{2};
@@ -127,7 +127,7 @@ TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
     // Hundreds of layers on few samples take long and need little memory.
     const formats::RunFile run = test::tiny_run({.width = 256, .layers = 300, .length = 64});
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
-    state::ModelState state{state::tensor_ranges(run), state::lamb_settings(run)};
+    state::ModelState state{state::tensor_ranges(run), state::optimizer_settings(run)};
     state.initialise(state::initial_parameters(run));
     const auto bytes = std::make_shared<const Buffer>(state.bytes().begin(), state.bytes().end());
     Inbox inbox;
@@ -181,7 +181,7 @@ TEST_CASE("an update gives the same bits as ModelState", "[training]") {
     Fixture world;
     world.load();
     const auto average = std::make_shared<const FloatVector>(world.state.element_count(), 0.001f);
-    const auto scalars = state::lamb_scalars(state::lamb_settings(world.run), StepIndex{0});
+    const auto scalars = state::update_scalars(state::optimizer_settings(world.run), StepIndex{0});
     world.trainer.apply(StepIndex{0}, average, scalars);
     world.state.apply(*average, scalars);
     const auto reached = world.inbox.next<event::StateReached>();

@@ -86,7 +86,7 @@ class Trainer {
         : run_(run),
           micro_batch_(static_cast<std::size_t>(options.micro_batch)),
           sampler_(run, shards),
-          state_(state::tensor_ranges(run), state::lamb_settings(run)),
+          state_(state::tensor_ranges(run), state::optimizer_settings(run)),
           model_(run, state_.parameters()),
           memory_(memory) {
         state_.initialise(state::initial_parameters(run));
@@ -108,7 +108,7 @@ class Trainer {
         const auto samples = static_cast<float>(micro_batches * micro_batch_);
         samples_ += micro_batches * micro_batch_;
         for (float& x : sum) x /= samples;
-        norm_ = state_.apply(sum, state::lamb_scalars(state::lamb_settings(run_), state_.step()))
+        norm_ = state_.apply(sum, state::update_scalars(state::optimizer_settings(run_), state_.step()))
                     .gradient_norm;
         return loss / double{samples};
     }

@@ -42,7 +42,7 @@ PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, Codec code
     config.random_seed = 7;
     config.may_begin_generations = self == 1;
     if (may_vote) config.voter = first_memory(0, self == 1);
-    config.scalars_of = [](StepIndex) { return UpdateScalars{0x3a000000u, 0x3f800000u}; };
+    config.scalars_of = [](StepIndex) { return UpdateScalars{.learning_rate = 0x3a000000u}; };
     return config;
 }
 

@@ -35,7 +35,11 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
 
 TEST_CASE("three peers over sockets compute the bits that one process computes",
           "[averaging][integration]") {
+    // LAMB has two moments and SGD one, so their states differ in size.
+    const auto optimizer = GENERATE(formats::Optimizer::kLamb, formats::Optimizer::kSgdLarc);
+    INFO(name_of(optimizer));
     formats::RunFile run = tiny_run();
+    if (optimizer != formats::Optimizer::kLamb) run.optimizer = formats::usual_settings(optimizer);
     run.steps = 10;
     run.target_batch = 400;
     const std::vector<formats::Shard> shards{skewed_shard(run, 1)};

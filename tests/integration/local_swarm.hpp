@@ -18,6 +18,7 @@
 #include "peer/net/event_queue.hpp"
 #include "peer/net/reactor.hpp"
 #include "peer/net/tcp/tcp_transport.hpp"
+#include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/state_keeper.hpp"
@@ -163,7 +164,7 @@ class LocalBackbone {
     }
     std::unique_ptr<state::ModelState> initial_state() const {
         auto state = std::make_unique<state::ModelState>(state::tensor_ranges(run_),
-                                                         state::lamb_settings(run_));
+                                                         state::optimizer_settings(run_));
         state->initialise(state::initial_parameters(run_));
         return state;
     }
@@ -176,19 +177,11 @@ class LocalBackbone {
         return options;
     }
     PeerConfig config() const {
-        PeerConfig config;
-        config.run = formats::run_id(run_);
-        config.project = run_.project_key;
+        PeerConfig config = peer_config(run_);
         config.backbone = key_.public_key();
         config.role = Role::kBackbone;
         config.voter = first_memory(0, true);
-        config.rules.elements = formats::element_count(run_);
-        config.rules.target_batch = Samples{run_.target_batch};
-        config.rules.last_step = StepIndex{run_.steps};
         config.random_seed = 1;
-        config.scalars_of = [settings = state::lamb_settings(run_)](StepIndex step) {
-            return state::lamb_scalars(settings, step);
-        };
         return config;
     }
 

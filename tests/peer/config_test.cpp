@@ -35,6 +35,8 @@ TEST_CASE("rules that would stop a swarm are refused with the name of the wrong 
     const double nan = std::numeric_limits<double>::quiet_NaN();
     CHECK(fault_after([](auto& r) { r.elements = 0; }).starts_with("elements "));
     CHECK(fault_after([](auto& r) { r.elements = ~0ull; }).starts_with("elements "));
+    CHECK(fault_after([](auto& r) { r.state_vectors = 0; }).starts_with("state_vectors "));
+    CHECK(fault_after([](auto& r) { r.state_vectors = 9; }).starts_with("state_vectors "));
     CHECK(fault_after([](auto& r) { r.target_batch = Samples{0}; }).starts_with("target_batch "));
     CHECK(fault_after([](auto& r) {
               r.max_samples_per_second = 0;

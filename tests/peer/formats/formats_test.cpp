@@ -174,7 +174,11 @@ TEST_CASE("a bad field of a run file is refused in one sentence with its name", 
         Case{"\"steps\"", "\"micro_batch\":8,\"steps\"", "'micro_batch'"},
         Case{"\"steps\":100", "\"steps\":\"100\"", "'steps'"},
         Case{"\"beta1\":0.9", "\"beta1\":1.0", "'optimizer.beta1'"},
-        Case{"\"lamb\"", "\"sgd\"", "'optimizer.name'"},
+        Case{"\"lamb\"", "\"adam\"", "'optimizer.name'"},
+        Case{"\"lamb\"", "\"sgd\"", "'optimizer.momentum'"},
+        Case{"\"beta1\"", "\"momentum\":0.9,\"beta1\"", "'optimizer.momentum'"},
+        Case{"\"beta1\"", "\"trust\":0.9,\"beta1\"", "'optimizer.trust'"},
+        Case{"\"beta1\"", "\"schedule\":\"step\",\"beta1\"", "'optimizer.schedule'"},
         Case{"127.0.0.1:7881", "127.0.0.1:0", "'dht_seeds'"},
         Case{"127.0.0.1:7881", "127.0.0.1", "'dht_seeds'"},
         Case{"\"project_key\":\"01", "\"project_key\":\"0", "'project_key'"},
@@ -230,6 +234,36 @@ TEST_CASE("every tensor begins at a multiple of 64 elements of the flat vector",
     CHECK_THROWS_WITH(write_run_file(run), Catch::Contains("too many elements"));
     run.tensors = {tensor("a", {1}), tensor("b", {(std::uint64_t{1} << 34) - 63})};
     CHECK_THROWS_WITH(write_run_file(run), Catch::Contains("too many elements"));
+}
+
+TEST_CASE("a run file holds every optimizer and schedule, and only the fields that it uses",
+          "[wire]") {
+    const std::string plain = write_run_file(tiny_run());
+    for (const char* absent : {"schedule", "momentum", "trust"}) {
+        CHECK(plain.find(absent) == std::string::npos);
+    }
+    std::set<RunId> ids;
+    for (std::size_t i = 0; i < kOptimizerNames.size(); ++i) {
+        for (const char* schedule : kScheduleNames) {
+            RunFile run = tiny_run();
+            run.optimizer = usual_settings(static_cast<Optimizer>(i));
+            run.optimizer.schedule = *schedule_named(schedule);
+            const std::string json = write_run_file(run);
+            INFO(json);
+            CHECK(parse_run_file(json) == run);
+            CHECK((json.find("beta2") != std::string::npos) == is_lamb(run.optimizer.name));
+            CHECK((json.find("momentum") != std::string::npos) == !is_lamb(run.optimizer.name));
+            CHECK((json.find("trust") != std::string::npos) ==
+                  (run.optimizer.name == Optimizer::kSgdLarc));
+            ids.insert(run_id(run));
+        }
+    }
+    CHECK(ids.size() == 16);
+    CHECK_FALSE(optimizer_named("LAMB"));
+    CHECK_FALSE(schedule_named(""));
+    RunFile run = tiny_run();
+    run.optimizer.momentum = 0.5;  // LAMB has none, so the file would lose it
+    CHECK_THROWS_AS(write_run_file(run), InputError);
 }
 
 TEST_CASE("numbers of a run file are read exactly or refused", "[wire]") {

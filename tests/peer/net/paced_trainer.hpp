@@ -24,7 +24,7 @@ namespace dedloc {
 class PacedTrainer final : public Trainer {
   public:
     PacedTrainer(std::uint64_t elements, float target, Samples micro_batch,
-                 const state::LambSettings& settings, EventSink sink)
+                 const state::OptimizerSettings& settings, EventSink sink)
         : target_(target),
           micro_batch_(micro_batch),
           sink_(std::move(sink)),

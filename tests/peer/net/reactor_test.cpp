@@ -27,7 +27,7 @@ RunId run_id() {
     return RunId{blake2b(bytes_of("reactor test")).bytes};
 }
 
-state::LambSettings settings() {
+state::OptimizerSettings settings() {
     return {.learning_rate = 0.01, .total_steps = 1000};
 }
 
@@ -153,7 +153,7 @@ struct Member {
         config.rules.last_step = last_step;
         config.rules.heartbeat = 100ms;
         config.random_seed = 1000 + index;
-        config.scalars_of = [](StepIndex step) { return lamb_scalars(settings(), step); };
+        config.scalars_of = [](StepIndex step) { return update_scalars(settings(), step); };
         return config;
     }
 

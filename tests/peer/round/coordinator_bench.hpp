@@ -58,7 +58,7 @@ class CoordinatorBench {
         config.rules.elements = 1 << 20;
         config.rules.target_batch = Samples{96};
         config.rules.last_step = StepIndex{100};
-        config.scalars_of = [](StepIndex) { return UpdateScalars{0x3a000000u, 0x3f800000u}; };
+        config.scalars_of = [](StepIndex) { return UpdateScalars{.learning_rate = 0x3a000000u}; };
         SignedGeneration generation{
             .record = {.generation = 1, .step = StepIndex{3}, .state = {}, .voters = {}},
             .signature = {}};

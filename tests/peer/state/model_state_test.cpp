@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kCount = 70'000;  // several leaves per vector, several segments per norm
 
-LambSettings settings() {
+OptimizerSettings settings() {
     return {.learning_rate = 0.01, .warmup_steps = 3, .total_steps = 20};
 }
 
@@ -47,7 +47,7 @@ FloatVector average_at(StepIndex step) {
 
 void advance(ModelState& state, std::uint64_t steps) {
     for (std::uint64_t i = 0; i < steps; ++i) {
-        state.apply(average_at(state.step()), lamb_scalars(settings(), state.step()));
+        state.apply(average_at(state.step()), update_scalars(settings(), state.step()));
     }
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("the number of threads changes no bit of a state", "[state]") {
     several.initialise(start());
     for (int i = 0; i < 4; ++i) {
         const FloatVector average = average_at(one.step());
-        const UpdateScalars scalars = lamb_scalars(settings(), one.step());
+        const UpdateScalars scalars = update_scalars(settings(), one.step());
         const UpdateReport expected = one.apply(average, scalars);
         const UpdateReport report = several.apply(average, scalars, workers);
         CHECK(report.gradient_norm == expected.gradient_norm);
@@ -150,7 +150,38 @@ TEST_CASE("initial parameters and five updates give the golden digests", "[state
           "a972fcd33f183d900faeeee4a5e11233fea0255ae48a6ccf92e5cfebbdb49c57");
     advance(state, 5);
     CHECK(state.digest().hex() ==
-          "c054f8babe5d4e43294a9b81f1a7ae96e0541b62d3bd3a81cb24389e5a458ecb");
+          "e3f43f93dd565479d259c2425f6a036ee37005da88d90a796604a27f62af501b");
+}
+
+TEST_CASE("a run's other optimizers give the golden digests too", "[state]") {
+    using formats::Optimizer;
+    struct Case {
+        Optimizer optimizer;
+        std::size_t vectors;
+        const char* golden;
+    };
+    const std::array cases{
+        Case{Optimizer::kLambNvidia, 3,
+             "9d658f4c2064454d3d95be4d36a01d0b79100114d35d8357193540e12f4a3667"},
+        Case{Optimizer::kSgd, 2,
+             "4651c21a3d53548810a4b4ab5af0b3ea618c9e5e015e308b94bf0fd075aa4e7b"},
+        Case{Optimizer::kSgdLarc, 2,
+             "63e483acfb8fcdf744d91fa677af3c6521b01f04749c3f37faa231da81d47133"}};
+    for (const Case& test : cases) {
+        INFO(name_of(test.optimizer));
+        OptimizerSettings chosen = settings();
+        chosen.optimizer = test.optimizer;
+        ModelState state{tensors(), chosen};
+        state.initialise(start());
+        for (int i = 0; i < 5; ++i) {
+            state.apply(average_at(state.step()), update_scalars(chosen, state.step()));
+        }
+        CHECK(state.digest().hex() == test.golden);
+        CHECK(state.byte_count() == test.vectors * kCount * sizeof(float));
+        CHECK(state_vectors(test.optimizer) == test.vectors);
+        ModelState restored{tensors(), chosen};
+        CHECK(restored.restore(state.step(), state.bytes(), state.digest()));
+    }
 }
 
 TEST_CASE("the padding stays zero, whatever an average holds there", "[state]") {
@@ -222,7 +253,7 @@ TEST_CASE("an average that is not finite only advances the step", "[state]") {
     const Buffer before{state.bytes().begin(), state.bytes().end()};
     FloatVector average = average_at(StepIndex{1});
     average[69'500] = std::numeric_limits<float>::infinity();
-    const auto report = state.apply(average, lamb_scalars(settings(), state.step()));
+    const auto report = state.apply(average, update_scalars(settings(), state.step()));
     CHECK_FALSE(report.was_applied);
     CHECK(state.step() == StepIndex{2});
     CHECK(std::ranges::equal(before, state.bytes()));
@@ -232,7 +263,7 @@ TEST_CASE("an update clips by the global norm and decays only marked tensors", "
     ModelState state{tensors(), settings()};
     state.initialise(start());
     FloatVector zero(kCount);
-    auto scalars = lamb_scalars(settings(), StepIndex{0});
+    auto scalars = update_scalars(settings(), StepIndex{0});
     CHECK(state.apply(zero, scalars).clip_factor == 1.0f);
     CHECK(state.parameters()[69'000] == 1.0f);
     const float decayed = start()[0];
@@ -242,6 +273,37 @@ TEST_CASE("an update clips by the global norm and decays only marked tensors", "
     CHECK(report.was_applied);
     CHECK(report.gradient_norm == std::sqrt(double{kCount}));
     CHECK(report.clip_factor == static_cast<float>(1 / std::sqrt(double{kCount})));
+}
+
+TEST_CASE("every schedule warms up linearly, ends with the run and has its own shape between",
+          "[state]") {
+    using formats::Schedule;
+    OptimizerSettings s{.learning_rate = 2, .warmup_steps = 4, .total_steps = 24};
+    for (const Schedule schedule :
+         {Schedule::kLinear, Schedule::kCosine, Schedule::kConstant, Schedule::kInverseSqrt}) {
+        s.schedule = schedule;
+        INFO(name_of(schedule));
+        const auto at = [&](std::uint64_t step) { return learning_rate_at(s, StepIndex{step}); };
+        CHECK(at(0) == Approx(0.5));
+        CHECK(at(3) == Approx(2));
+        for (std::uint64_t step = 4; step < 24; ++step) CHECK(at(step) <= at(step - 1));
+        CHECK(at(23) > 0);
+        CHECK(at(24) == 0);
+        CHECK(at(1'000'000) == 0);
+    }
+    const auto middle = [&](Schedule schedule) {
+        s.schedule = schedule;
+        return learning_rate_at(s, StepIndex{9});  // a quarter of the way after the warm-up
+    };
+    CHECK(middle(Schedule::kLinear) == Approx(1.5));
+    CHECK(middle(Schedule::kCosine) == Approx(1 + std::sqrt(0.5)));
+    CHECK(middle(Schedule::kConstant) == 2);
+    CHECK(middle(Schedule::kInverseSqrt) == Approx(2 * std::sqrt(4.0 / 10)));
+    s.warmup_steps = 0;
+    for (const Schedule schedule : {Schedule::kLinear, Schedule::kCosine, Schedule::kInverseSqrt}) {
+        s.schedule = schedule;
+        CHECK(learning_rate_at(s, StepIndex{0}) == 2);
+    }
 }
 
 TEST_CASE("the coordinator's scalars follow schedule and bias correction", "[state]") {
@@ -255,23 +317,34 @@ TEST_CASE("the coordinator's scalars follow schedule and bias correction", "[sta
     CHECK(at(20) == 0);
     CHECK(at(1'000'000) == 0);
     for (const std::uint64_t step : {0u, 11u, 99u, 999u, 100'000u}) {
-        const auto scalars = lamb_scalars(settings(), StepIndex{step});
+        const auto scalars = update_scalars(settings(), StepIndex{step});
         const auto t = static_cast<double>(step + 1);
-        const double expected = std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
-        CHECK(std::bit_cast<float>(scalars.bias_correction) == Approx(expected).epsilon(1e-6));
+        CHECK(std::bit_cast<float>(scalars.first_correction) ==
+              Approx(1 - std::pow(0.9, t)).epsilon(1e-6));
+        CHECK(std::bit_cast<float>(scalars.second_correction) ==
+              Approx(1 - std::pow(0.999, t)).epsilon(1e-6));
         CHECK(are_usable(scalars));
     }
 }
 
 TEST_CASE("invalid scalars and settings are recognised", "[state]") {
     const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
-    CHECK_FALSE(are_usable(UpdateScalars{bits(-1), bits(1)}));
-    CHECK_FALSE(are_usable(UpdateScalars{bits(NAN), bits(1)}));
-    CHECK_FALSE(are_usable(UpdateScalars{bits(1), bits(INFINITY)}));
-    CHECK(are_usable(UpdateScalars{bits(0), bits(1)}));
+    CHECK(are_usable(UpdateScalars{}));
+    for (const float bad : {-1.0f, NAN, INFINITY}) {
+        CHECK_FALSE(are_usable(UpdateScalars{.learning_rate = bits(bad)}));
+        CHECK_FALSE(are_usable(UpdateScalars{.first_correction = bits(bad)}));
+        CHECK_FALSE(are_usable(UpdateScalars{.second_correction = bits(bad)}));
+    }
+    for (const float bad : {0.0f, 1.0000001f}) {
+        CHECK_FALSE(are_usable(UpdateScalars{.first_correction = bits(bad)}));
+        CHECK_FALSE(are_usable(UpdateScalars{.second_correction = bits(bad)}));
+    }
     CHECK(are_usable(settings()));
     auto bad = settings();
     bad.beta1 = 1;
+    CHECK_FALSE(are_usable(bad));
+    bad = settings();
+    bad.momentum = 1;
     CHECK_FALSE(are_usable(bad));
     bad = settings();
     bad.epsilon = 1e-60;

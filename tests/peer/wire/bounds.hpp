@@ -97,8 +97,14 @@ void check_record_bounds(Put put) {
     }
     for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
         REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.learning_rate = bad; }));
-        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.bias_correction = bad; }));
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.first_correction = bad; }));
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.second_correction = bad; }));
     }
+    for (const std::uint32_t bad : {0u, UpdateScalars::kOne + 1}) {
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.first_correction = bad; }));
+        REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.second_correction = bad; }));
+    }
+    REQUIRE(with([](CommitRecord& r) { r.scalars = {.first_correction = UpdateScalars::kOne}; }));
     REQUIRE(with([](CommitRecord& r) { r.step = StepIndex{kMaxStep}; }));
     REQUIRE_FALSE(with([](CommitRecord& r) { r.step = StepIndex{kMaxStep + 1}; }));
     REQUIRE_FALSE(with([](CommitRecord& r) { r.generation = kMaxGeneration + 1; }));

@@ -314,7 +314,12 @@ TEST_CASE("a plan names its members in order", "[wire]") {
     REQUIRE_FALSE(expected(kMaxExpectedMilliseconds + 1));
     for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
         REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.learning_rate = bad; }));
-        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.bias_correction = bad; }));
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.first_correction = bad; }));
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.second_correction = bad; }));
+    }
+    for (const std::uint32_t bad : {0u, UpdateScalars::kOne + 1}) {
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.first_correction = bad; }));
+        REQUIRE_FALSE(accepts<Plan>([&](Plan& m) { m.scalars.second_correction = bad; }));
     }
 }
 

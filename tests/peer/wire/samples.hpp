@@ -294,8 +294,12 @@ class WireSamples {
         return all;
     }
     UpdateScalars scalars() {
-        return {std::bit_cast<std::uint32_t>(static_cast<float>(random_.uniform())),
-                std::bit_cast<std::uint32_t>(static_cast<float>(random_.uniform()))};
+        const auto bits = [](double value) {
+            return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+        };
+        return {.learning_rate = bits(random_.uniform()),
+                .first_correction = bits(1 - 0.999 * random_.uniform()),
+                .second_correction = bits(1 - 0.999 * random_.uniform())};
     }
     PeerIndex index_below(std::uint32_t count) {
         return PeerIndex{static_cast<std::uint32_t>(random_.below(count))};

@@ -104,8 +104,8 @@ inline PeerConfig member_config(const formats::RunFile& run) {
     config.rules.target_batch = Samples{run.target_batch};
     config.rules.last_step = StepIndex{run.steps};
     config.random_seed = 5;
-    config.scalars_of = [settings = state::lamb_settings(run)](StepIndex step) {
-        return state::lamb_scalars(settings, step);
+    config.scalars_of = [settings = state::optimizer_settings(run)](StepIndex step) {
+        return state::update_scalars(settings, step);
     };
     return config;
 }
@@ -114,7 +114,7 @@ struct Member {
     explicit Member(const formats::RunFile& run)
         : transport({Endpoint{"127.0.0.1", 0}, {}}, queue.sink()),
           directory({formats::run_id(run), {run.dht_seeds[0].text()}, {}}, queue.sink()),
-          trainer(kElements, 0.5F, Samples{4}, state::lamb_settings(run), queue.sink()),
+          trainer(kElements, 0.5F, Samples{4}, state::optimizer_settings(run), queue.sink()),
           reactor(member_config(run), KeyPair::generate(),
                   {queue, transport, directory, trainer, host, workers}) {
         reactor.start();

@@ -17,13 +17,13 @@ std::unique_ptr<state::ModelState> fresh_state() {
     auto model = std::make_unique<state::ModelState>(
         std::vector<state::TensorRange>{{.offset = 0, .count = 4, .decays = true},
                                         {.offset = 4, .count = 2, .decays = false}},
-        state::LambSettings{.total_steps = 100});
+        state::OptimizerSettings{.total_steps = 100});
     model->initialise(FloatVector{1, -2, 3, -4, 5, -6});
     return model;
 }
 
 UpdateScalars scalars_at(std::uint64_t step) {
-    return state::lamb_scalars(state::LambSettings{.total_steps = 100}, StepIndex{step});
+    return state::update_scalars(state::OptimizerSettings{.total_steps = 100}, StepIndex{step});
 }
 
 SharedFloats average_of(std::uint64_t step) {

@@ -39,7 +39,7 @@ class StoredRun {
                        std::optional<Digest> initial_state = {})
         : run_(make_run(width, initial_state)),
           id_(formats::run_id(run_)),
-          state_(state::tensor_ranges(run_), state::lamb_settings(run_)),
+          state_(state::tensor_ranges(run_), state::optimizer_settings(run_)),
           head_(genesis(id_, backbone_.public_key())),
           folder_(make_folder()),
           ledger_(folder_ / "ledger", {id_, backbone_.public_key()}),
@@ -58,7 +58,7 @@ class StoredRun {
         record.step = head_.step;
         record.previous_record = head_.record;
         record.previous_state = state_.digest();
-        record.scalars = state::lamb_scalars(state::lamb_settings(run_), head_.step);
+        record.scalars = state::update_scalars(state::optimizer_settings(run_), head_.step);
         std::vector<PeerKey> members{volunteer_.public_key(), KeyPair::generate().public_key()};
         std::ranges::sort(members);
         for (const PeerKey& member : members) {
