@@ -79,7 +79,8 @@ void write_receipt(const Seat& seat, const std::string& name, VolunteerRuntime& 
 int train_alone(const Options& options) {
     try {
         const formats::RunFile run = read_run_file(options.run);
-        const std::vector<std::filesystem::path> paths{options.shards.begin(), options.shards.end()};
+        const std::vector<std::filesystem::path> paths{options.shards.begin(),
+                                                       options.shards.end()};
         const std::vector<formats::Shard> shards = open_shards(paths, run);
         return train_locally(run, shards, options.local);
     } catch (const std::exception& error) {

@@ -31,7 +31,6 @@ struct OptimizerSettings {
     bool operator==(const OptimizerSettings&) const = default;
 };
 
-
 /// Whether the settings are valid: all finite in binary32 and not negative, both β and the momentum
 /// below 1, ε above 0.
 [[nodiscard]] bool are_usable(const OptimizerSettings& settings);

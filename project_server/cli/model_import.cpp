@@ -90,8 +90,7 @@ ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer)
                                      formats::parameter_count(run), wire::kMaxElements));
     }
     imported.vectors = formats::state_vectors(optimizer);
-    imported.state.resize(imported.vectors *
-                          static_cast<std::size_t>(formats::element_count(run)));
+    imported.state.resize(imported.vectors * static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         const auto begin = static_cast<std::size_t>(ranges[t].begin / sizeof(float));

@@ -10,8 +10,8 @@ namespace dedloc::cli {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
-    formats::ModelSpec model;  ///< as config.json says
-    FloatVector state;         ///< parameters as in the file, and zero moments
+    formats::ModelSpec model;   ///< as config.json says
+    FloatVector state;          ///< parameters as in the file, and zero moments
     std::uint32_t vectors = 3;  ///< vectors of N floats in the state
 };
 

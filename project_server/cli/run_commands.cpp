@@ -246,11 +246,11 @@ void add_create(CLI::App& group) {
             "Most MiB of shards that a volunteer's job has; jobs take turns with the shards")
         ->check(CLI::Range(1, 1'000'000))
         ->default_str(std::to_string(options->job_bytes >> 20));
-    add_choice(*command, "--codec",
-               "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs "
-               "a quarter",
-               kCodecNames,
-               [options](const std::string& name) { options->codec = *codec_named(name); })
+    add_choice(
+        *command, "--codec",
+        "Encoding of gradients between volunteers: fp16 and bf16 halve the bytes, int8 needs "
+        "a quarter",
+        kCodecNames, [options](const std::string& name) { options->codec = *codec_named(name); })
         ->default_str(name_of(options->codec));
     command->add_flag("--overlap", options->overlaps,
                       "Volunteers compute for the next step while gradients are averaged");

@@ -108,8 +108,9 @@ class Trainer {
         const auto samples = static_cast<float>(micro_batches * micro_batch_);
         samples_ += micro_batches * micro_batch_;
         for (float& x : sum) x /= samples;
-        norm_ = state_.apply(sum, state::update_scalars(state::optimizer_settings(run_), state_.step()))
-                    .gradient_norm;
+        norm_ =
+            state_.apply(sum, state::update_scalars(state::optimizer_settings(run_), state_.step()))
+                .gradient_norm;
         return loss / double{samples};
     }
     double norm() const { return norm_; }
