@@ -54,8 +54,8 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     row("contributors", fmt::format("{}", provenance.contributors));
     row("sequence length", fmt::format("{}", run.sequence_length));
     row("target batch", fmt::format("{} samples", run.target_batch));
-    row("optimizer",
-        fmt::format("{}, peak learning rate {}", run.optimizer.name, run.optimizer.learning_rate));
+    row("optimizer", fmt::format("{}, peak learning rate {}", formats::name_of(run.optimizer.name),
+                                 run.optimizer.learning_rate));
     row("state digest", fmt::format("`{}`", provenance.state.hex()));
     row("ledger digest", provenance.record == Digest{}
                              ? std::string{"none: the run starts from this state"}
