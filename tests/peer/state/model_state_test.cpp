@@ -201,7 +201,7 @@ TEST_CASE("the padding stays zero, whatever an average holds there", "[state]") 
     for (int step = 0; step < 3; ++step) {
         FloatVector average(kLength);
         for (std::size_t i = 0; i < kLength; ++i) average[i] = is_padding(i) ? 0.0f : 0.001f;
-        const auto scalars = lamb_scalars(settings(), honest.step());
+        const auto scalars = update_scalars(settings(), honest.step());
         REQUIRE(honest.apply(average, scalars).was_applied);
         for (std::size_t i = 0; i < kLength; ++i) average[i] = is_padding(i) ? 0.002f : 0.001f;
         REQUIRE(deceived.apply(average, scalars).was_applied);
@@ -217,7 +217,7 @@ TEST_CASE("the padding stays zero, whatever an average holds there", "[state]") 
     CHECK(deceived.digest() == honest.digest());
     FloatVector average(kLength);
     average[310] = std::numeric_limits<float>::quiet_NaN();
-    CHECK_FALSE(deceived.apply(average, lamb_scalars(settings(), deceived.step())).was_applied);
+    CHECK_FALSE(deceived.apply(average, update_scalars(settings(), deceived.step())).was_applied);
 }
 
 TEST_CASE("the parameters of a state begin at a multiple of 64 bytes", "[state]") {
