@@ -23,7 +23,7 @@ from transformers import AlbertForPreTraining, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AlbertForPreTraining.from_pretrained("FOLDER")
-batch = tokenizer("A sentence.", "The sentence after it.", return_tensors="pt")
+batch = tokenizer("A sentence.", "Another one.", truncation=True, return_tensors="pt")
 logits = model(**batch).prediction_logits
 ```
 
