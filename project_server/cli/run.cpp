@@ -91,16 +91,16 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.seed = options.seed;
     run.model = preset.model;
     run.model.vocabulary = corpus.vocabulary;
-    if (options.dropout.size() == 3) {
-        run.model.hidden_dropout = options.dropout[0];
-        run.model.attention_dropout = options.dropout[1];
-        run.model.classifier_dropout = options.dropout[2];
-    }
     run.sequence_length = preset.sequence_length;
     if (imported) {
         run.model = imported->model;
         run.sequence_length = std::min(preset.sequence_length, run.model.positions);
         run.initial_state = head_of(*imported).digest;
+    }
+    if (options.dropout.size() == 3) {
+        run.model.hidden_dropout = options.dropout[0];
+        run.model.attention_dropout = options.dropout[1];
+        run.model.classifier_dropout = options.dropout[2];
     }
     run.target_batch = options.target_batch.value_or(preset.target_batch);
     run.steps = options.steps;

@@ -236,7 +236,8 @@ void add_create(CLI::App& group) {
     add_optimizer(*command, options);
     command
         ->add_option("--dropout", options->dropout,
-                     "Three rates: hidden values, attention, sentence-order classifier (0 0 0)")
+                     "Three rates: hidden values, attention, sentence-order classifier; "
+                     "default: 0 0 0, or those of --from")
         ->expected(3)
         ->check(CLI::Range(0.0, formats::kMaxDropout));
     command

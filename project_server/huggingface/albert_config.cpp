@@ -45,6 +45,9 @@ class Config {
     std::uint64_t integer(const char* name, std::uint64_t otherwise) {
         return fields_.has(name) ? fields_.integer(name, 1, std::uint64_t{1} << 24) : otherwise;
     }
+    double rate(const char* name, double otherwise) {
+        return fields_.has(name) ? fields_.number(name, 0, formats::kMaxDropout) : otherwise;
+    }
     /// Refuses the file unless this field has this value.
     void require_integer(const char* name, std::uint64_t value) {
         if (integer(name, value) != value) refuse(name, fmt::format("{}", value));
@@ -82,14 +85,14 @@ std::string write_albert_config(const formats::RunFile& run) {
     out.StartArray();
     out.String("AlbertForPreTraining");
     out.EndArray();
-    put(out, "attention_probs_dropout_prob", 0.0);
+    put(out, "attention_probs_dropout_prob", run.model.attention_dropout);
     put(out, "bos_token_id", std::uint64_t{run.special_tokens.cls});
-    put(out, "classifier_dropout_prob", 0.1);  // as in ALBERT v2, for later fine-tuning
+    put(out, "classifier_dropout_prob", run.model.classifier_dropout);
     put(out, "dtype", "float32");
     put(out, "embedding_size", run.model.embedding);
     put(out, "eos_token_id", std::uint64_t{run.special_tokens.sep});
     put(out, "hidden_act", kActivation);
-    put(out, "hidden_dropout_prob", 0.0);
+    put(out, "hidden_dropout_prob", run.model.hidden_dropout);
     put(out, "hidden_size", run.model.hidden);
     put(out, "initializer_range", 0.02);
     put(out, "inner_group_num", std::uint64_t{1});
@@ -130,6 +133,9 @@ formats::ModelSpec read_albert_config(const std::string& document, std::string_v
     model.heads = config.integer("num_attention_heads", 64);
     model.ffn = config.integer("intermediate_size", 16'384);
     model.positions = config.integer("max_position_embeddings", 512);
+    model.hidden_dropout = config.rate("hidden_dropout_prob", 0);
+    model.attention_dropout = config.rate("attention_probs_dropout_prob", 0);
+    model.classifier_dropout = config.rate("classifier_dropout_prob", 0.1);
     if (model.hidden % model.heads != 0) {
         throw InputError(fmt::format("{}: num_attention_heads must divide hidden_size", document));
     }

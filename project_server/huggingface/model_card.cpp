@@ -23,14 +23,14 @@ from transformers import AlbertForPreTraining, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AlbertForPreTraining.from_pretrained("FOLDER")
-batch = tokenizer("A sentence.", "The sentence after it.", return_tensors="pt")
+batch = tokenizer("A sentence.", "Another one.", truncation=True, return_tensors="pt")
 logits = model(**batch).prediction_logits
 ```
 
 FOLDER is the folder that contains this file. For the masked-language model alone use
-`AlbertForMaskedLM` or `pipeline("fill-mask", model="FOLDER")`. The text is normalised by
-SentencePiece's own table (`nmt_nfkc_cf`: lower case, accents kept), which `tokenizer.json`
-contains. `spiece.model` is the same tokenizer for SentencePiece.
+`AlbertForMaskedLM` or `pipeline("fill-mask", model="FOLDER")`. The text is normalised by the
+SentencePiece model's own table, which `tokenizer.json` contains. `spiece.model` is the same
+tokenizer for SentencePiece.
 )";
 
 }  // namespace

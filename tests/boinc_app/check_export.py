@@ -115,7 +115,7 @@ def main():
     model = check_model(arguments.folder)
     tokenizer = check_tokenizer(arguments.folder, model, arguments.text)
     with torch.no_grad():
-        batch = tokenizer("A [MASK] sentence.", "Another one.", return_tensors="pt")
+        batch = tokenizer("A [MASK] one.", "Two.", truncation=True, return_tensors="pt")
         logits = model(**batch).prediction_logits
     require(torch.isfinite(logits).all(), "the logits are not finite")
     if arguments.parity:

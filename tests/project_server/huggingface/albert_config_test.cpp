@@ -15,11 +15,16 @@ TEST_CASE("a configuration is read as it was written", "[server]") {
                  .layers = 24,
                  .heads = 16,
                  .ffn = 4'096,
-                 .positions = 512};
+                 .positions = 512,
+                 .hidden_dropout = 0.1,
+                 .attention_dropout = 0.25,
+                 .classifier_dropout = 0.5};
     CHECK(read_albert_config("x", write_albert_config(run)) == run.model);
     const auto defaults = read_albert_config("x", R"({"model_type":"albert"})");
     CHECK(defaults.hidden == 4'096);
     CHECK(defaults.heads == 64);
+    CHECK(defaults.hidden_dropout == 0);
+    CHECK(defaults.classifier_dropout == 0.1);
 }
 
 TEST_CASE("a model that no run trains is refused by the field", "[server]") {
@@ -39,6 +44,7 @@ TEST_CASE("a model that no run trains is refused by the field", "[server]") {
     refuses(R"("tie_word_embeddings":false)", "tie_word_embeddings");
     refuses(R"("type_vocab_size":3)", "type_vocab_size");
     refuses(R"("hidden_size":0)", "hidden_size");
+    refuses(R"("hidden_dropout_prob":1)", "hidden_dropout_prob");
     refuses(R"("hidden_size":"many")", "hidden_size");
     refuses(R"("num_attention_heads":3,"hidden_size":16)", "must divide");
 }
