@@ -194,10 +194,11 @@ TEST_CASE("starts are drawn in proportion to the weight of their shard", "[train
     const std::vector<formats::Shard> shards{shard_of(10, 20, 1), shard_of(20, 40, 3),
                                              shard_of(30, 10, 6)};
     const Sampler sampler{run, shards};
+    const Random random = step_random(1, peer(1), StepIndex{0});
     std::map<std::int64_t, double> draws;
     double all = 0;
     for (std::uint64_t index = 0; index < 2'000; ++index) {
-        const MicroBatch batch = sampler.draw(micro_batch_random(1, peer(1), StepIndex{0}, index));
+        const MicroBatch batch = sampler.draw(random, 4 * index, 4);
         for (const auto token : batch.masked_tokens) {
             ++draws[token];
             ++all;
