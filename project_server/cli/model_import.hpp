@@ -15,8 +15,8 @@ struct ImportedModel {
     std::uint32_t vectors = 3;  ///< vectors of N floats in the state
 };
 
-/// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with the
-/// moments of this optimizer. Values in half
+/// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with
+/// the moments of this optimizer. Values in half
 /// precision convert exactly. The decoder's tensors are ignored, because they are tied to the word
 /// embeddings.
 /// Errors   InputError in one sentence: a file is missing or cannot be used, a tensor is missing,
