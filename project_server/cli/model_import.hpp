@@ -16,9 +16,8 @@ struct ImportedModel {
 };
 
 /// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with
-/// the moments of this optimizer. Values in half
-/// precision convert exactly. The decoder's tensors are ignored, because they are tied to the word
-/// embeddings.
+/// the moments of this optimizer. Values in half precision convert exactly. The decoder's tensors
+/// are ignored, because they are tied to the word embeddings.
 /// Errors   InputError in one sentence: a file is missing or cannot be used, a tensor is missing,
 ///          unexpected or of another shape or type, a value is not finite
 /// Memory   the state
