@@ -12,7 +12,7 @@ build() { "$dedloc" corpus build --text "$folder/text" --shard-tokens 60000 "$@"
 left() { find "$folder" -mindepth 1 -maxdepth 1 -name '*building*'; }
 
 echo "the Bible: a document for each chapter"
-build --out "$folder/whole" 2>"$folder/errors" | grep -q ': 1189 documents, ' \
+build --out "$folder/whole" 2>"$folder/errors" | grep -q ': 1189 documents (' \
     || fail_test "not one document for each chapter"
 ! grep divided "$folder/errors" || fail_test "a warning: $(<"$folder/errors")"
 
@@ -85,5 +85,5 @@ echo "lines of JSON"
 sed '/^$/d; s/"//g; s/.*/{"text": "& And so it was. It ended."}/' "$folder/text" | head -n 2000 \
     >"$folder/text.jsonl"
 "$dedloc" corpus build --text "$folder/text.jsonl" --out "$folder/json" 2>/dev/null \
-    | grep -q ': 2000 documents, ' || fail_test "not one document for each line of JSON"
+    | grep -q ': 2000 documents (' || fail_test "not one document for each line of JSON"
 none_left "the test"
