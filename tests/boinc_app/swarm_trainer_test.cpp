@@ -75,7 +75,7 @@ struct Fixture {
 
     /// Scalars of the first update.
     UpdateScalars scalars() const {
-        return state::lamb_scalars(state::lamb_settings(run), StepIndex{0});
+        return state::update_scalars(state::optimizer_settings(run), StepIndex{0});
     }
     /// Works until there is a micro-batch, and freezes.
     Contribution contribute(StepIndex step) {
