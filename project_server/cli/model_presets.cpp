@@ -3,10 +3,27 @@
 #include <fmt/format.h>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/huggingface/albert_config.hpp"
 
 namespace dedloc::cli {
+namespace {
+
+/// Models up to this width train with the settings of `tiny`, wider ones with those of DeDLOC.
+constexpr std::uint64_t kMaxTinyWidth = 256;
+
+ModelPreset preset_from_file(const std::string& path) {
+    const auto model = huggingface::read_albert_config(path, platform::read_text(path));
+    ModelPreset preset = model_preset(model.hidden <= kMaxTinyWidth ? "tiny" : "large");
+    preset.model = model;
+    preset.sequence_length = model.positions;
+    return preset;
+}
+
+}  // namespace
 
 ModelPreset model_preset(const std::string& name) {
+    if (name.ends_with(".json")) return preset_from_file(name);
     if (name == "tiny") {
         return {.model = {.embedding = 128,
                           .hidden = 128,
@@ -52,7 +69,9 @@ ModelPreset model_preset(const std::string& name) {
                 .learning_rate = 0.00176};
     }
     throw InputError(
-        fmt::format("there is no model {} (there are tiny, base, large and xlarge)", name));
+        fmt::format("there is no model {} (there are tiny, base, large, xlarge, and any "
+                    "Hugging Face configuration FILE.json of an ALBERT)",
+                    name));
 }
 
 }  // namespace dedloc::cli

@@ -17,7 +17,10 @@ struct ModelPreset {
     double learning_rate = 0;           ///< peak of the schedule with LAMB
 };
 
-/// The preset with this name. Errors: InputError that lists the known names.
+/// The preset with this name, or for a name that ends with .json the ALBERT of this Hugging Face
+/// configuration, whose vocabulary is ignored. Its samples have the length of its positions; batch
+/// and learning rate are those of `tiny` up to a width of 256, and DeDLOC's above.
+/// Errors   InputError: a name that is not known, with those that are; a file that cannot be used
 ModelPreset model_preset(const std::string& name);
 
 }  // namespace dedloc::cli

@@ -221,7 +221,9 @@ void add_create(CLI::App& group) {
     command->add_option("--name", options->name, "Name of the run")->required();
     command->add_option("--corpus", options->corpus, "Folder made by dedloc corpus build")
         ->required();
-    command->add_option("--model", options->model, "tiny, base, large or xlarge (ALBERT)")
+    command
+        ->add_option("--model", options->model,
+                     "tiny, base, large, xlarge, or a Hugging Face config.json of any ALBERT")
         ->capture_default_str();
     command->add_option("--from", options->from,
                         "Start from the model in this Hugging Face folder; --model then names the "

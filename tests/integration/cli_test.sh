@@ -118,6 +118,10 @@ fixture=$(dirname "${BASH_SOURCE[0]}")/../boinc_app/fixtures/albert_flat
 mkdir "$folder/hf"
 cp "$fixture/config.json" "$fixture/model.safetensors" "$folder/hf"
 from() { make_run --name imported --from "$folder/hf"; }
+sed 's/"hidden_size": *[0-9]*/"hidden_size":64/' "$folder/hf/config.json" >"$folder/own.json"
+make_run --name own --model "$folder/own.json" >/dev/null
+grep -q '"hidden":64' "$folder/p/runs/own/run.json" || fail_test "not the model of the file"
+says 2 'none.json' make_run --name s --model "$folder/none.json"
 says 2 'has no spiece.model' from
 echo other >"$folder/hf/spiece.model"
 says 2 'is not the tokenizer that made the corpus' from

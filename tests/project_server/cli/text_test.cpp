@@ -5,6 +5,7 @@
 #include "peer/platform/process.hpp"
 #include "project_server/cli/build_view.hpp"
 #include "project_server/cli/closure.hpp"
+#include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
@@ -25,6 +26,34 @@ TEST_CASE("a build shows its task, share, rate and the time left", "[server]") {
                          .tokens = 50'000'000},
                         100'000'000, elapsed) ==
           "tokenising 200 of 400 MB (50 %), 5.0 MB/s, 40 s left, 50.0 million tokens");
+}
+
+TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {
+    const ModelPreset large = model_preset("large");
+    CHECK(large.model.hidden == 1'024);
+    CHECK(large.model.layers == 24);
+    CHECK_THROWS_WITH(model_preset("huge"), Catch::Contains("tiny, base, large, xlarge"));
+
+    const TemporaryDirectory folder;
+    const auto write = [&](const std::string& hidden) {
+        const auto path = folder.path() / "config.json";
+        platform::replace_file(
+            path, R"({"model_type":"albert","hidden_act":"gelu_new","hidden_size":)" + hidden +
+                      R"(,"num_attention_heads":4,"intermediate_size":512,"num_hidden_layers":6,)"
+                      R"("max_position_embeddings":96,"vocab_size":30000})");
+        return path.string();
+    };
+    const ModelPreset narrow = model_preset(write("256"));
+    CHECK(narrow.model.hidden == 256);
+    CHECK(narrow.model.layers == 6);
+    CHECK(narrow.sequence_length == 96);
+    CHECK(narrow.target_batch == model_preset("tiny").target_batch);
+    CHECK(narrow.learning_rate == model_preset("tiny").learning_rate);
+    const ModelPreset wide = model_preset(write("260"));
+    CHECK(wide.target_batch == large.target_batch);
+    CHECK(wide.learning_rate == large.learning_rate);
+    CHECK_THROWS_WITH(model_preset(write("\"wide\"")), Catch::Contains("hidden_size"));
+    CHECK_THROWS_AS(model_preset((folder.path() / "none.json").string()), InputError);
 }
 
 TEST_CASE("the C library is left out of a program's closure", "[server]") {
