@@ -37,7 +37,7 @@ class Trainer {
     /// 0 samples if nothing was computed or if the state is not `step`.
     virtual void freeze(StepIndex step) = 0;
     /// Turns state `step` into `step + 1` with this average: event::StateReached. A micro-batch
-    /// that is being computed is finished on the old state and counted first. The sum is kept, and
+    /// that is being computed ends on the old state and counts, or is dropped. The sum is kept, and
     /// work() goes on with it on the new state. Requires that the trainer holds `step`.
     virtual void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) = 0;
     /// Copies the whole state: event::SnapshotTaken.

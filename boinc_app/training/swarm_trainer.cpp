@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,7 +22,8 @@ namespace {
 
 // The core gives a few commands per step and waits for their answers.
 constexpr std::size_t kMaxCommands = 256;
-/// How long a freeze lets a micro-batch go on. Longer than most take, and short for those who wait.
+/// How long a freeze or an update lets a micro-batch go on. Longer than most take, and short for
+/// the members that wait.
 constexpr std::chrono::milliseconds kFreezeGrace{500};
 
 /// The clock of the speed measurement only; the protocol gets its time from its driver.
@@ -45,14 +47,17 @@ class SwarmTrainer::Worker {
           model_(run, state_.parameters()) {}
 
     const SwarmTrainerOptions& options() const { return options_; }
-    bool is_working() const { return is_working_; }
+    bool is_working() const { return is_working_ && samples_ < most_; }
     bool has_samples() const { return samples_ > 0; }
 
     void operator()(const Work& command) {
-        if (!has_state_ || command.step != state_.step() || is_working_) return;
-        forget_sum();
-        is_working_ = true;
-        speed_.resume(now());
+        begin(command.step, std::numeric_limits<std::uint64_t>::max());
+    }
+
+    void operator()(const Overlap& command) {
+        // The contribution frozen last may count: its samples are in no other one.
+        if (!has_sum_) first_sample_ = next_sample_;
+        begin(command.step, command.most.value());
     }
 
     void operator()(const Freeze& command) {
@@ -64,8 +69,7 @@ class SwarmTrainer::Worker {
                             .is_finite = kernels::all_finite(sum_, workers_),
                             .sum = std::make_shared<const FloatVector>(std::move(sum_))};
         }
-        is_working_ = false;
-        forget_sum();
+        drop_sum();
         sink_(event::ContributionFrozen{command.step, std::move(contribution)});
     }
 
@@ -74,6 +78,7 @@ class SwarmTrainer::Worker {
                      "an update must apply to the current state", command.step.value(),
                      state_.step().value());
         state_.apply(*command.average, command.scalars, workers_);
+        is_working_ = false;
         enter_state();
     }
 
@@ -92,38 +97,47 @@ class SwarmTrainer::Worker {
             return;
         }
         has_state_ = true;
+        drop_sum();
         enter_state();
     }
 
-    void operator()(const Pause&) {
-        is_working_ = false;
-        forget_sum();
-    }
+    void operator()(const Pause&) { drop_sum(); }
 
     void operator()(const Stop&) {}
 
     /// Adds a micro-batch to the sum, unless it is interrupted.
     void compute_micro_batch(const Albert::IsInterrupted& is_interrupted) {
         const MicroBatch batch =
-            sampler_.draw(step_random(run_.seed, options_.peer, state_.step()), samples_,
+            sampler_.draw(step_random(run_.seed, options_.peer, state_.step()), next_sample_,
                           static_cast<std::size_t>(options_.micro_batch));
         if (sum_.empty()) sum_.assign(static_cast<std::size_t>(state_.element_count()), 0.0f);
         const auto loss = model_.add_gradient(batch, sum_, is_interrupted);
         if (!loss) return;
         loss_sum_ += *loss;
         samples_ += batch.samples;
+        next_sample_ += batch.samples;
         speed_.add(now(), Samples{batch.samples});
         sink_(event::Progressed{state_.step(), Samples{samples_}, speed_.samples_per_second()});
     }
 
   private:
+    /// Begins a sum, or goes on with the present one, until it has `most` samples.
+    void begin(StepIndex step, std::uint64_t most) {
+        if (!has_state_ || step != state_.step()) return;
+        const bool was_working = is_working();
+        most_ = most;
+        is_working_ = true;
+        if (!std::exchange(has_sum_, true)) next_sample_ = first_sample_;
+        if (!was_working) speed_.resume(now());
+    }
+
     void enter_state() {
-        is_working_ = false;
-        forget_sum();
+        first_sample_ = next_sample_ = 0;
         sink_(event::StateReached{state_.step(), state_.digest(workers_)});
     }
 
-    void forget_sum() {
+    void drop_sum() {
+        is_working_ = has_sum_ = false;
         sum_.clear();
         samples_ = 0;
         loss_sum_ = 0;
@@ -137,7 +151,11 @@ class SwarmTrainer::Worker {
     state::ModelState state_;
     Albert model_;  // reads the parameters of state_
     bool has_state_ = false;
-    bool is_working_ = false;
+    bool is_working_ = false;  // unless the sum has most_ samples
+    bool has_sum_ = false;     // the next Work goes on with it, also after an update
+    std::uint64_t most_ = 0;
+    std::uint64_t first_sample_ = 0;  // number of the first sample of a new sum on this state
+    std::uint64_t next_sample_ = 0;
     FloatVector sum_;  // N elements, or none before the first micro-batch
     std::uint64_t samples_ = 0;
     double loss_sum_ = 0;
@@ -172,8 +190,13 @@ void SwarmTrainer::give(Command command) {
 }
 
 void SwarmTrainer::interrupt(const Command& command) {
-    if (std::holds_alternative<Work>(command) || std::holds_alternative<Snapshot>(command)) return;
-    if (!std::holds_alternative<Freeze>(command)) {
+    if (std::holds_alternative<Work>(command) || std::holds_alternative<Overlap>(command) ||
+        std::holds_alternative<Snapshot>(command)) {
+        return;
+    }
+    const bool waits =
+        std::holds_alternative<Freeze>(command) || std::holds_alternative<Apply>(command);
+    if (!waits) {
         must_stop_ = true;
     } else if (freeze_by_.load() == kNever) {
         freeze_by_ = now() + kFreezeGrace;
@@ -214,6 +237,9 @@ void SwarmTrainer::run(Worker& worker) {
 
 void SwarmTrainer::work(StepIndex step) {
     give(Work{step});
+}
+void SwarmTrainer::overlap(StepIndex step, Samples most) {
+    give(Overlap{step, most});
 }
 void SwarmTrainer::freeze(StepIndex step) {
     give(Freeze{step});

@@ -35,10 +35,12 @@ struct SwarmTrainerOptions {
 /// The contribution to step k is the sum of the gradients of samples 0, 1, 2 … n − 1, added in
 /// whole micro-batches in that order from zero. step_random(seed, peer, k) determines the samples.
 /// After a sum is dropped (pause, cancelled round) the next one starts again at sample 0, so the
-/// number of samples in the ledger always tells which samples were summed.
+/// number of samples in the ledger always tells which samples were summed. With overlap a
+/// contribution to step k + 1 begins with those samples of step k that follow the ones in the
+/// contribution to step k (peer/round/README.md).
 ///
-/// Answers  A pause, a load and an update end the current micro-batch at once: its samples are
-///          dropped. A freeze lets it end for half a second, then drops it too, unless no other
+/// Answers  A pause and a load end the current micro-batch at once: its samples are dropped. A
+///          freeze and an update let it end for half a second, then drop it too, unless no other
 ///          micro-batch is in the sum. "At once" is between two matrix products (Albert).
 /// Memory   12 N bytes state, 4 N sum, activations and gradient of one micro-batch (footprint.hpp).
 /// Threads  its own one, which also emits the events; calls come from one other thread.
@@ -55,6 +57,7 @@ class SwarmTrainer final : public Trainer {
 
     // The functions of Trainer (peer/trainer.hpp): each queues a command for the training thread.
     void work(StepIndex step) override;
+    void overlap(StepIndex step, Samples most) override;
     void freeze(StepIndex step) override;
     void apply(StepIndex step, SharedFloats average, const UpdateScalars& scalars) override;
     void snapshot() override;
@@ -63,13 +66,14 @@ class SwarmTrainer final : public Trainer {
 
   private:
     using Work = action::Work;
+    using Overlap = action::Overlap;
     using Freeze = action::Freeze;
     using Apply = action::Apply;
     using Snapshot = action::TakeSnapshot;
     using Load = action::Load;
     using Pause = action::Pause;
     struct Stop {};
-    using Command = std::variant<Work, Freeze, Apply, Snapshot, Load, Pause, Stop>;
+    using Command = std::variant<Work, Overlap, Freeze, Apply, Snapshot, Load, Pause, Stop>;
     class Worker;
 
     void give(Command command);
@@ -83,7 +87,8 @@ class SwarmTrainer final : public Trainer {
     /// Whether a queued command ends the micro-batch at once. Set by give(); the training thread
     /// resets it, under the mutex, when the queue is empty.
     std::atomic<bool> must_stop_{false};
-    /// When a queued freeze ends the micro-batch; kNever without one. Set and reset as must_stop_.
+    /// When a queued freeze or update ends the micro-batch; kNever without one. Set and reset as
+    /// must_stop_.
     std::atomic<TimePoint> freeze_by_{kNever};
     std::unique_ptr<Worker> worker_;
     std::thread thread_;

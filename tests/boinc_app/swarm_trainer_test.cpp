@@ -33,6 +33,9 @@ class Inbox {
             arrived_.wait_for(lock, std::chrono::seconds{60}, [this] { return !events_.empty(); }));
         Event event = std::move(events_.front());
         events_.pop_front();
+        if (const auto* progress = std::get_if<event::Progressed>(&event)) {
+            last_samples_ = progress->samples.value();
+        }
         return event;
     }
     /// The next event of this kind; earlier events are dropped.
@@ -43,6 +46,8 @@ class Inbox {
             if (const auto* wanted = std::get_if<Kind>(&event)) return *wanted;
         }
     }
+    /// The samples of the last event::Progressed that was taken.
+    std::uint64_t last_samples() const { return last_samples_; }
     bool is_empty() {
         const std::lock_guard lock(mutex_);
         return events_.empty();
@@ -52,6 +57,7 @@ class Inbox {
     std::mutex mutex_;
     std::condition_variable arrived_;
     std::deque<Event> events_;
+    std::uint64_t last_samples_ = 0;
 };
 
 constexpr std::uint64_t kMicroBatch = 4;
@@ -65,6 +71,18 @@ struct Fixture {
     void load() {
         trainer.load(state.step(), state.digest(), snapshot);
         CHECK(inbox.next<event::StateReached>().digest == state.digest());
+    }
+
+    /// Scalars of the first update.
+    UpdateScalars scalars() const {
+        return state::lamb_scalars(state::lamb_settings(run), StepIndex{0});
+    }
+    /// Works until there is a micro-batch, and freezes.
+    Contribution contribute(StepIndex step) {
+        trainer.work(step);
+        inbox.next<event::Progressed>();
+        trainer.freeze(step);
+        return inbox.next<event::ContributionFrozen>().contribution;
     }
 
     formats::RunFile run = test::tiny_run();
@@ -105,6 +123,52 @@ TEST_CASE("a frozen contribution is the sum of the first micro-batches in order"
         CHECK(*frozen.sum == sum);
         CHECK(frozen.loss_sum == loss);
     }
+}
+
+TEST_CASE("with overlap a contribution begins with samples of the state before", "[training]") {
+    Fixture world;
+    world.load();
+    const Contribution first = world.contribute(StepIndex{0});
+    world.trainer.overlap(StepIndex{0}, Samples{1'000'000});
+    world.inbox.next<event::Progressed>();
+    world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
+    world.inbox.next<event::StateReached>();
+    const std::uint64_t delayed = world.inbox.last_samples();
+    REQUIRE(delayed >= kMicroBatch);
+    const Contribution second = world.contribute(StepIndex{1});
+    REQUIRE(second.samples.value() > delayed);
+
+    set_compute_threads(1);
+    const Sampler sampler{world.run, world.shards};
+    Albert model{world.run, world.state.parameters()};
+    FloatVector sum(world.state.element_count());
+    const auto add = [&](std::uint64_t step, std::uint64_t begin, std::uint64_t end) {
+        const Random random = step_random(world.run.seed, PeerKey{}, StepIndex{step});
+        for (std::uint64_t i = begin; i < end; i += kMicroBatch) {
+            (void)model.add_gradient(sampler.draw(random, i, kMicroBatch), sum);
+        }
+    };
+    add(0, first.samples.value(), first.samples.value() + delayed);
+    (void)world.state.apply(*first.sum, world.scalars());
+    add(1, 0, second.samples.value() - delayed);
+    CHECK(*second.sum == sum);
+}
+
+TEST_CASE("with overlap a sum stops at its limit and goes on with the next state", "[training]") {
+    Fixture world;
+    world.load();
+    const Contribution first = world.contribute(StepIndex{0});
+    world.trainer.overlap(StepIndex{0}, Samples{1});
+    CHECK(world.inbox.next<event::Progressed>().samples == Samples{kMicroBatch});
+    world.trainer.snapshot();
+    world.inbox.next<event::SnapshotTaken>();
+    world.trainer.snapshot();
+    world.inbox.next<event::SnapshotTaken>();
+    CHECK(world.inbox.is_empty());
+    world.trainer.apply(StepIndex{0}, first.sum, world.scalars());
+    world.inbox.next<event::StateReached>();
+    world.trainer.work(StepIndex{1});
+    CHECK(world.inbox.next<event::Progressed>().samples == Samples{2 * kMicroBatch});
 }
 
 TEST_CASE("a paused trainer computes nothing until it gets the next work command", "[training]") {
