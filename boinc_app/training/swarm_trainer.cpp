@@ -22,7 +22,8 @@ namespace {
 
 // The core gives a few commands per step and waits for their answers.
 constexpr std::size_t kMaxCommands = 256;
-/// How long a freeze or an update lets a micro-batch go on. Longer than most take, and short for those who wait.
+/// How long a freeze or an update lets a micro-batch go on. Longer than most take, and short for
+/// the members that wait.
 constexpr std::chrono::milliseconds kFreezeGrace{500};
 
 /// The clock of the speed measurement only; the protocol gets its time from its driver.

@@ -87,7 +87,8 @@ class SwarmTrainer final : public Trainer {
     /// Whether a queued command ends the micro-batch at once. Set by give(); the training thread
     /// resets it, under the mutex, when the queue is empty.
     std::atomic<bool> must_stop_{false};
-    /// When a queued freeze or update ends the micro-batch; kNever without one. Set and reset as must_stop_.
+    /// When a queued freeze or update ends the micro-batch; kNever without one. Set and reset as
+    /// must_stop_.
     std::atomic<TimePoint> freeze_by_{kNever};
     std::unique_ptr<Worker> worker_;
     std::thread thread_;
