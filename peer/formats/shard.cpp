@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "peer/base/check.hpp"
 
@@ -73,10 +72,13 @@ const char* describe(ShardError error) {
 }
 
 Shard::Start Shard::start(std::size_t number) const {
-    const auto index = std::views::iota(std::size_t{0}, document_count());
-    const auto document = *std::ranges::partition_point(index, [&](std::size_t d) {
-        return document_ends[d] - (d + 1) <= number;  // all starts up to the end of d come before
-    });
+    // Document d ends before the start if document_ends[d] - (d + 1) starts come before it.
+    const auto after = std::partition_point(
+        document_ends.begin(), document_ends.end(), [&](const std::uint32_t& end) {
+            const auto d = static_cast<std::size_t>(&end - document_ends.data());
+            return end - (d + 1) <= number;
+        });
+    const auto document = static_cast<std::size_t>(after - document_ends.begin());
     return {.sentence = number + document, .document_end = document_ends[document]};
 }
 
