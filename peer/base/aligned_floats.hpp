@@ -28,8 +28,8 @@ struct AlignedAllocator {
             ::operator new (count * sizeof(Value), std::align_val_t{kFloatsAlignment}));
     }
     /// Returns what allocate() gave.
-    void deallocate(Value* memory, std::size_t count) {
-        ::operator delete (memory, count * sizeof(Value), std::align_val_t{kFloatsAlignment});
+    void deallocate(Value* memory, std::size_t) {
+        ::operator delete (memory, std::align_val_t{kFloatsAlignment});
     }
     bool operator==(const AlignedAllocator&) const = default;
 };
