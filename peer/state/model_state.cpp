@@ -1,6 +1,6 @@
 // An update is the same bits on every machine: the norm, the clip factor and the optimizer come
 // from kernels/, which fix the order of every sum; learning rate and bias corrections come from the
-// coordinator as bits (UpdateScalars); all other constants are rounded to binary32 before use. Keep
+// coordinator as bits (UpdateScalars); constants of elements are rounded to binary32 before use. Keep
 // it that way: any libm call or reordered sum here makes peers' digests differ.
 //
 // The vectors are one allocation, so bytes() needs no copy and a snapshot is one memcpy.
@@ -69,8 +69,7 @@ kernels::LambScalars lamb_arguments(const OptimizerSettings& settings, const Upd
                         .first_correction = std::bit_cast<float>(scalars.first_correction),
                         .second_correction = std::bit_cast<float>(scalars.second_correction)},
             .learning_rate = from_bits(scalars.learning_rate),
-            .norm_limit = is_nvidia ? std::numeric_limits<double>::max()
-                                    : double{static_cast<float>(settings.norm_limit)},
+            .norm_limit = is_nvidia ? std::numeric_limits<double>::max() : settings.norm_limit,
             .variant = is_nvidia ? kernels::LambVariant::kMomentsDebiased
                                  : kernels::LambVariant::kStepDebiased};
 }
@@ -82,8 +81,8 @@ kernels::SgdScalars sgd_arguments(const OptimizerSettings& settings, const Updat
                         .momentum = static_cast<float>(settings.momentum),
                         .weight_decay = static_cast<float>(settings.weight_decay),
                         .clip_factor = clip_factor},
-            .trust = has_larc ? double{static_cast<float>(settings.trust)} : 0,
-            .epsilon = has_larc ? double{static_cast<float>(settings.epsilon)} : 0};
+            .trust = has_larc ? settings.trust : 0,
+            .epsilon = has_larc ? settings.epsilon : 0};
 }
 
 /// BLAKE2b-256 of the step (8 bytes, little-endian) and the tree's root.

@@ -13,7 +13,8 @@
 namespace dedloc::state {
 
 /// The optimizer's part of a run file: the same for all peers and all steps. Peers round the
-/// constants to binary32 (1 − β after the subtraction in double), which needs no libm.
+/// constants of elements to binary32 (1 − β after the subtraction in double), which needs no libm;
+/// trust, its ε and the norm limit stay binary64, as the run file has them.
 struct OptimizerSettings {
     formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< which one
     formats::Schedule schedule = formats::Schedule::kLinear;   ///< after the warm-up
