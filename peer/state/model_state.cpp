@@ -1,7 +1,7 @@
 // An update is the same bits on every machine: the norm, the clip factor and the optimizer come
 // from kernels/, which fix the order of every sum; learning rate and bias corrections come from the
-// coordinator as bits (UpdateScalars); constants of elements are rounded to binary32 before use. Keep
-// it that way: any libm call or reordered sum here makes peers' digests differ.
+// coordinator as bits (UpdateScalars); constants of elements are rounded to binary32 before use.
+// Keep it that way: any libm call or reordered sum here makes peers' digests differ.
 //
 // The vectors are one allocation, so bytes() needs no copy and a snapshot is one memcpy.
 #include "peer/state/model_state.hpp"
