@@ -30,7 +30,6 @@ using backbone::CheckpointHead;
 using backbone::LedgerProof;
 using backbone::Standing;
 
-constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
 /// How often the checkpoints are listed again because a running backbone has removed one.
 constexpr int kMaxListings = 20;
 

@@ -24,8 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using huggingface::SafetensorsFile;
 
-constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
-
 /// Tensors that are the same as others, or constants of old versions.
 constexpr std::array<std::string_view, 3> kIgnored{
     "predictions.decoder.weight", "predictions.decoder.bias", "albert.embeddings.position_ids"};
@@ -89,8 +87,8 @@ ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer)
         throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
                                      formats::parameter_count(run), wire::kMaxElements));
     }
-    imported.vectors = formats::state_vectors(optimizer);
-    imported.state.resize(imported.vectors * static_cast<std::size_t>(formats::element_count(run)));
+    const std::uint32_t vectors = formats::state_vectors(optimizer);
+    imported.state.resize(vectors * static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
         const auto begin = static_cast<std::size_t>(ranges[t].begin / sizeof(float));
@@ -98,6 +96,8 @@ ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer)
         file.read(*file.find(run.tensors[t].name),
                   std::span{imported.state}.subspan(begin, end - begin));
     }
+    imported.head =
+        backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported.state}), vectors);
     return imported;
 }
 

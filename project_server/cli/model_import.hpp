@@ -5,14 +5,15 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/formats/run_file.hpp"
+#include "project_server/backbone/checkpoint_file.hpp"
 
 namespace dedloc::cli {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
-    formats::ModelSpec model;   ///< as config.json says
-    FloatVector state;          ///< parameters as in the file, and zero moments
-    std::uint32_t vectors = 3;  ///< vectors of N floats in the state
+    formats::ModelSpec model;       ///< as config.json says
+    FloatVector state;              ///< parameters as in the file, and zero moments
+    backbone::CheckpointHead head;  ///< its head, at step 0
 };
 
 /// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with

@@ -75,12 +75,6 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
     }
 }
 
-/// The checkpoint of the state that a run starts from.
-backbone::CheckpointHead head_of(const ImportedModel& imported) {
-    return backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported.state}),
-                                   imported.vectors);
-}
-
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PeerKey& project_key,
@@ -95,7 +89,7 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     if (imported) {
         run.model = imported->model;
         run.sequence_length = std::min(preset.sequence_length, run.model.positions);
-        run.initial_state = head_of(*imported).digest;
+        run.initial_state = imported->head.digest;
     }
     if (options.dropout.size() == 3) {
         run.model.hidden_dropout = options.dropout[0];
@@ -120,9 +114,9 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
 }
 
 void fill_folder(const fs::path& folder, const RunOptions& options, const corpus::Corpus& corpus,
-                 const formats::RunFile& run, const std::optional<ImportedModel>& imported,
-                 const KeyPair& backbone) {
-    platform::replace_file(folder / "run.json", formats::write_run_file(run));
+                 const std::string& json, const RunId& run,
+                 const std::optional<ImportedModel>& imported, const KeyPair& backbone) {
+    platform::replace_file(folder / "run.json", json);
     platform::write_key(folder / "backbone.key", backbone);
     fs::create_directory(folder / "shards");
     fs::create_directory(folder / "held_out");
@@ -133,9 +127,8 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
                       folder / (shard.is_held_out ? "held_out" : "shards") / shard.name);
     }
     if (!imported) return;
-    const auto state = std::as_bytes(std::span{imported->state});
-    const backbone::CheckpointStore store{folder / "checkpoints", formats::run_id(run), 1};
-    store.save(head_of(*imported), state);
+    const backbone::CheckpointStore store{folder / "checkpoints", run, 1};
+    store.save(imported->head, std::as_bytes(std::span{imported->state}));
 }
 
 /// The model to start from, if the options name one.
@@ -188,7 +181,7 @@ formats::RunFile create_run(const RunOptions& options) {
     const auto json = formats::write_run_file(run);
     const auto target = project / "runs" / options.name;
     UnfinishedFolder folder{target};
-    fill_folder(folder.path(), options, corpus, run, imported, backbone);
+    fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone);
     folder.finish();
     try {
         insert_run(access.database(), run, json);

@@ -28,6 +28,9 @@ RunFiles read_run_files(const std::filesystem::path& project, const std::string&
 /// The same for any folder with a run.json. Errors: InputError.
 RunFiles read_run_files(const std::filesystem::path& folder);
 
+/// Limit of a tokenizer's file.
+inline constexpr std::size_t kMaxTokenizerBytes = std::size_t{64} << 20;
+
 /// A tensor's bytes in the state.
 struct ByteRange {
     std::uint64_t begin = 0;  ///< first byte
