@@ -95,6 +95,7 @@ ProjectConfig load_project_config(const fs::path& directory) {
     result.min_rpc_seconds = ::config.min_sendwork_interval + 1;
     result.next_rpc_seconds = ::config.next_rpc_delay;
     result.jobs_per_core = jobs_per_core(::config.max_jobs_in_progress.project_limits);
+    result.daily_jobs_per_core = std::max(::config.daily_result_quota, 0);
     result.ignore_upload_certificates = ::config.ignore_upload_certificates;
     result.send_messages_to_hosts = ::config.msg_to_host;
     return result;

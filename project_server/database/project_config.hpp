@@ -24,6 +24,7 @@ struct ProjectConfig {
     int min_rpc_seconds = 0;      ///< request_delay: the client waits at least this long
     double next_rpc_seconds = 0;  ///< longest time between two requests of a client; 0: no limit
     int jobs_per_core = 1;        ///< a host never holds more jobs than this times its cores
+    int daily_jobs_per_core = 0;  ///< jobs a day for each core of a reliable host; 0: no limit
     bool ignore_upload_certificates = false;  ///< accept uploads whose files are not signed
     bool send_messages_to_hosts = false;      ///< config.xml's msg_to_host
 

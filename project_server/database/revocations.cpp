@@ -61,6 +61,14 @@ bool is_revoked(Database& database, const formats::Ticket& ticket) {
     return row->integer("n") > 0;
 }
 
+bool is_revoked(Database& database, std::int64_t user, std::int64_t host) {
+    const auto row = database.query_one(
+        "select count(*) as n from dedloc_revocation where (kind = ? and subject = ?) "
+        "or (kind = ? and subject = ?)",
+        {kUser, std::to_string(user), kHost, std::to_string(host)});
+    return row->integer("n") > 0;
+}
+
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now) {
     database.execute("replace into dedloc_revocation (kind, subject, since) values (?, ?, ?)",
                      {kVoter, key.hex(), now.time_since_epoch().count()});

@@ -22,6 +22,9 @@ formats::Revocations recent_revocations(Database& database, formats::UtcSeconds 
 /// Whether the ticket's account, computer or key is revoked. Errors: DatabaseError.
 bool is_revoked(Database& database, const formats::Ticket& ticket);
 
+/// Whether this account or this computer is revoked. Errors: DatabaseError.
+bool is_revoked(Database& database, std::int64_t user, std::int64_t host);
+
 /// Adds revocations, as of now. Errors: DatabaseError.
 void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now);
 /// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.

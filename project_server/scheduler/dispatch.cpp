@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "peer/base/log.hpp"
+#include "project_server/database/revocations.hpp"
+#include "project_server/scheduler/daily_quota.hpp"
 #include "project_server/scheduler/xml.hpp"
 
 namespace dedloc::server {
@@ -116,14 +118,15 @@ constexpr const char* kJobColumns =
 /// Serves one request; collects the elements of the reply.
 class Dispatcher {
   public:
-    Dispatcher(Database& database, const Account& account, const Host& host,
-               const SchedulerRequest& request, std::int64_t now)
+    Dispatcher(Database& database, const ProjectConfig& config, const Account& account,
+               const Host& host, const SchedulerRequest& request, std::int64_t now)
         : database_(database),
           account_(account),
           host_(host),
           request_(request),
           now_(now),
-          versions_(usable_versions(database, request.platforms)) {}
+          versions_(usable_versions(database, request.platforms)),
+          quota_(database, config, host, request.host.cores, now) {}
 
     bool has_versions() const { return !versions_.empty(); }
 
@@ -153,8 +156,11 @@ class Dispatcher {
                      "w.rsc_disk_bound <= ? order by r.priority desc, r.random, r.id limit ?",
                  {RESULT_SERVER_STATE_UNSENT, request_.host.memory_bytes, disk_bytes(), limit})) {
             if (dispatch_.jobs == wanted) return;
-            if (is_over(job)) continue;
+            const auto version = versions_.find(job.integer("appid"));
+            if (is_over(job) || version == versions_.end()) continue;
+            if (!quota_.allows(version->second.id)) continue;
             if (send(job, RESULT_SERVER_STATE_UNSENT)) {
+                quota_.count(version->second.id);
                 log_info("result {} sent to host {}", job.text("name"), host_.id);
             }
         }
@@ -167,6 +173,12 @@ class Dispatcher {
 
   private:
     std::string reason_for_none() {
+        if (const auto limit = quota_.spent()) {
+            return fmt::format(
+                "This computer has had the {} {} that it may get today. Tasks that fail lower this "
+                "number, and tasks that succeed raise it again.",
+                *limit, *limit == 1 ? "task" : "tasks");
+        }
         const auto row = database_.query_one(
             "select count(*) as unsent, coalesce(min(w.rsc_memory_bound), 0) as memory, "
             "coalesce(min(w.rsc_disk_bound), 0) as disk from result r "
@@ -212,9 +224,7 @@ class Dispatcher {
         database_.execute(
             "update workunit set transition_time = least(transition_time, ?) where id = ?",
             {deadline, job.integer("workunitid")});
-        database_.execute(
-            "insert ignore into host_app_version (host_id, app_version_id) values (?, ?)",
-            {host_.id, version->second.id});
+        quota_.add(version->second.id);
         if (announced_.insert(version->first).second) {
             dispatch_.elements += version->second.app_element;
             dispatch_.elements += version_element(version->second, request_.host);
@@ -231,6 +241,7 @@ class Dispatcher {
     const SchedulerRequest& request_;
     const std::int64_t now_;
     const std::map<std::int64_t, Version> versions_;
+    DailyQuota quota_;
     std::set<std::int64_t> announced_;  ///< apps that the reply already describes
     Dispatch dispatch_;
 };
@@ -268,7 +279,12 @@ Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Ac
     if (host.is_banned) {
         return {.message = "This computer gets no tasks; ask the project's administrator."};
     }
-    Dispatcher dispatcher{database, account, host, request, now};
+    if (is_revoked(database, account.id, host.id)) {
+        return {.message =
+                    "The project has excluded this account or this computer, so it gets no "
+                    "tasks; ask the project's administrator."};
+    }
+    Dispatcher dispatcher{database, config, account, host, request, now};
     if (!dispatcher.has_versions()) {
         return {.message = fmt::format(
                     "This project has no application for {}.",

@@ -23,7 +23,8 @@ struct Dispatch {
 
 /// Chooses jobs for idle cores, at most config.jobs_per_core per core in all and never more than
 /// the request asks for. First jobs that the database says the host has but the client does not
-/// have, then unsent jobs by priority. Marks them as sent.
+/// have, then unsent jobs by priority, at most the host's daily quota of each app version (a day
+/// begins at 0:00 UTC). Marks them as sent. Revoked and banned hosts get none.
 ///
 /// Before  a transaction is open and the host row is locked
 Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Account& account,

@@ -3,6 +3,7 @@
 #include <boinc_db_types.h>
 
 #include "peer/base/log.hpp"
+#include "project_server/scheduler/daily_quota.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -15,8 +16,9 @@ bool awaits_report(const Row& row) {
     return state == RESULT_SERVER_STATE_OVER && row.integer("outcome") == RESULT_OUTCOME_NO_REPLY;
 }
 
-void store_report(Database& database, const Account& account, const Host& host,
-                  const ReportedResult& report, const Row& row, std::int64_t now) {
+void store_report(Database& database, const ProjectConfig& config, const Account& account,
+                  const Host& host, const ReportedResult& report, const Row& row,
+                  std::int64_t now) {
     const bool success = report.client_state == kFilesUploaded && report.exit_status == 0;
     database.execute(
         "update result set server_state = ?, outcome = ?, client_state = ?, validate_state = ?, "
@@ -30,19 +32,15 @@ void store_report(Database& database, const Account& account, const Host& host,
          report.peak_disk, row.integer("id")});
     database.execute("update workunit set transition_time = ? where id = ?",
                      {now, row.integer("workunitid")});
-    if (!success) {
-        database.execute(
-            "update host_app_version set consecutive_valid = 0 "
-            "where host_id = ? and app_version_id = ?",
-            {host.id, row.integer("app_version_id")});
-    }
+    adjust_quota(database, config, host, row.integer("app_version_id"), success);
     log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
              success ? "success" : "error", report.exit_status);
 }
 
 }  // namespace
 
-std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
+std::vector<std::string> store_reports(Database& database, const ProjectConfig& config,
+                                       const Account& account, const Host& host,
                                        const std::vector<ReportedResult>& reports,
                                        std::int64_t now) {
     std::vector<std::string> acknowledged;
@@ -53,7 +51,7 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
             {report.name});
         // The host may have got a new row since the job was sent; its account is the same.
         if (row && row->integer("userid") == account.id && awaits_report(*row)) {
-            store_report(database, account, host, report, *row, now);
+            store_report(database, config, account, host, report, *row, now);
         }
         acknowledged.push_back(report.name);
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/volunteer.hpp"
 
@@ -14,10 +15,13 @@ namespace dedloc::server {
 
 /// Stores each reported result once and returns the names to acknowledge. These are all reported
 /// names, also of results stored before or unknown to this account, so that the client forgets
-/// them. A result that had timed out is still accepted.
+/// them. A result that had timed out is still accepted. As in BOINC's server a failure takes one
+/// job from the host's daily quota for that app version, down to 1, and a success doubles a quota
+/// that failures have lowered.
 ///
 /// Before  a transaction is open      Idempotent  yes
-std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
+std::vector<std::string> store_reports(Database& database, const ProjectConfig& config,
+                                       const Account& account, const Host& host,
                                        const std::vector<ReportedResult>& reports,
                                        std::int64_t now);
 

@@ -114,7 +114,7 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
             reply.add("no_rsc_apps", kind);
         }
         reply.named("result_ack",
-                    store_reports(database, *account, host, request->reports, seconds));
+                    store_reports(database, config_, *account, host, request->reports, seconds));
         if (!request->messages.empty()) {
             store_messages(database, host, request->messages, seconds);
             reply.add("message_ack", 1);

@@ -11,8 +11,8 @@ constexpr int kClientDetached = 7;
 constexpr int kBanned = -1;
 
 constexpr const char* kHostColumns =
-    "select id, create_time, rpc_seqno, venue, total_credit, expavg_credit, max_results_day "
-    "from host ";
+    "select id, create_time, rpc_seqno, rpc_time, venue, total_credit, expavg_credit, "
+    "max_results_day from host ";
 
 Host as_host(const Row& row) {
     return {.id = row.integer("id"),
@@ -20,7 +20,8 @@ Host as_host(const Row& row) {
             .venue = row.text("venue"),
             .total_credit = row.real("total_credit"),
             .recent_credit = row.real("expavg_credit"),
-            .is_banned = row.integer("max_results_day") == kBanned};
+            .is_banned = row.integer("max_results_day") == kBanned,
+            .last_request = row.integer("rpc_time")};
 }
 
 /// Ends the jobs of a client that has started over and lost them.

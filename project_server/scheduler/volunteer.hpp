@@ -32,6 +32,7 @@ struct Host {
     double total_credit = 0;        ///< sum of all credit
     double recent_credit = 0;       ///< BOINC's average with exponential decay
     bool is_banned = false;         ///< gets no jobs
+    std::int64_t last_request = 0;  ///< when it asked before this request; 0: never
     bool is_new_to_client = false;  ///< the reply must tell the client this id
 };
 

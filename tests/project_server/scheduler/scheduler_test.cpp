@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "project_server/database/revocations.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/xml.hpp"
 #include "project_server/transfer/accounts.hpp"
@@ -16,12 +17,14 @@ namespace {
 /// A project with one app, one account and a given number of unsent jobs.
 struct Office {
     TestProject project;
+    ProjectConfig config = project.config();
     std::unique_ptr<Scheduler> scheduler;
     double now = 1'800'000'000;
 
-    explicit Office(int jobs) {
+    explicit Office(int jobs, int daily_jobs_per_core = 0) {
         make_key_pair(project.config().key_directory, "code_sign");
-        scheduler = std::make_unique<Scheduler>(project.config());
+        config.daily_jobs_per_core = daily_jobs_per_core;
+        scheduler = std::make_unique<Scheduler>(config);
         Database& database = project.database();
         database.execute(
             "insert into user (name, email_addr, authenticator) "
@@ -226,6 +229,64 @@ TEST_CASE("a host that cannot run the jobs is told why", "[server][boinc]") {
     office.project.database().execute("update app_version set deprecated = 1");
     CHECK_THAT(office.ask(kWantTwo, 1, 2),
                Catch::Contains("no application for x86_64-pc-linux-gnu"));
+}
+
+TEST_CASE("a revoked account or computer gets no jobs until it is forgiven", "[server][boinc]") {
+    Office office{3};
+    Database& database = office.project.database();
+    const formats::UtcSeconds now{std::chrono::seconds{1'800'000'000}};
+    CHECK(sent(office.ask("<cpu_req_secs>9</cpu_req_secs>")) == 1);
+    for (const formats::Revocations& revoked :
+         {formats::Revocations{.as_of = now, .users = {1}, .hosts = {}, .peers = {}},
+          formats::Revocations{.as_of = now, .users = {}, .hosts = {1}, .peers = {}}}) {
+        revoke(database, revoked, now);
+        const std::string refusal = office.ask(kWantTwo, 1, 2);
+        CHECK(sent(refusal) == 0);
+        CHECK_THAT(refusal, Catch::Contains("has excluded this account or this computer"));
+        // Its jobs are not lost: they end by themselves and are reported.
+        CHECK_THAT(refusal, !Catch::Contains("<result_abort>"));
+        forgive(database, revoked);
+    }
+    revoke(database, {.as_of = now, .users = {2}, .hosts = {2}, .peers = {}}, now);
+    CHECK(sent(office.ask(kWantTwo, 1, 3)) == 1);
+}
+
+TEST_CASE("failures lower the number of jobs that a host gets in a day", "[server][boinc]") {
+    Office office{12, 3};
+    const auto get = [&](int sequence) {
+        return office.ask("<cpu_req_secs>9</cpu_req_secs><other_results></other_results>", 1,
+                          sequence);
+    };
+    const auto held = [&] {
+        const auto row =
+            office.project.database().query_one("select name from result where server_state = 4");
+        return row ? row->text("name") : std::string{};
+    };
+    // Two cores with three jobs each, and every job fails.
+    CHECK(sent(office.ask("<cpu_req_secs>9</cpu_req_secs>")) == 1);
+    int jobs = 1, sequence = 2;
+    for (; sequence < 20; ++sequence) {
+        office.ask(report(held(), 1, 3), 1, sequence);
+        const std::string reply = get(sequence);
+        if (sent(reply) == 0) {
+            CHECK_THAT(reply, Catch::Contains("that it may get today"));
+            break;
+        }
+        ++jobs;
+    }
+    CHECK(jobs == 2);  // after the second failure the quota is one for each core
+    // A new day: a success doubles the quota, the next one restores it.
+    office.now += 86'400;
+    CHECK(sent(get(20)) == 1);
+    CHECK_THAT(office.ask(report(held()), 1, 21), Catch::Contains("<result_ack>"));
+    CHECK(office.project.database()
+              .query_one("select max_jobs_per_day as n from host_app_version")
+              ->integer("n") == 2);
+    for (sequence = 22, jobs = 1; sent(get(sequence)) == 1; ++sequence, ++jobs) {
+        office.ask(report(held()), 1, sequence);
+    }
+    CHECK(jobs == 6);
+    CHECK(office.count("host_app_version where max_jobs_per_day = 3 and n_jobs_today = 6") == 1);
 }
 
 TEST_CASE("an account is created once and found only with its password", "[server][boinc]") {

@@ -1,0 +1,54 @@
+// How many jobs a host may get in a day, so that a host on which every job fails does not use up the
+// project's jobs: BOINC's daily_result_quota and the columns max_jobs_per_day and n_jobs_today of
+// host_app_version. A day begins at 0:00 UTC.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
+#include "project_server/scheduler/volunteer.hpp"
+
+namespace dedloc::server {
+
+/// The quotas of one host, by app version. A new host has config.daily_jobs_per_core for each core.
+///
+/// Before  a transaction is open and the host row is locked      Errors  DatabaseError
+class DailyQuota {
+  public:
+    /// Reads them; on the first request of a day starts the counts again.
+    DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
+               std::int64_t cores, std::int64_t now);
+
+    /// Whether the host may get another job of this app version today. If not, spent() says so.
+    bool allows(std::int64_t app_version);
+    /// Makes the row of this host and app version, unless it exists.
+    void add(std::int64_t app_version);
+    /// Counts a job that is sent for the first time.
+    void count(std::int64_t app_version);
+    /// The number of jobs a day that has held a job back, if any has.
+    std::optional<std::int64_t> spent() const { return spent_; }
+
+  private:
+    struct Entry {
+        std::int64_t per_core = 0;
+        std::int64_t today = 0;
+    };
+    Entry& entry(std::int64_t app_version);
+
+    Database& database_;
+    const std::int64_t host_;
+    const std::int64_t cores_;
+    const std::int64_t initial_;
+    std::map<std::int64_t, Entry> entries_;
+    std::optional<std::int64_t> spent_;
+};
+
+/// Changes the quota by the outcome of a job, as BOINC's scheduler does: a failure takes one job
+/// from it, down to 1, and a success doubles a quota that failures have lowered.
+void adjust_quota(Database& database, const ProjectConfig& config, const Host& host,
+                  std::int64_t app_version, bool success);
+
+}  // namespace dedloc::server
