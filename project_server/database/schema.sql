@@ -247,6 +247,9 @@ create table if not exists workunit (
     key wu_assim (appid, assimilate_state)
 ) engine=InnoDB;
 
+-- opaque is the run of a job. dedloc-work counts the open jobs of each run every two seconds.
+create index if not exists dedloc_wu_run on workunit (appid, opaque, assimilate_state);
+
 create table if not exists result (
     id                  integer not null auto_increment primary key,
     create_time         integer not null default 0,

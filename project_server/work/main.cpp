@@ -27,7 +27,7 @@ void run_pass(work::WorkGenerator& generator) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    int seats_ready = 2;
+    int seats_ready = work::WorkOptions{}.seats_ready;
     const server::LoopDaemon daemon{
         .name = "dedloc-work",
         .purpose = "Keeps jobs ready for volunteers and closes finished jobs.",

@@ -31,6 +31,14 @@ namespace fs = std::filesystem;
 /// Relative to the project's folder, as workunit.result_template_file requires.
 constexpr const char* kOutputTemplateFile = "templates/dedloc_train_out";
 
+/// Counts the open jobs of a run that are unsent, or so new that the transitioner has not created
+/// their instance yet. The index dedloc_wu_run finds the open ones among all that the run has had.
+constexpr const char* kCountReadyJobs =
+    "select count(*) as ready from workunit w where w.appid = ? and w.opaque = ? and "
+    "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select "
+    "1 from result r where r.workunitid = w.id and r.server_state = ?) or not exists (select 1 "
+    "from result r where r.workunitid = w.id))";
+
 /// Copies run file and shards of a job to the download tree. Returns their names there, in the
 /// order of the template.
 std::vector<std::string> stage_inputs(const server::ProjectConfig& project, const fs::path& folder,
@@ -87,13 +95,8 @@ WorkReport WorkGenerator::pass() {
 }
 
 void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkReport& report) {
-    // Jobs that are unsent, or so new that the transitioner has not created their instance yet.
-    const auto row = database_.query_one(
-        "select count(*) as ready from workunit w where w.appid = ? and w.opaque = ? and "
-        "w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select 1 from result r where "
-        "r.workunitid = w.id and r.server_state = ?) or not exists (select 1 from result r where "
-        "r.workunitid = w.id))",
-        {app_, run, RESULT_SERVER_STATE_UNSENT});
+    const auto row = database_.query_one(kCountReadyJobs,
+                                         {app_, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_UNSENT});
     for (auto ready = row->integer("ready"); ready < options_.seats_ready; ++ready) {
         create_job(run, name);
         ++report.created;
@@ -104,8 +107,8 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const fs::path folder = config_.directory / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     const auto next = database_.query_one(
-        "select coalesce(max(id), 0) + 1 as id, coalesce(sum(appid = ? and opaque = ?), 0) as jobs "
-        "from workunit",
+        "select (select coalesce(max(id), 0) + 1 from workunit) as id, count(*) as jobs "
+        "from workunit where appid = ? and opaque = ?",
         {app_, run});
     const auto shards =
         formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));

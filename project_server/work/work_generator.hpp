@@ -16,7 +16,8 @@ namespace dedloc::work {
 /// Settings of a WorkGenerator.
 struct WorkOptions {
     std::string app = "dedloc_train";  ///< BOINC app of the jobs
-    int seats_ready = 2;               ///< unsent jobs kept for each running run
+    /// Unsent jobs kept for each running run: enough for the volunteers who come between two passes.
+    int seats_ready = 16;
 };
 
 /// Number of jobs that a pass has changed.

@@ -40,7 +40,7 @@ struct World {
     server::TestProject project;
     WorkGenerator generator;
 
-    World() : generator(prepared(project), project.database(), {}) {}
+    World() : generator(prepared(project), project.database(), {.seats_ready = 2}) {}
 
     static server::ProjectConfig prepared(server::TestProject& project) {
         server::make_key_pair(project.config().key_directory, "upload");
