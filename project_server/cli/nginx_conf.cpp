@@ -15,18 +15,28 @@ daemon off;
 worker_processes 1;
 pid "{0}/nginx/nginx.pid";
 error_log "{0}/log/nginx.log" warn;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 16384; }}
 http {{
     include /etc/nginx/mime.types;
     default_type application/octet-stream;
-    access_log "{0}/log/access.log";
+    # Without arguments: those of the account requests are e-mail addresses and password hashes.
+    log_format dedloc '$remote_addr [$time_local] "$request_method $uri $server_protocol" $status '
+                      '$body_bytes_sent $request_time';
+    access_log "{0}/log/access.log" dedloc;
     client_body_temp_path "{0}/nginx/body";
     proxy_temp_path "{0}/nginx/proxy";
     fastcgi_temp_path "{0}/nginx/fastcgi";
     uwsgi_temp_path "{0}/nginx/uwsgi";
     scgi_temp_path "{0}/nginx/scgi";
     client_max_body_size 64m;
+    # What one address and one slow client may take from the others.
+    limit_conn_zone $binary_remote_addr zone=connections:4m;
+    limit_conn connections 256;
+    limit_conn_status 429;
+    client_header_timeout 15s;
     client_body_timeout 60s;
+    keepalive_timeout 15s;
+    reset_timedout_connection on;
     sendfile on;
     tcp_nopush on;
     server_tokens off;
@@ -62,6 +72,13 @@ http {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{4};
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
+        # nginx writes a failed request with its arguments into the error log.
+        location ~ ^/(create_account|lookup_account|am_[a-z_]+)\.php$ {{
+            error_log "{0}/log/nginx.log" crit;
+            proxy_pass http://127.0.0.1:{3};
+            proxy_set_header Host $http_host;
             proxy_set_header X-Real-IP $remote_addr;
         }}
         location / {{
