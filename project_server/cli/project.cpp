@@ -55,7 +55,9 @@ std::string random_password() {
 
 /// config.xml in BOINC's format, for libsched and for BOINC's own tools.
 std::string config_xml(const fs::path& project, const server::Settings& settings,
-                       const server::DatabaseSettings& database) {
+                       const server::DatabaseSettings& database, int contact_seconds) {
+    // The shortest time between two requests of a client; longer where contacts are rarer.
+    const int interval = contact_seconds < 60 ? 1 : 6;
     return fmt::format(R"(<?xml version="1.0" ?>
 <boinc>
 <config>
@@ -73,10 +75,10 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
     <key_dir>{folder}/keys</key_dir>
     <log_dir>{folder}/log</log_dir>
     <uldl_dir_fanout>1024</uldl_dir_fanout>
-    <min_sendwork_interval>1</min_sendwork_interval>
-    <next_rpc_delay>10</next_rpc_delay>
+    <min_sendwork_interval>{interval}</min_sendwork_interval>
+    <next_rpc_delay>{contact}</next_rpc_delay>
     <max_wus_in_progress>1</max_wus_in_progress>
-    <daily_result_quota>10000</daily_result_quota>
+    <daily_result_quota>32</daily_result_quota>
     <one_result_per_user_per_wu>0</one_result_per_user_per_wu>
     <msg_to_host>1</msg_to_host>
     <dont_generate_upload_certificates>0</dont_generate_upload_certificates>
@@ -84,7 +86,8 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
 </config>
 </boinc>
 )",
-                       fmt::arg("name", xml_text(settings.name)),
+                       fmt::arg("name", xml_text(settings.name)), fmt::arg("interval", interval),
+                       fmt::arg("contact", contact_seconds),
                        fmt::arg("url", server::master_url(settings)),
                        fmt::arg("host", settings.host), fmt::arg("db_name", database.name),
                        fmt::arg("db_host", database.host), fmt::arg("db_port", database.port),
@@ -172,7 +175,8 @@ server::Settings create_project(const ProjectOptions& options) {
                                             .password = random_password(),
                                             .name = "dedloc"};
     server::write_settings(folder.path(), settings);
-    platform::replace_file(folder.path() / "config.xml", config_xml(project, settings, database));
+    platform::replace_file(folder.path() / "config.xml",
+                           config_xml(project, settings, database, options.contact_seconds));
     fs::permissions(folder.path() / "config.xml", fs::perms::owner_read | fs::perms::owner_write);
     platform::replace_file(folder.path() / "nginx/nginx.conf",
                            nginx_configuration(project, settings));

@@ -19,6 +19,7 @@ struct ProjectOptions {
     std::string name;                ///< as volunteers see it
     std::string host = "127.0.0.1";  ///< IPv4 address that nginx listens on
     std::uint16_t port = 0;          ///< public port; 0: a free one, then fixed for the project
+    int contact_seconds = 3'600;     ///< BOINC clients contact the scheduler this often or oftener
 };
 
 /// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB with

@@ -12,6 +12,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
@@ -92,6 +93,7 @@ void start_in_background(const fs::path& project) {
 }
 
 void start(const fs::path& folder, bool stays_in_foreground) {
+    platform::raise_descriptor_limit();  // nginx inherits it
     const auto project = existing_project(folder);
     const auto url = server::master_url(server::read_settings(project));
     const auto report = [&] {
@@ -155,6 +157,12 @@ void add_project_commands(CLI::App& dedloc) {
     create_command->add_option("--host", options->host, "IPv4 address to serve on")
         ->capture_default_str();
     create_command->add_option("--port", options->port, "Port to serve on; 0: a free one")
+        ->capture_default_str();
+    create_command
+        ->add_option("--contact-seconds", options->contact_seconds,
+                     "Volunteers' clients contact the project at least this often; they report "
+                     "finished tasks and ask for tasks without waiting for it")
+        ->check(CLI::Range(5, 86'400))
         ->capture_default_str();
     create_command->callback([options] { create(*options); });
 

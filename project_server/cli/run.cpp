@@ -245,10 +245,11 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
 
 bool RunReport::credit_agrees() const {
     // The database sums binary64 numbers in another order, so the sums differ by rounding.
-    const double expected = static_cast<double>(samples) * rate;
-    const double tolerance = 1e-9 * expected;
-    return uncredited == 0 && samples > 0 && std::abs(credit_of_lines - expected) <= tolerance &&
-           std::abs(credit_of_users - expected) <= tolerance;
+    constexpr double kTolerance = 1e-9;
+    const auto agree = [](double a, double b) { return std::abs(a - b) <= kTolerance * b; };
+    return uncredited == 0 && samples > 0 &&
+           agree(credit_of_lines, static_cast<double>(samples) * rate) &&
+           agree(credit_of_users, credit_of_all_runs);
 }
 
 RunReport run_report(server::Database& database, const std::string& name) {
@@ -260,9 +261,13 @@ RunReport run_report(server::Database& database, const std::string& name) {
         {id});
     const auto users =
         database.query_one("select coalesce(sum(total_credit), 0) as credit from user");
+    const auto all_runs =
+        database.query_one("select coalesce(sum(credit), 0) as credit from dedloc_contribution");
     const auto results = database.query_one(
-        "select count(*) as open from result where server_state = 4 or "
-        "(server_state = 5 and outcome = 1 and validate_state = 0)");
+        "select count(*) as open from result r join workunit w on w.id = r.workunitid "
+        "where w.opaque = ? and (r.server_state = 4 or "
+        "(r.server_state = 5 and r.outcome = 1 and r.validate_state = 0))",
+        {id});
     const auto steps = database.query_one(
         "select coalesce(sum(members = equal_digests), 0) as equal from dedloc_step "
         "where runid = ?",
@@ -272,6 +277,7 @@ RunReport run_report(server::Database& database, const std::string& name) {
             .open_results = count_of(*results, "open"),
             .rate = run.real("credit_per_sample"),
             .credit_of_lines = lines->real("credit"),
+            .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
             .equal_steps = count_of(*steps, "equal")};
 }

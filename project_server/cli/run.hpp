@@ -89,12 +89,13 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count);
 struct RunReport {
     std::uint64_t samples = 0;       ///< sum over all contributions
     std::uint64_t uncredited = 0;    ///< number of contributions without credit
-    std::uint64_t open_results = 0;  ///< jobs in progress, or reported and not validated
+    std::uint64_t open_results = 0;  ///< its jobs in progress, or reported and not validated
     double rate = 0;                 ///< credit per sample
     double credit_of_lines = 0;      ///< sum over all contributions
+    double credit_of_all_runs = 0;   ///< sum over the contributions to all runs of the project
     double credit_of_users = 0;      ///< sum over all users of the project
     std::uint64_t equal_steps = 0;   ///< steps at which all members had the same digest
-    /// Whether all samples are credited and both sums of credit are samples × rate.
+    /// Whether all samples are credited with samples × rate, and users have the credit of all runs.
     bool credit_agrees() const;
 };
 /// Reads the report of a run. Errors: InputError when there is no such run.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
@@ -76,15 +77,36 @@ class Progress final {
     std::vector<StepLine> steps_;
 };
 
-void follow(server::Database& database, const std::string& run) {
+using Clock = std::chrono::steady_clock;
+
+/// Calls `look` every kRefresh until it returns true. While the database is away it only says so,
+/// once, and goes on when the database is back, or fails when it is not back by `deadline`.
+template <class Look>
+void watch(server::Database& database, Clock::time_point deadline, const Look& look) {
     const platform::StopSignals signals;
-    Progress progress;
+    bool is_away = false;
     for (;;) {
-        const auto status = run_status(database, run, progress.last_step());
-        progress.show(status);
-        if (status.state == "finished" && progress.last_step() >= status.steps) return;
+        try {
+            database.ensure_connected();
+            if (look()) return;
+            is_away = false;
+        } catch (const server::DatabaseError& error) {
+            if (!error.is_away() || Clock::now() >= deadline) throw;
+            if (!std::exchange(is_away, true)) {
+                fmt::print(stderr, "dedloc: the database does not answer, waiting for it\n");
+            }
+        }
         if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
     }
+}
+
+void follow(server::Database& database, const std::string& run) {
+    Progress progress;
+    watch(database, Clock::time_point::max(), [&] {
+        const auto status = run_status(database, run, progress.last_step());
+        progress.show(status);
+        return status.state == "finished" && progress.last_step() >= status.steps;
+    });
 }
 
 void status(const Chosen& chosen) {
@@ -112,19 +134,16 @@ bool is_settled(const RunStatus& status, const RunReport& report) {
 
 void wait(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
-    const platform::StopSignals signals;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(chosen.seconds);
-    for (;;) {
+    const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
+    watch(access.database(), deadline, [&] {
         const auto status = run_status(access.database(), chosen.run, 0);
         const auto report = run_report(access.database(), chosen.run);
-        if (is_settled(status, report)) return;
-        if (std::chrono::steady_clock::now() >= deadline) {
-            throw Error(fmt::format(
-                "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited",
-                chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited));
-        }
-        if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
-    }
+        if (is_settled(status, report)) return true;
+        if (Clock::now() < deadline) return false;
+        throw Error(fmt::format(
+            "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited",
+            chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited));
+    });
 }
 
 void print_leaderboard(const Chosen& chosen) {
@@ -160,9 +179,12 @@ void report(const Chosen& chosen) {
         std::min(kLossWindow, status.lines.size()), start - end);
     fmt::print("digests   equal at all members at {} of {} steps\n", facts.equal_steps,
                status.lines.size());
-    fmt::print("credit    {} samples x {:.6g} = {:.6f}; users have {:.6f}: {}\n", facts.samples,
-               facts.rate, static_cast<double>(facts.samples) * facts.rate, facts.credit_of_users,
-               facts.credit_agrees() ? "they agree" : "THEY DIFFER");
+    fmt::print(
+        "credit    {} samples x {:.6g} = {:.6f}, credited {:.6f}; users have {:.6f}, all runs gave "
+        "{:.6f}: {}\n",
+        facts.samples, facts.rate, static_cast<double>(facts.samples) * facts.rate,
+        facts.credit_of_lines, facts.credit_of_users, facts.credit_of_all_runs,
+        facts.credit_agrees() ? "they agree" : "THEY DIFFER");
     fmt::print("state     {} after step {}\n", status.final_digest, status.lines.back().step);
     if (!facts.credit_agrees()) throw Error("credit and samples do not agree");
     if (facts.equal_steps != status.lines.size()) throw Error("digests differed at some step");

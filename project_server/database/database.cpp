@@ -13,6 +13,8 @@
 namespace dedloc::server {
 namespace {
 
+constexpr unsigned kNoSocket = 2002;    // CR_CONNECTION_ERROR
+constexpr unsigned kNoServer = 2003;    // CR_CONN_HOST_ERROR
 constexpr unsigned kServerGone = 2006;  // CR_SERVER_GONE_ERROR
 constexpr unsigned kServerLost = 2013;  // CR_SERVER_LOST
 constexpr unsigned kConnectSeconds = 10;
@@ -37,8 +39,9 @@ struct Database::Connection {
     MYSQL* handle;
 };
 
-bool DatabaseError::lost_connection() const {
-    return code_ == kServerGone || code_ == kServerLost || code_ == ER_SERVER_SHUTDOWN;
+bool DatabaseError::is_away() const {
+    return code_ == kNoSocket || code_ == kNoServer || code_ == kServerGone ||
+           code_ == kServerLost || code_ == ER_SERVER_SHUTDOWN || code_ == ER_CONNECTION_KILLED;
 }
 
 bool DatabaseError::is_conflict() const {

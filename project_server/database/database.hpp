@@ -33,8 +33,9 @@ class DatabaseError : public Error {
     DatabaseError(const std::string& sentence, unsigned code) : Error(sentence), code_(code) {}
     /// The error number of the server or of the client library.
     unsigned code() const { return code_; }
-    /// The connection is lost; it is unknown whether the statement was executed.
-    bool lost_connection() const;
+    /// The server does not answer: no connection could be made, or it is lost, and then it is
+    /// unknown whether the statement was executed.
+    bool is_away() const;
     /// The transaction conflicted with another one and was rolled back: repeat it.
     bool is_conflict() const;
     /// A unique key exists already.

@@ -22,7 +22,7 @@ between=5
 steps=$((between * (${#absences[@]} + 4)))
 
 bible_text >"$folder/text"
-"$dedloc" project create "$project" --name Away >/dev/null
+"$dedloc" project create "$project" --name Away --contact-seconds 10 >/dev/null
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
@@ -61,6 +61,8 @@ returns() {
 
 for number in 1 2; do add_volunteer "$number" "$url"; done
 await 120 "the first steps" has_step 2
+"$dedloc" run status --project "$project" --name away --follow >"$folder/followed" 2>&1 &
+follower=$!
 
 longest=$(printf '%s\n' "${absences[@]}" | sort -n | tail -n 1) newcomer=
 for away in "${absences[@]}"; do
@@ -94,6 +96,9 @@ returns "stopped with the project" "$dedloc" project start "$project"
 
 await 240 "the end" has_step "$steps"
 "$dedloc" run wait --project "$project" --name away --timeout 240
+wait "$follower" || fail_test "the view ended early: $(tail -n 1 "$folder/followed")"
+[[ $(grep -c '^step ' "$folder/followed") == "$steps" ]] || fail_test "the view left out steps"
+grep -q 'the database does not answer' "$folder/followed" || fail_test "the view said nothing"
 "$dedloc" leaderboard --project "$project" >"$folder/leaders"
 cat "$folder/leaders"
 "$dedloc" run report --project "$project" --name away | tee "$folder/report"

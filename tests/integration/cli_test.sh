@@ -14,6 +14,7 @@ says 2 'DIR is required' "$dedloc" project create
 says 2 '--name is required' "$dedloc" project create "$folder/p"
 says 2 'not expected' "$dedloc" project create "$folder/p" --name x --bogus
 says 2 '--port' "$dedloc" project create "$folder/p" --name x --port 70000
+says 2 '--contact-seconds' "$dedloc" project create "$folder/p" --name x --contact-seconds 1
 says 2 'no numeric IPv4 address' "$dedloc" project create "$folder/p" --name x --host nowhere
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
 says 2 'is not a DeDLOC project' "$dedloc" project start "$folder"
@@ -67,6 +68,14 @@ came_back() { [[ -s $folder/p/pids/nginx.pid && $(<"$folder/p/pids/nginx.pid") !
 await 20 "nginx to come back" came_back
 answers() { curl -fsS -o /dev/null "$url" 2>/dev/null; }
 await 20 "the page to answer again" answers
+# No log has what a client sends to sign in, also while the server is down.
+secret='email_addr=secret@example.org&passwd_hash=0123456789abcdef0123456789abcdef'
+curl -s -o /dev/null "${url}lookup_account.php?$secret" || fail_test "no account page"
+kill -9 "$(<"$folder/p/pids/dedloc-server.pid")"
+curl -s -o /dev/null "${url}lookup_account.php?$secret" || true
+await 20 "the server to come back" answers
+grep -q 'GET /lookup_account.php HTTP' "$folder/p/log/access.log" || fail_test "no access is logged"
+! grep -r 'secret@\|0123456789abcdef' "$folder/p/log" || fail_test "a log has a volunteer's secrets"
 says 0 'stopped' "$dedloc" project stop "$folder/p"
 says 0 'not running' "$dedloc" project stop "$folder/p"
 none_left "stopping a project"

@@ -51,7 +51,7 @@ TEST_CASE("a failed statement says why", "[server]") {
         FAIL("there is no such table");
     } catch (const DatabaseError& error) {
         CHECK_THAT(error.what(), Catch::Contains("nowhere"));
-        CHECK_FALSE(error.lost_connection());
+        CHECK_FALSE(error.is_away());
     }
     DatabaseSettings wrong = project.config().database;
     wrong.password = "wrong";
