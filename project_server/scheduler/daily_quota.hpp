@@ -1,6 +1,6 @@
-// How many jobs a host may get in a day, so that a host on which every job fails does not use up the
-// project's jobs: BOINC's daily_result_quota and the columns max_jobs_per_day and n_jobs_today of
-// host_app_version. A day begins at 0:00 UTC.
+// How many jobs a host may get in a day, so that a host on which every job fails does not use up
+// the project's jobs: BOINC's daily_result_quota and the columns max_jobs_per_day and n_jobs_today
+// of host_app_version. A day begins at 0:00 UTC.
 #pragma once
 
 #include <cstdint>

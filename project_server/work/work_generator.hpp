@@ -16,7 +16,7 @@ namespace dedloc::work {
 /// Settings of a WorkGenerator.
 struct WorkOptions {
     std::string app = "dedloc_train";  ///< BOINC app of the jobs
-    /// Unsent jobs kept for each running run: enough for the volunteers who come between two passes.
+    /// Unsent jobs kept for each running run: enough for those who come between two passes.
     int seats_ready = 16;
 };
 

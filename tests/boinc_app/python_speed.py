@@ -2,8 +2,7 @@
 """Compares the trainer's speed with Hugging Face's AlbertForPreTraining, in one run.
 
     pip install torch transformers
-    tests/boinc_app/python_speed.py --bench build/release/bin/training_bench [--model tiny|base|large]
-        [--threads N] [--micro-batch N] [--rounds N] [--no-compile]
+    tests/boinc_app/python_speed.py --bench build/release/bin/training_bench --model base
 
 Every round measures each of them once, one after the other, so that other load of the machine
 meets all of them: ours (training_bench), the Python model eager, and compiled by torch.compile.
