@@ -7,10 +7,10 @@
 #include "peer/platform/process.hpp"
 
 namespace dedloc::cli {
+namespace {
 
-std::string nginx_configuration(const std::filesystem::path& project,
-                                const server::Settings& settings) {
-    return fmt::format(R"(# Written by `dedloc project`, again at every start.
+/// nginx.conf: project folder, host, port, ports of server and gateway, bytes of a measurement.
+constexpr char kConfiguration[] = R"(# Written by `dedloc project`, again at every start.
 daemon off;
 worker_processes 1;
 pid "{0}/nginx/nginx.pid";
@@ -91,9 +91,14 @@ http {{
         }}
     }}
 }}
-)",
-                       project.string(), settings.host, settings.port, settings.server_port,
-                       settings.gateway_port, formats::kMaxMeasuredBytes);
+)";
+
+}  // namespace
+
+std::string nginx_configuration(const std::filesystem::path& project,
+                                const server::Settings& settings) {
+    return fmt::format(kConfiguration, project.string(), settings.host, settings.port,
+                       settings.server_port, settings.gateway_port, formats::kMaxMeasuredBytes);
 }
 
 platform::Command nginx_command(const std::filesystem::path& project) {
