@@ -29,10 +29,13 @@ http {{
     uwsgi_temp_path "{0}/nginx/uwsgi";
     scgi_temp_path "{0}/nginx/scgi";
     client_max_body_size 64m;
-    # What one address and one slow client may take from the others.
+    # What one address and one slow client may take from the others. Status 503, because a BOINC
+    # client does not try again after a 4xx.
     limit_conn_zone $binary_remote_addr zone=connections:4m;
+    limit_conn_zone $binary_remote_addr zone=uploads_of_address:4m;
+    limit_conn_zone $server_name zone=uploads:1m;
     limit_conn connections 256;
-    limit_conn_status 429;
+    limit_conn_status 503;
     client_header_timeout 15s;
     client_body_timeout 60s;
     keepalive_timeout 15s;
@@ -72,6 +75,18 @@ http {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{4};
+            proxy_set_header X-Real-IP $remote_addr;
+        }}
+        # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
+        # on from there. A slow upload occupies one of the server's 16 threads.
+        location = /file_upload_handler {{
+            limit_conn uploads_of_address 4;
+            limit_conn uploads 8;
+            client_max_body_size 4g;
+            proxy_request_buffering off;
+            proxy_http_version 1.1;
+            proxy_pass http://127.0.0.1:{3};
+            proxy_set_header Host $http_host;
             proxy_set_header X-Real-IP $remote_addr;
         }}
         # nginx writes a failed request with its arguments into the error log.

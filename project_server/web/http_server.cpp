@@ -24,7 +24,8 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kThreads = 16;
-constexpr std::size_t kMaxRequest = 8 << 20;    // bytes of a scheduler request
+constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
+constexpr std::size_t kMaxRequest = 8 << 20;        // bytes of a scheduler request
 constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
 constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
@@ -114,6 +115,7 @@ struct HttpServer::Routes {
           uploads(its_config),
           prefix(path_of(its_config.master_url)) {
         set_up(server, kThreads, kMaxUpload);
+        server.set_read_timeout(kUploadSilence);
         add_pages();
         add_api();
         add_rpcs();
