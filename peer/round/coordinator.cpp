@@ -308,12 +308,7 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
-    if (config_.rules.overlaps) {  // members keep their contributions for the next Call
-        retry_at_ = now_ + config_.rules.heartbeat;
-        return;
-    }
-    for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
-    batch_.forget(self_);  // members drop the samples that they reported before the call
+    retry_at_ = now_ + config_.rules.heartbeat;
 }
 
 void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {

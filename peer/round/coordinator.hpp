@@ -9,6 +9,9 @@
 //       │                                                                        │ all ready
 //       └────── decided by a majority of the voters ◄────────────────────── proposed
 //
+// A round that cannot end is cancelled: the phase is gathering again, and a heartbeat later the
+// members are called again, with the contributions that they have kept.
+//
 // A new leader first proposes again the record that voters have accepted in an earlier term. A
 // proposed record is never amended: a member that is lost later either was ready or fetches the
 // result afterwards.
