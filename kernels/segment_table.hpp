@@ -1,6 +1,7 @@
-// The tensors of a flat vector and their segments, so that one call updates all tensors. A segment
-// is a row of work for one thread of a host or one block of a device, and the unit of the sums of
-// reduction.hpp. A tensor's sums therefore have the same bits wherever it lies in the vector.
+// Divides the tensors of a flat vector into segments, so that one call of an optimizer updates them
+// all. A segment lies within one tensor. It is what one host thread or one block of a device works
+// on at a time, and the unit of the sums of reduction.hpp. Segments are counted from the beginning
+// of their tensor, so a tensor's sums have the same bits at any place in the vector.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,12 @@ struct TensorPlace {
 
 /// At most 65,536 neighbouring elements of one tensor.
 struct TensorSegment {
-    std::uint64_t first = 0;   ///< its first element, counted in the flat vector
-    std::uint32_t count = 0;   ///< its elements, at least 1
+    std::uint64_t first = 0;   ///< index of its first element in the flat vector
+    std::uint32_t count = 0;   ///< number of its elements, at least 1
     std::uint32_t tensor = 0;  ///< index of its tensor
 };
 
-/// The segments of one tensor, which follow each other.
+/// The segments of one tensor, which are neighbours in SegmentTable::segments().
 struct TensorSegments {
     std::uint64_t first = 0;  ///< index of its first segment
     std::uint64_t count = 0;  ///< 0 if the tensor has no elements
@@ -35,8 +36,8 @@ struct TensorSegments {
     bool adapts = true;       ///< as in TensorPlace
 };
 
-/// All tensors of a vector and all their segments. Constant after construction, so one table serves
-/// all updates; a copy of both arrays in device memory serves those of a device.
+/// The tensors of a vector and their segments. Constant after construction, so one table serves all
+/// updates. Kernels of a device read a copy of both arrays in its memory (cuda/device_table.hpp).
 ///
 /// Requires  tensors in ascending order that do not overlap, each at most 2³² elements (aborts).
 ///           Gaps between them are allowed: an update neither reads nor writes them

@@ -192,6 +192,13 @@ Layers project_layers() {
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},
+        // A run that starts from a model needs the first values of a new run, too.
+        {"project_server/cli/",
+         joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
+                       "peer/base/", "peer/state/run_state.hpp", "CLI/", "sodium.h"},
+                 kSystem, kJson, kText}),
+         {"random"},
+         kNoChance},
         // Files of Hugging Face: formats only, no project and no database.
         {"project_server/huggingface/",
          joined({Names{"project_server/huggingface/", "peer/formats/", "peer/platform/",

@@ -1,18 +1,20 @@
-// Samples for masked-LM and sentence order, drawn from shards.
+// Draws the samples of masked-LM and sentence-order prediction from shards.
 //
-// Each sample, its cut and its masked tokens follow from public numbers alone, so every machine
-// with the same shards can draw it again, in micro-batches of any size:
+// Where a sample begins, where it is cut and which of its tokens are masked follow from public
+// numbers alone. So every machine with the same shards can draw a sample again, in a micro-batch of
+// any size. Its random number generator is
 //
 //     Random(run.seed).split(w₀).split(w₁).split(w₂).split(w₃).split(step).split(index)
 //
-// with w the peer key as four little-endian 64-bit words, and index the number of the sample among
-// those of this peer in this step. That generator's split(1) gives the key of its dropout. Every
-// peer draws independently from all shards of its job, as in DeDLOC. A start is drawn with
-// probability proportional to the weight of its shard, so with equal weights all starts are equally
-// likely.
+// where w₀ … w₃ are the peer key as four little-endian 64-bit words, and `index` numbers the
+// samples of this peer in this step. split(1) of that generator is the key of the sample's dropout.
 //
-// Differences from DeDLOC's data pipeline: a sample starts at any sentence except the last of its
-// document, not at fixed cuts; a sample whose draw masks no token gets one masked token.
+// A sample begins at a random start: any sentence except the last of its document. The probability
+// of a start is proportional to the weight of its shard. Every peer draws independently from all
+// shards of its job, as in DeDLOC.
+//
+// Differences from DeDLOC's data pipeline: its samples begin at fixed cuts of the text only; here a
+// sample in which no token would be masked gets one masked token.
 #pragma once
 
 #include <cstddef>
@@ -28,23 +30,23 @@
 
 namespace dedloc::training {
 
-/// Samples, padded to the longest of them. A row is a sample; positions count row by row. A masked
-/// token is one to predict, also where the input keeps it.
+/// Samples, one in each row, padded to the longest. The position of a token is row × length +
+/// column. The model must predict the masked tokens, also those that the input shows unchanged.
 struct MicroBatch {
     std::size_t samples = 0;           ///< number of rows
     std::size_t length = 0;            ///< tokens in a row, including padding
-    std::vector<std::int64_t> tokens;  ///< samples × length, the input: masked tokens replaced
+    std::vector<std::int64_t> tokens;  ///< samples × length: the input, with masked tokens replaced
     std::vector<std::int64_t> types;  ///< samples × length: 0 for the first part, 1 for the second
     std::vector<std::int64_t> row_lengths;    ///< tokens of each row without padding
     std::vector<std::int64_t> masked_at;      ///< positions of the masked tokens, ascending
-    std::vector<std::int64_t> masked_tokens;  ///< the masked tokens: the labels
-    std::vector<float> masked_weights;        ///< 1 ÷ number of masked tokens of that sample
-    std::vector<std::int64_t> is_swapped;     ///< per sample: 1 when the second part comes first
+    std::vector<std::int64_t> masked_tokens;  ///< the original tokens there: the labels
+    std::vector<float> masked_weights;        ///< 1 ÷ number of masked tokens in the same sample
+    std::vector<std::int64_t> is_swapped;     ///< per sample: 1 if its parts are in wrong order
     std::vector<std::uint64_t> dropout_keys;  ///< per sample: key of its dropout (dropout.hpp)
     bool operator==(const MicroBatch&) const = default;
 };
 
-/// The random number generator of a peer's samples in one step: sample i draws from its split(i).
+/// The random number generator of a peer's samples in one step; sample i draws from split(i) of it.
 Random step_random(std::uint64_t run_seed, const PeerKey& peer, StepIndex step);
 
 /// Draws micro-batches. The shards must outlive it. Thread: any, one at a time.
@@ -71,7 +73,7 @@ class Sampler {
     const std::size_t sequence_length_;
     const formats::SpecialTokens special_;
     const std::span<const formats::Shard> shards_;
-    /// For each shard the sum of weight × starts of it and all shards before it.
+    /// The sum of weight × number of starts over a shard and all before it, one for each shard.
     std::vector<std::uint64_t> mass_ends_;
 };
 

@@ -1,24 +1,20 @@
 #include "kernels/cuda/dequantize.hpp"
 
-#include "kernels/cuda/dequantize_body.hpp"
-#include "kernels/cuda/enqueue.hpp"
-#include "kernels/requirements.hpp"
+#include "kernels/cuda/short_launch.hpp"
 
 namespace dedloc::kernels::cuda {
 namespace {
+
+constexpr const char* kWhat = "dequantizing";
 
 template <class Short>
 void widen_shorts(DeviceSpan<const Short> values, DeviceSpan<float> out, DeviceFlag is_finite,
                   StreamView stream) {
     require_dequantize<Short>(values.addresses(), out.addresses());
     require_flag(is_finite);
-    for_alignment(
-        [&](auto is_aligned) {
-            using Row = WidenRow<Short, decltype(is_aligned)::value>;
-            const Row row{values.data(), out.data(), is_finite.data()};
-            enqueue(EachElement<Row>{row, out.size()}, stream, "dequantizing");
-        },
-        values, out);
+    enqueue_widening<Widened::kAsItIs>(
+        Widening<Short>{.values = values.data(), .out = out.data(), .is_finite = is_finite.data()},
+        out.size(), stream, kWhat);
 }
 
 }  // namespace
@@ -37,14 +33,11 @@ void dequantize(ConstDeviceInt8Blocks values, DeviceSpan<float> out, DeviceFlag 
                 StreamView stream) {
     require_dequantize({values.codes.addresses(), values.exponents.addresses()}, out.addresses());
     require_flag(is_finite);
-    for_alignment(
-        [&](auto is_aligned) {
-            using Row = WidenInt8Row<decltype(is_aligned)::value>;
-            const Row row{values.codes.data(), values.exponents.data(), out.data(),
-                          is_finite.data()};
-            enqueue(EachElement<Row>{row, out.size()}, stream, "dequantizing");
-        },
-        values.codes, out);
+    enqueue_widening<false>(Int8Widening{.codes = values.codes.data(),
+                                         .exponents = values.exponents.data(),
+                                         .out = out.data(),
+                                         .is_finite = is_finite.data()},
+                            out.size(), stream, kWhat);
 }
 
 }  // namespace dedloc::kernels::cuda

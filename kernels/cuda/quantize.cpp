@@ -1,75 +1,83 @@
 #include "kernels/cuda/quantize.hpp"
 
-#include "kernels/cuda/enqueue.hpp"
-#include "kernels/cuda/quantize_body.hpp"
-#include "kernels/requirements.hpp"
+#include "kernels/cuda/short_launch.hpp"
+#include "kernels/int8_lanes.hpp"
 
 namespace dedloc::kernels::cuda {
 namespace {
 
-template <class Short, bool kFeedback>
+constexpr const char* kWhat = "quantizing";
+
+template <class Short>
 void shorten_all(DeviceSpan<const float> values, DeviceSpan<float> error, DeviceSpan<Short> out,
                  DeviceFlag is_finite, StreamView stream) {
     require_quantize<Short>(values.addresses(), error.addresses(), out.addresses());
     require_flag(is_finite);
-    for_alignment(
-        [&](auto is_aligned) {
-            using Row = ShortenRow<Short, kFeedback, decltype(is_aligned)::value>;
-            const Row row{values.data(), error.data(), out.data(), is_finite.data()};
-            enqueue(EachElement<Row>{row, values.size()}, stream, "quantizing");
-        },
-        values, error, out);
+    const Rounding<Short> rounding{.values = values.data(),
+                                   .owed = error.data(),
+                                   .out = out.data(),
+                                   .error = error.data(),
+                                   .is_finite = is_finite.data()};
+    if (error.empty()) {
+        enqueue_rounding<Input::kAsItIs, true, false>(rounding, values.size(), stream, kWhat);
+    } else {
+        enqueue_rounding<Input::kScaledOwed, true, true>(rounding, values.size(), stream, kWhat);
+    }
 }
 
-template <bool kFeedback>
 void encode_all(DeviceSpan<const float> values, DeviceSpan<float> error, DeviceInt8Blocks out,
                 DeviceFlag is_finite, StreamView stream) {
     require_quantize(values.addresses(), error.addresses(),
                      {out.codes.addresses(), out.exponents.addresses()});
     require_flag(is_finite);
-    for_alignment(
-        [&](auto is_aligned) {
-            using Body = EncodeInt8Body<kFeedback, decltype(is_aligned)::value>;
-            enqueue(Body{values.data(), error.data(), out.codes.data(), out.exponents.data(),
-                         is_finite.data(), values.size()},
-                    stream, "quantizing");
-        },
-        values, error, out.codes);
+    const Int8Encoding encoding{.values = values.data(),
+                                .owed = error.data(),
+                                .codes = out.codes.data(),
+                                .exponents = out.exponents.data(),
+                                .error = error.data(),
+                                .max_exponent = kInt8MaxExponent,
+                                .is_finite = is_finite.data(),
+                                .count = values.size()};
+    if (error.empty()) {
+        enqueue_encoding<false, true, false>(encoding, stream, kWhat);
+    } else {
+        enqueue_encoding<true, true, true>(encoding, stream, kWhat);
+    }
 }
 
 }  // namespace
 
 void quantize(DeviceSpan<const float> values, DeviceSpan<Half> out, DeviceFlag is_finite,
               StreamView stream) {
-    shorten_all<Half, false>(values, {}, out, is_finite, stream);
+    shorten_all(values, {}, out, is_finite, stream);
 }
 
 void quantize(DeviceSpan<const float> values, DeviceSpan<Bfloat16> out, DeviceFlag is_finite,
               StreamView stream) {
-    shorten_all<Bfloat16, false>(values, {}, out, is_finite, stream);
+    shorten_all(values, {}, out, is_finite, stream);
 }
 
 void quantize(DeviceSpan<const float> values, DeviceInt8Blocks out, DeviceFlag is_finite,
               StreamView stream) {
-    encode_all<false>(values, {}, out, is_finite, stream);
+    encode_all(values, {}, out, is_finite, stream);
 }
 
 void quantize_with_feedback(DeviceSpan<const float> values, DeviceSpan<float> error,
                             DeviceSpan<Half> out, DeviceFlag is_finite, StreamView stream) {
     require_feedback(values.addresses(), error.addresses());
-    shorten_all<Half, true>(values, error, out, is_finite, stream);
+    shorten_all(values, error, out, is_finite, stream);
 }
 
 void quantize_with_feedback(DeviceSpan<const float> values, DeviceSpan<float> error,
                             DeviceSpan<Bfloat16> out, DeviceFlag is_finite, StreamView stream) {
     require_feedback(values.addresses(), error.addresses());
-    shorten_all<Bfloat16, true>(values, error, out, is_finite, stream);
+    shorten_all(values, error, out, is_finite, stream);
 }
 
 void quantize_with_feedback(DeviceSpan<const float> values, DeviceSpan<float> error,
                             DeviceInt8Blocks out, DeviceFlag is_finite, StreamView stream) {
     require_feedback(values.addresses(), error.addresses());
-    encode_all<true>(values, error, out, is_finite, stream);
+    encode_all(values, error, out, is_finite, stream);
 }
 
 }  // namespace dedloc::kernels::cuda

@@ -195,6 +195,14 @@ const rapidjson::Value& JsonFields::array(const char* name, std::size_t least, s
     return value;
 }
 
+std::vector<JsonFields> JsonFields::objects(const char* name, std::size_t least, std::size_t most) {
+    std::vector<JsonFields> all;
+    for (const auto& value : array(name, least, most).GetArray()) {
+        all.push_back({value, fmt::format("{}[{}]", path_of(name), all.size()), document_});
+    }
+    return all;
+}
+
 JsonFields JsonFields::object(const char* name) {
     return JsonFields{take(name), path_of(name), document_};
 }

@@ -37,6 +37,8 @@ class JsonFields {
     void hex(const char* name, std::span<std::byte> out);
     /// An array of `least` to `most` elements.
     const rapidjson::Value& array(const char* name, std::size_t least, std::size_t most);
+    /// An array of `least` to `most` objects, whose own fields the caller reads and finishes.
+    std::vector<JsonFields> objects(const char* name, std::size_t least, std::size_t most);
     /// A nested object, whose own fields the caller reads and finishes.
     JsonFields object(const char* name);
 

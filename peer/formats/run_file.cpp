@@ -1,8 +1,8 @@
-// One read_ function and one put_ function for each object of the file. parse_run_file() asks for
-// the fields in a fixed order, the version first, and finish() refuses unknown ones.
-// write_run_file() writes the canonical form, whose digest is the run's id, and parses it again as
-// a check. A new field must not appear in the canonical form while it has its default, or the ids
-// of existing runs would change (`codec`).
+// One read_ function and one put_ function for each object of the file; corpus_fields.hpp has those
+// that a corpus contains, too. parse_run_file() asks for the fields in a fixed order, the version
+// first, and finish() refuses unknown ones. write_run_file() writes the canonical form, whose
+// digest is the run's id, and parses it again as a check. A new field must not appear in the
+// canonical form while it has its default, or the ids of existing runs would change (`codec`).
 #include "peer/formats/run_file.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/wire/limits.hpp"
 
@@ -112,26 +113,6 @@ OptimizerSpec read_optimizer(JsonFields fields) {
     return optimizer;
 }
 
-SpecialTokens read_special_tokens(JsonFields fields, std::uint64_t vocabulary) {
-    const std::uint64_t last = vocabulary - 1;
-    const auto token = [&](const char* name) {
-        return static_cast<std::uint16_t>(fields.integer(name, 0, last));
-    };
-    SpecialTokens tokens;
-    tokens.pad = token("pad");
-    tokens.unknown = token("unknown");
-    tokens.cls = token("cls");
-    tokens.sep = token("sep");
-    tokens.mask = token("mask");
-    fields.finish();
-    const std::unordered_set<std::uint16_t> distinct{tokens.pad, tokens.unknown, tokens.cls,
-                                                     tokens.sep, tokens.mask};
-    if (distinct.size() != 5)
-        fields.refuse("mask",
-                      "must differ from all other special tokens, and these from each other");
-    return tokens;
-}
-
 Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
     const std::string_view text = value.IsString()
                                       ? std::string_view{value.GetString(), value.GetStringLength()}
@@ -180,18 +161,7 @@ std::string read_gateway(JsonFields& fields) {
     return gateway;
 }
 
-ShardReference read_shard_reference(JsonFields fields) {
-    ShardReference shard;
-    shard.name = fields.text("name", kMaxNameBytes);
-    fields.hex("digest", shard.digest.bytes);
-    shard.bytes = fields.integer("bytes", 1, std::uint64_t{1} << 40);
-    if (fields.has("weight")) shard.weight = fields.integer("weight", 1, kMaxShardWeight);
-    if (fields.has("held_out")) shard.is_held_out = fields.boolean("held_out");
-    fields.finish();
-    return shard;
-}
-
-TensorSpec read_tensor(JsonFields fields) {
+TensorSpec read_tensor(JsonFields& fields) {
     TensorSpec tensor;
     tensor.name = fields.text("name", kMaxNameBytes);
     std::uint64_t count = 1;
@@ -232,18 +202,15 @@ void read_lists(JsonFields& fields, RunFile& run) {
     for (const auto& value : fields.array("dht_seeds", 0, 64).GetArray()) {
         run.dht_seeds.push_back(read_endpoint(fields, value));
     }
-    for (const auto& value : fields.array("shards", 0, kMaxShards).GetArray()) {
-        run.shards.push_back(
-            read_shard_reference({value, fmt::format("shards[{}]", run.shards.size())}));
-    }
+    run.shards = read_shards(fields, 0);
     if (fields.has("shards_per_job")) {
         const auto trained = std::ranges::count(run.shards, false, &ShardReference::is_held_out);
         run.shards_per_job =
             fields.integer("shards_per_job", 0, static_cast<std::uint64_t>(trained));
     }
     std::uint64_t elements = 0;
-    for (const auto& value : fields.array("tensors", 1, kMaxTensors).GetArray()) {
-        run.tensors.push_back(read_tensor({value, fmt::format("tensors[{}]", run.tensors.size())}));
+    for (JsonFields& tensor : fields.objects("tensors", 1, kMaxTensors)) {
+        run.tensors.push_back(read_tensor(tensor));
         elements += run.tensors.back().padded_count();
         if (elements > wire::kMaxElements)
             fields.refuse("tensors", "have too many elements together");
@@ -313,17 +280,6 @@ void put_optimizer(Writer& out, const OptimizerSpec& optimizer) {
     out.EndObject();
 }
 
-void put_special_tokens(Writer& out, const SpecialTokens& tokens) {
-    out.Key("special_tokens");
-    out.StartObject();
-    put(out, "pad", std::uint64_t{tokens.pad});
-    put(out, "unknown", std::uint64_t{tokens.unknown});
-    put(out, "cls", std::uint64_t{tokens.cls});
-    put(out, "sep", std::uint64_t{tokens.sep});
-    put(out, "mask", std::uint64_t{tokens.mask});
-    out.EndObject();
-}
-
 void put_tensor(Writer& out, const TensorSpec& tensor) {
     out.StartObject();
     put(out, "name", tensor.name);
@@ -343,21 +299,7 @@ void put_lists(Writer& out, const RunFile& run) {
     out.StartArray();
     for (const Endpoint& seed : run.dht_seeds) out.String(seed.text().c_str());
     out.EndArray();
-    out.Key("shards");
-    out.StartArray();
-    for (const ShardReference& shard : run.shards) {
-        out.StartObject();
-        put(out, "name", shard.name);
-        put(out, "digest", shard.digest.hex());
-        put(out, "bytes", shard.bytes);
-        if (shard.weight != 1) put(out, "weight", shard.weight);
-        if (shard.is_held_out) {
-            out.Key("held_out");
-            out.Bool(true);
-        }
-        out.EndObject();
-    }
-    out.EndArray();
+    put_shards(out, run.shards);
     if (run.shards_per_job != 0) put(out, "shards_per_job", run.shards_per_job);
     put_special_tokens(out, run.special_tokens);
     out.Key("tensors");
@@ -417,7 +359,7 @@ RunFile parse_run_file(std::string_view json) {
     run.encrypts = read_encryption(fields);
     run.codec = read_codec(fields);
     run.overlaps = fields.has("overlap") && fields.boolean("overlap");
-    run.special_tokens = read_special_tokens(fields.object("special_tokens"), run.model.vocabulary);
+    run.special_tokens = read_special_tokens(fields, run.model.vocabulary);
     read_lists(fields, run);
     fields.finish();
     return run;

@@ -26,9 +26,10 @@ bool Coordinator::is_about_us(StepIndex step, const Term& term) const {
     return election_.is_leading() && step == step_ && term == term_;
 }
 
-/// If the head moved for another reason than a live decision, a trainer may already hold up to a
-/// whole target batch, where it stops computing; with overlap also as much for the next round.
-/// What it computes during a round counts for the next one, so the time of the last head counts.
+/// Right after a live decision no trainer holds samples of the new state. After any other change of
+/// the head a trainer may hold up to a target batch, at which it stops computing, and with overlap
+/// as many samples again for the next round. With overlap, samples that are computed during a round
+/// count for the next one, so computing_since_ is then the time of the previous head.
 void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* last) {
     expected_members_.clear();
     if (last != nullptr) {
@@ -171,8 +172,8 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         return plan(now, out);
     }
     if (phase_ != Phase::kPlanned) return;
-    // Members that are not ready while others are count as late. If no member is ready, a part is
-    // missing everywhere and no complaint names its sender: the round is cancelled.
+    // If some members are ready, the others are late. If no member is ready, a part is missing
+    // everywhere and no complaint names its sender: the round is cancelled.
     if (ready_.empty()) return cancel("no member has finished it in time", out);
     for (auto& [peer, seat] : seats_) {
         if (seat.is_lost || ready_.contains(peer)) continue;
@@ -205,8 +206,8 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     has_begun_ = true;
     if (!is_new && now < next_estimate_at_) return;
     next_estimate_at_ = now + kMinEstimatePause;
-    // This peer has just begun to lead. Members get one failure timeout to link to it; then those
-    // that a predecessor called, or that hold a batch without a coordinator, are called.
+    // This peer has just begun to lead. Members get one failure timeout to link to it. Then it
+    // calls if any of them was called by a predecessor or holds a batch without a coordinator.
     if (stored_ > Samples{0} && has_members()) {
         members_since_ = std::min(members_since_, now);
         const TimePoint begins_at = members_since_ + config_.rules.failure_timeout;
@@ -216,13 +217,15 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
         }
         if (has_frozen_members()) return call(now, out);
     }
-    // Most trainers lost their links to this peer and froze: call them. A minority is not believed.
+    // Most trainers have frozen because they had lost their links to this peer: call them. What a
+    // minority reports is not enough, because it may lie.
     frozen_since_ = are_most_frozen() ? std::min(frozen_since_, now) : kNever;
     if (frozen_since_ != kNever && now >= frozen_since_ + 2 * config_.rules.heartbeat) {
         return call(now, out);
     }
     const bool is_reached = batch_.estimate(now) >= config_.rules.target_batch;
-    // With overlap stragglers have not the time in which the others compute their next batch.
+    // With overlap the next batch is computed during the round, so stragglers cannot catch up while
+    // the others compute it. They get twice the time instead.
     const Duration timeout =
         (config_.rules.overlaps ? 2 : 1) * std::max(expected_, config_.rules.heartbeat);
     const bool waits = is_reached && (awaits_members(now, out) ||
@@ -249,9 +252,9 @@ bool Coordinator::are_expected_here() const {
     });
 }
 
-/// With overlap a batch may be full when its state is decided. The call then waits for the members
-/// of the decided round, which finish a micro-batch before they reach that state, as long as a Call
-/// would wait for them.
+/// With overlap the batch may be full as soon as its state is decided, but members finish a
+/// micro-batch before they reach that state. So the Call waits for the members of the decided
+/// round, at most join_timeout: as long as it would wait for their Joins.
 bool Coordinator::awaits_members(TimePoint now, Outbox& out) {
     if (!config_.rules.overlaps || !is_live_) return false;
     const Head& head = voter_.head();
@@ -278,7 +281,8 @@ bool Coordinator::are_most_frozen() const {
     return 2 * frozen > trainers;
 }
 
-/// True when an eligible peer holds a contribution that it froze for a predecessor, or without one.
+/// True if an eligible peer holds a contribution that it froze for an earlier coordinator, or
+/// without one.
 bool Coordinator::has_frozen_members() const {
     return std::any_of(links_.known().begin(), links_.known().end(), [&](const auto& entry) {
         return is_eligible(entry.first, entry.second) && entry.second.heartbeat.is_frozen;
@@ -308,12 +312,7 @@ void Coordinator::cancel(const std::string& why, Outbox& out) {
     out.note("the round of step " + std::to_string(step_.value()) + " is off: " + why);
     send_to(receivers(), wire::Cancel{term_}, out);
     reset();
-    if (config_.rules.overlaps) {  // members keep their contributions for the next Call
-        retry_at_ = now_ + config_.rules.heartbeat;
-        return;
-    }
-    for (const auto& [peer, known] : links_.known()) batch_.forget(peer);
-    batch_.forget(self_);  // members drop the samples that they reported before the call
+    retry_at_ = now_ + config_.rules.heartbeat;
 }
 
 void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbox& out) {

@@ -9,14 +9,17 @@
 //       │                                                                        │ all ready
 //       └────── decided by a majority of the voters ◄────────────────────── proposed
 //
-// A new leader first proposes again the record that voters have accepted in an earlier term. A
-// proposed record is never amended: a member that is lost later either was ready or fetches the
-// result afterwards.
+// A round that cannot end is cancelled: the phase is gathering again, and a heartbeat later the
+// members are called again, with the contributions that they have kept.
 //
-// Claims    A member's samples count up to what its device can compute in the time since the round
-//           began (its ticket says how fast it is). The coordinator leaves out a member that joins
-//           with more, one whose pieces a reducer refuses, one that does not answer its call, and
-//           one that joins and sends nothing, if a voter or two accounts report it
+// A new leader first proposes again the record that voters have accepted in an earlier term. A
+// proposed record is never amended: a member that is lost after the proposal was ready before it,
+// or fetches the result later.
+//
+// Claims    A member may claim as many samples as its device can compute in the time since the
+//           round began; its ticket says how fast the device is. The coordinator leaves out a
+//           member that claims more, one whose pieces a reducer refuses, one that does not answer
+//           its Call, and one that joins and sends nothing, if a voter or two accounts report it
 //           (coordinator_claims.cpp, exclusions.hpp).
 #pragma once
 
@@ -40,8 +43,8 @@
 
 namespace dedloc::round {
 
-/// State machine of this peer as coordinator. Handlers note what they are told; all transitions
-/// happen in advance(), which must follow every event.
+/// State machine of this peer as coordinator. Handlers only record what has happened; advance(),
+/// which must follow every event, makes all transitions.
 class Coordinator {
   public:
     /// Keeps references to all arguments but `self`; they must outlive it.
@@ -55,17 +58,17 @@ class Coordinator {
           own_(own),
           batch_({.target = config.rules.target_batch, .heartbeat = config.rules.heartbeat}) {}
 
-    /// Progress of a trainer, from its heartbeat or from our own trainer.
+    /// Samples and speed of a trainer, from its heartbeat or from our own trainer.
     void reported(TimePoint now, const PeerKey& from, StepIndex step, Samples samples,
                   double samples_per_second);
-    /// The head has moved. `is_live`: a decision made just now moved it, so no trainer has computed
-    /// on the new state for longer than that. `last`: the record that led to it; null: unknown.
+    /// The head has changed. `is_live`: by a decision made at this moment, so no trainer has begun
+    /// earlier to compute on the new state. `last`: the record that led to the head; null: unknown.
     void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
     /// True when the swarm has computed the target batch, as estimated from the reports.
     bool is_target_reached(TimePoint now) const {
         return batch_.estimate(now) >= config_.rules.target_batch;
     }
-    /// A called peer's Join: takes its seat, or loses it when the claim is impossible.
+    /// A called peer's Join. If its claim is impossible, the peer loses its seat.
     void joined(TimePoint now, const PeerKey& from, StepIndex step, const wire::Join& join,
                 Outbox& out);
     /// A reducer has averaged all its chunks.
@@ -147,19 +150,19 @@ class Coordinator {
     Term term_;
     std::uint32_t attempt_ = 0;
     std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
-    std::size_t max_lost_ = 0;       ///< seats lost so far, also those that were erased since
+    std::size_t max_lost_ = 0;       ///< seats lost in this round, including erased ones
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};
-    TimePoint head_since_{};       ///< when our head moved last
-    bool is_live_ = false;         ///< a decision made just then moved it
-    TimePoint computing_since_{};  ///< trainers have computed for the head's round since then
-    Samples stored_;               ///< a trainer may have held so many when our head moved
-    Samples carried_;              ///< a trainer may have computed so many before that
-    TimePoint retry_at_ = kNever;  ///< a cancelled round is called again then
+    TimePoint head_since_{};       ///< when our head last changed
+    bool is_live_ = false;         ///< the head last changed by a decision made at that time
+    TimePoint computing_since_{};  ///< since when trainers compute for the round of the head
+    Samples stored_;               ///< most samples that a trainer can have held at head_since_
+    Samples carried_;              ///< most samples of the round from before computing_since_
+    TimePoint retry_at_ = kNever;  ///< when a cancelled round is called again
     std::set<PeerKey> expected_members_;  ///< members of the last decided round
-    TimePoint members_since_ = kNever;    ///< an eligible peer has been linked since then
-    TimePoint frozen_since_ = kNever;     ///< most trainers have been frozen since then
+    TimePoint members_since_ = kNever;    ///< since when any eligible peer has been linked
+    TimePoint frozen_since_ = kNever;     ///< since when most trainers have been frozen
     TimePoint next_estimate_at_ = TimePoint::min();  ///< next estimate of the target batch
     Duration expected_{};                            ///< planned duration of the last planned round
     TimePoint published_at_{};                       ///< when the plan was sent

@@ -37,9 +37,9 @@ bool Coordinator::is_eligible(const PeerKey& peer, const membership::Known& know
            heartbeat.record == head.record && (is_sound || !known.receives);
 }
 
-/// Upper bound of the samples that this device can have computed for the head's round: it had as
-/// much time as we have had that head, with overlap also the time of the head before, and one
-/// second more because it may have learned the head first.
+/// Upper bound of the samples that this device can have computed for the head's round. It has
+/// computed for at most as long as this peer has had that head, with overlap also the head before,
+/// and one second more, because it may have learned of the head earlier.
 Samples Coordinator::allowance(TimePoint now, const membership::Known& known) const {
     const std::chrono::duration<double> time = now - computing_since_ + std::chrono::seconds{1};
     const double most = static_cast<double>(known.max_samples_per_second) * time.count();

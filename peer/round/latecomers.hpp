@@ -1,16 +1,16 @@
-// Stragglers that the coordinator waits for before it calls: peers that are one or two steps behind
-// and are fetching the decided averages.
+// Decides whether the coordinator delays a Call for stragglers: peers that are one or two steps
+// behind and are still fetching the decided averages.
 //
-// A peer that was not in a round gets its average only after the decision. If that takes longer
-// than the members need for the next batch, the peer reaches every state just after the call and
-// misses every round, though its link may be as good as theirs. So once the target batch is
-// reached, the call waits briefly for such peers: the links are idle then, and a peer that is in
-// the round gets its average together with the others.
+// A peer that has missed a round fetches its average after the decision. If that takes longer than
+// the members need for the next batch, the peer reaches every state just after the Call and misses
+// every round, even if its link is as good as theirs. So once the target batch is reached, the Call
+// waits briefly for such peers: links are idle then, and a peer that is in the round gets its
+// average together with the others.
 //
-// The cost is bounded, since some stragglers never arrive: a wait lasts at most one timeout for
-// each step that they are behind; after a wait that timed out there is none for kRest steps; and a
-// straggler is waited for once in kPause steps at first, then ever more seldom, down to once in
-// kMaxPause steps. Members go on computing meanwhile, so the batch grows.
+// Some stragglers never arrive, so waiting is bounded. A wait lasts at most one timeout for each
+// step that they are behind. After a wait that has timed out there is none for kRest steps. The
+// interval between two waits for the same straggler is kPause steps at first and doubles each time,
+// up to kMaxPause. Trainers compute during a wait, so the batch grows.
 #pragma once
 
 #include <array>
@@ -26,24 +26,25 @@
 
 namespace dedloc::round {
 
-/// Decides whether a call waits for stragglers. Belongs to the coordinator.
+/// Delays calls for stragglers. Belongs to the coordinator.
 class Latecomers {
   public:
-    /// Steps without any wait after one that timed out; first and longest interval, in steps,
-    /// between two waits for the same peer.
+    /// Steps without a wait after one that has timed out.
     static constexpr StepIndex kRest{2};
+    /// First interval between two waits for the same peer, in steps.
     static constexpr StepIndex kPause{2};
+    /// Longest interval between two waits for the same peer, in steps.
     static constexpr StepIndex kMaxPause{64};
 
-    /// The round that began with this state is decided.
+    /// The round whose members computed on this state is decided.
     void decided(const Digest& state) { former_ = {state, former_[0]}; }
-    /// Requires that the target batch is reached. True while the call should wait for a peer that
-    /// holds one of the last two states given to decided(): at most `timeout` for each step that it
-    /// is behind, counted from the first call with this head.
+    /// True while the Call should wait for a peer that holds one of the last two states given to
+    /// decided(): at most `timeout` for each step that it is behind, from the first call of this
+    /// function with this head on. Requires that the target batch is reached.
     /// Cost  O(links)
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const membership::Links& links,
                                Duration timeout);
-    /// The same for the stragglers `behind`, and one `timeout` altogether.
+    /// The same for the stragglers `behind`, with one `timeout` for all of them.
     [[nodiscard]] bool hold_up(TimePoint now, const Head& head, const std::vector<PeerKey>& behind,
                                Duration timeout);
 
@@ -59,7 +60,7 @@ class Latecomers {
         StepIndex ends;
         StepIndex length;
     };
-    std::map<PeerKey, Pause> pauses_;  ///< key: a peer that was waited for lately
+    std::map<PeerKey, Pause> pauses_;  ///< key: a peer that a recent Call has waited for
     StepIndex rests_until_;
 };
 

@@ -2,7 +2,7 @@
 // noted in plan_, but followed only if it counts exactly our frozen contribution; the Reduction
 // survives new plans and keeps chunks that still fit. Every way out of a round ends in
 // forget_round(), which drops the residual of a contribution that is not settled; so settle() after
-// a decision, and `frozen_ = {}` after a Cancel, must come before it.
+// a decision must come before it. A Cancel is no way out: only the attempts are forgotten.
 #include "peer/round/member.hpp"
 
 #include <algorithm>
@@ -430,16 +430,11 @@ bool Member::caught_up(const CommitRecord& record, SharedFloats average, Outbox&
 
 void Member::cancelled(StepIndex step, Outbox& out) {
     if (!is_in_round() || step != step_) return;
-    if (config_.rules.overlaps && config_.receives) {
-        forget_attempts();
-        term_ = {};
-        if (phase_ == Phase::kFreezing) return;
-        phase_ = Phase::kFrozen;
-        if (frozen_.contribution().samples > Samples{0}) return;
-    }
-    frozen_ = {};  // dropped: the residual stays as it was
-    forget_round();
-    work(out);
+    forget_attempts();
+    term_ = {};
+    if (phase_ == Phase::kFreezing) return;
+    phase_ = Phase::kFrozen;
+    if (frozen_.contribution().samples == Samples{0}) work(out);
 }
 
 void Member::outdated(Outbox& out) {

@@ -1,20 +1,21 @@
 // One peer's part in a round, from the call to the applied update.
 //
 //   idle ──state──► working ──Call──► freezing ──frozen──► frozen ──Plan──► reducing ──average──┐
-//     ▲              ▲   ▲                │                  │                 │                ▼
-//     │              │   └──── Cancel ────┴──────────────────┴─────────────────┴───────────── ready
+//     ▲              ▲                                       ▲                 │                ▼
+//     │              │                                       └──── Cancel ─────┴───────────── ready
 //     │              │                                                                          │
 //     │              └────── state ─── applying ◄──────── decided ──────────────────────────────┘
 //     └── behind, or decided without our average: the state is fetched
 //
-// The coordinator may change in any phase: a contribution stays frozen, and chunks that have
-// arrived are kept, until the round is decided or cancelled. Without a coordinator, a member that
-// knows that the swarm has computed the target batch freezes its contribution and waits for a call
-// (hold). A member that does not receive averages holds no state: its step is that of the head.
+// The coordinator may change in any phase: a contribution stays frozen until the round is decided,
+// and chunks that have arrived are kept until it is decided or cancelled. After a Cancel a member
+// waits with its contribution for the next Call; one without samples goes back to work. Without a
+// coordinator, a member that knows that the swarm has computed the target batch freezes its
+// contribution and waits for a call (hold). A member that does not receive averages holds no state:
+// its step is that of the head.
 //
 // Overlap   In a run with overlap the trainer has a sum from `frozen` to `applying` too, which
-//           `working` goes on with. Its samples count for the next round. After a Cancel a
-//           contribution with samples stays `frozen` until the next Call. The sum survives one
+//           `working` goes on with. Its samples count for the next round. The sum survives one
 //           missed round (fall_behind), and no second one (is_sum_too_old). README.md has the
 //           rules.
 #pragma once
@@ -75,7 +76,7 @@ class Member {
     void planned(TimePoint now, StepIndex step, const wire::Plan& plan, Outbox& out);
     /// True for a plan of this round that is newer than any seen before.
     bool is_news(StepIndex step, const wire::Plan& plan) const;
-    /// A Cancel: drops the contribution and works on; with overlap, keeps it for the next Call.
+    /// A Cancel: keeps the contribution for the next Call, or works on if it has no samples.
     void cancelled(StepIndex step, Outbox& out);
     /// A Propose, at a voter: votes for the record if it is valid.
     void proposed(StepIndex step, const wire::Propose& propose, Outbox& out);

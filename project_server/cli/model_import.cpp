@@ -13,6 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/state/run_state.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
@@ -28,17 +29,27 @@ using huggingface::SafetensorsFile;
 constexpr std::array<std::string_view, 3> kIgnored{
     "predictions.decoder.weight", "predictions.decoder.bias", "albert.embeddings.position_ids"};
 
+/// Modules that serve sentence order alone: models for masked words lack them.
+constexpr std::array<std::string_view, 2> kOptional{"albert.pooler.", "sop_classifier."};
+
+bool is_optional(std::string_view tensor) {
+    return std::ranges::any_of(kOptional,
+                               [&](std::string_view module) { return tensor.starts_with(module); });
+}
+
 std::string and_more(std::size_t count) {
     return count > 1 ? fmt::format(" and {} more", count - 1) : std::string{};
 }
 
-void require_same_tensors(const fs::path& path, const SafetensorsFile& file,
-                          const std::vector<formats::TensorSpec>& wanted) {
+/// Returns the names of the optional tensors that the file lacks.
+std::vector<std::string> require_same_tensors(const fs::path& path, const SafetensorsFile& file,
+                                              const std::vector<formats::TensorSpec>& wanted) {
     std::vector<std::string> missing;
+    std::vector<std::string> optional;
     for (const auto& tensor : wanted) {
         const auto* const found = file.find(tensor.name);
         if (found == nullptr) {
-            missing.push_back(tensor.name);
+            (is_optional(tensor.name) ? optional : missing).push_back(tensor.name);
         } else if (found->shape != tensor.shape) {
             throw InputError(
                 fmt::format("{}: the tensor {} has the shape [{}], and by config.json "
@@ -63,11 +74,21 @@ void require_same_tensors(const fs::path& path, const SafetensorsFile& file,
                                      path.string(), unexpected.front(),
                                      and_more(unexpected.size())));
     }
+    return optional;
+}
+
+/// The first values of these tensors in a new run; all other tensors are zero.
+FloatVector first_values(formats::RunFile run, const std::vector<std::string>& names) {
+    for (auto& tensor : run.tensors) {
+        const bool is_read = std::ranges::find(names, tensor.name) == names.end();
+        if (is_read) tensor.initial = formats::Initial::kZero;
+    }
+    return state::initial_parameters(run);
 }
 
 }  // namespace
 
-ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer) {
+ImportedModel import_model(const fs::path& folder, const ImportOptions& options) {
     const fs::path config = folder / "config.json";
     const fs::path path = folder / "model.safetensors";
     for (const fs::path& file : {config, path}) {
@@ -81,24 +102,34 @@ ImportedModel import_model(const fs::path& folder, formats::Optimizer optimizer)
     const SafetensorsFile file{path};
     formats::RunFile run;
     run.model = imported.model;
+    run.seed = options.seed;
     run.tensors = formats::albert_tensors(run.model);
-    require_same_tensors(path, file, run.tensors);  // so the file is as large as the model
+    // So the file is as large as the model, less the modules for sentence order.
+    imported.initialised = require_same_tensors(path, file, run.tensors);
     if (formats::element_count(run) > wire::kMaxElements) {
         throw InputError(fmt::format("{} has {} parameters, and a run at most {}", path.string(),
                                      formats::parameter_count(run), wire::kMaxElements));
     }
-    const std::uint32_t vectors = formats::state_vectors(optimizer);
+    const std::uint32_t vectors = formats::state_vectors(options.optimizer);
+    if (!imported.initialised.empty()) imported.state = first_values(run, imported.initialised);
     imported.state.resize(vectors * static_cast<std::size_t>(formats::element_count(run)));
     const auto ranges = parameter_ranges(run);
     for (std::size_t t = 0; t < ranges.size(); ++t) {
+        const auto* const stored = file.find(run.tensors[t].name);
+        if (stored == nullptr) continue;
         const auto begin = static_cast<std::size_t>(ranges[t].begin / sizeof(float));
         const auto end = static_cast<std::size_t>(ranges[t].end / sizeof(float));
-        file.read(*file.find(run.tensors[t].name),
-                  std::span{imported.state}.subspan(begin, end - begin));
+        file.read(*stored, std::span{imported.state}.subspan(begin, end - begin));
     }
     imported.head =
         backbone::head_of_state(StepIndex{0}, std::as_bytes(std::span{imported.state}), vectors);
     return imported;
+}
+
+std::string notice_of(const fs::path& folder, const std::vector<std::string>& initialised) {
+    if (initialised.empty()) return {};
+    return fmt::format("{} lacks {}: they begin with the values that they have in a new run",
+                       folder.string(), fmt::join(initialised, ", "));
 }
 
 void require_tokenizer(const fs::path& folder, const fs::path& tokenizer) {

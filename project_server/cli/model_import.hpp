@@ -1,7 +1,10 @@
 // Reads a model from a Hugging Face folder, to start a run from it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "peer/base/bytes.hpp"
 #include "peer/formats/run_file.hpp"
@@ -14,16 +17,29 @@ struct ImportedModel {
     formats::ModelSpec model;       ///< as config.json says
     FloatVector state;              ///< parameters as in the file, and zero moments
     backbone::CheckpointHead head;  ///< its head, at step 0
+    /// Names of the tensors that the file lacks, which have a new run's first values.
+    std::vector<std::string> initialised;
+};
+
+/// How import_model() makes the state.
+struct ImportOptions {
+    formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< says which moments there are
+    std::uint64_t seed = 0;  ///< seed of the first values of tensors that the file lacks
 };
 
 /// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with
-/// the moments of this optimizer. Values in half precision convert exactly. The decoder's tensors
-/// are ignored, because they are tied to the word embeddings.
-/// Errors   InputError in one sentence: a file is missing or cannot be used, a tensor is missing,
-///          unexpected or of another shape or type, a value is not finite
-/// Memory   the state
-ImportedModel import_model(const std::filesystem::path& folder,
-                           formats::Optimizer optimizer = formats::Optimizer::kLamb);
+/// the moments of an optimizer. Values in half precision convert exactly. The decoder's tensors
+/// are ignored, because they are tied to the word embeddings. The pooler and the sentence-order
+/// classifier may be missing, as in AlbertForMaskedLM; each missing tensor is initialised as in a
+/// new run with this seed.
+/// Errors   InputError in one sentence: a file is missing or cannot be used, another tensor is
+///          missing, unexpected or of another shape or type, a value is not finite
+/// Memory   the state, and once more the parameters if a tensor is missing
+ImportedModel import_model(const std::filesystem::path& folder, const ImportOptions& options = {});
+
+/// A sentence for the user that names the initialised tensors; empty if there are none.
+std::string notice_of(const std::filesystem::path& folder,
+                      const std::vector<std::string>& initialised);
 
 /// Requires that the folder's SentencePiece model is this tokenizer, byte for byte: other token ids
 /// would make the model worthless. Errors: InputError.

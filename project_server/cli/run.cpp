@@ -135,7 +135,8 @@ void fill_folder(const fs::path& folder, const RunOptions& options, const corpus
 std::optional<ImportedModel> import_for(const RunOptions& options, const corpus::Corpus& corpus) {
     if (options.from.empty()) return std::nullopt;
     require_tokenizer(options.from, options.corpus / "tokenizer.model");
-    ImportedModel imported = import_model(options.from, options.optimizer);
+    ImportedModel imported =
+        import_model(options.from, {.optimizer = options.optimizer, .seed = options.seed});
     if (imported.model.vocabulary != corpus.vocabulary) {
         throw InputError(fmt::format("{} has a vocabulary of {} pieces, and the corpus {}",
                                      options.from.string(), imported.model.vocabulary,
@@ -164,7 +165,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 
 }  // namespace
 
-formats::RunFile create_run(const RunOptions& options) {
+CreatedRun create_run(const RunOptions& options) {
     check_name(options.name);
     const auto project = existing_project(options.project);
     const auto corpus = corpus::read_corpus(options.corpus);
@@ -189,7 +190,8 @@ formats::RunFile create_run(const RunOptions& options) {
         fs::remove_all(target);
         throw;
     }
-    return run;
+    return {.run = run,
+            .initialised = imported ? imported->initialised : std::vector<std::string>{}};
 }
 
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after) {

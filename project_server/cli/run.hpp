@@ -35,6 +35,13 @@ struct RunOptions {
     std::vector<double> dropout;
 };
 
+/// What create_run() has created.
+struct CreatedRun {
+    formats::RunFile run;  ///< the run's file
+    /// Tensors that the folder to start from lacks: they have a new run's first values.
+    std::vector<std::string> initialised;
+};
+
 /// Creates PROJECT/runs/NAME (run file, shards, tokenizer, backbone key) and enters the run into
 /// the database as running; dedloc-work then offers its files and jobs to volunteers. A failed
 /// creation leaves no run.
@@ -45,7 +52,7 @@ struct RunOptions {
 ///
 /// Errors  InputError (name taken or unusable, no corpus, an unusable model, …),
 ///         IoError, DatabaseError
-formats::RunFile create_run(const RunOptions& options);
+CreatedRun create_run(const RunOptions& options);
 
 /// One step of a run.
 struct StepLine {

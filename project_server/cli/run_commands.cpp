@@ -15,6 +15,7 @@
 #include "peer/platform/stop_signals.hpp"
 #include "peer/wire/limits.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/model_import.hpp"
 #include "project_server/cli/run.hpp"
 #include "project_server/cli/run_view.hpp"
 
@@ -38,7 +39,9 @@ struct Chosen {
 };
 
 void create(const RunOptions& options) {
-    const auto run = create_run(options);
+    const auto [run, initialised] = create_run(options);
+    const std::string notice = notice_of(options.from, initialised);
+    if (!notice.empty()) fmt::print("{}\n", notice);
     fmt::print("run {}: {} parameters, {} steps of {} samples, {:.3g} credit a sample, id {}\n",
                run.name, formats::parameter_count(run), run.steps, run.target_batch,
                formats::credit_per_sample(run), formats::run_id(run).brief());

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/corpus_fields.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 
@@ -41,31 +42,13 @@ void put(Writer& out, const char* name, const std::string& text) {
 
 void put_fields(Writer& out, const Corpus& corpus) {
     put(out, "vocabulary", corpus.vocabulary);
-    out.Key("special_tokens");
-    out.StartObject();
-    put(out, "pad", std::uint64_t{corpus.special_tokens.pad});
-    put(out, "unknown", std::uint64_t{corpus.special_tokens.unknown});
-    put(out, "cls", std::uint64_t{corpus.special_tokens.cls});
-    put(out, "sep", std::uint64_t{corpus.special_tokens.sep});
-    put(out, "mask", std::uint64_t{corpus.special_tokens.mask});
-    out.EndObject();
+    formats::put_special_tokens(out, corpus.special_tokens);
     put(out, "documents", corpus.documents);
     put(out, "single", corpus.single);
     put(out, "sentences", corpus.sentences);
     put(out, "tokens", corpus.tokens);
     put(out, "held_out", corpus.held_out);
-    out.Key("shards");
-    out.StartArray();
-    for (const auto& shard : corpus.shards) {
-        out.StartObject();
-        put(out, "name", shard.name);
-        put(out, "digest", shard.digest.hex());
-        put(out, "bytes", shard.bytes);
-        if (shard.weight != 1) put(out, "weight", shard.weight);
-        if (shard.is_held_out) put(out, "held_out", true);
-        out.EndObject();
-    }
-    out.EndArray();
+    formats::put_shards(out, corpus.shards);
 }
 
 template <class Put>
@@ -80,41 +63,16 @@ void write_object(const fs::path& file, const Put& put_all) {
 
 // --- reading ------------------------------------------------------------------------------------
 
-formats::SpecialTokens read_special_tokens(JsonFields fields) {
-    const auto token = [&](const char* name) {
-        return static_cast<std::uint16_t>(fields.integer(name, 0, kMaxVocabulary - 1));
-    };
-    formats::SpecialTokens tokens;
-    tokens.pad = token("pad");
-    tokens.unknown = token("unknown");
-    tokens.cls = token("cls");
-    tokens.sep = token("sep");
-    tokens.mask = token("mask");
-    fields.finish();
-    return tokens;
-}
-
-Corpus read_fields(JsonFields& fields, const std::string& document, std::size_t least_shards) {
+Corpus read_fields(JsonFields& fields, std::size_t least_shards) {
     Corpus corpus;
     corpus.vocabulary = fields.integer("vocabulary", 1, kMaxVocabulary);
-    corpus.special_tokens = read_special_tokens(fields.object("special_tokens"));
+    corpus.special_tokens = formats::read_special_tokens(fields, corpus.vocabulary);
     corpus.documents = fields.integer("documents", 0, kMaxCount);
     corpus.single = fields.integer("single", 0, kMaxCount);
     corpus.sentences = fields.integer("sentences", 0, kMaxCount);
     corpus.tokens = fields.integer("tokens", 0, kMaxCount);
     corpus.held_out = fields.integer("held_out", 0, kMaxCount);
-    for (const auto& value : fields.array("shards", least_shards, formats::kMaxShards).GetArray()) {
-        JsonFields shard{value, fmt::format("shards[{}]", corpus.shards.size()), document};
-        auto& reference = corpus.shards.emplace_back();
-        reference.name = shard.text("name", formats::kMaxNameBytes);
-        shard.hex("digest", reference.digest.bytes);
-        reference.bytes = shard.integer("bytes", 1, kMaxCount);
-        if (shard.has("weight")) {
-            reference.weight = shard.integer("weight", 1, formats::kMaxShardWeight);
-        }
-        if (shard.has("held_out")) reference.is_held_out = shard.boolean("held_out");
-        shard.finish();
-    }
+    corpus.shards = formats::read_shards(fields, least_shards);
     return corpus;
 }
 
@@ -136,7 +94,7 @@ Corpus read_corpus(const fs::path& folder) {
     }
     const auto document = parse(file);
     JsonFields fields{document, "", file.string()};
-    auto corpus = read_fields(fields, file.string(), 1);
+    auto corpus = read_fields(fields, 1);
     fields.finish();
     return corpus;
 }
@@ -173,14 +131,13 @@ std::optional<Journal> read_journal(const fs::path& folder) {
         journal.text = fields.integer("text", 0, kMaxCount);
         journal.offset = fields.integer("offset", 0, kMaxCount);
         journal.document = fields.integer("document", 0, kMaxCount);
-        for (const auto& value : fields.array("texts", 0, kMaxCount).GetArray()) {
-            JsonFields text{value, fmt::format("texts[{}]", journal.texts.size()), file.string()};
+        for (JsonFields& text : fields.objects("texts", 0, kMaxCount)) {
             auto& count = journal.texts.emplace_back();
             count.shards = text.integer("shards", 0, kMaxCount);
             count.starts = text.integer("starts", 0, kMaxCount);
             text.finish();
         }
-        journal.corpus = read_fields(fields, file.string(), 0);
+        journal.corpus = read_fields(fields, 0);
         fields.finish();
         return journal;
     } catch (const InputError&) {

@@ -17,12 +17,15 @@
 #include <vector>
 
 #include "kernels/accumulate.hpp"
+#include "kernels/bfloat_lanes.hpp"
 #include "kernels/cuda/accumulate.hpp"
+#include "kernels/cuda/bfloat_lanes.hpp"
 #include "kernels/cuda/dequantize.hpp"
 #include "kernels/cuda/error.hpp"
 #include "kernels/cuda/finite.hpp"
 #include "kernels/cuda/global_norm.hpp"
 #include "kernels/cuda/half_lanes.hpp"
+#include "kernels/cuda/int8_lanes.hpp"
 #include "kernels/cuda/lamb.hpp"
 #include "kernels/cuda/memory.hpp"
 #include "kernels/cuda/quantize.hpp"
@@ -31,6 +34,7 @@
 #include "kernels/dequantize.hpp"
 #include "kernels/global_norm.hpp"
 #include "kernels/half_lanes.hpp"
+#include "kernels/int8_lanes.hpp"
 #include "kernels/lamb.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/quantize.hpp"
@@ -280,7 +284,7 @@ std::vector<Line> codec_lines() {
     };
 }
 
-/// The round's fp16 codec: a contribution with its residual, its rounding errors, an average.
+/// The round's codecs: contributions with a residual; of fp16 also rounding errors and an average.
 std::vector<Line> round_lines() {
     constexpr float kScale = 0x1p12F;
     const auto set = kernels::widest_instruction_set();
@@ -304,6 +308,23 @@ std::vector<Line> round_lines() {
          [](const Device& d) { cuda::widen_halves(d.half, kScale, d.out, d.flag, d.stream); },
          [set](Host& h) {
              kernels::widen_halves(set, h.half.data(), kScale, h.out.data(), h.out.size());
+         }},
+        {"round: to bfloats", 10, "90",
+         [](const Device& d) {
+             cuda::shorten_to_bfloats(d.parts[4], d.parts[5], d.bfloat, d.flag, d.stream);
+         },
+         [set](Host& h) {
+             kernels::shorten_to_bfloats(set, h.parts[4].data(), h.parts[5].data(), h.bfloat.data(),
+                                         h.bfloat.size());
+         }},
+        {"round: to int8", 9.016, "90",
+         [](const Device& d) {
+             cuda::shorten_to_int8({.values = d.parts[4], .owed = d.parts[5]},
+                                   {d.codes, d.exponents}, d.flag, d.stream);
+         },
+         [set](Host& h) {
+             kernels::shorten_to_int8(set, {.values = h.parts[4].data(), .owed = h.parts[5].data()},
+                                      h.codes.data(), h.exponents.data(), h.codes.size());
          }},
     };
 }

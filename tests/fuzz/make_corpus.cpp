@@ -230,7 +230,7 @@ void write_ledgers(const std::filesystem::path& root) {
     corpus.add("entries", std::move(out).finish());
 }
 
-/// Choices of PeerWorld: which peer, links that are introduced, then any events.
+/// Choices of PeerWorld: which peer, overlap, links that are introduced, then any events.
 void write_peers(const std::filesystem::path& root) {
     const Corpus corpus(root, "peer");
     for (const std::uint8_t kind :
@@ -238,7 +238,7 @@ void write_peers(const std::filesystem::path& root) {
                                    64, 65, 73, 97, 128, 129, 152, 160, 161, 185, 225}) {
         for (std::uint64_t seed = 0; seed < 3; ++seed) {
             Random random{seed + 10 * kind};
-            std::vector<std::uint8_t> choices{kind};
+            std::vector<std::uint8_t> choices{kind, static_cast<std::uint8_t>(seed % 2)};
             for (std::uint8_t link = 0; link < 3; ++link) {
                 const bool is_backbone = (kind & 1) == 0;
                 const auto stranger = static_cast<std::uint8_t>(is_backbone ? link + 1 : 2 * link);

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxHeard = 64;
 constexpr int kMaxTicksAtOnce = 64;
 constexpr std::uint8_t kStrangers = 5;
 
-PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, Codec codec) {
+PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, const RoundRules& rules) {
     const ledger::Trust trust = fuzz_trust();
     PeerConfig config;
     config.run = trust.run;
@@ -35,10 +35,7 @@ PeerConfig config_of(std::uint8_t self, bool receives, bool may_vote, Codec code
     config.receives = receives;
     config.result_name = "fuzz";
     config.listening_port = 4'000;
-    config.rules.elements = kElements;
-    config.rules.target_batch = Samples{16};
-    config.rules.last_step = StepIndex{1'000};
-    config.rules.codec = codec;
+    config.rules = rules;
     config.random_seed = 7;
     config.may_begin_generations = self == 1;
     if (may_vote) config.voter = first_memory(0, self == 1);
@@ -57,10 +54,16 @@ PeerWorld::PeerWorld(std::span<const std::byte> choices)
     proves_links_ = (kind & 8) != 0;
     mixes_forms_ = (kind & 16) != 0;
     codec_ = static_cast<Codec>(((kind & 32) != 0 ? 1 : 0) + ((kind & 128) != 0 ? 2 : 0));
+    RoundRules rules;
+    rules.elements = kElements;
+    rules.target_batch = Samples{16};
+    rules.last_step = StepIndex{1'000};
+    rules.codec = codec_;
+    rules.overlaps = coin();
     const bool receives = self_ == 1 || (kind & 2) == 0;
     // A backbone remembers its votes, unless its memory is lost; a trainer may be appointed.
     const bool may_vote = (self_ == 1) != ((kind & 64) != 0);
-    peer_.emplace(config_of(self_, receives, may_vote, codec_), key_pair(self_), kThisThread);
+    peer_.emplace(config_of(self_, receives, may_vote, rules), key_pair(self_), kThisThread);
     digests_ = {Digest{}, head_.record, state_digest(StepIndex{0}), state_digest(StepIndex{1})};
     terms_ = {Term{}};
     tell(event::Tick{});

@@ -2,6 +2,7 @@
 # A project whose backbone is away while stock BOINC clients train: killed with -9 at random
 # moments, paused and resumed, stopped with the whole project and started again. Nothing is decided
 # meanwhile, no step is lost, the ledger has no gap, and in the end credit is samples × rate.
+# The run has overlap: volunteers compute while a round is on its way.
 # Usage: backbone_away_test.sh PROGRAMS [SECONDS...]
 #   SECONDS: lengths of the absences after each kill (1 10). A volunteer joins during the longest.
 set -Eeuo pipefail
@@ -26,7 +27,8 @@ bible_text >"$folder/text"
 "$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" >/dev/null
 "$dedloc" app add --project "$project" --binary "$programs/dedloc_train" >/dev/null
 "$dedloc" run create --project "$project" --name away --corpus "$folder/corpus" --model tiny \
-    --steps "$steps" >/dev/null
+    --overlap --steps "$steps" >/dev/null
+grep -q '"overlap":true' "$project/runs/away/run.json" || fail_test "no overlap in run.json"
 url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
 "$dedloc" project start "$project" >/dev/null
 pid_file=$project/pids/dedloc-backbone-away.pid

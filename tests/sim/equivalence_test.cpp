@@ -2,7 +2,6 @@
 // quadratic and for a small network, with members that join, leave and crash meanwhile.
 #include <catch2/catch.hpp>
 
-#include "peer/simulation/replay.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -11,17 +10,6 @@ using namespace dedloc::simulation;
 using namespace std::chrono_literals;
 
 namespace {
-
-void require_every_state_equal(const World& world, std::uint64_t steps) {
-    const auto rounds = world.checkers().history();
-    REQUIRE(rounds.size() == steps);
-    const auto digests = train_alone(world.problem(), world.codec(), rounds);
-    // The record of step k names its previous state, which is the state after round k − 1.
-    for (std::size_t k = 1; k < rounds.size(); ++k) {
-        REQUIRE(rounds[k].record.previous_state == digests[k - 1]);
-    }
-    require_equal_to_one_machine(world);
-}
 
 /// Four consecutive seeds have all codecs.
 Codec codec_of(std::uint64_t seed) {

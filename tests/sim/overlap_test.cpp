@@ -1,12 +1,7 @@
 // Runs whose trainers compute while a round is on its way: the states equal those of one machine
 // that applies the same delayed gradients, every sample counts once, and trainers hardly ever wait.
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "peer/simulation/replay.hpp"
 #include "tests/sim/scenario.hpp"
 
 using namespace dedloc;
@@ -22,42 +17,6 @@ RoundRules overlapping(std::uint64_t steps, std::uint64_t elements = 160) {
     return rules;
 }
 
-void require_every_state_equal(const World& world, std::uint64_t steps) {
-    const auto rounds = world.checkers().history();
-    REQUIRE(rounds.size() == steps);
-    const auto digests = train_alone(world.problem(), world.codec(), rounds);
-    for (std::size_t k = 1; k < rounds.size(); ++k) {
-        REQUIRE(rounds[k].record.previous_state == digests[k - 1]);
-    }
-    require_equal_to_one_machine(world);
-}
-
-/// Calls `visit(round, peer, contribution)` for every counted contribution, oldest round first.
-void visit_contributions(const World& world, const auto& visit) {
-    const auto rounds = world.checkers().history();
-    for (const Round& round : rounds) {
-        REQUIRE_FALSE(round.is_claimed);
-        auto contribution = round.contributions.begin();
-        for (const CommitLine& line : round.record.members) {
-            if (line.samples > Samples{0}) visit(round, line.peer, *contribution++);
-        }
-    }
-}
-
-/// Requires that each peer's counted samples follow one another without a gap: it has computed none
-/// in vain up to the last one.
-void require_nothing_lost(const World& world) {
-    std::map<PeerKey, std::uint64_t> next;
-    visit_contributions(world, [&](const Round& round, const PeerKey& peer, const Frozen& frozen) {
-        for (const Part& part : frozen.parts) {
-            INFO("step " << round.record.step.value() << " of " << peer.brief());
-            const auto [at, is_first] = next.try_emplace(peer, part.first_sample);
-            REQUIRE(at->second == part.first_sample);
-            at->second += part.samples;
-        }
-    });
-}
-
 /// Samples counted in all rounds, and those of them that were computed on the state before.
 struct Counted {
     std::uint64_t all = 0, delayed = 0;
@@ -71,12 +30,6 @@ Counted counted(const World& world) {
         }
     });
     return counted;
-}
-
-bool was_cancelled(const World& world) {
-    const auto& notes = world.trace().notes();
-    return std::ranges::any_of(
-        notes, [](const std::string& note) { return note.find(" is off: ") != std::string::npos; });
 }
 
 /// The part of the time in which so many homes compute, over eight steps. The vector and the
@@ -153,28 +106,6 @@ TEST_CASE("with overlap a small network learns while members join, leave and cra
         world.add_trainers(2, Profile::home().outbound_only());
         require_all_at(world, StepIndex{60}, 300s);
         require_every_state_equal(world, 60);
-    }
-}
-
-TEST_CASE("with overlap a cancelled round is called again with the same contributions",
-          "[averaging][sim]") {
-    for (const auto seed : seeds(10)) {
-        INFO("replay: " << replay_command(seed));
-        RoundRules rules = overlapping(8, 30'000);
-        rules.round_timeout = 1s;
-        World world{seed, options_for(seed, rules)};
-        const Watch watch{world};
-        world.add_backbone();
-        Profile profile = Profile::home();
-        profile.measures_bandwidth = false;  // plans go on promising a short round
-        const auto trainers = world.add_trainers(4, profile);
-        require_all_at(world, StepIndex{2}, 60s);
-        for (const World::Id id : trainers) world.scale_bandwidth(id, 0.02);
-        require_within(world, 60s, "a cancelled round", [&] { return was_cancelled(world); });
-        for (const World::Id id : trainers) world.scale_bandwidth(id, 1);
-        require_all_at(world, StepIndex{8}, 60s);
-        require_every_state_equal(world, 8);
-        require_nothing_lost(world);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string_view>
 
 #include "peer/base/random.hpp"
@@ -121,6 +122,40 @@ void require_clean_history(const simulation::World& world, std::uint64_t steps) 
     REQUIRE(rounds.size() == steps);
     for (std::uint64_t s = 0; s < steps; ++s) REQUIRE(rounds[s].record.step == StepIndex{s});
     for (const auto& settled : world.settled()) REQUIRE(settled.equal == settled.reported);
+}
+
+void visit_contributions(const simulation::World& world, const ContributionVisitor& visit) {
+    for (const simulation::Round& round : world.checkers().history()) {
+        REQUIRE_FALSE(round.is_claimed);
+        auto contribution = round.contributions.begin();
+        for (const CommitLine& line : round.record.members) {
+            if (line.samples > Samples{0}) visit(round, line.peer, *contribution++);
+        }
+    }
+}
+
+void require_nothing_lost(const simulation::World& world) {
+    std::map<PeerKey, std::uint64_t> next;
+    visit_contributions(world, [&](const simulation::Round& round, const PeerKey& peer,
+                                   const simulation::Frozen& frozen) {
+        for (const simulation::Part& part : frozen.parts) {
+            INFO("step " << round.record.step.value() << " of " << peer.brief());
+            const auto at = next.try_emplace(peer, part.first_sample).first;
+            REQUIRE(at->second == part.first_sample);
+            at->second += part.samples;
+        }
+    });
+}
+
+void require_every_state_equal(const simulation::World& world, std::uint64_t steps) {
+    const auto rounds = world.checkers().history();
+    REQUIRE(rounds.size() == steps);
+    const auto digests = simulation::train_alone(world.problem(), world.codec(), rounds);
+    // The record of step k names its previous state, which is the state after round k − 1.
+    for (std::size_t k = 1; k < rounds.size(); ++k) {
+        REQUIRE(rounds[k].record.previous_state == digests[k - 1]);
+    }
+    require_equal_to_one_machine(world);
 }
 
 void require_equal_to_one_machine(const simulation::World& world) {

@@ -55,6 +55,21 @@ void require_all_at(simulation::World& world, StepIndex step, Duration limit);
 /// state to a backbone had the right digest.
 void require_clean_history(const simulation::World& world, std::uint64_t steps);
 
+/// Called with a round, one of its peers and that peer's contribution.
+using ContributionVisitor = std::function<void(const simulation::Round& round, const PeerKey& peer,
+                                               const simulation::Frozen& frozen)>;
+
+/// Calls `visit` for every contribution that a record counts, oldest round first.
+void visit_contributions(const simulation::World& world, const ContributionVisitor& visit);
+
+/// Requires that each peer's counted samples follow one another without a gap: all that it has
+/// computed up to the last one counts, each sample once.
+void require_nothing_lost(const simulation::World& world);
+
+/// Requires `steps` records, each on the state that one machine computes alone from the batches
+/// before it, and require_equal_to_one_machine().
+void require_every_state_equal(const simulation::World& world, std::uint64_t steps);
+
 /// Requires that all peers with the newest state hold the state that one machine computes alone
 /// from the same batches.
 void require_equal_to_one_machine(const simulation::World& world);

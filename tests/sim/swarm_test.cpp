@@ -61,6 +61,12 @@ Profile slow_link(double mbit) {
     return profile;
 }
 
+bool was_cancelled(const World& world) {
+    return std::ranges::any_of(world.trace().notes(), [](const std::string& note) {
+        return note.find(" is off: ") != std::string::npos;
+    });
+}
+
 /// Counts Stalled messages.
 class StallWatch final : public Observer {
   public:
@@ -140,6 +146,28 @@ TEST_CASE("a trainer that crashes at any moment costs no other peer anything", "
         fleet.finish(120s);
         require_clean_history(fleet.world, 12);
         require_equal_to_one_machine(fleet.world);
+    }
+}
+
+TEST_CASE("a cancelled round is called again with the same contributions", "[averaging][sim]") {
+    for (const auto seed : seeds(10)) {
+        INFO("replay: " << replay_command(seed));
+        RoundRules rules = quick_rules(8, 30'000);
+        rules.round_timeout = 1s;
+        rules.overlaps = seed % 2 == 0;
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        world.add_backbone();
+        Profile profile = Profile::home();
+        profile.measures_bandwidth = false;  // plans go on promising a short round
+        const auto trainers = world.add_trainers(4, profile);
+        require_all_at(world, StepIndex{2}, 60s);
+        for (const World::Id id : trainers) world.scale_bandwidth(id, 0.02);
+        require_within(world, 60s, "a cancelled round", [&] { return was_cancelled(world); });
+        for (const World::Id id : trainers) world.scale_bandwidth(id, 1);
+        require_all_at(world, StepIndex{8}, 60s);
+        require_every_state_equal(world, 8);
+        require_nothing_lost(world);
     }
 }
 

@@ -96,7 +96,7 @@ TEST_CASE("kernels for aligned memory load or store 16 bytes at once", "[cuda]")
                   count_with(kernel.instructions, "st.global.v4", "") >
               0);
     }
-    CHECK(aligned == 21 * kArchitectures.size());
+    CHECK(aligned == 28 * kArchitectures.size());
 }
 
 TEST_CASE("kernels over a table load 16 bytes at once in aligned tensors and 4 in others",

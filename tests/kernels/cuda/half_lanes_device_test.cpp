@@ -155,11 +155,11 @@ TEST_CASE("the fp16 codec on a device refuses misuse", "[cuda]") {
     const auto values = at<float>(4096, 8);
     const auto halves = at<Half>(8192, 8);
     const auto flag = at<std::uint32_t>(16'384, 1);
-    CHECK(aborts_saying("one length", [&] {
+    CHECK(aborts_saying("another length than the values", [&] {
         kernels::cuda::shorten_to_halves({.values = values}, halves.first(7), flag,
                                          device.stream());
     }));
-    CHECK(aborts_saying("one length", [&] {
+    CHECK(aborts_saying("every value needs its error", [&] {
         kernels::cuda::shorten_to_halves({.values = values, .owed = at<float>(32'768, 7)}, halves,
                                          flag, device.stream());
     }));

@@ -267,7 +267,7 @@ TEST_CASE("a join over the allowance is left out, with all devices of its user",
     CHECK(leading.has_called(sibling));
 }
 
-TEST_CASE("a round that is called off is not called again before the target is reached",
+TEST_CASE("a round whose contributions are lost is not called again before the target is reached",
           "[membership]") {
     Leading leading;
     HandFed& peer = leading.peer;

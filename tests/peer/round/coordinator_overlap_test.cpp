@@ -1,5 +1,5 @@
-// What a coordinator does differently in a run with overlap: when it calls, what it lets members
-// claim, and how it goes on after a round that was cancelled.
+// What a coordinator does differently in a run with overlap: when it calls, and what it lets
+// members claim.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -73,19 +73,4 @@ TEST_CASE("with overlap samples count that can have been computed since the stat
     const auto members = members_of(bench.last_plan);
     CHECK(std::ranges::count(members, test_key(11).public_key()) == 1);
     CHECK(std::ranges::count(members, test_key(12).public_key()) == 0);
-}
-
-TEST_CASE("with overlap a cancelled round is called again after a heartbeat", "[round]") {
-    Bench bench;
-    bench.add(11, 96);
-    bench.plan(96);
-    bench.advance(bench.config.rules.round_timeout);  // no member is ready
-    REQUIRE(bench.said<wire::Cancel>().size() == 1);
-    CHECK(bench.said<wire::Call>().empty());
-    bench.out = {};
-    bench.advance(bench.config.rules.heartbeat - 1ms);
-    CHECK(bench.said<wire::Call>().empty());
-    bench.advance(1ms);
-    REQUIRE(bench.sent<wire::Call>().size() == 1);
-    CHECK(bench.sent<wire::Call>().front().step == bench.step());
 }

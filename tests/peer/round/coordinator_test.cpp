@@ -213,6 +213,21 @@ TEST_CASE("a round without samples, or that no member can reduce, is called off"
     CHECK(sorted(bench.sent<wire::Cancel>().front().to) == sorted({bench.self(), one}));
 }
 
+TEST_CASE("a cancelled round is called again after a heartbeat", "[round]") {
+    Bench bench;
+    bench.add(11, 96);
+    bench.plan(96);
+    bench.advance(bench.config.rules.round_timeout);  // no member is ready
+    REQUIRE(bench.said<wire::Cancel>().size() == 1);
+    bench.out = {};
+    bench.hear(bench.end(11), 96);  // it holds its contribution
+    bench.advance(bench.config.rules.heartbeat - 1ms);
+    CHECK(bench.said<wire::Call>().empty());
+    bench.advance(1ms);
+    REQUIRE(bench.sent<wire::Call>().size() == 1);
+    CHECK(bench.sent<wire::Call>().front().step == bench.step());
+}
+
 // --- amend ------------------------------------------------------------------------
 
 TEST_CASE("a member that is lost before Ready is amended out of every chunk", "[round]") {

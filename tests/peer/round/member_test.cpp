@@ -225,11 +225,15 @@ TEST_CASE("only a contribution that was averaged changes the residual", "[averag
         const float rest = kNumber + owed.front() - 6'556 * 0x1p-16F;
         REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
     }
-    SECTION("cancelled, and frozen again") {
+    SECTION("cancelled, and averaged by the next attempt") {
         bench.member.cancelled(bench.step(), bench.out);
         REQUIRE(*bench.member.residual() == owed);
-        bench.begin(kNumber);
-        REQUIRE(*bench.member.residual() == owed);
+        wire::Plan again = bench.plan(1, false);
+        again.attempt = 2;
+        bench.follow(again);
+        REQUIRE(bench.decide(again, bench.ready().value()));
+        const float rest = kNumber + owed.front() - 6'556 * 0x1p-16F;
+        REQUIRE(*bench.member.residual() == FloatVector(kElements, rest));
     }
     SECTION("decided without us") {
         wire::Plan others = bench.plan(1, true);
@@ -256,6 +260,50 @@ Contribution nothing() {
 }
 
 }  // namespace
+
+TEST_CASE("a cancelled round leaves the contribution to the next call", "[averaging]") {
+    Bench bench;
+    bench.decide(bench.plan(1, false), {});
+    bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+    bench.out = {};
+    bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+    const auto freeze_with = [&](const Contribution& contribution) {
+        bench.member.frozen({.step = bench.step(), .contribution = contribution}, bench.out);
+    };
+    const auto sum = std::make_shared<FloatVector>(kElements, 6.0F);
+    const Contribution some{.samples = Samples{2}, .loss_sum = 1, .is_finite = true, .sum = sum};
+    SECTION("while the trainer finishes its micro-batch") {
+        bench.member.cancelled(bench.step(), bench.out);
+        freeze_with(some);
+        CHECK(bench.said<wire::Join>().empty());
+        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        REQUIRE(bench.said<wire::Join>().size() == 1);
+        CHECK(bench.acted<action::Freeze>() == 1);
+    }
+    SECTION("once it is frozen") {
+        freeze_with(some);
+        const auto before = bench.said<wire::Join>();
+        bench.member.cancelled(bench.step(), bench.out);
+        CHECK(bench.member.phase() == Member::Phase::kFrozen);
+        CHECK(bench.member.samples() == Samples{2});
+        CHECK(bench.member.plan() == nullptr);
+        bench.member.called(bench.step(), {.term = bench.term(2)}, bench.out);
+        const auto after = bench.said<wire::Join>();
+        REQUIRE(before.size() == 1);
+        REQUIRE(after.size() == 1);
+        CHECK(after[0].contribution_id == before[0].contribution_id);
+        CHECK(after[0].samples == before[0].samples);
+        CHECK(bench.acted<action::Freeze>() == 1);
+        CHECK(bench.acted<action::Pause>() == 0);
+    }
+    SECTION("and a member without samples works on") {
+        freeze_with(nothing());
+        bench.member.cancelled(bench.step(), bench.out);
+        CHECK(bench.member.phase() == Member::Phase::kWorking);
+        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        CHECK(bench.acted<action::Freeze>() == 2);
+    }
+}
 
 TEST_CASE("without a coordinator a member holds its contribution for the first call",
           "[averaging]") {

@@ -334,6 +334,8 @@ TEST_CASE("a damaged corpus.json is one sentence", "[server]") {
     };
     refused("\"vocabulary\": 120", "\"vocabulary\": 0", "'vocabulary'");
     refused("\"vocabulary\"", "\"vokabulary\"", "'vocabulary'");
+    refused("\"mask\": 4", "\"mask\": 120", "'special_tokens.mask'");
+    refused("\"mask\": 4", "\"mask\": 3", "'special_tokens.mask' must differ");
     refused("\"digest\": \"", "\"digest\": \"x", "'shards[0].digest'");
     refused("\"digest\": \"", "\"weight\": 0, \"digest\": \"", "'shards[0].weight'");
     refused("\"tokens\"", "\"extra\": 1,\"tokens\"", "'extra'");

@@ -1,0 +1,21 @@
+#include "kernels/cuda/dequantize_body.hpp"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/quantize_body.hpp"
+
+namespace dedloc::kernels::cuda {
+
+template <Input kInput, bool kWrites, bool kKeeps, bool kIsAligned>
+using Round = EachElement<RoundRow<Bfloat16, kInput, kWrites, kKeeps, kIsAligned>>;
+template <bool kIsAligned>
+using Add = EachElement<WidenRow<Bfloat16, Widened::kScaledAndAdded, kIsAligned>>;
+
+template int launch(const Round<Input::kScaled, true, false, true>&, CUstream_st*);
+template int launch(const Round<Input::kScaled, true, false, false>&, CUstream_st*);
+template int launch(const Round<Input::kScaledOwed, true, false, true>&, CUstream_st*);
+template int launch(const Round<Input::kScaledOwed, true, false, false>&, CUstream_st*);
+template int launch(const Round<Input::kScaledOwed, false, true, true>&, CUstream_st*);
+template int launch(const Round<Input::kScaledOwed, false, true, false>&, CUstream_st*);
+template int launch(const Add<true>&, CUstream_st*);
+template int launch(const Add<false>&, CUstream_st*);
+
+}  // namespace dedloc::kernels::cuda

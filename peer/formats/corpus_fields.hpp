@@ -1,0 +1,65 @@
+// The fields that a run file and the description of a corpus have in common: special tokens and
+// shards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "peer/formats/json_fields.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::formats {
+
+/// Reads the object "special_tokens". Errors: InputError, also for an id that is not below
+/// `vocabulary`, and for two equal ids.
+SpecialTokens read_special_tokens(JsonFields& fields, std::uint64_t vocabulary);
+
+/// Reads the list "shards", of `least` to kMaxShards elements. Errors: InputError.
+std::vector<ShardReference> read_shards(JsonFields& fields, std::size_t least);
+
+/// Writes the object "special_tokens" with a writer of RapidJSON.
+template <class Writer>
+void put_special_tokens(Writer& out, const SpecialTokens& tokens) {
+    const auto put = [&](const char* name, std::uint16_t token) {
+        out.Key(name);
+        out.Uint64(token);
+    };
+    out.Key("special_tokens");
+    out.StartObject();
+    put("pad", tokens.pad);
+    put("unknown", tokens.unknown);
+    put("cls", tokens.cls);
+    put("sep", tokens.sep);
+    put("mask", tokens.mask);
+    out.EndObject();
+}
+
+/// Writes the list "shards" with a writer of RapidJSON. Weight and "held_out" are not written while
+/// they have their defaults, because the id of a run is the digest of what is written.
+template <class Writer>
+void put_shards(Writer& out, const std::vector<ShardReference>& shards) {
+    out.Key("shards");
+    out.StartArray();
+    for (const ShardReference& shard : shards) {
+        out.StartObject();
+        out.Key("name");
+        out.String(shard.name.c_str());
+        out.Key("digest");
+        out.String(shard.digest.hex().c_str());
+        out.Key("bytes");
+        out.Uint64(shard.bytes);
+        if (shard.weight != 1) {
+            out.Key("weight");
+            out.Uint64(shard.weight);
+        }
+        if (shard.is_held_out) {
+            out.Key("held_out");
+            out.Bool(true);
+        }
+        out.EndObject();
+    }
+    out.EndArray();
+}
+
+}  // namespace dedloc::formats
