@@ -26,9 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using backbone::CheckpointFile;
-using backbone::CheckpointHead;
 using backbone::LedgerProof;
 using backbone::Standing;
+using formats::CheckpointHead;
 
 /// How often the checkpoints are listed again because a running backbone has removed one.
 constexpr int kMaxListings = 20;

@@ -14,6 +14,7 @@
 #include "peer/formats/albert_layout.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/backbone/checkpoint_file.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"

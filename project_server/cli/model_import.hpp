@@ -4,16 +4,16 @@
 #include <filesystem>
 
 #include "peer/base/bytes.hpp"
+#include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/run_file.hpp"
-#include "project_server/backbone/checkpoint_file.hpp"
 
 namespace dedloc::cli {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
-    formats::ModelSpec model;       ///< as config.json says
-    FloatVector state;              ///< parameters as in the file, and zero moments
-    backbone::CheckpointHead head;  ///< its head, at step 0
+    formats::ModelSpec model;      ///< as config.json says
+    FloatVector state;             ///< parameters as in the file, and zero moments
+    formats::CheckpointHead head;  ///< its head, at step 0
 };
 
 /// Reads config.json and model.safetensors of AlbertForPreTraining, untrusted, into a state with
