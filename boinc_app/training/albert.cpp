@@ -123,16 +123,19 @@ at::Tensor borrowed(const std::vector<T>& values, at::IntArrayRef shape) {
     return at::from_blob(const_cast<T*>(values.data()), shape, at::dtype(kType));
 }
 
-/// What rows of logits say about their labels.
+/// What rows of logits, on any device, say about their labels.
 class Predictions {
   public:
     /// Requires one row for each label; the labels must outlive it.
     Predictions(const at::Tensor& logits, const std::vector<std::int64_t>& labels)
-        : labels_(labels),
-          logs_(at::log_softmax(logits, -1)
-                    .gather(1, borrowed(labels, {static_cast<std::int64_t>(labels.size()), 1}))
-                    .contiguous()),
-          best_(logits.argmax(-1).contiguous()) {}
+        : labels_(labels) {
+        const at::Tensor wanted = at::from_blob(const_cast<std::int64_t*>(labels.data()),
+                                                {logits.size(0), 1}, at::dtype(at::kLong))
+                                      .to(logits.device());
+        const at::Tensor logs = at::log_softmax(logits.to(at::kFloat), -1);
+        logs_ = logs.gather(1, wanted).cpu().contiguous();
+        best_ = logits.argmax(-1).cpu().contiguous();
+    }
 
     /// The cross entropy of a row, in nats.
     double loss(std::size_t row) const { return -double{logs_.const_data_ptr<float>()[row]}; }
@@ -143,8 +146,8 @@ class Predictions {
 
   private:
     const std::vector<std::int64_t>& labels_;
-    const at::Tensor logs_;
-    const at::Tensor best_;
+    at::Tensor logs_;
+    at::Tensor best_;
 };
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
