@@ -1,15 +1,17 @@
 # cmake --install BUILD --prefix DIR: programs into DIR/bin, licence and overview into
 # DIR/share/doc/dedloc. Benches, test programs, libraries and headers are not installed.
 include(GNUInstallDirs)
-foreach(program dedloc dedloc-backbone dedloc-gateway dedloc-peer dedloc-plan dedloc-server
-        dedloc-validator dedloc-work dedloc_train)
+foreach(program dedloc dedloc-backbone dedloc-evaluate dedloc-gateway dedloc-peer dedloc-plan
+        dedloc-server dedloc-validator dedloc-work dedloc_train)
     if(TARGET ${program})
         install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()
 endforeach()
-if(TARGET dedloc_train)
-    # An installed app finds libtorch in the unpacked wheel, as one in the build folder does.
-    set_target_properties(dedloc_train PROPERTIES
-        INSTALL_RPATH "$ORIGIN;${DEDLOC_TORCH_ROOT}/torch/lib")
-endif()
+foreach(program dedloc_train dedloc-evaluate)
+    if(TARGET ${program})
+        # It finds libtorch in the unpacked wheel, as one in the build folder does.
+        set_target_properties(${program} PROPERTIES
+            INSTALL_RPATH "$ORIGIN;${DEDLOC_TORCH_ROOT}/torch/lib")
+    endif()
+endforeach()
 install(FILES LICENSE COPYING README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,16 +1,20 @@
-// One loop over LocalTrainer. Everything is computed on the main thread, except what torch and the
-// kernels give to their own threads.
+// One loop over LocalTrainer and Evaluator. Everything is computed on the main thread, except what
+// torch and the kernels give to their own threads.
 #include "boinc_app/local_command.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
+#include "peer/formats/checkpoint_head.hpp"
+#include "peer/platform/files.hpp"
 #include "peer/platform/memory.hpp"
 #include "peer/platform/stop_signals.hpp"
 
@@ -44,36 +48,99 @@ void print_step(StepIndex step, const training::LocalStep& done, double seconds)
     std::fflush(stdout);
 }
 
+/// Writes the state as a checkpoint of the run. No ledger proves it.
+void write_checkpoint(const std::filesystem::path& path, const formats::RunFile& run,
+                      const state::ModelState& state, const Digest& digest) {
+    const formats::CheckpointHead head{.step = state.step(),
+                                       .digest = digest,
+                                       .elements = state.element_count(),
+                                       .vectors = state.vector_count()};
+    const Buffer first = formats::encode_checkpoint_head(formats::run_id(run), head);
+    const std::array<std::span<const std::byte>, 2> pieces{first, state.bytes()};
+    platform::replace_file(path, pieces);
+    fmt::print("checkpoint {}, which no ledger proves\n", path.string());
+}
+
+/// One process that trains the run.
+class LocalRun {
+  public:
+    LocalRun(const formats::RunFile& run, std::span<const formats::Shard> shards,
+             std::span<const formats::Shard> held_out, const LocalOptions& options)
+        : options_(options),
+          share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
+          threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
+          micro_batch_(
+              options.micro_batch != 0
+                  ? options.micro_batch
+                  : training::suitable_micro_batch(
+                        run, {.threads = threads_, .memory_bytes = platform::physical_memory()})),
+          workers_(threads_),
+          trainer_(run, shards, workers_, static_cast<std::size_t>(micro_batch_)) {
+        if (!held_out.empty()) {
+            evaluator_.emplace(run, held_out, options.evaluate_samples,
+                               static_cast<std::size_t>(micro_batch_));
+        }
+        fmt::print("{}\n{} threads\n", training::memory_line(run, micro_batch_, 0), threads_);
+    }
+
+    /// Trains until this step. False when a signal arrived; the state is then that after the last
+    /// whole step.
+    bool train(std::uint64_t steps) {
+        if (!evaluate()) return false;
+        while (step() < steps) {
+            const auto begin = Clock::now();
+            const auto done = trainer_.step({&share_, 1}, is_interrupted_);
+            if (!done) return false;
+            print_step(trainer_.state().step(), *done, seconds_since(begin));
+            const bool is_due = step() == steps || (options_.evaluate_every != 0 &&
+                                                    step() % options_.evaluate_every == 0);
+            if (is_due && !evaluate()) return false;
+        }
+        return true;
+    }
+
+    const state::ModelState& state() const { return trainer_.state(); }
+    Digest digest() const { return trainer_.state().digest(workers_); }
+
+  private:
+    std::uint64_t step() const { return trainer_.state().step().value(); }
+
+    /// Prints the figures of the state on held-out samples, if there are any. False when a signal
+    /// arrived.
+    bool evaluate() {
+        if (!evaluator_) return true;
+        const auto begin = Clock::now();
+        const auto figures = evaluator_->evaluate(trainer_.state().parameters(), is_interrupted_);
+        if (!figures) return false;
+        fmt::print("step {}: {}; {} samples in {:.2f} s\n", step(),
+                   training::figures_line(*figures), figures->samples, seconds_since(begin));
+        std::fflush(stdout);
+        return true;
+    }
+
+    const LocalOptions& options_;
+    const platform::StopSignals signals_;  // before threads start
+    const training::Albert::IsInterrupted is_interrupted_ = [this] { return signals_.arrived(); };
+    const training::Share share_;
+    const unsigned threads_;
+    const std::uint64_t micro_batch_;
+    const kernels::ThreadWorkers workers_;
+    training::LocalTrainer trainer_;
+    std::optional<training::Evaluator> evaluator_;
+};
+
 }  // namespace
 
 int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                  const LocalOptions& options) {
-    const platform::StopSignals signals;
-    const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
-    const std::uint64_t micro_batch =
-        options.micro_batch != 0
-            ? options.micro_batch
-            : training::suitable_micro_batch(
-                  run, {.threads = threads, .memory_bytes = platform::physical_memory()});
-    const training::Share share{.peer = key_of(options.peer), .samples = Samples{run.target_batch}};
-    const kernels::ThreadWorkers workers{threads};
-    training::set_compute_threads(threads);
-    training::LocalTrainer trainer{run, shards, workers, static_cast<std::size_t>(micro_batch)};
-    fmt::print("{}\n{} threads\n", training::memory_line(run, micro_batch, 0), threads);
-    const std::uint64_t steps = options.steps != 0 ? options.steps : run.steps;
-    bool is_interrupted = false;
-    while (trainer.state().step().value() < steps) {
-        const auto begin = Clock::now();
-        const auto done = trainer.step({&share, 1}, [&] { return signals.arrived(); });
-        if (!done) {
-            is_interrupted = true;
-            break;
-        }
-        print_step(trainer.state().step(), *done, seconds_since(begin));
-    }
-    fmt::print("state {} after step {}\n", trainer.state().digest(workers).hex(),
-               trainer.state().step().value());
-    return is_interrupted ? kInterrupted : 0;
+                  std::span<const formats::Shard> held_out, const LocalOptions& options) {
+    training::set_compute_threads(
+        static_cast<unsigned>(kernels::threads_within_reach(options.threads)));
+    LocalRun local{run, shards, held_out, options};
+    const bool is_whole = local.train(options.steps != 0 ? options.steps : run.steps);
+    const Digest digest = local.digest();
+    fmt::print("state {} after step {}\n", digest.hex(), local.state().step().value());
+    if (!options.out.empty()) write_checkpoint(options.out, run, local.state(), digest);
+    return is_whole ? 0 : kInterrupted;
 }
 
 }  // namespace dedloc

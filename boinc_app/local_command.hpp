@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 
+#include "boinc_app/training/evaluator.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
@@ -16,13 +18,18 @@ struct LocalOptions {
     std::string peer;               ///< hex digits of the key whose samples are drawn; empty: zeros
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
+    std::filesystem::path out;      ///< checkpoint file for the last state; empty: none
+    /// Evaluates the first and the last state, and one after every so many steps (0: no other), on
+    /// so many samples of the held-out shards, if there are any.
+    std::uint64_t evaluate_every = 0;
+    std::uint64_t evaluate_samples = training::kUsualSamples;  ///< samples of an evaluation
 };
 
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the
-/// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step. Call this
-/// before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, shards of another vocabulary).
+/// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
+/// written. Call this before any thread is started. Returns the process's exit status.
+/// Errors: InputError (bad key, shards of another vocabulary), IoError (disk full, …).
 int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                  const LocalOptions& options);
+                  std::span<const formats::Shard> held_out, const LocalOptions& options);
 
 }  // namespace dedloc

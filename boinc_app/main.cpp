@@ -38,6 +38,7 @@ struct Options {
     double hours = 0;
     SeatOptions seat;
     LocalOptions local;
+    std::string held_out;  ///< folder of held-out shards for `local`; empty: none
 };
 
 formats::RunFile read_run_file(const std::filesystem::path& path) {
@@ -82,7 +83,9 @@ int train_alone(const Options& options) {
         const std::vector<std::filesystem::path> paths{options.shards.begin(),
                                                        options.shards.end()};
         const std::vector<formats::Shard> shards = open_shards(paths, run);
-        return train_locally(run, shards, options.local);
+        std::vector<formats::Shard> held_out;
+        if (!options.held_out.empty()) held_out = open_held_out_shards(options.held_out, run);
+        return train_locally(run, shards, held_out, options.local);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "dedloc_train: %s\n", error.what());
         return kFailure;
@@ -161,6 +164,21 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
         ->add_option("--micro-batch", options.local.micro_batch,
                      "samples computed at once; 0: as suits model, memory and CPUs")
         ->check(CLI::Range(0, 65'536));
+    command->add_option("--out", options.local.out,
+                        "write the last state to this file, as a checkpoint");
+    auto* const held_out = command->add_option(
+        "--held-out", options.held_out,
+        "folder with the run's held-out shards: evaluate the first and the last state on them");
+    command
+        ->add_option("--evaluate-every", options.local.evaluate_every,
+                     "evaluate also the states after every so many steps; 0: no other")
+        ->needs(held_out);
+    command
+        ->add_option("--evaluate-samples", options.local.evaluate_samples,
+                     "samples of an evaluation")
+        ->check(CLI::Range(std::uint64_t{1}, training::kMaxSamples))
+        ->capture_default_str()
+        ->needs(held_out);
     return command;
 }
 

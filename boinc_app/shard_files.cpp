@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "peer/base/error.hpp"
+#include "peer/formats/job_shards.hpp"
 #include "peer/platform/mapped_file.hpp"
 
 namespace dedloc {
@@ -29,11 +30,10 @@ const formats::ShardReference& reference_of(std::span<const std::byte> bytes,
     return *found;
 }
 
-}  // namespace
-
-formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
-    const auto file = std::make_shared<const platform::MappedFile>(path);
-    const auto& reference = reference_of(file->bytes(), path, run);
+/// Decodes a file that has the digest of this shard.
+formats::Shard decode(const std::shared_ptr<const platform::MappedFile>& file,
+                      const std::filesystem::path& path, const formats::RunFile& run,
+                      const formats::ShardReference& reference) {
     auto decoded = formats::decode_shard(file->bytes(), file);
     if (!decoded) {
         throw InputError{fmt::format("shard {} cannot be used: {}", path.string(),
@@ -47,6 +47,36 @@ formats::Shard open_shard(const std::filesystem::path& path, const formats::RunF
     shard.weight = reference.weight;
     file->forget_pages();
     return shard;
+}
+
+}  // namespace
+
+formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run) {
+    const auto file = std::make_shared<const platform::MappedFile>(path);
+    return decode(file, path, run, reference_of(file->bytes(), path, run));
+}
+
+std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,
+                                                 const formats::RunFile& run) {
+    std::vector<formats::Shard> shards;
+    for (const auto& reference : formats::held_out_shards(run)) {
+        const auto path = folder / reference.name;
+        const auto file = std::make_shared<const platform::MappedFile>(path);
+        const bool is_whole = file->bytes().size() == reference.bytes;
+        if (!is_whole || blake2b(file->bytes()) != reference.digest) {
+            throw InputError{fmt::format("{} is not the held-out shard of run {}: it is {}",
+                                         path.string(), run.name,
+                                         is_whole ? "altered" : "cut off or another file")};
+        }
+        shards.push_back(decode(file, path, run, reference));
+    }
+    if (shards.empty()) {
+        throw InputError{
+            fmt::format("run {} has no held-out shard: dedloc corpus build --held-out "
+                        "makes them",
+                        run.name)};
+    }
+    return shards;
 }
 
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,

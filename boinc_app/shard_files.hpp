@@ -1,4 +1,4 @@
-// The shards of a job, used in place.
+// The shards of a job, and those that are held out, used in place.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +17,14 @@ namespace dedloc {
 /// Errors  InputError with one sentence that names the file: missing, cut off, not one of the run's
 ///         shards, held out, or with another vocabulary than the run; IoError
 formats::Shard open_shard(const std::filesystem::path& path, const formats::RunFile& run);
+
+/// Maps and checks all held-out shards of the run, in the order of the run file. They are files in
+/// `folder`, with the names that the run file gives them.
+///
+/// Errors  InputError with one sentence: the run has none, or one is missing, cut off or altered;
+///         IoError
+std::vector<formats::Shard> open_held_out_shards(const std::filesystem::path& folder,
+                                                 const formats::RunFile& run);
 
 /// The same for several. Errors: also InputError when there is none.
 std::vector<formats::Shard> open_shards(std::span<const std::filesystem::path> paths,

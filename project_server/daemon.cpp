@@ -28,16 +28,16 @@ ListenAddress parse_listen_address(const std::string& text) {
     return address;
 }
 
-namespace {
-
-/// Parses the arguments and calls `serve`. Failures become an exit status and one sentence.
-int run_main(CLI::App& app, int count, char** arguments, const std::string& name,
-             const std::function<void()>& serve) {
+int run_program(CLI::App& app, int count, char** arguments, const std::string& name,
+                const std::function<void()>& serve) {
     app.set_version_flag("--version", name + " " + version());
     try {
         app.parse(count, arguments);
+    } catch (const CLI::Success& help) {
+        return app.exit(help);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : 2;
+        std::cerr << name << ": " << error.what() << " (see " << name << " --help)\n";
+        return 2;
     }
     start_log(name);
     try {
@@ -52,31 +52,29 @@ int run_main(CLI::App& app, int count, char** arguments, const std::string& name
     }
 }
 
-void look_again_and_again(const LoopDaemon& daemon, const std::filesystem::path& project,
-                          std::chrono::duration<double> interval, bool is_once) {
+void run_passes(const LoopDaemon& daemon, const LoopOptions& options) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
-    const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(interval);
+    const auto pause = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>{options.interval_seconds});
     LoopDaemon::Look look;
     bool is_down = false;
     do {
         try {
-            if (!look) look = daemon.connect(project);
+            if (!look) look = daemon.connect(options.project, signals);
             look();
             is_down = false;
         } catch (const Error& error) {
             const bool is_project_wrong =
                 !look && dynamic_cast<const InputError*>(&error) != nullptr;
-            if (is_once || is_project_wrong) throw;
+            if (options.is_once || is_project_wrong) throw;
             if (!is_down) log_warning("{} Trying again.", error.what());
             is_down = true;
             look = nullptr;
         }
-    } while (!is_once && !signals.wait(pause));
-    if (!is_once) log_info("Stopped");
+    } while (!options.is_once && !signals.wait(pause));
+    if (!options.is_once) log_info("Stopped");
 }
-
-}  // namespace
 
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
@@ -86,7 +84,7 @@ int run_http_daemon(
     std::string listen;
     app.add_option("--project", project, "Folder made by `dedloc project create`")->required();
     app.add_option("--listen", listen, "HOST:PORT to listen on, behind nginx")->required();
-    return run_main(app, count, arguments, name, [&] {
+    return run_program(app, count, arguments, name, [&] {
         const ListenAddress address = parse_listen_address(listen);
         platform::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
@@ -94,21 +92,21 @@ int run_http_daemon(
     });
 }
 
-int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon) {
-    CLI::App app{daemon.purpose};
-    std::filesystem::path project;
-    double interval_seconds = 2;
-    bool is_once = false;
-    app.add_option("--project", project, "Folder of the project")->required();
-    app.add_option("--interval", interval_seconds, "Seconds between two passes")
+CLI::Option* add_loop_options(CLI::App& app, const LoopDaemon& daemon, LoopOptions& options) {
+    auto* const project = app.add_option("--project", options.project, "Folder of the project");
+    app.add_option("--interval", options.interval_seconds, "Seconds between two passes")
         ->check(CLI::Range(0.05, 3600.0))
         ->capture_default_str();
     daemon.add_options(app);
-    app.add_flag("--once", is_once, daemon.once);
-    return run_main(app, count, arguments, daemon.name, [&] {
-        look_again_and_again(daemon, project, std::chrono::duration<double>{interval_seconds},
-                             is_once);
-    });
+    app.add_flag("--once", options.is_once, daemon.once);
+    return project;
+}
+
+int run_loop_daemon(int count, char** arguments, const LoopDaemon& daemon) {
+    CLI::App app{daemon.purpose};
+    LoopOptions options;
+    add_loop_options(app, daemon, options)->required();
+    return run_program(app, count, arguments, daemon.name, [&] { run_passes(daemon, options); });
 }
 
 }  // namespace dedloc::server

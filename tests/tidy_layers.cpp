@@ -206,6 +206,14 @@ Layers project_layers() {
                  kJson, kText}),
          {"random"},
          kNoChance},
+        // Measures models, so it computes with them as the app does.
+        {"project_server/evaluate/",
+         joined({Names{"project_server/", "boinc_app/training/", "boinc_app/shard_files.hpp",
+                       "peer/state/", "peer/formats/", "peer/wire/", "peer/platform/", "peer/base/",
+                       "kernels/", "CLI/"},
+                 kJson, kText}),
+         {"random"},
+         kNoChance},
         // The backbone is a member of the swarm as well.
         {"project_server/backbone/",
          joined({Names{"project_server/", "peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kJson,

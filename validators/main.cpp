@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
         .name = "dedloc-validator",
         .purpose = "Judges the receipts of finished jobs and grants their credit.",
         .once = "Judge the jobs that wait now, then exit",
-        .connect = [](const auto& project) -> server::LoopDaemon::Look {
+        .connect = [](const auto& project, const auto&) -> server::LoopDaemon::Look {
             const auto shift = std::make_shared<Shift>(project);
             log_info("Judging the jobs of {}", project.string());
             return [shift] { shift->validator.pass(); };

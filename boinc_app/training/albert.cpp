@@ -123,6 +123,33 @@ at::Tensor borrowed(const std::vector<T>& values, at::IntArrayRef shape) {
     return at::from_blob(const_cast<T*>(values.data()), shape, at::dtype(kType));
 }
 
+/// What rows of logits, on any device, say about their labels.
+class Predictions {
+  public:
+    /// Requires one row for each label; the labels must outlive it.
+    Predictions(const at::Tensor& logits, const std::vector<std::int64_t>& labels)
+        : labels_(labels) {
+        const at::Tensor wanted = at::from_blob(const_cast<std::int64_t*>(labels.data()),
+                                                {logits.size(0), 1}, at::dtype(at::kLong))
+                                      .to(logits.device());
+        const at::Tensor logs = at::log_softmax(logits.to(at::kFloat), -1);
+        logs_ = logs.gather(1, wanted).cpu().contiguous();
+        best_ = logits.argmax(-1).cpu().contiguous();
+    }
+
+    /// The cross entropy of a row, in nats.
+    double loss(std::size_t row) const { return -double{logs_.const_data_ptr<float>()[row]}; }
+    /// The label has the highest logit of its row.
+    bool is_hit(std::size_t row) const {
+        return best_.const_data_ptr<std::int64_t>()[row] == labels_[row];
+    }
+
+  private:
+    const std::vector<std::int64_t>& labels_;
+    at::Tensor logs_;
+    at::Tensor best_;
+};
+
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
     return fmt::format("[{}]", fmt::join(shape, ","));
 }
@@ -280,32 +307,61 @@ struct Albert::Model {
         return x;
     }
 
-    /// Σ over samples of the mean loss of its masked tokens; the weights hold the 1 ÷ count.
-    at::Tensor masked_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
+    /// [masked tokens, vocabulary]
+    at::Tensor masked_token_logits(const at::Tensor& x, const MicroBatch& batch) const {
         const auto count = static_cast<std::int64_t>(batch.masked_at.size());
         const at::Tensor positions = borrowed(batch.masked_at, {count});
-        const at::Tensor labels = borrowed(batch.masked_tokens, {count, 1});
-        const at::Tensor weights = borrowed(batch.masked_weights, {count, 1});
         const at::Tensor there = x.reshape({-1, x.size(2)}).index_select(0, positions);
         const at::Tensor y =
             layer_norm(activation(linear(there, prediction_dense)), prediction_norm);
-        const at::Tensor logits = at::linear(y, word_embeddings, prediction_bias);
+        return at::linear(y, word_embeddings, prediction_bias);
+    }
+
+    /// Σ over samples of the mean loss of its masked tokens; the weights hold the 1 ÷ count.
+    at::Tensor masked_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
+        const auto count = static_cast<std::int64_t>(batch.masked_at.size());
+        const at::Tensor labels = borrowed(batch.masked_tokens, {count, 1});
+        const at::Tensor weights = borrowed(batch.masked_weights, {count, 1});
+        const at::Tensor logits = masked_token_logits(x, batch);
         return -(at::log_softmax(logits, -1).gather(1, labels) * weights).sum();
     }
 
-    at::Tensor order_loss(const at::Tensor& x, const Pass& pass) const {
-        const MicroBatch& batch = pass.batch;
-        const at::Tensor labels =
-            borrowed(batch.is_swapped, {static_cast<std::int64_t>(batch.samples), 1});
+    /// [rows, 2]
+    at::Tensor order_logits(const at::Tensor& x, const Pass& pass) const {
         const at::Tensor pooled =
             dropped_hidden(at::tanh(linear(x.select(1, 0), pooler)), pass, classifier_dropout,
                            Sites::classifier(spec.layers));
-        return -at::log_softmax(linear(pooled, order_classifier), -1).gather(1, labels).sum();
+        return linear(pooled, order_classifier);
+    }
+
+    at::Tensor order_loss(const at::Tensor& x, const Pass& pass) const {
+        const at::Tensor labels =
+            borrowed(pass.batch.is_swapped, {static_cast<std::int64_t>(pass.batch.samples), 1});
+        return -at::log_softmax(order_logits(x, pass), -1).gather(1, labels).sum();
     }
 
     at::Tensor loss(const Pass& pass) const {
         const at::Tensor x = encode(pass);
         return masked_token_loss(x, pass.batch) + order_loss(x, pass);
+    }
+
+    std::vector<SampleFigures> figures(const Pass& pass) const {
+        const MicroBatch& batch = pass.batch;
+        const at::Tensor x = encode(pass);
+        const Predictions tokens{masked_token_logits(x, batch), batch.masked_tokens};
+        const Predictions orders{order_logits(x, pass), batch.is_swapped};
+        std::vector<SampleFigures> figures(batch.samples);
+        for (std::size_t i = 0; i < batch.masked_at.size(); ++i) {
+            auto& sample = figures[static_cast<std::size_t>(batch.masked_at[i]) / batch.length];
+            sample.masked_loss += static_cast<double>(batch.masked_weights[i]) * tokens.loss(i);
+            sample.masked_hits += tokens.is_hit(i) ? 1 : 0;
+            ++sample.masked;
+        }
+        for (std::size_t row = 0; row < batch.samples; ++row) {
+            figures[row].order_loss = orders.loss(row);
+            figures[row].is_order_hit = orders.is_hit(row);
+        }
+        return figures;
     }
 
     const formats::ModelSpec spec;
@@ -350,6 +406,16 @@ double Albert::loss(const MicroBatch& batch) {
     const c10::NoGradGuard no_gradients;
     const IsInterrupted never;
     return model_->loss({batch, InterruptionPoints{never}, false}).item<double>();
+}
+
+std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batch,
+                                                          const IsInterrupted& is_interrupted) {
+    const c10::NoGradGuard no_gradients;
+    try {
+        return model_->figures({batch, InterruptionPoints{is_interrupted}, false});
+    } catch (const Interrupted&) {
+        return std::nullopt;
+    }
 }
 
 void set_compute_threads(unsigned count) {

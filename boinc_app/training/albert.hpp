@@ -11,15 +11,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "boinc_app/training/batch.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::training {
+
+/// How well the model predicts one sample, without dropout.
+struct SampleFigures {
+    double masked_loss = 0;         ///< mean cross entropy of its masked tokens, in nats
+    double order_loss = 0;          ///< cross entropy of its sentence order, in nats
+    std::uint64_t masked = 0;       ///< number of masked tokens
+    std::uint64_t masked_hits = 0;  ///< masked tokens whose logit is the highest of all tokens'
+    bool is_order_hit = false;      ///< the logit of its order is the higher one
+};
 
 /// The model on parameters that it reads in place.
 ///
@@ -57,6 +68,11 @@ class Albert {
 
     /// The sum of the samples' losses, without dropout.
     double loss(const MicroBatch& batch);
+
+    /// The figures of each sample, in the order of the rows: their losses are the terms of loss().
+    /// Returns nothing when `is_interrupted`, which is called as by add_gradient(), returns true.
+    std::optional<std::vector<SampleFigures>> figures(const MicroBatch& batch,
+                                                      const IsInterrupted& is_interrupted = {});
 
   private:
     struct Model;

@@ -143,7 +143,7 @@ class Backbone::Impl {
         : run_(std::move(run)),
           options_(std::move(options)),
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints,
-                 [this](const CheckpointHead& head) { return states_.judge(head); }),
+                 [this](const formats::CheckpointHead& head) { return states_.judge(head); }),
           history_(run_.ledger(), owner()),
           ledger_(run_.ledger(), owner(),
                   [this](const LedgerRecord& record, const LedgerReader::Place& after) {

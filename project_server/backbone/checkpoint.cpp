@@ -73,11 +73,12 @@ CheckpointStore::CheckpointStore(fs::path folder, const RunId& run, std::size_t 
     }
 }
 
-fs::path CheckpointStore::save(const CheckpointHead& head, std::span<const std::byte> state) const {
+fs::path CheckpointStore::save(const formats::CheckpointHead& head,
+                               std::span<const std::byte> state) const {
     DEDLOC_CHECK(state.size() == head.state_bytes(), "a state has V vectors of N floats",
                  state.size(), head.vectors, head.elements);
     const auto path = folder_ / fmt::format("step_{:09}{}", head.step.value(), kSuffix);
-    const Buffer first = encode_checkpoint_head(run_, head);
+    const Buffer first = formats::encode_checkpoint_head(run_, head);
     const std::array<std::span<const std::byte>, 2> pieces{first, state};
     platform::replace_file(path, pieces);
     drop_surplus();
@@ -117,7 +118,7 @@ void CheckpointStore::remove_after(StepIndex step) const {
     }
 }
 
-Standing CheckpointStore::standing_of(const CheckpointHead& head) const {
+Standing CheckpointStore::standing_of(const formats::CheckpointHead& head) const {
     return judge_ ? judge_(head) : Standing::kProven;
 }
 

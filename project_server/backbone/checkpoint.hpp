@@ -20,17 +20,17 @@ namespace dedloc::backbone {
 
 /// A checkpoint in memory.
 struct Checkpoint {
-    CheckpointHead head;         ///< step and digest that the file claims
-    std::filesystem::path path;  ///< the file
-    Buffer state;                ///< state_bytes() bytes; the reader must verify their digest
+    formats::CheckpointHead head;  ///< step and digest that the file claims
+    std::filesystem::path path;    ///< the file
+    Buffer state;                  ///< state_bytes() bytes; the reader must verify their digest
 };
 
 /// A checkpoint file, without its state.
 struct CheckpointEntry {
-    CheckpointHead head;         ///< step and digest that the file claims
-    std::filesystem::path path;  ///< the file
-    std::uint64_t bytes = 0;     ///< size of the file
-    double created_at = 0;       ///< seconds since 1970
+    formats::CheckpointHead head;  ///< step and digest that the file claims
+    std::filesystem::path path;    ///< the file
+    std::uint64_t bytes = 0;       ///< size of the file
+    double created_at = 0;         ///< seconds since 1970
 };
 
 /// The files in this folder with a valid head, newest first. Logs each that is not a checkpoint of
@@ -46,7 +46,7 @@ enum class Standing : std::uint8_t {
     kUnproven,  ///< not in the ledger's history: beyond its end, or another state
 };
 /// Judges a checkpoint by the ledger. Thread: any.
-using CheckpointJudge = std::function<Standing(const CheckpointHead&)>;
+using CheckpointJudge = std::function<Standing(const formats::CheckpointHead&)>;
 
 /// The checkpoints of one run in one folder.
 class CheckpointStore {
@@ -60,7 +60,8 @@ class CheckpointStore {
     /// After: the checkpoint is durable under its name and surplus ones are removed, but never the
     /// newest proven one, however many newer ones there are. On failure (disk full, …) throws
     /// IoError and leaves the older files untouched. Requires state.size() == head.state_bytes().
-    std::filesystem::path save(const CheckpointHead& head, std::span<const std::byte> state) const;
+    std::filesystem::path save(const formats::CheckpointHead& head,
+                               std::span<const std::byte> state) const;
 
     /// Returns whether the bytes have the digest of the head; the store itself cannot compute it.
     using Verifier = std::function<bool(const Checkpoint&)>;
@@ -77,7 +78,7 @@ class CheckpointStore {
     std::vector<CheckpointEntry> list() const;
 
   private:
-    Standing standing_of(const CheckpointHead& head) const;
+    Standing standing_of(const formats::CheckpointHead& head) const;
     void drop_surplus() const;
 
     const std::filesystem::path folder_;

@@ -14,12 +14,9 @@
 namespace dedloc::backbone {
 namespace {
 
-constexpr std::string_view kMagic = "DEDLOCST";
-constexpr std::uint32_t kVersion = 2;
 /// The most vectors that a state can have.
 constexpr std::uint32_t kMaxVectors = 8;
-constexpr std::size_t kSealBytes = 8;
-constexpr std::size_t kHeadBytes = 8 + 4 + 4 + 32 + 8 + 8 + 32 + kSealBytes;
+constexpr std::size_t kHeadBytes = formats::kCheckpointHeadBytes;
 /// A multiple of the leaves that are digested together.
 constexpr std::size_t kPieceBytes = kernels::kLeafBytes * kernels::kLeavesTogether;
 
@@ -27,69 +24,21 @@ constexpr std::size_t kPieceBytes = kernels::kLeafBytes * kernels::kLeavesTogeth
     throw InputError(fmt::format("{} is {}", path.string(), what));
 }
 
-CheckpointHead decode_head(const std::filesystem::path& path, const RunId& run,
-                           std::span<const std::byte> bytes) {
-    ByteReader reader{bytes};
-    const auto magic = reader.take(kMagic.size());
-    if (!magic || !std::ranges::equal(*magic, bytes_of(kMagic))) {
-        refuse(path, "not a checkpoint");
-    }
-    const auto version = reader.read<std::uint32_t>();
-    const auto vectors = reader.read<std::uint32_t>();
-    const auto owner = reader.read<RunId>();
-    CheckpointHead head;
-    const auto step = reader.read<std::uint64_t>();
-    const auto elements = reader.read<std::uint64_t>();
-    const auto digest = reader.read<Digest>();
-    if (!digest || reader.remaining() != kSealBytes) refuse(path, "an incomplete checkpoint");
-    if (*version != kVersion) {
-        refuse(path, fmt::format("a checkpoint of version {}, and this program reads version {}",
-                                 *version, kVersion));
-    }
-    if (*owner != run) {
-        refuse(path,
-               fmt::format("a checkpoint of the run {}, not of {}", owner->brief(), run.brief()));
-    }
-    head.step = StepIndex{*step};
-    head.elements = *elements;
-    head.vectors = *vectors;
-    head.digest = *digest;
-    if (!std::ranges::equal(bytes, encode_checkpoint_head(run, head))) {
-        refuse(path, "a checkpoint with a damaged head");
-    }
-    return head;
-}
-
 }  // namespace
 
-CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state,
-                             std::uint32_t vectors) {
+formats::CheckpointHead head_of_state(StepIndex step, std::span<const std::byte> state,
+                                      std::uint32_t vectors) {
     return {.step = step,
             .digest = state::state_digest(step, state),
             .elements = state.size() / (sizeof(float) * vectors),
             .vectors = vectors};
 }
 
-Buffer encode_checkpoint_head(const RunId& run, const CheckpointHead& head) {
-    ByteWriter writer;
-    writer.append(bytes_of(kMagic));
-    writer.write(kVersion);
-    writer.write(head.vectors);
-    writer.write(run.bytes);
-    writer.write(head.step.value());
-    writer.write(head.elements);
-    writer.write(head.digest.bytes);
-    Buffer bytes = std::move(writer).finish();
-    const Digest seal = blake2b(bytes);
-    bytes.insert(bytes.end(), seal.bytes.begin(), seal.bytes.begin() + kSealBytes);
-    return bytes;
-}
-
 CheckpointFile::CheckpointFile(const std::filesystem::path& path, const RunId& run)
     : file_(path, platform::DurableFile::Mode::kRead) {
     Buffer first(kHeadBytes);
     first.resize(file_.read_at(0, first));
-    head_ = decode_head(path, run, first);
+    head_ = formats::decode_checkpoint_head(first, run, path.string());
     const std::uint64_t size = file_.size();
     const std::uint64_t state = size - std::min<std::uint64_t>(size, kHeadBytes);
     const bool is_possible = head_.vectors > 0 && head_.vectors <= kMaxVectors;

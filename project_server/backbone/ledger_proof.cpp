@@ -26,7 +26,7 @@ LedgerProof::LedgerProof(std::filesystem::path path, const formats::RunFile& run
     extend(progress);
 }
 
-Standing LedgerProof::judge(const CheckpointHead& checkpoint) const {
+Standing LedgerProof::judge(const formats::CheckpointHead& checkpoint) const {
     if (head().generation == 0 && checkpoint.step == StepIndex{0} && initial_state_) {
         return checkpoint.digest == *initial_state_ ? Standing::kProven : Standing::kUnproven;
     }

@@ -43,7 +43,7 @@ class LedgerProof final {
 
     /// Judges a checkpoint by the run file and the records read so far. Only Standing::kProven is a
     /// proof.
-    Standing judge(const CheckpointHead& checkpoint) const;
+    Standing judge(const formats::CheckpointHead& checkpoint) const;
     /// The head after the last record read.
     const Head& head() const { return reader_.place().codec.head(); }
 

@@ -27,7 +27,7 @@ void LedgerStates::take(const LedgerRecord& record) {
     }
 }
 
-Standing LedgerStates::judge(const CheckpointHead& checkpoint) const {
+Standing LedgerStates::judge(const formats::CheckpointHead& checkpoint) const {
     const std::lock_guard lock{mutex_};
     const auto found = std::ranges::lower_bound(states_, checkpoint.step, {}, &State::step);
     if (found != states_.end() && found->step == checkpoint.step) {

@@ -20,7 +20,7 @@ class LedgerStates {
     void take(const LedgerRecord& record);
 
     /// A CheckpointJudge.
-    Standing judge(const CheckpointHead& checkpoint) const;
+    Standing judge(const formats::CheckpointHead& checkpoint) const;
 
   private:
     struct State {

@@ -11,7 +11,7 @@ namespace {
 using backbone::Standing;
 
 Verdict judge(const RunFiles& files, const backbone::LedgerProof& proof,
-              const backbone::CheckpointHead& head) {
+              const formats::CheckpointHead& head) {
     const std::uint64_t step = head.step.value();
     switch (proof.judge(head)) {
         case Standing::kProven:
@@ -62,7 +62,7 @@ Verdict verify_checkpoint(const RunFiles& files, const backbone::LedgerProof& pr
                           const backbone::CheckpointFile::Visitor& visit) {
     try {
         const backbone::CheckpointFile checkpoint{file, files.id};
-        const backbone::CheckpointHead& head = checkpoint.head();
+        const formats::CheckpointHead& head = checkpoint.head();
         if (head.elements != formats::element_count(files.run)) {
             return {.sentence = fmt::format("not a state of this run: it has {} elements, not {}",
                                             head.elements, formats::element_count(files.run))};

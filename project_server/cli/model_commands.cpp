@@ -128,9 +128,11 @@ void export_to(const ExportOptions& options) {
     ExportOptions shown = options;
     shown.progress = [&](const char* what, double share) { line.show(what, share); };
     const ExportedModel model = export_model(shown);
-    fmt::print("exported step {} of {}: {} parameters, {} samples, state {}, to {}\n",
-               model.step.value(), options.run, model.parameters, model.samples,
-               model.state.brief(), options.folder.string());
+    const std::string standing =
+        model.is_proven ? fmt::format("{} samples", model.samples) : "not proven by the ledger";
+    fmt::print("exported step {} of {}: {} parameters, {}, state {}, to {}\n", model.step.value(),
+               options.run, model.parameters, standing, model.state.brief(),
+               options.folder.string());
 }
 
 void add_export(CLI::App& run) {
@@ -142,9 +144,14 @@ void add_export(CLI::App& run) {
     command->add_option("--format", "Format of the folder")
         ->check(CLI::IsMember({"huggingface"}))
         ->default_str("huggingface");
-    command->add_option_function<std::uint64_t>(
-        "--step", [options](std::uint64_t step) { options->step = StepIndex{step}; },
+    auto* const step = command->add_option_function<std::uint64_t>(
+        "--step", [options](std::uint64_t number) { options->step = StepIndex{number}; },
         "The state after so many updates; default: the newest that the ledger proves");
+    command
+        ->add_option("--checkpoint", options->checkpoint,
+                     "Instead: a checkpoint of the run from any source, proven or not, as "
+                     "dedloc_train local writes")
+        ->excludes(step);
     command->add_option("folder", options->folder, "Output folder, must not exist yet")->required();
     command->callback([options] { export_to(*options); });
 }

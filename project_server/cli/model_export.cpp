@@ -26,9 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using backbone::CheckpointFile;
-using backbone::CheckpointHead;
 using backbone::LedgerProof;
 using backbone::Standing;
+using formats::CheckpointHead;
 
 /// How often the checkpoints are listed again because a running backbone has removed one.
 constexpr int kMaxListings = 20;
@@ -117,24 +117,49 @@ class ProvenCheckpoints {
         fmt::format("the run {} has no checkpoint that its ledger proves yet", files.run.name));
 }
 
-/// Writes model.safetensors. The head of the state that it holds.
+/// Copies the checkpoint's parameters. False if its bytes have not the digest that it names; the
+/// file is then not finished.
+bool write_tensors(const fs::path& path, const RunFiles& files, const CheckpointFile& checkpoint,
+                   const ExportOptions& options) {
+    const double total = static_cast<double>(checkpoint.head().state_bytes());
+    ModelWriter writer{path, files.run};
+    const Digest digest = checkpoint.read_all([&](std::uint64_t offset, auto bytes) {
+        writer.take(offset, bytes);
+        if (options.progress) {
+            options.progress("writing the model", static_cast<double>(offset) / total);
+        }
+    });
+    if (digest != checkpoint.head().digest) return false;
+    writer.finish();
+    return true;
+}
+
+/// Writes model.safetensors from the checkpoint that the options name.
+CheckpointHead write_given_model(const fs::path& path, const RunFiles& files,
+                                 const ExportOptions& options) {
+    const CheckpointFile checkpoint{options.checkpoint, files.id};
+    const CheckpointHead head = checkpoint.head();
+    const std::string name = options.checkpoint.string();
+    if (head.elements != formats::element_count(files.run)) {
+        throw InputError(fmt::format("{} is not a state of this run: it has {} elements, not {}",
+                                     name, head.elements, formats::element_count(files.run)));
+    }
+    if (!write_tensors(path, files, checkpoint, options)) {
+        throw InputError(
+            fmt::format("{} is damaged: its bytes are not the state with the digest "
+                        "that it names",
+                        name));
+    }
+    return head;
+}
+
+/// Writes model.safetensors from a proven checkpoint. The head of the state that it holds.
 CheckpointHead write_model(const fs::path& path, const RunFiles& files, LedgerProof& proof,
                            const ExportOptions& options) {
     ProvenCheckpoints checkpoints{files, proof, options.step};
     while (const auto checkpoint = checkpoints.next()) {
         const CheckpointHead head = checkpoint->head();
-        const double total = static_cast<double>(head.state_bytes());
-        ModelWriter writer{path, files.run};
-        const Digest digest = checkpoint->read_all([&](std::uint64_t offset, auto bytes) {
-            writer.take(offset, bytes);
-            if (options.progress) {
-                options.progress("writing the model", static_cast<double>(offset) / total);
-            }
-        });
-        if (digest == head.digest) {
-            writer.finish();
-            return head;
-        }
+        if (write_tensors(path, files, *checkpoint, options)) return head;
         log_warning("the checkpoint of step {} is damaged: not exported", head.step.value());
     }
     refuse_without_checkpoint(files, options);
@@ -155,32 +180,48 @@ void write_tokenizer_files(const fs::path& folder, const RunFiles& files) {
                            huggingface::write_tokenizer_config(model, files.run));
 }
 
+/// The run's ledger, verified; null if it has none yet.
+std::unique_ptr<LedgerProof> proof_for(const RunFiles& files, const ExportOptions& options) {
+    if (!options.checkpoint.empty() && !fs::exists(files.ledger())) return nullptr;
+    const auto progress = [&](std::uint64_t done, std::uint64_t total) {
+        if (!options.progress) return;
+        options.progress("verifying the ledger",
+                         static_cast<double>(done) / static_cast<double>(total));
+    };
+    return std::unique_ptr<LedgerProof>{new LedgerProof(read_proof(files, progress))};
+}
+
+/// What the ledger, if there is one, says of the state.
+huggingface::Provenance provenance_of(const CheckpointHead& head, const LedgerProof* proof) {
+    huggingface::Provenance provenance{.step = head.step, .state = head.digest};
+    if (proof == nullptr || proof->judge(head) != Standing::kProven) return provenance;
+    const auto sum = proof->contributions(head.step);
+    provenance.proof = {{.samples = sum.samples, .contributors = sum.peers, .record = sum.record}};
+    return provenance;
+}
+
 }  // namespace
 
 ExportedModel export_model(const ExportOptions& options) {
     const RunFiles files = read_run_files(options.project, options.run);
     UnfinishedFolder folder{options.folder};
-    LedgerProof proof = read_proof(files, [&](std::uint64_t done, std::uint64_t total) {
-        if (!options.progress) return;
-        options.progress("verifying the ledger",
-                         static_cast<double>(done) / static_cast<double>(total));
-    });
+    const auto proof = proof_for(files, options);
     write_tokenizer_files(folder.path(), files);
     platform::replace_file(folder.path() / "config.json",
                            huggingface::write_albert_config(files.run));
-    const auto head = write_model(folder.path() / "model.safetensors", files, proof, options);
-    const auto sum = proof.contributions(head.step);
+    const auto model = folder.path() / "model.safetensors";
+    const CheckpointHead head = options.checkpoint.empty()
+                                    ? write_model(model, files, *proof, options)
+                                    : write_given_model(model, files, options);
+    const auto provenance = provenance_of(head, proof.get());
     platform::replace_file(folder.path() / "README.md",
-                           huggingface::write_model_card(files.run, {.step = head.step,
-                                                                     .samples = sum.samples,
-                                                                     .contributors = sum.peers,
-                                                                     .state = head.digest,
-                                                                     .record = sum.record}));
+                           huggingface::write_model_card(files.run, provenance));
     folder.finish();
     return {.step = head.step,
             .state = head.digest,
             .parameters = formats::parameter_count(files.run),
-            .samples = sum.samples.value()};
+            .samples = provenance.proof ? provenance.proof->samples.value() : 0,
+            .is_proven = provenance.proof.has_value()};
 }
 
 }  // namespace dedloc::cli

@@ -15,6 +15,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/state/run_state.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/backbone/checkpoint_file.hpp"
 #include "project_server/cli/run_files.hpp"
 #include "project_server/huggingface/albert_config.hpp"
 #include "project_server/huggingface/safetensors.hpp"

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "peer/base/bytes.hpp"
+#include "peer/formats/checkpoint_head.hpp"
 #include "peer/formats/run_file.hpp"
-#include "project_server/backbone/checkpoint_file.hpp"
 
 namespace dedloc::cli {
 
 /// A model and the state that a run starts with.
 struct ImportedModel {
-    formats::ModelSpec model;       ///< as config.json says
-    FloatVector state;              ///< parameters as in the file, and zero moments
-    backbone::CheckpointHead head;  ///< its head, at step 0
+    formats::ModelSpec model;      ///< as config.json says
+    FloatVector state;             ///< parameters as in the file, and zero moments
+    formats::CheckpointHead head;  ///< its head, at step 0
     /// Names of the tensors that the file lacks, which have a new run's first values.
     std::vector<std::string> initialised;
 };

@@ -26,6 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// How often a run is evaluated while it trains, unless its options say otherwise.
+constexpr std::uint64_t kUsualEvaluations = 50;
+
 void check_name(const std::string& name) {
     const bool is_plain = std::ranges::all_of(name, [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
@@ -145,12 +148,16 @@ std::optional<ImportedModel> import_for(const RunOptions& options, const corpus:
     return imported;
 }
 
-void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json) {
+void insert_run(server::Database& database, const formats::RunFile& run, const std::string& json,
+                const RunOptions& options) {
     database.execute(
         "insert into dedloc_run (name, run_id, state, spec, target_batch, steps, "
-        "flops_per_sample, credit_per_sample, created) values (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+        "flops_per_sample, credit_per_sample, created, evaluate_every, evaluate_samples) "
+        "values (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
         {run.name, formats::run_id(run).hex(), json, run.target_batch, run.steps,
-         run.flops_per_sample, formats::credit_per_sample(run), server::unix_now()});
+         run.flops_per_sample, formats::credit_per_sample(run), server::unix_now(),
+         options.evaluate_every.value_or(std::max<std::uint64_t>(1, run.steps / kUsualEvaluations)),
+         options.evaluate_samples});
 }
 
 std::uint64_t count_of(const server::Row& row, std::string_view column) {
@@ -185,7 +192,7 @@ CreatedRun create_run(const RunOptions& options) {
     fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone);
     folder.finish();
     try {
-        insert_run(access.database(), run, json);
+        insert_run(access.database(), run, json, options);
     } catch (...) {
         fs::remove_all(target);
         throw;
@@ -200,7 +207,8 @@ RunStatus run_status(server::Database& database, const std::string& name, std::u
                      .state = row.text("state"),
                      .steps = count_of(row, "steps"),
                      .lines = {},
-                     .final_digest = row.text("final_digest")};
+                     .final_digest = row.text("final_digest"),
+                     .held_out = server::read_evaluations(database, row.integer("id"))};
     const auto seats = database.query_one(
         "select count(*) as peers, coalesce(sum(samples_per_second), 0) as rate from dedloc_seat "
         "where runid = ? and role = 'trainer' and state = 'working'",

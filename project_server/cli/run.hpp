@@ -9,6 +9,7 @@
 
 #include "peer/formats/run_file.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/database/evaluations.hpp"
 
 namespace dedloc::cli {
 
@@ -26,11 +27,13 @@ struct RunOptions {
     bool overlaps = false;                               ///< computes while a round is on its way
     std::optional<std::uint64_t> target_batch;           ///< absent: the preset's
     formats::Optimizer optimizer = formats::Optimizer::kLamb;  ///< how parameters are updated
-    std::optional<formats::Schedule> schedule;  ///< absent: the usual one of the optimizer
-    std::optional<std::uint64_t> warmup_steps;  ///< absent: a tenth of the steps, at least 1
-    std::optional<double> learning_rate;        ///< absent: of LAMB the preset's, else the usual
-    std::optional<double> weight_decay;         ///< absent: the usual one of the optimizer
-    std::optional<double> clip_norm;            ///< absent: the usual one of the optimizer
+    std::optional<formats::Schedule> schedule;    ///< absent: the usual one of the optimizer
+    std::optional<std::uint64_t> warmup_steps;    ///< absent: a tenth of the steps, at least 1
+    std::optional<double> learning_rate;          ///< absent: of LAMB the preset's, else the usual
+    std::optional<double> weight_decay;           ///< absent: the usual one of the optimizer
+    std::optional<double> clip_norm;              ///< absent: the usual one of the optimizer
+    std::optional<std::uint64_t> evaluate_every;  ///< steps; 0: none; absent: a fiftieth of all
+    std::uint64_t evaluate_samples = 1'024;       ///< held-out samples of an evaluation
     /// Dropout rates of hidden values, attention's weights and the classifier; empty: none.
     std::vector<double> dropout;
 };
@@ -73,6 +76,7 @@ struct RunStatus {
     double samples_per_second = 0;  ///< sum over these trainers
     std::vector<StepLine> lines;    ///< ascending by step
     std::string final_digest;       ///< digest of the last state, hex; empty until finished
+    std::vector<server::EvaluationRow> held_out;  ///< figures on held-out text, ascending by step
 };
 
 /// The run and its steps after step `after`. Errors: InputError when there is no such run.

@@ -34,6 +34,7 @@ struct Chosen {
     std::string run;
     bool follows = false;
     bool prints_json = false;
+    bool waits_for_evaluation = false;
     int seconds = 600;
     int count = 20;
 };
@@ -135,17 +136,23 @@ bool is_settled(const RunStatus& status, const RunReport& report) {
     return status.state == "finished" && report.uncredited == 0 && report.open_results == 0;
 }
 
+bool is_evaluated(const RunStatus& status) {
+    return !status.held_out.empty() && status.held_out.back().step == status.steps;
+}
+
 void wait(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
     watch(access.database(), deadline, [&] {
         const auto status = run_status(access.database(), chosen.run, 0);
         const auto report = run_report(access.database(), chosen.run);
-        if (is_settled(status, report)) return true;
+        const bool is_complete = !chosen.waits_for_evaluation || is_evaluated(status);
+        if (is_settled(status, report) && is_complete) return true;
         if (Clock::now() < deadline) return false;
         throw Error(fmt::format(
-            "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited",
-            chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited));
+            "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited{}",
+            chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited,
+            is_complete ? "" : ", and its last state is not evaluated"));
     });
 }
 
@@ -165,6 +172,25 @@ double mean_of_last_losses(const std::vector<StepLine>& steps) {
     return sum / static_cast<double>(steps.size() - first);
 }
 
+void print_held_out(const RunStatus& status) {
+    if (status.held_out.empty()) {
+        fmt::print("held-out  not evaluated\n");
+        return;
+    }
+    const auto& last = status.held_out.back();
+    fmt::print(
+        "held-out  {:.4f} ± {:.4f} at step {} on {} samples; right: {:.2f} % of the masked "
+        "tokens, {:.2f} % of the orders\n",
+        last.loss, last.loss_error, last.step, last.samples, 100 * last.masked_accuracy,
+        100 * last.order_accuracy);
+    const auto& first = status.held_out.front();
+    if (first.step == 0) {
+        fmt::print("          {:.4f} ± {:.4f} before the first step; right: {:.2f} %, {:.2f} %\n",
+                   first.loss, first.loss_error, 100 * first.masked_accuracy,
+                   100 * first.order_accuracy);
+    }
+}
+
 /// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
 void report(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
@@ -176,10 +202,11 @@ void report(const Chosen& chosen) {
     const double start = status.lines.front().loss;
     const double end = mean_of_last_losses(status.lines);
     fmt::print(
-        "loss      {:.4f} at step 1 (ln V + ln 2 = {:.4f}), {:.4f} at the end "
+        "training  {:.4f} at step 1 (ln V + ln 2 = {:.4f}), {:.4f} at the end "
         "(mean of the last {} steps): down by {:.4f}\n",
         start, std::log(static_cast<double>(run.model.vocabulary)) + std::log(2.0), end,
         std::min(kLossWindow, status.lines.size()), start - end);
+    print_held_out(status);
     fmt::print("digests   equal at all members at {} of {} steps\n", facts.equal_steps,
                status.lines.size());
     fmt::print(
@@ -282,6 +309,14 @@ void add_create(CLI::App& group) {
         ->default_str(name_of(options->codec));
     command->add_flag("--overlap", options->overlaps,
                       "Volunteers compute for the next step while gradients are averaged");
+    command->add_option("--evaluate-every", options->evaluate_every,
+                        "Steps between two evaluations on held-out text by dedloc-evaluate, 0: "
+                        "none; default: a fiftieth of the steps");
+    command
+        ->add_option("--evaluate-samples", options->evaluate_samples,
+                     "Held-out samples of an evaluation")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
     command->callback([options] { create(*options); });
 }
 
@@ -304,6 +339,8 @@ void add_run_commands(CLI::App& dedloc) {
     auto* const wait_command =
         add_command(*run, "wait", "Wait until it is finished and credited", chosen);
     wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
+    wait_command->add_flag("--evaluated", chosen->waits_for_evaluation,
+                           "Wait also until its last state is measured on held-out text");
     wait_command->callback([chosen] { wait(*chosen); });
 
     add_command(*run, "report", "Print losses, digests and credit; fail if they do not agree",

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace dedloc::cli {
 namespace {
@@ -54,12 +55,22 @@ std::vector<std::string> terminal_view(const RunStatus& status, const std::vecto
     }
     const auto& last = steps.back();
     const double share = static_cast<double>(last.step) / static_cast<double>(status.steps);
-    return {fmt::format("run {}: {}", status.name, status.state),
-            "  " + bar(std::min(share, 1.0), width),
-            fmt::format("  step {}/{}   loss {:.4f} (first {:.4f})   {:.0f} samples/s   {} peers",
-                        last.step, status.steps, last.loss, steps.front().loss, rate_of(last),
-                        status.peers),
-            "  " + curve(steps, width)};
+    std::vector<std::string> lines{
+        fmt::format("run {}: {}", status.name, status.state),
+        "  " + bar(std::min(share, 1.0), width),
+        fmt::format("  step {}/{}   loss {:.4f} (first {:.4f})   {:.0f} samples/s   {} peers",
+                    last.step, status.steps, last.loss, steps.front().loss, rate_of(last),
+                    status.peers)};
+    if (!status.held_out.empty()) lines.push_back("  " + held_out_line(status.held_out.back()));
+    lines.push_back("  " + curve(steps, width));
+    return lines;
+}
+
+std::string held_out_line(const server::EvaluationRow& row) {
+    return fmt::format(
+        "held-out loss {:.4f} ± {:.4f} at step {}; right: {:.1f} % of the masked "
+        "tokens, {:.1f} % of the orders",
+        row.loss, row.loss_error, row.step, 100 * row.masked_accuracy, 100 * row.order_accuracy);
 }
 
 std::string status_json(const RunStatus& status) {
@@ -83,6 +94,28 @@ std::string status_json(const RunStatus& status) {
     writer.Key("losses");
     writer.StartArray();
     for (const auto& line : status.lines) writer.Double(line.loss);
+    writer.EndArray();
+    writer.Key("held_out");
+    writer.StartArray();
+    for (const auto& row : status.held_out) {
+        writer.StartObject();
+        for (const auto& [name, count] :
+             {std::pair{"step", row.step}, std::pair{"samples", row.samples}}) {
+            writer.Key(name);
+            writer.Uint64(count);
+        }
+        for (const auto& [name, value] :
+             {std::pair{"loss", row.loss}, std::pair{"loss_error", row.loss_error},
+              std::pair{"masked_loss", row.masked_loss}, std::pair{"order_loss", row.order_loss},
+              std::pair{"masked_accuracy", row.masked_accuracy},
+              std::pair{"order_accuracy", row.order_accuracy}}) {
+            writer.Key(name);
+            writer.Double(value);
+        }
+        writer.Key("digest");
+        writer.String(row.digest.c_str());
+        writer.EndObject();
+    }
     writer.EndArray();
     writer.EndObject();
     return buffer.GetString();

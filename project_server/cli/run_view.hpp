@@ -11,12 +11,15 @@ namespace dedloc::cli {
 /// One line for a step, for logs and pipes.
 std::string step_line(const RunStatus& status, const StepLine& step);
 
-/// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, loss
-/// curve as block characters.
+/// Figures on held-out text in one line, for people.
+std::string held_out_line(const server::EvaluationRow& row);
+
+/// The present progress as a few lines for a terminal of `columns` characters: bar, numbers, the
+/// last figures on held-out text if there are any, loss curve as block characters.
 std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
                                        std::size_t columns);
 
-/// The run as one JSON object, with all its steps.
+/// The run as one JSON object, with all its steps and evaluations.
 std::string status_json(const RunStatus& status);
 
 }  // namespace dedloc::cli

@@ -10,6 +10,7 @@
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/database/schema.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -73,6 +74,7 @@ bool RunningProject::start() {
         }
     });
     if (!has_database) return false;
+    server::apply_schema(*database_);  // tables that an earlier version did not have
 
     auto server = program("dedloc-server");
     server.insert(server.end(), {"--listen", fmt::format("127.0.0.1:{}", settings_.server_port)});
@@ -94,6 +96,12 @@ bool RunningProject::start() {
 
     launch("dedloc-work", program("dedloc-work"));
     launch("dedloc-validator", program("dedloc-validator"));
+    const auto evaluate = program("dedloc-evaluate");
+    if (std::filesystem::exists(evaluate.front())) {
+        launch("dedloc-evaluate", evaluate);
+    } else {
+        log_warning("dedloc-evaluate is not installed: runs are not measured on held-out text");
+    }
     follow_runs();
     return true;
 }

@@ -460,7 +460,8 @@ create table if not exists token (
     key token_userid (userid)
 ) engine=InnoDB;
 
--- DeDLOC@home's tables. dedloc_run.state: running, paused, finished.
+-- DeDLOC@home's tables. dedloc_run.state: running, paused, finished. evaluate_every: steps between
+-- two evaluations, 0: none.
 create table if not exists dedloc_run (
     id                  integer not null auto_increment primary key,
     name                varchar(64) not null,
@@ -473,8 +474,13 @@ create table if not exists dedloc_run (
     credit_per_sample   double not null,
     final_digest        char(64) not null default '',
     created             double not null,
+    evaluate_every      bigint not null default 0,
+    evaluate_samples    bigint not null default 1024,
     unique key dedloc_run_name (name)
 ) engine=InnoDB;
+alter table dedloc_run
+    add column if not exists evaluate_every bigint not null default 0,
+    add column if not exists evaluate_samples bigint not null default 1024;
 
 -- One row for each update. step: number of updates done. digest: that of the state after it.
 -- equal_digests: how many of the members reported exactly this digest.
@@ -551,6 +557,25 @@ create table if not exists dedloc_checkpoint (
     path                varchar(254) not null,
     bytes               bigint not null,
     created_at          double not null,
+    primary key (runid, step)
+) engine=InnoDB;
+
+-- Figures on held-out text that the project has measured: losses in nats, accuracies as shares.
+-- step: number of updates done. A row is void unless its step is 0 or dedloc_step has its digest at
+-- its step.
+create table if not exists dedloc_evaluation (
+    runid               integer not null,
+    step                bigint not null,
+    loss                double not null,
+    loss_error          double not null,
+    masked_loss         double not null,
+    order_loss          double not null,
+    masked_accuracy     double not null,
+    order_accuracy      double not null,
+    samples             bigint not null,
+    seconds             double not null,
+    digest              char(64) not null,
+    evaluated_at        double not null,
     primary key (runid, step)
 ) engine=InnoDB;
 

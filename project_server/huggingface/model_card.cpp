@@ -40,9 +40,9 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     text += fmt::format("# {}\n\n", run.name);
     text += fmt::format(
         "ALBERT ({} layers of width {} with shared weights, {} heads, {} pieces), trained for "
-        "masked\nlanguage modelling and sentence order by volunteers' computers over "
-        "the internet with DeDLOC@home.\n\n",
-        run.model.layers, run.model.hidden, run.model.heads, run.model.vocabulary);
+        "masked\nlanguage modelling and sentence order {}with DeDLOC@home.\n\n",
+        run.model.layers, run.model.hidden, run.model.heads, run.model.vocabulary,
+        provenance.proof ? "by volunteers' computers over the internet " : "");
     const auto row = [&](const char* name, const std::string& value) {
         text += fmt::format("| {} | {} |\n", name, value);
     };
@@ -50,19 +50,29 @@ std::string write_model_card(const formats::RunFile& run, const Provenance& prov
     text += "|---|---|\n";
     row("run", fmt::format("{} (id `{}`)", run.name, formats::run_id(run).hex()));
     row("steps", fmt::format("{} of {}", provenance.step.value(), run.steps));
-    row("samples", fmt::format("{}", provenance.samples.value()));
-    row("contributors", fmt::format("{}", provenance.contributors));
+    if (provenance.proof) {
+        row("samples", fmt::format("{}", provenance.proof->samples.value()));
+        row("contributors", fmt::format("{}", provenance.proof->contributors));
+    }
     row("sequence length", fmt::format("{}", run.sequence_length));
     row("target batch", fmt::format("{} samples", run.target_batch));
     row("optimizer", fmt::format("{}, peak learning rate {}", formats::name_of(run.optimizer.name),
                                  run.optimizer.learning_rate));
     row("state digest", fmt::format("`{}`", provenance.state.hex()));
-    row("ledger digest", provenance.record == Digest{}
-                             ? std::string{"none: the run starts from this state"}
-                             : fmt::format("`{}`", provenance.record.hex()));
+    if (provenance.proof) {
+        row("ledger digest", provenance.proof->record == Digest{}
+                                 ? std::string{"none: the run starts from this state"}
+                                 : fmt::format("`{}`", provenance.proof->record.hex()));
+    }
     row("project key", fmt::format("`{}`", run.project_key.hex()));
     row("backbone key", fmt::format("`{}`", run.backbone_key.hex()));
     text += kLoading;
+    if (!provenance.proof) {
+        return text +
+               "\n## Not proven\n\nNo ledger of the run has the digest of this state at its step: "
+               "it was not made by the run's volunteers, or\nnot proven when it was exported. What "
+               "is said above about its training is what the file said.\n";
+    }
     text += fmt::format(
         "\n## Verify it\n\nThe run's ledger contains the step at which this state was reached, "
         "signed by a majority of the run's voters, and the\ndigest of the whole state (parameters "

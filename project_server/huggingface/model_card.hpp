@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "peer/base/digest.hpp"
@@ -10,13 +11,19 @@
 
 namespace dedloc::huggingface {
 
+/// What a run's ledger says of a state that it proves.
+struct LedgerFacts {
+    Samples samples;                 ///< samples of all updates that the state has seen
+    std::uint64_t contributors = 0;  ///< peers with at least one of these samples
+    Digest record;                   ///< digest of the record that leads to it
+    bool operator==(const LedgerFacts&) const = default;
+};
+
 /// Where an exported state comes from.
 struct Provenance {
-    StepIndex step;                  ///< updates that the state has seen
-    Samples samples;                 ///< samples of all these updates
-    std::uint64_t contributors = 0;  ///< peers with at least one of these samples
-    Digest state;                    ///< digest of the state
-    Digest record;                   ///< digest of the ledger's record that leads to it
+    StepIndex step;                      ///< updates that the state has seen
+    Digest state;                        ///< digest of the state
+    std::optional<LedgerFacts> proof{};  ///< absent: no ledger proves the state
     bool operator==(const Provenance&) const = default;
 };
 

@@ -4,6 +4,10 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "project_server/database/evaluations.hpp"
+#include "project_server/web/run_summaries.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -16,6 +20,10 @@ class Json {
   public:
     void begin() { writer_.StartObject(); }
     void end() { writer_.EndObject(); }
+    void object(const char* name) {
+        writer_.Key(name);
+        writer_.StartObject();
+    }
     void list(const char* name) {
         writer_.Key(name);
         writer_.StartArray();
@@ -90,20 +98,58 @@ double add_peers(Json& json, Database& database, std::int64_t run, double now) {
     return rate;
 }
 
+/// The last evaluation, and as many of the others as the curve can show.
+void add_held_out(Json& json, Database& database, std::int64_t run) {
+    const std::vector<EvaluationRow> rows = read_evaluations(database, run);
+    if (rows.empty()) return;
+    const EvaluationRow& last = rows.back();
+    json.object("held_out");
+    json.integer("step", static_cast<std::int64_t>(last.step));
+    json.real("loss", last.loss);
+    json.real("loss_error", last.loss_error);
+    json.real("masked_loss", last.masked_loss);
+    json.real("order_loss", last.order_loss);
+    json.real("masked_accuracy", last.masked_accuracy);
+    json.real("order_accuracy", last.order_accuracy);
+    json.integer("samples", static_cast<std::int64_t>(last.samples));
+    json.real("seconds", last.seconds);
+    json.text("digest", last.digest);
+    json.end();
+    json.list("held_out_curve");
+    const std::size_t stride = std::max<std::size_t>(1, rows.size() / kCurvePoints);
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        if (at % stride != 0 && at + 1 != rows.size()) continue;
+        json.begin_list();
+        json.item(static_cast<std::int64_t>(rows[at].step));
+        json.item(rows[at].loss);
+        json.item(rows[at].masked_accuracy);
+        json.item(rows[at].order_accuracy);
+        json.end_list();
+    }
+    json.end_list();
+}
+
 }  // namespace
 
 std::string runs_json(Database& database) {
     Json json;
     json.begin();
     json.list("runs");
-    for (const Row& row : database.query(
-             "select name, state, steps, (select coalesce(max(step), 0) from dedloc_step "
-             "where runid = dedloc_run.id) as step from dedloc_run order by id desc limit 100")) {
+    for (const RunSummary& run : read_run_summaries(database)) {
         json.begin();
-        json.text("name", row.text("name"));
-        json.text("state", row.text("state"));
-        json.integer("step", row.integer("step"));
-        json.integer("steps", row.integer("steps"));
+        json.text("name", run.name);
+        json.text("state", run.state);
+        json.integer("step", run.step);
+        json.integer("steps", run.steps);
+        json.real("loss", run.loss);
+        if (run.held_out) {
+            json.object("held_out");
+            json.integer("step", run.held_out->step);
+            json.real("loss", run.held_out->loss);
+            json.real("masked_accuracy", run.held_out->masked_accuracy);
+            json.real("order_accuracy", run.held_out->order_accuracy);
+            json.end();
+        }
         json.end();
     }
     json.end_list();
@@ -140,6 +186,7 @@ std::optional<std::string> run_json(Database& database, const std::string& name,
     json.integer("members", last ? last->integer("members") : 0);
     json.integer("equal_digests", last ? last->integer("equal_digests") : 0);
     add_curve(json, database, id, step);
+    add_held_out(json, database, id);
     const double rate = add_peers(json, database, id, now);
     json.real("samples_per_second", rate);
     json.end();

@@ -15,6 +15,7 @@
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/pages.hpp"
+#include "project_server/web/run_summaries.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -132,9 +133,11 @@ struct HttpServer::Routes {
                 response.set_content(text, type);
             });
         };
-        const std::string index = index_page(config);
-        page("/", index, "text/html; charset=utf-8");
-        page("/index.html", index, "text/html; charset=utf-8");
+        for (const char* const path : {"/", "/index.html"}) {
+            get(path, [this, index = index_page(config)](const Request&, Response& response) {
+                response.set_content(with_runs(index), "text/html; charset=utf-8");
+            });
+        }
         page("/style.css", kStyleSheet, "text/css; charset=utf-8");
         page("/app.js", kPageScript, "text/javascript; charset=utf-8");
         get("/chart.js/chart.min.js", [](const Request&, Response& response) {
@@ -142,6 +145,20 @@ struct HttpServer::Routes {
             response.headers.erase("Content-Type");
             response.set_header("Content-Type", "text/javascript; charset=utf-8");
         });
+    }
+
+    /// The page with the table of the runs. BOINC's clients read the page too, so it is served
+    /// without the table when the database is not available.
+    std::string with_runs(std::string page) {
+        constexpr std::string_view kMark = "{{runs}}";
+        std::string rows;
+        try {
+            rows = pool.with(
+                [](Database& database) { return runs_table_rows(read_run_summaries(database)); });
+        } catch (const DatabaseError& error) {
+            log_error("page: {}", error.what());
+        }
+        return page.replace(page.find(kMark), kMark.size(), rows);
     }
 
     void add_api() {

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
                     ->check(CLI::Range(1, 10'000))
                     ->capture_default_str();
             },
-        .connect = [&](const auto& project) -> server::LoopDaemon::Look {
+        .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
             const auto shift =
                 std::make_shared<Shift>(server::load_project_config(project), seats_ready);
             log_info("Keeping {} jobs of each run ready", seats_ready);

@@ -66,6 +66,38 @@ TEST_CASE("a file that is no shard of the run is refused in one sentence", "[boi
     CHECK_THROWS_WITH(open_shards({}, world.run), "there is no shard to train on");
 }
 
+TEST_CASE("held-out shards are found by their names, in the order of the run file", "[boinc]") {
+    World world;
+    world.add(test::skewed_shard(world.run, 3));
+    world.run.shards[2].is_held_out = true;
+    world.run.shards[2].weight = 4;
+    std::swap(world.run.shards[1], world.run.shards[2]);
+    const auto shards = open_held_out_shards(world.folder.path(), world.run);
+    REQUIRE(shards.size() == 2);
+    CHECK(std::ranges::equal(shards[0].file, test::skewed_shard(world.run, 3).file));
+    CHECK(shards[0].weight == 4);
+    CHECK(std::ranges::equal(shards[1].file, test::skewed_shard(world.run, 2).file));
+    const auto refuses = [&](const std::string& why) {
+        CHECK_THROWS_WITH(open_held_out_shards(world.folder.path(), world.run),
+                          Catch::Contains(why));
+    };
+    fs::rename(world.paths[2], world.folder.path() / "away");
+    refuses("No such file or directory");
+    fs::copy_file(world.paths[0], world.paths[2]);
+    refuses("shard-2 is not the held-out shard of run tiny");
+    fs::remove(world.paths[2]);
+    fs::rename(world.folder.path() / "away", world.paths[2]);
+    Buffer altered = platform::read_file(world.paths[1], 1 << 20);
+    altered[40] ^= std::byte{1};
+    platform::replace_file(world.paths[1], altered);
+    refuses("shard-1 is not the held-out shard of run tiny: it is altered");
+    altered.pop_back();
+    platform::replace_file(world.paths[1], altered);
+    refuses("shard-1 is not the held-out shard of run tiny: it is cut off");
+    for (auto& shard : world.run.shards) shard.is_held_out = false;
+    refuses("run tiny has no held-out shard");
+}
+
 TEST_CASE("a listed shard that the run cannot use is refused in one sentence", "[boinc]") {
     World world;
     formats::ShardBuilder other{61};

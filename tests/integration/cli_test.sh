@@ -62,6 +62,8 @@ for _ in {1..45}; do
     curl -s -o /dev/null -w '%{http_code}\n' "${url}dedloc/bandwidth?bytes=1"
 done >"$folder/often"
 grep -q 429 "$folder/often" || fail_test "an address may transfer without end"
+[[ -s $folder/p/pids/dedloc-evaluate.pid ]] || fail_test "nothing measures the runs"
+[[ $(curl -fsS "$url") == *'<tbody id="runs">'* ]] || fail_test "the page has no table of runs"
 first=$(<"$folder/p/pids/nginx.pid")
 kill -9 "$first"
 came_back() { [[ -s $folder/p/pids/nginx.pid && $(<"$folder/p/pids/nginx.pid") != "$first" ]]; }
@@ -109,6 +111,7 @@ make_run --name r >/dev/null
 says 2 'has a run r already' make_run --name r
 says 2 'there is no model huge' make_run --name s --model huge
 says 2 'dropout' make_run --name s --dropout 0 0 1
+says 2 'evaluate-samples' make_run --name s --evaluate-samples 0
 make_run --name d --model xlarge --dropout 0 0 0.1 >/dev/null
 grep -q '"classifier_dropout":0.1' "$folder/p/runs/d/run.json" || fail_test "no dropout in run.json"
 says 2 'is not a corpus' \

@@ -27,6 +27,8 @@ none_left "the demo"
 contains() { grep -qE -- "$1" "$output" || fail_test "the demo did not say: $1"; }
 contains "equal at all members at $steps of $steps steps"
 contains 'credit .*: they agree'
+contains "^held-out +[0-9.]+ ± [0-9.]+ at step $steps on 1024 samples"
+contains '^ +[0-9.]+ ± [0-9.]+ before the first step'
 contains 'killed volunteer-1 with -9'
 contains 'started volunteer-1 again'
 contains 'attached volunteer-4, a newcomer'
@@ -35,6 +37,11 @@ contains 'the backbone is back'
 contains '^state +[0-9a-f]{64} after step '$steps'$'
 fall=$(sed -n 's/.*down by \(-\{0,1\}[0-9.]*\)$/\1/p' "$output")
 awk -v fall="$fall" 'BEGIN { exit !(fall > 0.5) }' || fail_test "the loss fell by $fall only"
+# The project's own figures: the model is better than the untrained one on text that is new to it.
+measured=$(sed -nE 's/^held-out +([0-9.]+) .*/\1/p' "$output")
+untrained=$(sed -nE 's/^ +([0-9.]+) ± .*before the first step.*/\1/p' "$output")
+awk -v new="$measured" -v old="$untrained" 'BEGIN { exit !(new < old - 0.5) }' \
+    || fail_test "the held-out loss is $measured, and was $untrained before the first step"
 for number in 1 2 3 4; do
     awk -v user="volunteer-$number" '$2 == user && $3 > 0 { found = 1 } END { exit !found }' \
         "$output" || fail_test "volunteer-$number has no credit"

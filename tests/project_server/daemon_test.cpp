@@ -31,7 +31,7 @@ struct Counted {
         return {.name = "counted",
                 .purpose = "Counts.",
                 .once = "Count once",
-                .connect = [this](auto&) {
+                .connect = [this](auto&, auto&) {
                     ++connections;
                     return [this] {
                         if (++looks == last) kill(getpid(), SIGTERM);
@@ -68,7 +68,7 @@ TEST_CASE("a daemon without a readable project, or with wrong arguments, exits",
         .purpose = "D.",
         .once = "Once",
         .add_options = [&](CLI::App& app) { app.add_option("--seats", seats, "Seats"); },
-        .connect = [&](auto& project) -> server::LoopDaemon::Look {
+        .connect = [&](auto& project, auto&) -> server::LoopDaemon::Look {
             ++connections;
             throw InputError(project.string() + " is no project.");
         }};

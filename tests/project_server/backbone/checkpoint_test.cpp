@@ -19,7 +19,7 @@ Buffer state_at(std::uint64_t step) {
     return Buffer(12 * kElements, static_cast<std::byte>(step));
 }
 
-CheckpointHead head_at(std::uint64_t step) {
+formats::CheckpointHead head_at(std::uint64_t step) {
     return {.step = StepIndex{step}, .digest = blake2b(state_at(step)), .elements = kElements};
 }
 
@@ -128,7 +128,7 @@ struct Ledger {
             .signature = {}});
     }
     CheckpointJudge judge() {
-        return [this](const CheckpointHead& head) { return states.judge(head); };
+        return [this](const formats::CheckpointHead& head) { return states.judge(head); };
     }
     LedgerStates states;
 };
@@ -143,7 +143,7 @@ TEST_CASE("the ledger judges which checkpoints hold its states", "[server]") {
     CHECK(judge(head_at(4)) == Standing::kProven);
     CHECK(judge(head_at(5)) == Standing::kLast);
     CHECK(judge(head_at(6)) == Standing::kUnproven);
-    CheckpointHead other = head_at(4);
+    formats::CheckpointHead other = head_at(4);
     other.digest = {};
     CHECK(judge(other) == Standing::kUnproven);
     ledger.begin(2, blake2b(bytes_of("another")));
@@ -166,7 +166,7 @@ TEST_CASE("a certificate of the last state proves its checkpoint", "[server]") {
                                         .state = head_at(1).digest,
                                         .votes = {}});
     CHECK(judge(head_at(1)) == Standing::kProven);
-    CheckpointHead other = head_at(1);
+    formats::CheckpointHead other = head_at(1);
     other.digest = {};
     CHECK(judge(other) == Standing::kUnproven);
 }

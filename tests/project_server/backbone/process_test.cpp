@@ -44,7 +44,7 @@ TEST_CASE("a run starts from the state that its run file names", "[server][integ
     FloatVector given(3 * kElements);
     for (std::size_t i = 0; i < kElements; ++i) given[i] = 0.25F * static_cast<float>(i % 7);
     const auto bytes = std::as_bytes(std::span{given});
-    const CheckpointHead head = head_of_state(StepIndex{0}, bytes);
+    const formats::CheckpointHead head = head_of_state(StepIndex{0}, bytes);
     World world{kSteps, head.digest};
     const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
                                 9};

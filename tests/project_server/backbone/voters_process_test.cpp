@@ -81,7 +81,7 @@ TEST_CASE("a voter on another machine gets a given first state from the members"
           "[server][integration]") {
     const FloatVector given(3 * kElements, 0.0F);
     const auto bytes = std::as_bytes(std::span{given});
-    const CheckpointHead start = head_of_state(StepIndex{0}, bytes);
+    const formats::CheckpointHead start = head_of_state(StepIndex{0}, bytes);
     World world{1'000'000, start.digest};
     const CheckpointStore store{world.run_folder() / "checkpoints", formats::run_id(world.run()),
                                 3};

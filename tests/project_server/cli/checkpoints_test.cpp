@@ -103,10 +103,10 @@ TEST_CASE("a file that agrees with itself but not with the ledger is refused", "
     const auto refuses = [&](std::uint64_t step, std::uint64_t elements,
                              const std::string& reason) {
         const Buffer bytes(12 * elements, std::byte{1});
-        const backbone::CheckpointHead head{.step = StepIndex{step},
-                                            .digest = state::state_digest(StepIndex{step}, bytes),
-                                            .elements = elements};
-        Buffer all = backbone::encode_checkpoint_head(formats::run_id(stored.run()), head);
+        const formats::CheckpointHead head{.step = StepIndex{step},
+                                           .digest = state::state_digest(StepIndex{step}, bytes),
+                                           .elements = elements};
+        Buffer all = formats::encode_checkpoint_head(formats::run_id(stored.run()), head);
         all.insert(all.end(), bytes.begin(), bytes.end());
         platform::replace_file(file, all);
         const Verdict verdict = verdict_of(stored, file);

@@ -23,8 +23,12 @@ namespace fs = std::filesystem;
 using huggingface::SafetensorsFile;
 
 ExportOptions options_for(const StoredRun& stored, const fs::path& folder) {
-    return {
-        .project = stored.project(), .run = "small", .folder = folder, .step = {}, .progress = {}};
+    return {.project = stored.project(),
+            .run = "small",
+            .folder = folder,
+            .step = {},
+            .checkpoint = {},
+            .progress = {}};
 }
 
 /// The parameters in the file, as they are in the flat vector.
@@ -94,6 +98,55 @@ TEST_CASE("an export has the proven state's parameters, bit for bit", "[server]"
     auto earlier = options_for(stored, out.path() / "earlier");
     earlier.step = StepIndex{1};
     CHECK(export_model(earlier).step == StepIndex{1});
+}
+
+TEST_CASE("a checkpoint from elsewhere is exported, and the card says whether it is proven",
+          "[server]") {
+    StoredRun stored;
+    const TemporaryDirectory out;
+    stored.step();
+    const fs::path file = out.path() / "own.state";
+    fs::copy_file(stored.save(), file);
+    const FloatVector expected{stored.state().parameters().begin(),
+                               stored.state().parameters().end()};
+    auto options = options_for(stored, out.path() / "unproven");
+    options.checkpoint = file;
+    const ExportedModel unproven = export_model(options);
+    CHECK_FALSE(unproven.is_proven);
+    CHECK(unproven.step == StepIndex{1});
+    CHECK(unproven.state == stored.state().digest());
+    CHECK(unproven.samples == 0);
+    CHECK(names_in(options.folder) == kFiles);
+    CHECK(are_same_bits(parameters_in(options.folder, stored.run()), expected));
+    const std::string card = platform::read_text(options.folder / "README.md");
+    CHECK_THAT(card, Catch::Contains("## Not proven") && Catch::Contains("| steps | 1 of 1000 |"));
+    CHECK_THAT(card, !Catch::Contains("contributors") &&
+                         !Catch::Contains("volunteers' computers") &&
+                         !Catch::Contains("## Verify"));
+
+    stored.step();  // its record has the state's digest
+    options.folder = out.path() / "proven";
+    const ExportedModel proven = export_model(options);
+    CHECK(proven.is_proven);
+    CHECK(proven.samples == 40);
+    CHECK_THAT(platform::read_text(options.folder / "README.md"),
+               Catch::Contains("| contributors | 2 |") && Catch::Contains("## Verify it"));
+
+    fs::remove(stored.folder() / "ledger");
+    options.folder = out.path() / "without a ledger";
+    CHECK_FALSE(export_model(options).is_proven);
+
+    options.folder = out.path() / "damaged";
+    platform::replace_file(file, platform::read_text(file) + "x");
+    CHECK_THROWS_WITH(export_model(options), Catch::Contains("is a checkpoint of 3 vectors"));
+    Buffer bytes = platform::read_file(file, 1 << 20);
+    bytes.pop_back();
+    bytes.back() ^= std::byte{1};
+    platform::replace_file(file, bytes);
+    CHECK_THROWS_WITH(export_model(options), Catch::Contains("is damaged"));
+    platform::replace_file(file, "text");
+    CHECK_THROWS_WITH(export_model(options), Catch::Contains("is not a checkpoint"));
+    CHECK_FALSE(fs::exists(options.folder));
 }
 
 TEST_CASE("a failed export leaves nothing", "[server]") {

@@ -97,6 +97,7 @@ TEST_CASE("an export that is read again has the state's parameters, bit for bit"
                   .run = "small",
                   .folder = out.path() / "model",
                   .step = {},
+                  .checkpoint = {},
                   .progress = {}});
     const ImportedModel imported = import_model(out.path() / "model");
     CHECK(imported.model == stored.run().model);

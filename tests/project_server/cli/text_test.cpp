@@ -7,6 +7,7 @@
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/run_view.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
 
@@ -26,6 +27,40 @@ TEST_CASE("a build shows its task, share, rate and the time left", "[server]") {
                          .tokens = 50'000'000},
                         100'000'000, elapsed) ==
           "tokenising 200 of 400 MB (50 %), 5.0 MB/s, 40 s left, 50.0 million tokens");
+}
+
+TEST_CASE("a run's progress has the figures on held-out text, if there are any", "[server]") {
+    RunStatus status{.name = "r",
+                     .state = "running",
+                     .steps = 10,
+                     .peers = 2,
+                     .samples_per_second = 5,
+                     .lines = {{.step = 4, .loss = 7.5, .samples = 20, .seconds = 2}},
+                     .final_digest = "",
+                     .held_out = {}};
+    const auto without = terminal_view(status, status.lines, 80);
+    REQUIRE(without.size() == 4);
+    CHECK_THAT(status_json(status), Catch::Contains(R"("losses":[7.5],"held_out":[]})"));
+    status.held_out.push_back({.step = 4,
+                               .loss = 7.25,
+                               .loss_error = 0.125,
+                               .masked_loss = 6.5,
+                               .order_loss = 0.75,
+                               .masked_accuracy = 0.25,
+                               .order_accuracy = 0.5,
+                               .samples = 64,
+                               .seconds = 1,
+                               .digest = "ab"});
+    const auto with = terminal_view(status, status.lines, 80);
+    REQUIRE(with.size() == 5);
+    CHECK(
+        with[3] ==
+        "  held-out loss 7.2500 ± 0.1250 at step 4; right: 25.0 % of the masked tokens, 50.0 % of "
+        "the orders");
+    CHECK_THAT(status_json(status),
+               Catch::Contains(R"("held_out":[{"step":4,"samples":64,"loss":7.25,)"
+                               R"("loss_error":0.125,"masked_loss":6.5,"order_loss":0.75,)"
+                               R"("masked_accuracy":0.25,"order_accuracy":0.5,"digest":"ab"}]})"));
 }
 
 TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]") {

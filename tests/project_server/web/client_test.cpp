@@ -134,6 +134,32 @@ void write_client_settings(const fs::path& home) {
 
 }  // namespace
 
+TEST_CASE("the page has the runs' last figures without JavaScript, and no table without a database",
+          "[server][integration]") {
+    const std::uint16_t port = platform::free_port("127.0.0.1");
+    TestProject project{port};
+    make_key_pair(project.config().key_directory, "code_sign");
+    make_key_pair(project.config().key_directory, "upload");
+    project.database().execute(
+        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values ('a<b', '00', '{}', 10, 2000, 1, 0.5, 1)");
+    project.database().execute(
+        "insert into dedloc_evaluation values (1, 0, 6.25, 0.1, 5.5, 0.75, 0.125, 0.5, 64, 1, 'd', "
+        "1)");
+    const Child server{{DEDLOC_SERVER_PROGRAM, "--project", project.root().string(), "--listen",
+                        "127.0.0.1:" + std::to_string(port)},
+                       project.root() / "server.log"};
+    const auto page = [&] { return output_of("curl -fsS " + project.config().master_url); };
+    REQUIRE(within(20s, [&] { return page().find("</html>") != std::string::npos; }));
+    CHECK_THAT(page(), Catch::Contains("<tr><td>a&lt;b</td><td>running</td>") &&
+                           Catch::Contains("<td class=\"number\">6.2500</td>") &&
+                           Catch::Contains("<scheduler>") && !Catch::Contains("{{"));
+    project.database().execute("rename table dedloc_evaluation to away");
+    CHECK_THAT(page(), Catch::Contains("<scheduler>") && !Catch::Contains("a&lt;b") &&
+                           Catch::Contains("</html>"));
+    project.database().execute("rename table away to dedloc_evaluation");
+}
+
 TEST_CASE("a stock client attaches, works, uploads and reports", "[server][boinc][integration]") {
     const std::uint16_t port = platform::free_port("127.0.0.1");
     TestProject project{port};

@@ -1,0 +1,89 @@
+// The honest measure of a model: its loss and accuracy on text that no trainer has seen.
+//
+// The samples are drawn from all held-out shards of the run, as samples for training are drawn
+// (batch.hpp), with masks too, from public numbers alone: evaluation_random(). So every evaluation
+// of a run, on every machine, measures the same samples, and differences between two states are
+// differences of the states.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/batch.hpp"
+#include "peer/formats/run_file.hpp"
+#include "peer/formats/shard.hpp"
+
+namespace dedloc::training {
+
+/// A ratio of two sums over samples, and how exactly it is known.
+struct Estimate {
+    double value = 0;  ///< Σ a ÷ Σ b
+    /// Standard error: with other samples of the same text the value would differ by about this.
+    /// √(n ÷ (n − 1) · Σ (a − value · b)²) ÷ Σ b; with b = 1 the standard deviation ÷ √n. 0 for one
+    /// sample.
+    double error = 0;
+    bool operator==(const Estimate&) const = default;
+};
+
+/// Figures of one state. Losses are means over samples, in nats, without dropout; a sample's masked
+/// tokens together weigh as much as those of any other, as in training.
+struct Evaluation {
+    Estimate loss;                    ///< masked_loss + order_loss: what training minimises
+    Estimate masked_loss;             ///< cross entropy of masked tokens
+    Estimate order_loss;              ///< cross entropy of the sentence order
+    Estimate masked_accuracy;         ///< masked tokens predicted right ÷ all masked tokens
+    Estimate order_accuracy;          ///< samples whose sentence order is predicted right ÷ all
+    std::uint64_t samples = 0;        ///< number of samples
+    std::uint64_t masked_tokens = 0;  ///< number of their masked tokens
+    bool operator==(const Evaluation&) const = default;
+};
+
+/// The generator of a run's evaluation samples: that of step 0 of a peer whose key is all ones,
+/// which no peer has, because these bytes are no Ed25519 key.
+Random evaluation_random(std::uint64_t run_seed);
+
+/// Number of samples unless another one is chosen. The standard error of the loss is then about
+/// 0.03 nats, that of the sentence order's accuracy at most 1.6 %.
+inline constexpr std::uint64_t kUsualSamples = 1'024;
+/// The most samples that may be chosen.
+inline constexpr std::uint64_t kMaxSamples = 1'000'000;
+
+/// Sums up the figures of samples. Requires at least one (aborts).
+Evaluation summarise(std::span<const SampleFigures> figures);
+
+/// The figures in one line, for logs.
+std::string figures_line(const Evaluation& evaluation);
+
+/// Evaluates states of one run. Thread: one, whose number of compute threads it uses.
+///
+/// The same state, machine, micro-batch and number of threads give the same figures bit for bit;
+/// other machines and micro-batches differ by rounding.
+class Evaluator {
+  public:
+    /// `run` and the shards must outlive it. Requires samples ≥ 1, micro_batch ≥ 1 (aborts).
+    /// Errors: InputError, as Sampler: no document of the shards has two sentences, or their
+    /// vocabulary is another.
+    Evaluator(const formats::RunFile& run, std::span<const formats::Shard> held_out,
+              std::uint64_t samples, std::size_t micro_batch);
+
+    /// The figures of these parameters; nothing when `is_interrupted` returns true, which is called
+    /// between two matrix products.
+    ///
+    /// Requires  N parameters at a multiple of 64 bytes (aborts)
+    /// Errors    InputError, as Albert; c10::Error (a std::exception) when out of memory
+    /// Cost      one forward pass of every sample        Memory  that of one micro-batch
+    std::optional<Evaluation> evaluate(std::span<const float> parameters,
+                                       const Albert::IsInterrupted& is_interrupted = {}) const;
+
+  private:
+    const formats::RunFile& run_;
+    const Sampler sampler_;
+    const std::uint64_t samples_;
+    const std::size_t micro_batch_;
+};
+
+}  // namespace dedloc::training

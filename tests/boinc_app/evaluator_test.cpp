@@ -1,0 +1,215 @@
+// Figures on held-out text: known values, a slow count, and that they follow from the state alone.
+#include "boinc_app/training/evaluator.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "boinc_app/training/local_trainer.hpp"
+#include "peer/base/aligned_floats.hpp"
+#include "peer/state/run_state.hpp"
+#include "tests/boinc_app/tiny_world.hpp"
+
+namespace dedloc::training {
+namespace {
+
+using test::skewed_shard;
+using test::tiny_run;
+
+constexpr std::uint64_t kSamples = 200;
+
+/// A run with one held-out shard.
+struct Fixture {
+    explicit Fixture(const test::TinyShape& shape = {}) : run(tiny_run(shape)) {
+        set_compute_threads(1);
+    }
+    AlignedFloats initial() const {
+        const FloatVector values = state::initial_parameters(run);
+        return {values.begin(), values.end()};
+    }
+    Evaluation evaluate(std::span<const float> parameters, std::size_t micro_batch = 16,
+                        std::uint64_t samples = kSamples) const {
+        const auto figures = Evaluator{run, held_out, samples, micro_batch}.evaluate(parameters);
+        REQUIRE(figures);
+        return *figures;
+    }
+    /// The elements of one tensor.
+    std::span<float> tensor(AlignedFloats& parameters, const std::string& name) const {
+        const auto offsets = formats::tensor_offsets(run);
+        for (std::size_t i = 0; i < offsets.size(); ++i) {
+            if (run.tensors[i].name != name) continue;
+            return std::span{parameters}.subspan(offsets[i], run.tensors[i].count());
+        }
+        FAIL("no tensor " << name);
+        return {};
+    }
+
+    const formats::RunFile run;
+    const std::vector<formats::Shard> held_out{skewed_shard(run, 2)};
+};
+
+TEST_CASE("an untrained model guesses", "[training]") {
+    const Fixture world{{.vocabulary = 1'000, .width = 128, .length = 64}};
+    const AlignedFloats parameters = world.initial();
+    const Evaluation figures = world.evaluate(parameters);
+    CHECK(figures.samples == kSamples);
+    CHECK(figures.masked_tokens > 2 * kSamples);
+    CHECK(figures.masked_loss.value == Approx(std::log(1'000)).margin(0.1));
+    CHECK(figures.order_loss.value == Approx(std::log(2)).margin(0.05));
+    CHECK(figures.loss.value ==
+          Approx(figures.masked_loss.value + figures.order_loss.value).epsilon(1e-12));
+    CHECK(figures.masked_accuracy.value < 0.05);
+    CHECK(figures.order_accuracy.value == Approx(0.5).margin(4 * figures.order_accuracy.error));
+    CHECK(figures.order_accuracy.error == Approx(0.5 / std::sqrt(kSamples)).epsilon(0.2));
+}
+
+TEST_CASE("all-zero parameters predict every token alike, and biases decide what is right",
+          "[training]") {
+    const Fixture world;
+    AlignedFloats parameters(formats::element_count(world.run), 0.0f);
+    constexpr std::size_t kWord = 6;
+    const float bias = std::log(3.0f);
+    world.tensor(parameters, "predictions.bias")[kWord] = bias;
+    world.tensor(parameters, "sop_classifier.classifier.bias")[1] = bias;
+    const Evaluation figures = world.evaluate(parameters);
+
+    // The probabilities: 3 of V + 2 for the word, 1 for the others; 3 of 4 for a swapped order.
+    const double sum = static_cast<double>(world.run.model.vocabulary) + 2;
+    double masked_loss = 0, order_loss = 0;
+    std::uint64_t masked = 0, hits = 0, order_hits = 0;
+    const Sampler sampler{world.run, world.held_out};
+    const Random random = evaluation_random(world.run.seed);
+    for (std::uint64_t index = 0; index < kSamples; ++index) {
+        const MicroBatch sample = sampler.draw(random, index, 1);
+        double loss = 0;
+        for (const std::int64_t token : sample.masked_tokens) {
+            const bool is_word = token == static_cast<std::int64_t>(kWord);
+            loss += std::log(sum) - (is_word ? std::log(3.0) : 0.0);
+            hits += is_word ? 1 : 0;
+        }
+        masked += sample.masked_tokens.size();
+        masked_loss += loss / static_cast<double>(sample.masked_tokens.size());
+        order_hits += static_cast<std::uint64_t>(sample.is_swapped[0]);
+        order_loss += std::log(4.0) - (sample.is_swapped[0] == 1 ? std::log(3.0) : 0.0);
+    }
+    REQUIRE(hits > 10);
+    CHECK(figures.masked_tokens == masked);
+    CHECK(figures.masked_accuracy.value == static_cast<double>(hits) / static_cast<double>(masked));
+    CHECK(figures.order_accuracy.value == static_cast<double>(order_hits) / kSamples);
+    CHECK(figures.masked_loss.value == Approx(masked_loss / kSamples).epsilon(1e-6));
+    CHECK(figures.order_loss.value == Approx(order_loss / kSamples).epsilon(1e-6));
+}
+
+TEST_CASE("losses are the terms of the training loss, and hits are the highest logits",
+          "[training]") {
+    const Fixture world;
+    const AlignedFloats parameters = world.initial();
+    Albert model{world.run, parameters};
+    const Sampler sampler{world.run, world.held_out};
+    const Random random = evaluation_random(world.run.seed);
+    const MicroBatch batch = sampler.draw(random, 0, 12);
+    const auto figures = model.figures(batch);
+    REQUIRE(figures);
+    REQUIRE(figures->size() == 12);
+    double sum = 0;
+    for (const SampleFigures& sample : *figures) sum += sample.masked_loss + sample.order_loss;
+    CHECK(sum == Approx(model.loss(batch)).epsilon(1e-5));
+
+    // A slow count for a few masked tokens of one sample: no other label has a lower loss.
+    MicroBatch single = sampler.draw(random, 3, 1);
+    const auto count = model.figures(single)->front();
+    REQUIRE(count.masked == single.masked_tokens.size());
+    std::uint64_t hits = 0;
+    const auto labels = single.masked_tokens;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        std::int64_t best = 0;
+        double lowest = INFINITY;
+        for (std::int64_t token = 0; token < 60; ++token) {
+            single.masked_tokens = labels;
+            single.masked_tokens[i] = token;
+            const double loss = model.loss(single);
+            if (loss < lowest) best = token;
+            lowest = std::min(lowest, loss);
+        }
+        hits += best == labels[i] ? 1 : 0;
+    }
+    CHECK(count.masked_hits == hits);
+}
+
+TEST_CASE("a model that has learnt the frequencies of words is better on text that it has not seen",
+          "[training]") {
+    const Fixture world;
+    const std::vector<formats::Shard> shards{skewed_shard(world.run, 1)};
+    const kernels::ThisThread workers;
+    LocalTrainer trainer{world.run, shards, workers, 12};
+    const std::vector<Share> share{{PeerKey{}, Samples{12}}};
+    const Evaluation before = world.evaluate(trainer.state().parameters());
+    while (trainer.state().step() < StepIndex{60}) REQUIRE(trainer.step(share));
+    const Evaluation after = world.evaluate(trainer.state().parameters());
+    CHECK(after.masked_loss.value < before.masked_loss.value - 5 * before.masked_loss.error);
+    CHECK(after.masked_accuracy.value >
+          before.masked_accuracy.value + 2 * after.masked_accuracy.error);
+    CHECK(before.samples == after.samples);
+    CHECK(before.masked_tokens == after.masked_tokens);
+}
+
+TEST_CASE("figures are equal bit for bit, and for every micro-batch within rounding",
+          "[training]") {
+    const Fixture world;
+    const AlignedFloats parameters = world.initial();
+    const Evaluation once = world.evaluate(parameters, 16);
+    CHECK(world.evaluate(parameters, 16) == once);
+    const AlignedFloats copy = parameters;
+    CHECK(world.evaluate(copy, 16) == once);
+    for (const std::size_t micro_batch : {1, 7, 64, 1'000}) {
+        CAPTURE(micro_batch);
+        const Evaluation other = world.evaluate(parameters, micro_batch);
+        CHECK(other.loss.value == Approx(once.loss.value).epsilon(1e-6));
+        CHECK(other.loss.error == Approx(once.loss.error).epsilon(1e-4));
+        CHECK(other.masked_tokens == once.masked_tokens);
+        CHECK(other.samples == once.samples);
+    }
+    // Rates of dropout change nothing.
+    formats::RunFile dropping = world.run;
+    dropping.model.hidden_dropout = dropping.model.classifier_dropout = 0.5;
+    CHECK(Evaluator{dropping, world.held_out, kSamples, 16}.evaluate(parameters) == once);
+}
+
+TEST_CASE("the standard error says how far other samples lead", "[training]") {
+    const Fixture world;
+    const AlignedFloats parameters = world.initial();
+    const Evaluation few = world.evaluate(parameters, 16, 100);
+    const Evaluation many = world.evaluate(parameters, 16, 1'600);
+    CHECK(many.loss.error == Approx(few.loss.error / 4).epsilon(0.3));
+    CHECK(std::abs(many.loss.value - few.loss.value) < 4 * few.loss.error);
+    CHECK(world.evaluate(parameters, 16, 1).loss.error == 0);
+    std::vector<SampleFigures> figures(4);
+    for (std::size_t i = 0; i < 4; ++i) {
+        figures[i] = {.masked_loss = static_cast<double>(i),
+                      .order_loss = 1,
+                      .masked = i + 1,
+                      .masked_hits = i,
+                      .is_order_hit = i > 0};
+    }
+    const Evaluation all = summarise(figures);
+    CHECK(all.masked_loss.value == 1.5);
+    CHECK(all.masked_loss.error == Approx(std::sqrt(5.0 / 3 / 4)));
+    CHECK(all.order_loss.error == 0);
+    CHECK(all.masked_accuracy.value == 0.6);
+    CHECK(all.order_accuracy.value == 0.75);
+    CHECK(all.order_accuracy.error == Approx(std::sqrt(0.75 * 0.25 / 3)));
+    CHECK(all.masked_tokens == 10);
+}
+
+TEST_CASE("an evaluation ends between two matrix products when it is interrupted", "[training]") {
+    const Fixture world;
+    const AlignedFloats parameters = world.initial();
+    const Evaluator evaluator{world.run, world.held_out, kSamples, 16};
+    int questions = 0;
+    CHECK_FALSE(evaluator.evaluate(parameters, [&] { return ++questions > 40; }));
+    CHECK(questions == 41);
+    CHECK(evaluator.evaluate(parameters, [] { return false; }) == world.evaluate(parameters));
+}
+
+}  // namespace
+}  // namespace dedloc::training

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# `dedloc-evaluate` by hand and `dedloc_train local`: errors are one sentence, both print the same
+# figures for the same state, a model that has trained is better, and a state that no ledger proves
+# is exported with a note that says so.
+# Usage: evaluate_cli_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../project_server/bible_text.sh"
+dedloc=$1/dedloc
+evaluate=$1/dedloc-evaluate
+train=$1/dedloc_train
+
+"$dedloc" project create "$folder/p" --name test >/dev/null
+bible_text >"$folder/text"
+"$dedloc" corpus build --text "$folder/text" --out "$folder/c" --vocabulary 500 --held-out 0.1 \
+    >/dev/null
+"$dedloc" run create --project "$folder/p" --name r --corpus "$folder/c" --steps 100 \
+    --target-batch 32 >/dev/null
+run=$folder/p/runs/r
+shards=("$run"/shards/*)
+held_out=("$run"/held_out/*)
+of_run=(--run "$run/run.json" --held-out "$run/held_out" --threads 1)
+
+echo "wrong arguments and files"
+says 2 'project, or --run with --held-out' "$evaluate"
+says 2 'requires --held-out' "$evaluate" --run "$run/run.json"
+says 2 'requires --run' "$evaluate" --json
+says 2 'excludes' "$evaluate" --project "$folder/p" "${of_run[@]}"
+says 2 'checkpoint, --state or --initial' "$evaluate" "${of_run[@]}"
+says 2 'excludes' "$evaluate" "${of_run[@]}" --initial --state "$folder/text"
+says 2 'samples' "$evaluate" "${of_run[@]}" --initial --samples 0
+says 2 'No such file' "$evaluate" --run "$folder/none" --held-out "$folder" --initial
+says 2 'No such file' "$evaluate" --run "$run/run.json" --held-out "$folder" --initial
+says 2 'is not a checkpoint' "$evaluate" "${of_run[@]}" --checkpoint "$folder/text"
+says 1 'none' "$evaluate" "${of_run[@]}" --checkpoint "$folder/none"
+says 2 'its whole states' "$evaluate" "${of_run[@]}" --state "$folder/text"
+says 2 'there is no ledger' "$evaluate" "${of_run[@]}" --initial --ledger "$folder/none"
+says 2 'config.xml' "$evaluate" --project "$folder"
+"$evaluate" --help | grep -q -- '--held-out' || fail_test "no help"
+says 1 'it is held out' "$train" local --run "$run/run.json" --shard "${held_out[0]}"
+
+echo "a model that trains in one process is measured on the way"
+"$train" local --run "$run/run.json" --shard "${shards[0]}" --steps 12 --threads 1 \
+    --held-out "$run/held_out" --evaluate-every 6 --evaluate-samples 200 \
+    --out "$folder/own.state" >"$folder/log" || fail_test "local: $(<"$folder/log")"
+[[ $(grep -c '^step [0-9]*: held-out loss' "$folder/log") == 3 ]] || fail_test "$(<"$folder/log")"
+# loss STEP: the loss that was printed for this step.
+loss() { sed -n "s/^step $1: held-out loss \([0-9.]*\) .*/\1/p" "$folder/log"; }
+awk -v first="$(loss 0)" -v last="$(loss 12)" 'BEGIN { exit !(last < first - 0.3) }' \
+    || fail_test "from $(loss 0) to $(loss 12)"
+digest=$(sed -n 's/^state \([0-9a-f]*\) after step 12$/\1/p' "$folder/log")
+grep -q 'own.state, which no ledger proves' "$folder/log" || fail_test "$(<"$folder/log")"
+
+echo "the same figures by hand"
+hand() { "$evaluate" "${of_run[@]}" --samples 200 "$@"; }
+hand --checkpoint "$folder/own.state" >"$folder/text.12"
+# prints PATTERN FILE: a line of the file matches.
+prints() { grep -q -- "$1" "$2" || fail_test "no '$1' in: $(<"$2")"; }
+prints "^run r: step 12 of 100, state $digest$" "$folder/text.12"
+prints '^not checked against a ledger$' "$folder/text.12"
+prints "^held-out loss     $(loss 12) " "$folder/text.12"
+tail -c +105 "$folder/own.state" >"$folder/numbers"
+hand --state "$folder/numbers" >"$folder/text.numbers"
+diff <(grep -v measured "$folder/text.12" | tail -n +3) \
+    <(grep -v measured "$folder/text.numbers" | tail -n +3) || fail_test "numbers differ"
+json=$(hand --initial --json)
+[[ $json == *'"step":0,'*'"is_proven":false,'*'"samples":200,'* ]] || fail_test "$json"
+hand --initial >"$folder/text.0"
+prints "^held-out loss     $(loss 0) " "$folder/text.0"
+
+echo "what the ledger says"
+"$1/dedloc-backbone" --project "$folder/p" --run r --no-database 2>/dev/null &
+backbone=$!
+has_ledger() { [[ -s $run/ledger ]]; }
+await 60 "a ledger of the run" has_ledger
+kill "$backbone"
+wait "$backbone" || fail_test "the backbone failed"
+hand --checkpoint "$folder/own.state" --ledger "$run/ledger" >"$folder/text.12"
+prints '^not proven: the ledger ends at step 0$' "$folder/text.12"
+hand --initial --ledger "$run/ledger" >"$folder/text.0"
+prints '^not proven yet: the ledger ends' "$folder/text.0"
+hand --state "$folder/numbers" --ledger "$run/ledger" >"$folder/text.numbers"
+prints '^not proven: the file says neither' "$folder/text.numbers"
+printf 'x' >"$folder/none.ledger"
+says 1 'none.ledger' hand --checkpoint "$folder/own.state" --ledger "$folder/none.ledger"
+
+echo "an unproven state is exported, and its card says so"
+says 0 'exported step 12 of r: .*not proven by the ledger' "$dedloc" run export \
+    --project "$folder/p" --name r --checkpoint "$folder/own.state" "$folder/model"
+prints '^## Not proven' "$folder/model/README.md"
+
+echo "damaged held-out shards"
+cp "${held_out[0]}" "$folder/shard"
+printf 'x' >>"${held_out[0]}"
+says 2 'it is cut off or another file' hand --initial
+cp "$folder/shard" "${held_out[0]}"
+printf 'x' | dd of="${held_out[0]}" bs=1 seek=60 conv=notrunc status=none
+says 2 'it is altered' hand --initial
+none_left "the test"
