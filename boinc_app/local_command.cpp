@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
@@ -58,21 +59,21 @@ int train_locally(const formats::RunFile& run, std::span<const formats::Shard> s
     const training::Share share{.peer = key_of(options.peer), .samples = Samples{run.target_batch}};
     const kernels::ThreadWorkers workers{threads};
     training::set_compute_threads(threads);
-    training::LocalTrainer trainer{run, shards, workers, static_cast<std::size_t>(micro_batch)};
+    training::HostReplica replica{run, workers};
+    training::LocalTrainer trainer{run, shards, workers, replica, micro_batch};
     fmt::print("{}\n{} threads\n", training::memory_line(run, micro_batch, 0), threads);
     const std::uint64_t steps = options.steps != 0 ? options.steps : run.steps;
     bool is_interrupted = false;
-    while (trainer.state().step().value() < steps) {
+    while (replica.step().value() < steps) {
         const auto begin = Clock::now();
         const auto done = trainer.step({&share, 1}, [&] { return signals.arrived(); });
         if (!done) {
             is_interrupted = true;
             break;
         }
-        print_step(trainer.state().step(), *done, seconds_since(begin));
+        print_step(replica.step(), *done, seconds_since(begin));
     }
-    fmt::print("state {} after step {}\n", trainer.state().digest(workers).hex(),
-               trainer.state().step().value());
+    fmt::print("state {} after step {}\n", replica.digest().hex(), replica.step().value());
     return is_interrupted ? kInterrupted : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/host_replica.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/net/endpoint_text.hpp"
@@ -34,7 +35,8 @@ Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
       workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run, shards, workers_, trainer_options(), queue_.sink()) {}
+      replica_(std::make_unique<training::HostReplica>(run, workers_)),
+      trainer_(run, shards, *replica_, trainer_options(), queue_.sink()) {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();

@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/ticket_keeper.hpp"
+#include "boinc_app/training/replica.hpp"
 #include "boinc_app/training/swarm_trainer.hpp"
 #include "boinc_app/volunteer_runtime.hpp"
 #include "kernels/thread_workers.hpp"
@@ -102,6 +104,7 @@ class Seat {
     net::EventQueue queue_;
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
+    const std::unique_ptr<training::Replica> replica_;  ///< used by the training thread only
     training::SwarmTrainer trainer_;
     std::optional<net::Reactor> reactor_;          ///< started after the first ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping
