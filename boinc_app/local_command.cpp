@@ -7,12 +7,11 @@
 #include <chrono>
 #include <cstdio>
 
+#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
-#include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
-#include "peer/platform/memory.hpp"
 #include "peer/platform/stop_signals.hpp"
 
 namespace dedloc {
@@ -51,17 +50,17 @@ int train_locally(const formats::RunFile& run, std::span<const formats::Shard> s
                   const LocalOptions& options) {
     const platform::StopSignals signals;
     const auto threads = static_cast<unsigned>(kernels::threads_within_reach(options.threads));
-    const std::uint64_t micro_batch =
-        options.micro_batch != 0
-            ? options.micro_batch
-            : training::suitable_micro_batch(
-                  run, {.threads = threads, .memory_bytes = platform::physical_memory()});
     const training::Share share{.peer = key_of(options.peer), .samples = Samples{run.target_batch}};
     const kernels::ThreadWorkers workers{threads};
     training::set_compute_threads(threads);
-    training::HostReplica replica{run, workers};
+    const Compute compute = make_compute(options.device, run, workers, threads);
+    training::Replica& replica = *compute.replica;
+    const std::uint64_t micro_batch = options.micro_batch != 0
+                                          ? options.micro_batch
+                                          : training::suitable_micro_batch(run, compute.device);
     training::LocalTrainer trainer{run, shards, workers, replica, micro_batch};
-    fmt::print("{}\n{} threads\n", training::memory_line(run, micro_batch, 0), threads);
+    fmt::print("{}\non {}\n", training::memory_line(run, micro_batch, 0, compute.device),
+               compute.name);
     const std::uint64_t steps = options.steps != 0 ? options.steps : run.steps;
     bool is_interrupted = false;
     while (replica.step().value() < steps) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "boinc_app/gpu.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 
@@ -14,6 +15,7 @@ namespace dedloc {
 struct LocalOptions {
     std::uint64_t steps = 0;        ///< steps to train; 0: those of the run
     std::string peer;               ///< hex digits of the key whose samples are drawn; empty: zeros
+    DeviceChoice device{};          ///< what computes
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
 };
@@ -21,7 +23,7 @@ struct LocalOptions {
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the
 /// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step. Call this
 /// before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, shards of another vocabulary).
+/// Errors: InputError (bad key, shards of another vocabulary), DeviceError.
 int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
                   const LocalOptions& options);
 

@@ -97,6 +97,7 @@ struct Albert::Model {
         DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
         DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
                      "the parameters must begin at a multiple of 64 bytes");
+        if (!device.is_cpu()) at::globalContext().lazyInitDevice(device.type());
         for (const formats::TensorSpec& tensor : run.tensors) {
             shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
         }
@@ -110,8 +111,10 @@ struct Albert::Model {
     std::vector<at::Tensor> views(std::span<float> vector) const {
         std::vector<at::Tensor> tensors;
         for (std::size_t i = 0; i < offsets.size(); ++i) {
-            tensors.push_back(
-                at::from_blob(vector.data() + offsets[i], shapes[i], at::device(device)));
+            tensors.push_back(at::for_blob(vector.data() + offsets[i], shapes[i])
+                                  .options(at::device(device).dtype(at::kFloat))
+                                  .target_device(device)
+                                  .make_tensor());
         }
         return tensors;
     }
@@ -211,8 +214,10 @@ struct Albert::Model {
                          std::uint64_t layer) const {
         const auto heads = static_cast<std::int64_t>(spec.heads);
         const std::int64_t rows = x.size(0), length = x.size(1), hidden = x.size(2);
+        // Cast once for three products.
+        const at::Tensor narrow = x.to(type_of(computation.precision));
         const auto split = [&](const Pair& map) {
-            return pass.points.add(linear(x, map))
+            return pass.points.add(linear(narrow, map))
                 .view({rows, length, heads, hidden / heads})
                 .transpose(1, 2);
         };

@@ -25,6 +25,19 @@ inline at::Device device_of(const Computation& computation) {
     return {at::kCUDA, static_cast<at::DeviceIndex>(*computation.cuda)};
 }
 
+/// The type of the operands of matrix products.
+inline at::ScalarType type_of(Precision precision) {
+    switch (precision) {
+        case Precision::kBf16:
+            return at::kBFloat16;
+        case Precision::kFp16:
+            return at::kHalf;
+        case Precision::kFp32:
+            break;
+    }
+    return at::kFloat;
+}
+
 /// Unwinds a forward or backward pass that is interrupted. Autograd only passes on exceptions that
 /// derive from std::exception.
 class Interrupted final : public std::exception {
@@ -102,8 +115,7 @@ class Autocast {
           type_before_(at::autocast::get_autocast_dtype(device)),
           is_on_(precision != Precision::kFp32) {
         if (!is_on_) return;
-        at::autocast::set_autocast_dtype(device,
-                                         precision == Precision::kBf16 ? at::kBFloat16 : at::kHalf);
+        at::autocast::set_autocast_dtype(device, type_of(precision));
         at::autocast::set_autocast_enabled(device, true);
         at::autocast::set_autocast_cache_enabled(false);
         at::autocast::increment_nesting();
