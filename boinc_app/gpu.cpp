@@ -94,7 +94,8 @@ Compute on_gpu(unsigned index, const formats::RunFile& run, const kernels::Worke
     auto opened = open_gpu(index);
     training::Accelerator& gpu = *opened;
     Compute compute;
-    compute.replica = std::make_unique<training::DeviceReplica>(run, workers, std::move(opened));
+    compute.replica = std::make_unique<training::DeviceReplica>(run, workers, std::move(opened),
+                                                                gpu.computation());
     compute.device = {.threads = threads,
                       .memory_bytes = platform::physical_memory(),
                       .gpu = gpu.properties(),

@@ -40,7 +40,7 @@ struct DeviceReplica::Held {
           state(replica.device_->allocate(vectors * count * sizeof(float))),
           sum_memory(replica.device_->allocate(count * sizeof(float))),
           average_memory(replica.device_->allocate(count * sizeof(float))),
-          model(replica.run_, vector(0), replica.device_->computation()) {}
+          model(replica.run_, vector(0), replica.computation_) {}
 
     /// A vector of the state; 0: the parameters.
     std::span<float> vector(std::size_t index) const {
@@ -55,13 +55,14 @@ struct DeviceReplica::Held {
 };
 
 DeviceReplica::DeviceReplica(const formats::RunFile& run, const kernels::Workers& workers,
-                             std::unique_ptr<Accelerator> device)
+                             std::unique_ptr<Accelerator> device, const Computation& computation)
     : run_(run),
       workers_(workers),
       settings_(state::optimizer_settings(run)),
       table_(state::segment_table(state::tensor_ranges(run), settings_.optimizer)),
       count_(static_cast<std::size_t>(formats::element_count(run))),
-      device_(std::move(device)) {
+      device_(std::move(device)),
+      computation_(computation) {
     DEDLOC_CHECK(state::are_usable(settings_), "the optimizer's settings are invalid");
     device_->attach();
     held();

@@ -20,10 +20,11 @@ namespace dedloc::training {
 ///          released
 class DeviceReplica final : public Replica {
   public:
-    /// Takes the device's memory. `workers` must outlive it; they digest the state. Attaches the
-    /// calling thread. Errors: InputError, as Albert; DeviceError.
+    /// Takes the device's memory. `workers` must outlive it; they digest the state. The model
+    /// computes as `computation` says, usually the device's own. Attaches the calling thread.
+    /// Errors: InputError, as Albert; DeviceError.
     DeviceReplica(const formats::RunFile& run, const kernels::Workers& workers,
-                  std::unique_ptr<Accelerator> device);
+                  std::unique_ptr<Accelerator> device, const Computation& computation);
     ~DeviceReplica() override;
 
     // The functions of Replica.
@@ -59,6 +60,7 @@ class DeviceReplica final : public Replica {
     const kernels::SegmentTable table_;
     const std::size_t count_;  // N
     const std::unique_ptr<Accelerator> device_;
+    const Computation computation_;
     std::unique_ptr<Held> held_;  // null while the device's memory is released
     Buffer parked_;               // the state, while the device's memory is released
     StepIndex step_{};

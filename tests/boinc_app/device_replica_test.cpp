@@ -22,7 +22,7 @@ using test::HostAccelerator;
 
 formats::RunFile run_with(formats::Optimizer optimizer) {
     // The state has more than two pieces of a staging buffer, and the last one is not full.
-    formats::RunFile run = test::tiny_run({.vocabulary = 6'000, .width = 128});
+    formats::RunFile run = test::tiny_run({.vocabulary = 7'000, .width = 128});
     run.optimizer.name = optimizer;
     return run;
 }
@@ -63,7 +63,7 @@ struct Fixture {
     const kernels::ThreadWorkers workers{2};
     GpuRecord record;
     HostReplica host{run, workers};
-    DeviceReplica gpu{run, workers, std::make_unique<HostAccelerator>(record)};
+    DeviceReplica gpu{run, workers, std::make_unique<HostAccelerator>(record), {}};
 };
 
 TEST_CASE("updates on a GPU have the bits of the processor, with every optimizer", "[training]") {
@@ -176,13 +176,13 @@ TEST_CASE("a GPU without memory for the vectors is an error at the start", "[tra
     GpuRecord small;
     small.capacity = 1'000;
     CHECK_THROWS_AS(
-        (DeviceReplica{world.run, world.workers, std::make_unique<HostAccelerator>(small)}),
+        (DeviceReplica{world.run, world.workers, std::make_unique<HostAccelerator>(small), {}}),
         DeviceError);
     CHECK(small.held == 0);
     formats::RunFile wrong = world.run;
     wrong.tensors.pop_back();
-    CHECK_THROWS_AS((DeviceReplica{wrong, world.workers, std::make_unique<HostAccelerator>(small)}),
-                    Error);
+    CHECK_THROWS_AS(
+        (DeviceReplica{wrong, world.workers, std::make_unique<HostAccelerator>(small), {}}), Error);
 }
 
 TEST_CASE("staged copies of any length arrive whole, and buffers are never used too early",
