@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "peer/base/error.hpp"
@@ -106,6 +107,12 @@ class BoincRuntime final : public VolunteerRuntime {
     unsigned granted_cpus() const override {
         return static_cast<unsigned>(std::max(1.0, std::floor(init_data_.ncpus)));
     }
+    std::optional<unsigned> granted_gpu() const override {
+        // The client's word for NVIDIA in gpu_type (lib/coproc.h).
+        if (std::string_view{init_data_.gpu_type} != "NVIDIA") return std::nullopt;
+        if (init_data_.gpu_device_num < 0) return std::nullopt;
+        return static_cast<unsigned>(init_data_.gpu_device_num);
+    }
     void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
     void begin_writing() override { boinc_begin_critical_section(); }
     void end_writing() override { boinc_end_critical_section(); }
@@ -151,6 +158,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     std::string result_name() const override { return {}; }
     std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return threads_; }
+    std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}

@@ -7,15 +7,17 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
+#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "kernels/thread_workers.hpp"
+#include "peer/base/aligned_floats.hpp"
 #include "peer/base/error.hpp"
 #include "peer/formats/checkpoint_head.hpp"
 #include "peer/platform/files.hpp"
-#include "peer/platform/memory.hpp"
 #include "peer/platform/stop_signals.hpp"
 
 namespace dedloc {
@@ -50,15 +52,26 @@ void print_step(StepIndex step, const training::LocalStep& done, double seconds)
 
 /// Writes the state as a checkpoint of the run. No ledger proves it.
 void write_checkpoint(const std::filesystem::path& path, const formats::RunFile& run,
-                      const state::ModelState& state, const Digest& digest) {
-    const formats::CheckpointHead head{.step = state.step(),
-                                       .digest = digest,
-                                       .elements = state.element_count(),
-                                       .vectors = state.vector_count()};
+                      training::Replica& replica, const Digest& digest) {
+    const training::StateCopy copy = replica.copy();
+    const std::uint64_t elements = replica.element_count();
+    const formats::CheckpointHead head{
+        .step = replica.step(),
+        .digest = digest,
+        .elements = elements,
+        .vectors = static_cast<std::uint32_t>(copy.bytes.size() / (elements * sizeof(float)))};
     const Buffer first = formats::encode_checkpoint_head(formats::run_id(run), head);
-    const std::array<std::span<const std::byte>, 2> pieces{first, state.bytes()};
+    const std::array<std::span<const std::byte>, 2> pieces{first, copy.bytes};
     platform::replace_file(path, pieces);
     fmt::print("checkpoint {}, which no ledger proves\n", path.string());
+}
+
+/// The parameters of the replica's state, in host memory.
+AlignedFloats parameters_of(training::Replica& replica) {
+    const Buffer bytes = replica.copy().bytes;
+    AlignedFloats parameters(replica.element_count());
+    std::memcpy(parameters.data(), bytes.data(), parameters.size() * sizeof(float));
+    return parameters;
 }
 
 /// One process that trains the run.
@@ -69,18 +82,18 @@ class LocalRun {
         : options_(options),
           share_{.peer = key_of(options.peer), .samples = Samples{run.target_batch}},
           threads_(static_cast<unsigned>(kernels::threads_within_reach(options.threads))),
-          micro_batch_(
-              options.micro_batch != 0
-                  ? options.micro_batch
-                  : training::suitable_micro_batch(
-                        run, {.threads = threads_, .memory_bytes = platform::physical_memory()})),
           workers_(threads_),
-          trainer_(run, shards, workers_, static_cast<std::size_t>(micro_batch_)) {
+          compute_(make_compute(options.device, run, workers_, threads_)),
+          micro_batch_(options.micro_batch != 0
+                           ? options.micro_batch
+                           : training::suitable_micro_batch(run, compute_.device)),
+          trainer_(run, shards, workers_, *compute_.replica, micro_batch_) {
         if (!held_out.empty()) {
             evaluator_.emplace(run, held_out, options.evaluate_samples,
                                static_cast<std::size_t>(micro_batch_));
         }
-        fmt::print("{}\n{} threads\n", training::memory_line(run, micro_batch_, 0), threads_);
+        fmt::print("{}\non {}\n", training::memory_line(run, micro_batch_, 0, compute_.device),
+                   compute_.name);
     }
 
     /// Trains until this step. False when a signal arrived; the state is then that after the last
@@ -91,7 +104,7 @@ class LocalRun {
             const auto begin = Clock::now();
             const auto done = trainer_.step({&share_, 1}, is_interrupted_);
             if (!done) return false;
-            print_step(trainer_.state().step(), *done, seconds_since(begin));
+            print_step(replica().step(), *done, seconds_since(begin));
             const bool is_due = step() == steps || (options_.evaluate_every != 0 &&
                                                     step() % options_.evaluate_every == 0);
             if (is_due && !evaluate()) return false;
@@ -99,18 +112,17 @@ class LocalRun {
         return true;
     }
 
-    const state::ModelState& state() const { return trainer_.state(); }
-    Digest digest() const { return trainer_.state().digest(workers_); }
+    training::Replica& replica() { return *compute_.replica; }
 
   private:
-    std::uint64_t step() const { return trainer_.state().step().value(); }
+    std::uint64_t step() { return replica().step().value(); }
 
     /// Prints the figures of the state on held-out samples, if there are any. False when a signal
     /// arrived.
     bool evaluate() {
         if (!evaluator_) return true;
         const auto begin = Clock::now();
-        const auto figures = evaluator_->evaluate(trainer_.state().parameters(), is_interrupted_);
+        const auto figures = evaluator_->evaluate(parameters_of(replica()), is_interrupted_);
         if (!figures) return false;
         fmt::print("step {}: {}; {} samples in {:.2f} s\n", step(),
                    training::figures_line(*figures), figures->samples, seconds_since(begin));
@@ -120,11 +132,12 @@ class LocalRun {
 
     const LocalOptions& options_;
     const platform::StopSignals signals_;  // before threads start
-    const training::Albert::IsInterrupted is_interrupted_ = [this] { return signals_.arrived(); };
+    const training::IsInterrupted is_interrupted_ = [this] { return signals_.arrived(); };
     const training::Share share_;
     const unsigned threads_;
-    const std::uint64_t micro_batch_;
     const kernels::ThreadWorkers workers_;
+    const Compute compute_;
+    const std::uint64_t micro_batch_;
     training::LocalTrainer trainer_;
     std::optional<training::Evaluator> evaluator_;
 };
@@ -137,9 +150,10 @@ int train_locally(const formats::RunFile& run, std::span<const formats::Shard> s
         static_cast<unsigned>(kernels::threads_within_reach(options.threads)));
     LocalRun local{run, shards, held_out, options};
     const bool is_whole = local.train(options.steps != 0 ? options.steps : run.steps);
-    const Digest digest = local.digest();
-    fmt::print("state {} after step {}\n", digest.hex(), local.state().step().value());
-    if (!options.out.empty()) write_checkpoint(options.out, run, local.state(), digest);
+    training::Replica& replica = local.replica();
+    const Digest digest = replica.digest();
+    fmt::print("state {} after step {}\n", digest.hex(), replica.step().value());
+    if (!options.out.empty()) write_checkpoint(options.out, run, replica, digest);
     return is_whole ? 0 : kInterrupted;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "boinc_app/gpu.hpp"
 #include "boinc_app/training/evaluator.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
@@ -16,6 +17,7 @@ namespace dedloc {
 struct LocalOptions {
     std::uint64_t steps = 0;        ///< steps to train; 0: those of the run
     std::string peer;               ///< hex digits of the key whose samples are drawn; empty: zeros
+    DeviceChoice device{};          ///< what computes
     unsigned threads = 0;           ///< compute threads; 0: all CPUs
     std::uint64_t micro_batch = 0;  ///< samples computed at once; 0: as suits this machine
     std::filesystem::path out;      ///< checkpoint file for the last state; empty: none
@@ -28,7 +30,8 @@ struct LocalOptions {
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the
 /// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
 /// written. Call this before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, shards of another vocabulary), IoError (disk full, …).
+/// Errors: InputError (bad key, shards of another vocabulary), IoError (disk full, …),
+/// DeviceError.
 int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
                   std::span<const formats::Shard> held_out, const LocalOptions& options);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "boinc_app/local_command.hpp"
 #include "boinc_app/seat.hpp"
 #include "boinc_app/shard_files.hpp"
+#include "boinc_app/training/device_error.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/base/version.hpp"
@@ -34,6 +36,7 @@ struct Options {
     std::string receipt = "receipt";
     std::string listen;
     std::string ticket;
+    std::string device = "cpu";
     unsigned threads = 0;
     double hours = 0;
     SeatOptions seat;
@@ -96,6 +99,7 @@ int train_alone(const Options& options) {
 struct Outcome {
     SeatEnd end = SeatEnd::kDone;
     int status = 0;
+    std::optional<std::string> device_failure{};  ///< why the GPU cannot be used now
 };
 
 Outcome train(const Options& options, VolunteerRuntime& runtime) {
@@ -109,6 +113,9 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
         const SeatEnd end = seat.run();
         if (end == SeatEnd::kDone) write_receipt(seat, options.receipt, runtime);
         return {.end = end, .status = 0};
+    } catch (const training::DeviceError& error) {
+        log_error("{}", error.what());
+        return {.end = SeatEnd::kDone, .status = kFailure, .device_failure = error.what()};
     } catch (const std::exception& error) {
         log_error("{}", error.what());
         return {.end = SeatEnd::kDone, .status = kFailure};
@@ -116,6 +123,8 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
 }
 
 [[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime) {
+    // The GPU may be back later, or after the volunteer has updated the driver.
+    if (outcome.device_failure) runtime.come_back_in(kComeBackLater, *outcome.device_failure);
     switch (outcome.end) {
         case SeatEnd::kDone:
             runtime.finish(outcome.status);
@@ -132,6 +141,13 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
     std::abort();  // none of the three returns
 }
 
+void add_device_option(CLI::App& app, Options& options) {
+    app.add_option("--device", options.device,
+                   "what computes: cpu, cuda, cuda:N (the GPU with number N), or auto (a GPU if it "
+                   "can be used); a GPU that the BOINC client gives the job comes first")
+        ->capture_default_str();
+}
+
 void add_options(CLI::App& app, Options& options) {
     app.add_option("--run", options.run, "run file (default: run.json of the slot)");
     app.add_option("--shard", options.shards, "shard file; repeat for each (default: shard_0 …)");
@@ -144,6 +160,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--ticket", options.ticket,
                    "ticket file, if there is no BOINC client to get a ticket through");
     app.add_option("--threads", options.threads, "CPUs to use outside BOINC; 0: all");
+    add_device_option(app, options);
     app.add_option("--micro-batch", options.seat.micro_batch,
                    "samples computed at once; 0: as suits model, memory and CPUs")
         ->check(CLI::Range(0, 65'536));
@@ -160,6 +177,7 @@ CLI::App* add_local_command(CLI::App& app, Options& options) {
     command->add_option("--peer", options.local.peer,
                         "key, in hex digits, of the peer whose samples are drawn (default: zeros)");
     command->add_option("--threads", options.local.threads, "CPUs to use; 0: all");
+    add_device_option(*command, options);
     command
         ->add_option("--micro-batch", options.local.micro_batch,
                      "samples computed at once; 0: as suits model, memory and CPUs")
@@ -200,6 +218,13 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : kBadArguments;
     }
+    const auto device = parse_device(options.device);
+    if (!device && !is_in_slot) {
+        std::fprintf(stderr, "dedloc_train: --device wants cpu, cuda, cuda:N or auto, not '%s'\n",
+                     options.device.c_str());
+        return kBadArguments;
+    }
+    options.seat.device = options.local.device = device.value_or(DeviceChoice{});
     if (local->parsed()) return train_alone(options);
     if (!options.listen.empty()) {
         options.seat.listen = net::parse_endpoint(options.listen);
@@ -222,6 +247,7 @@ int main(int argc, char** argv) {
     for (const std::string& word : app.remaining()) {
         log_warning("unknown argument {} is ignored", word);
     }
+    if (!device) log_warning("unknown device {} is ignored", options.device);
     const Outcome outcome = train(options, *runtime);
     end_process(outcome, *runtime);
 }

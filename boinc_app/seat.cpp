@@ -11,7 +11,6 @@
 #include "peer/net/endpoint_text.hpp"
 #include "peer/net/port_mapping.hpp"
 #include "peer/platform/key_file.hpp"
-#include "peer/platform/memory.hpp"
 #include "peer/run_config.hpp"
 
 namespace dedloc {
@@ -34,10 +33,17 @@ Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
       workers_(kernels::threads_within_reach(runtime.granted_cpus())),
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
-      trainer_(run, shards, workers_, trainer_options(), queue_.sink()) {}
+      compute_(make_compute(device(), run, workers_, runtime.granted_cpus())),
+      trainer_(run, shards, *compute_.replica, trainer_options(), queue_.sink()) {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
+}
+
+/// The client's choice of a GPU is the only one that other jobs on the machine respect.
+DeviceChoice Seat::device() const {
+    const auto granted = runtime_.granted_gpu();
+    return granted ? DeviceChoice{DeviceChoice::Kind::kGpu, *granted} : options_.device;
 }
 
 PeerConfig Seat::peer_config() const {
@@ -116,13 +122,15 @@ training::SwarmTrainerOptions Seat::trainer_options() {
     return {.peer = key_.public_key(),
             .threads = runtime_.granted_cpus(),
             .micro_batch = micro_batch(),
-            .failed = [this](const std::string& sentence) { events_.failed(sentence); }};
+            .failed = [this](const std::string& sentence) {
+                training_failure_ = std::current_exception();
+                events_.failed(sentence);
+            }};
 }
 
 std::uint64_t Seat::micro_batch() const {
     if (options_.micro_batch != 0) return options_.micro_batch;
-    return training::suitable_micro_batch(
-        run_, {.threads = runtime_.granted_cpus(), .memory_bytes = platform::physical_memory()});
+    return training::suitable_micro_batch(run_, compute_.device);
 }
 
 std::optional<SeatEnd> Seat::enrol() {
@@ -195,9 +203,10 @@ std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& w
 
 SeatEnd Seat::run() {
     begin_ = Clock::now();
-    log_info("peer {} takes a seat in run {} ({}), {} threads, port {}", peer().brief(), run_.name,
-             formats::run_id(run_).brief(), runtime_.granted_cpus(), transport_.listening_port());
-    log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages));
+    log_info("peer {} takes a seat in run {} ({}) on {}, port {}", peer().brief(), run_.name,
+             formats::run_id(run_).brief(), compute_.name, transport_.listening_port());
+    log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages,
+                                         compute_.device));
     if (options_.maps_port) {
         net::map_port(transport_, directory_, [this] {
             const HostWish wish = runtime_.wish();
@@ -213,6 +222,7 @@ SeatEnd Seat::run() {
     for (;;) {
         const SeatNews news = events_.wait(kPollInterval);
         const HostWish wish = runtime_.wish();
+        if (news.failure && training_failure_) std::rethrow_exception(training_failure_);
         if (news.failure) throw Error{*news.failure};
         if (news.refusal) throw Error{fmt::format("the swarm refused us: {}", *news.refusal)};
         report(news);

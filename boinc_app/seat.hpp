@@ -3,10 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "boinc_app/gpu.hpp"
 #include "boinc_app/seat_events.hpp"
 #include "boinc_app/slot_files.hpp"
 #include "boinc_app/ticket_keeper.hpp"
@@ -31,6 +34,8 @@ struct SeatOptions {
     std::optional<Endpoint> listen;
     /// The volunteer has agreed that we ask the router to forward a port to us.
     bool maps_port = false;
+    /// What computes, unless the BOINC client has given the job a GPU.
+    DeviceChoice device{};
     /// Samples computed at once; 0: as suits this machine (training::suitable_micro_batch).
     std::uint64_t micro_batch = 0;
     /// The stay ends after this time; 0: never.
@@ -55,7 +60,7 @@ enum class SeatEnd {
 class Seat {
   public:
     /// `run`, `shards` and `runtime` must outlive it.
-    /// Errors: InputError, IoError (bad files, key, journal; address in use).
+    /// Errors: InputError, IoError (bad files, key, journal; address in use), DeviceError.
     Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
          const SeatOptions& options, VolunteerRuntime& runtime);
     ~Seat();
@@ -64,7 +69,8 @@ class Seat {
 
     /// Joins the swarm and returns when this peer has left it. Polls the runtime five times a
     /// second. While suspended, the peer is out of the swarm and computes nothing.
-    /// Errors: Error when the gateway or the swarm refuses us or one of our threads fails.
+    /// Errors: Error when the gateway or the swarm refuses us or one of our threads fails,
+    /// DeviceError when the GPU does.
     SeatEnd run();
 
     /// The signed list of all contributions of this key: the job's output file. Call after run().
@@ -73,6 +79,7 @@ class Seat {
     PeerKey peer() const { return key_.public_key(); }
 
   private:
+    DeviceChoice device() const;
     PeerConfig peer_config() const;
     /// Takes the bandwidths that BOINC has measured here as estimates until rounds measure them.
     void take_first_guess(PeerConfig& config) const;
@@ -102,6 +109,8 @@ class Seat {
     net::EventQueue queue_;
     net::TcpTransport transport_;
     net::DhtDirectory directory_;
+    const Compute compute_;                ///< its replica is used by the training thread only
+    std::exception_ptr training_failure_;  ///< set before events_ hears of it
     training::SwarmTrainer trainer_;
     std::optional<net::Reactor> reactor_;          ///< started after the first ticket
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping

@@ -41,6 +41,8 @@ class VolunteerRuntime {
     virtual std::optional<Account> account() const = 0;
     /// CPUs that the job may keep busy, at least 1.
     virtual unsigned granted_cpus() const = 0;
+    /// The number of the NVIDIA GPU that the job was given; nothing if it was given none.
+    virtual std::optional<unsigned> granted_gpu() const = 0;
     /// `fraction_done` is between 0 and 1 and never falls.
     virtual void report_progress(double fraction_done) = 0;
     /// The client must not stop the process between these two calls. Calls come in pairs and do not

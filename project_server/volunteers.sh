@@ -1,6 +1,7 @@
 # Functions for scripts that start volunteers on this machine: stock BOINC clients, each with a
 # folder, an account and a port of its own. To be sourced by a script that sets `volunteers_dir` and
-# defines `fail`.
+# defines `fail`. It may set `volunteer_arguments`, which the apps get, and `volunteer_libraries`,
+# folders where they find more shared libraries.
 
 declare -A clients=()  # number of a volunteer → process id of its client
 
@@ -49,12 +50,15 @@ XML
 
 # start_client NUMBER: starts a client with a free GUI RPC port; tries another if that gets taken.
 start_client() {
-    local home=$volunteers_dir/$1 tries
+    local home=$volunteers_dir/$1 tries found_at=()
+    if [[ -n ${volunteer_libraries:-} ]]; then
+        found_at=(env "LD_LIBRARY_PATH=$volunteer_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}")
+    fi
     for tries in 1 2 3 4 5; do
         echo $((20000 + RANDOM % 12000)) >"$home/port"
         if (exec 3<>"/dev/tcp/127.0.0.1/$(<"$home/port")") 2>/dev/null; then continue; fi
-        setpriv --pdeathsig TERM -- boinc --dir "$home" --gui_rpc_port "$(<"$home/port")" \
-            </dev/null >>"$home/client.log" 2>&1 &
+        "${found_at[@]}" setpriv --pdeathsig TERM -- boinc --dir "$home" \
+            --gui_rpc_port "$(<"$home/port")" </dev/null >>"$home/client.log" 2>&1 &
         clients[$1]=$!
         disown "$!"  # so that bash prints nothing when it is killed
         local deadline=$((SECONDS + 20))
@@ -79,6 +83,23 @@ add_volunteer() {
     [[ -n $account ]] || fail "volunteer $1 got no account: $(tail -n 1 <<<"$answer")"
     answer=$(gui_rpc "$home" --project_attach "$url" "$account" 2>&1) \
         || fail "volunteer $1 could not attach: $(tail -n 1 <<<"$answer")"
+    [[ -z ${volunteer_arguments:-} ]] || pass_arguments "$home"
+}
+
+# pass_arguments FOLDER: writes app_config.xml, as a volunteer would, once the project has a folder.
+pass_arguments() {
+    local deadline=$((SECONDS + 20)) project
+    until project=$(compgen -G "$1/projects/*" | head -n 1) && [[ -d $project ]]; do
+        [[ $SECONDS -lt $deadline ]] || fail "the client in $1 made no folder for the project"
+        sleep 0.1
+    done
+    cat >"$project/app_config.xml" <<XML
+<app_config><app_version>
+<app_name>dedloc_train</app_name><cmdline>$volunteer_arguments</cmdline>
+</app_version></app_config>
+XML
+    gui_rpc "$1" --read_cc_config >/dev/null 2>&1 \
+        || fail "the client in $1 does not read app_config.xml"
 }
 
 # process_tree PID: the process and its descendants, such as a client and its app.

@@ -177,6 +177,14 @@ Layers project_layers() {
                  kText}),
          {"random"},
          kNoChance},
+        // The plug-in for GPUs: all that it needs of the app are the interface and the errors.
+        {"boinc_app/cuda/",
+         joined({Names{"boinc_app/cuda/", "boinc_app/training/accelerator.hpp",
+                       "boinc_app/training/computation.hpp", "boinc_app/training/device_error.hpp",
+                       "kernels/", "c10/cuda/", "cuda_runtime_api.h"},
+                 kText}),
+         {"random", "thread"},
+         kNoChance},
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "peer/formats/", "peer/wire/", "peer/base/", "CLI/",

@@ -6,13 +6,14 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include "boinc_app/training/dropout.hpp"
+#include "boinc_app/training/loss_scale.hpp"
+#include "boinc_app/training/torch_pass.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
@@ -23,44 +24,6 @@ namespace {
 
 constexpr double kLayerNormEpsilon = 1e-12;
 constexpr double kMaskedByPadding = -10'000;
-
-/// Unwinds a forward or backward pass that is interrupted. Autograd only passes on exceptions that
-/// derive from std::exception.
-class Interrupted final : public std::exception {
-  public:
-    const char* what() const noexcept override { return "the micro-batch was interrupted"; }
-};
-
-/// Places where a forward or backward pass throws Interrupted if the caller wants its thread back.
-class InterruptionPoints {
-  public:
-    explicit InterruptionPoints(const Albert::IsInterrupted& is_interrupted)
-        : is_interrupted_(is_interrupted) {}
-
-    void check() const {
-        if (is_interrupted_ && is_interrupted_()) throw Interrupted{};
-    }
-    /// Checks now, in the forward pass, and again when the backward pass has computed the gradient
-    /// of `x`.
-    at::Tensor add(at::Tensor x) const {
-        if (!is_interrupted_) return x;
-        check();
-        if (x.requires_grad()) {
-            x.register_hook([this](const at::Tensor&) { check(); });
-        }
-        return x;
-    }
-
-  private:
-    const Albert::IsInterrupted& is_interrupted_;
-};
-
-/// One forward pass.
-struct Pass {
-    const MicroBatch& batch;
-    const InterruptionPoints& points;
-    bool drops;  ///< dropout is applied
-};
 
 /// The number of each dropout in the model (dropout.hpp): embeddings, then two for each layer, then
 /// the classifier.
@@ -77,26 +40,6 @@ struct Sites {
     }
 };
 
-/// Drops elements of x [rows, lines…, width]. `first_of` maps the number of a line within its row
-/// to the index of its first element.
-template <class FirstOf>
-at::Tensor dropped(const at::Tensor& x, const Pass& pass, DropoutRate rate, std::uint32_t site,
-                   const FirstOf& first_of) {
-    if (!pass.drops || rate.is_zero()) return x;
-    const std::int64_t width = x.size(-1);
-    const std::int64_t lines = x.numel() / (x.size(0) * width);
-    const at::Tensor kept = at::empty(x.sizes(), at::kBool);
-    bool* const values = kept.mutable_data_ptr<bool>();
-    at::parallel_for(0, x.size(0) * lines, 64, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) {
-            draw_kept(pass.batch.dropout_keys[static_cast<std::size_t>(at / lines)], site,
-                      static_cast<std::uint64_t>(first_of(at % lines)), rate,
-                      {values + at * width, static_cast<std::size_t>(width)});
-        }
-    });
-    return x * kept * rate.scale();
-}
-
 /// Weight and bias of one affine map or one layer norm.
 struct Pair {
     at::Tensor weight;
@@ -108,19 +51,12 @@ at::Tensor linear(const at::Tensor& x, const Pair& map) {
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const Pair& gain) {
-    return at::layer_norm(x, {x.size(-1)}, gain.weight, gain.bias, kLayerNormEpsilon);
+    return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, gain.weight, gain.bias,
+                          kLayerNormEpsilon);
 }
 
 at::Tensor activation(const at::Tensor& x) {
     return at::gelu(x, "tanh");
-}
-
-/// A tensor that reads the caller's memory, which must stay alive and unchanged as long as the
-/// tensor.
-template <class T>
-at::Tensor borrowed(const std::vector<T>& values, at::IntArrayRef shape) {
-    constexpr auto kType = std::is_same_v<T, float> ? at::kFloat : at::kLong;
-    return at::from_blob(const_cast<T*>(values.data()), shape, at::dtype(kType));
 }
 
 /// What rows of logits, on any device, say about their labels.
@@ -175,8 +111,10 @@ void refuse_other_layouts(const formats::RunFile& run) {
 }  // namespace
 
 struct Albert::Model {
-    Model(const formats::RunFile& run, std::span<const float> values)
+    Model(const formats::RunFile& run, std::span<const float> values, const Computation& how)
         : spec(run.model),
+          computation(how),
+          device(device_of(how)),
           sequence_length(static_cast<std::int64_t>(run.sequence_length)),
           hidden_dropout(spec.hidden_dropout),
           attention_dropout(spec.attention_dropout),
@@ -186,6 +124,7 @@ struct Albert::Model {
         DEDLOC_CHECK(values.size() == element_count, "wrong number of parameters", values.size());
         DEDLOC_CHECK(reinterpret_cast<std::uintptr_t>(values.data()) % kFloatsAlignment == 0,
                      "the parameters must begin at a multiple of 64 bytes");
+        if (!device.is_cpu()) at::globalContext().lazyInitDevice(device.type());
         for (const formats::TensorSpec& tensor : run.tensors) {
             shapes.emplace_back(tensor.shape.begin(), tensor.shape.end());
         }
@@ -199,8 +138,10 @@ struct Albert::Model {
     std::vector<at::Tensor> views(std::span<float> vector) const {
         std::vector<at::Tensor> tensors;
         for (std::size_t i = 0; i < offsets.size(); ++i) {
-            tensors.push_back(
-                at::from_blob(vector.data() + offsets[i], shapes[i], at::dtype(at::kFloat)));
+            tensors.push_back(at::for_blob(vector.data() + offsets[i], shapes[i])
+                                  .options(at::device(device).dtype(at::kFloat))
+                                  .target_device(device)
+                                  .make_tensor());
         }
         return tensors;
     }
@@ -245,8 +186,8 @@ struct Albert::Model {
         const MicroBatch& batch = pass.batch;
         const auto rows = static_cast<std::int64_t>(batch.samples);
         const auto length = static_cast<std::int64_t>(batch.length);
-        const at::Tensor tokens = borrowed(batch.tokens, {rows, length});
-        const at::Tensor types = borrowed(batch.types, {rows, length});
+        const at::Tensor tokens = input(batch.tokens, {rows, length}, device);
+        const at::Tensor types = input(batch.types, {rows, length}, device);
         const at::Tensor sum = at::embedding(word_embeddings, tokens) +
                                at::embedding(type_embeddings, types) +
                                position_embeddings.slice(0, 0, length);
@@ -256,11 +197,17 @@ struct Albert::Model {
     }
 
     /// Additive mask [rows, 1, 1, length]: 0 for tokens, −10,000 for padding.
-    static at::Tensor attention_mask(const MicroBatch& batch) {
+    at::Tensor attention_mask(const MicroBatch& batch) const {
         const auto rows = static_cast<std::int64_t>(batch.samples);
-        const at::Tensor lengths = borrowed(batch.row_lengths, {rows, 1});
-        const at::Tensor places = at::arange(static_cast<std::int64_t>(batch.length), at::kLong);
+        const at::Tensor lengths = input(batch.row_lengths, {rows, 1}, device);
+        const at::Tensor places = at::arange(static_cast<std::int64_t>(batch.length),
+                                             at::device(device).dtype(at::kLong));
         return places.ge(lengths).to(at::kFloat).mul(kMaskedByPadding).unsqueeze(1).unsqueeze(1);
+    }
+
+    static bool has_padding(const MicroBatch& batch) {
+        const auto length = static_cast<std::int64_t>(batch.length);
+        return std::ranges::any_of(batch.row_lengths, [&](auto row) { return row < length; });
     }
 
     /// Attention's weights [rows, heads, length, length] with dropout. An element has the index
@@ -275,22 +222,36 @@ struct Albert::Model {
                        });
     }
 
+    /// The weighted mean of the values [rows, heads, length, width].
+    at::Tensor context(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                       const at::Tensor& mask, const Pass& pass, std::uint64_t layer) const {
+        const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
+        const bool drops = pass.drops && !attention_dropout.is_zero();
+        if (computation.fuses_attention && !drops) {
+            // Without a mask more and faster implementations are possible.
+            std::optional<at::Tensor> fused_mask;
+            if (has_padding(pass.batch)) fused_mask = mask.to(q.scalar_type());
+            return at::scaled_dot_product_attention(q, k, v, fused_mask, 0.0, false, scale);
+        }
+        const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * scale + mask;
+        return at::matmul(dropped_weights(at::softmax(scores, -1), pass, layer), v);
+    }
+
     at::Tensor attention(const at::Tensor& x, const at::Tensor& mask, const Pass& pass,
                          std::uint64_t layer) const {
         const auto heads = static_cast<std::int64_t>(spec.heads);
         const std::int64_t rows = x.size(0), length = x.size(1), hidden = x.size(2);
+        // Cast once for three products.
+        const at::Tensor narrow = x.to(type_of(computation.precision));
         const auto split = [&](const Pair& map) {
-            return pass.points.add(linear(x, map))
+            return pass.points.add(linear(narrow, map))
                 .view({rows, length, heads, hidden / heads})
                 .transpose(1, 2);
         };
         const at::Tensor q = split(query), k = split(key), v = split(value);
-        const double scale = 1.0 / std::sqrt(static_cast<double>(hidden / heads));
-        const at::Tensor scores = at::matmul(q, k.transpose(2, 3)) * scale + mask;
-        const at::Tensor weights = dropped_weights(at::softmax(scores, -1), pass, layer);
-        const at::Tensor context = pass.points.add(at::matmul(weights, v));
+        const at::Tensor mixed = pass.points.add(context(q, k, v, mask, pass, layer));
         const at::Tensor out =
-            linear(context.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
+            linear(mixed.transpose(1, 2).reshape({rows, length, hidden}), attention_out);
         return dropped_hidden(out, pass, hidden_dropout, Sites::attention_output(layer));
     }
 
@@ -310,7 +271,7 @@ struct Albert::Model {
     /// [masked tokens, vocabulary]
     at::Tensor masked_token_logits(const at::Tensor& x, const MicroBatch& batch) const {
         const auto count = static_cast<std::int64_t>(batch.masked_at.size());
-        const at::Tensor positions = borrowed(batch.masked_at, {count});
+        const at::Tensor positions = input(batch.masked_at, {count}, device);
         const at::Tensor there = x.reshape({-1, x.size(2)}).index_select(0, positions);
         const at::Tensor y =
             layer_norm(activation(linear(there, prediction_dense)), prediction_norm);
@@ -320,10 +281,10 @@ struct Albert::Model {
     /// Σ over samples of the mean loss of its masked tokens; the weights hold the 1 ÷ count.
     at::Tensor masked_token_loss(const at::Tensor& x, const MicroBatch& batch) const {
         const auto count = static_cast<std::int64_t>(batch.masked_at.size());
-        const at::Tensor labels = borrowed(batch.masked_tokens, {count, 1});
-        const at::Tensor weights = borrowed(batch.masked_weights, {count, 1});
+        const at::Tensor labels = input(batch.masked_tokens, {count, 1}, device);
+        const at::Tensor weights = input(batch.masked_weights, {count, 1}, device);
         const at::Tensor logits = masked_token_logits(x, batch);
-        return -(at::log_softmax(logits, -1).gather(1, labels) * weights).sum();
+        return -(at::log_softmax(logits, -1, at::kFloat).gather(1, labels) * weights).sum();
     }
 
     /// [rows, 2]
@@ -335,18 +296,20 @@ struct Albert::Model {
     }
 
     at::Tensor order_loss(const at::Tensor& x, const Pass& pass) const {
-        const at::Tensor labels =
-            borrowed(pass.batch.is_swapped, {static_cast<std::int64_t>(pass.batch.samples), 1});
-        return -at::log_softmax(order_logits(x, pass), -1).gather(1, labels).sum();
+        const at::Tensor labels = input(pass.batch.is_swapped,
+                                        {static_cast<std::int64_t>(pass.batch.samples), 1}, device);
+        return -at::log_softmax(order_logits(x, pass), -1, at::kFloat).gather(1, labels).sum();
     }
 
     at::Tensor loss(const Pass& pass) const {
+        const Autocast autocast{device.type(), computation.precision};
         const at::Tensor x = encode(pass);
         return masked_token_loss(x, pass.batch) + order_loss(x, pass);
     }
 
     std::vector<SampleFigures> figures(const Pass& pass) const {
         const MicroBatch& batch = pass.batch;
+        const Autocast autocast{device.type(), computation.precision};
         const at::Tensor x = encode(pass);
         const Predictions tokens{masked_token_logits(x, batch), batch.masked_tokens};
         const Predictions orders{order_logits(x, pass), batch.is_swapped};
@@ -364,7 +327,31 @@ struct Albert::Model {
         return figures;
     }
 
+    /// Computes the gradients of the samples of a pass, and returns the sum of their losses.
+    /// Returns nothing if they must be computed again with the new loss scale.
+    std::optional<double> compute(const Pass& pass, std::vector<at::Tensor>& gradients) {
+        const at::Tensor sum = loss(pass);
+        const bool scales = computation.precision == Precision::kFp16;
+        const double scale = scales ? double{loss_scale.value()} : 1.0;
+        // Not backward(): it would add the gradients of some tensors before it is interrupted.
+        gradients = torch::autograd::grad({scales ? sum * scale : sum}, parameters);
+        const c10::NoGradGuard no_gradients;
+        if (scales) {
+            at::Tensor is_infinite = at::zeros({1}, at::device(device).dtype(at::kFloat));
+            const at::Tensor inverse = at::full({1}, 1 / scale, is_infinite.options());
+            at::_amp_foreach_non_finite_check_and_unscale_(gradients, is_infinite, inverse);
+            if (!loss_scale.accept(is_infinite.item<float>() == 0)) return std::nullopt;
+        }
+        const auto loss_sum = sum.item<double>();
+        // A GPU has only now computed what the passes have enqueued.
+        if (!device.is_cpu()) pass.points.check();
+        return loss_sum;
+    }
+
     const formats::ModelSpec spec;
+    const Computation computation;
+    const at::Device device;
+    LossScale loss_scale;
     const std::int64_t sequence_length;
     const DropoutRate hidden_dropout, attention_dropout, classifier_dropout;
     const std::size_t element_count;
@@ -377,9 +364,10 @@ struct Albert::Model {
     Pair pooler, prediction_norm, prediction_dense, order_classifier;
 };
 
-Albert::Albert(const formats::RunFile& run, std::span<const float> parameters) {
+Albert::Albert(const formats::RunFile& run, std::span<const float> parameters,
+               const Computation& computation) {
     refuse_other_layouts(run);
-    model_ = std::make_unique<Model>(run, parameters);
+    model_ = std::make_unique<Model>(run, parameters, computation);
 }
 
 Albert::~Albert() = default;
@@ -389,14 +377,17 @@ std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<fl
     DEDLOC_CHECK(sum.size() == model_->element_count, "wrong number of gradient elements",
                  sum.size());
     const InterruptionPoints points{is_interrupted};
+    const Pass pass{batch, points, true};
     try {
-        const at::Tensor loss = model_->loss({batch, points, true});
-        // Not backward(): it would add the gradients of some tensors before it is interrupted.
-        const std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, model_->parameters);
-        const c10::NoGradGuard no_gradients;
-        std::vector<at::Tensor> sums = model_->views(sum);
-        for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add_(gradients[i]);
-        return loss.item<double>();
+        return with_device_errors([&]() -> std::optional<double> {
+            std::vector<at::Tensor> gradients;
+            std::optional<double> loss;
+            while (!(loss = model_->compute(pass, gradients))) {
+            }
+            const c10::NoGradGuard no_gradients;
+            at::_foreach_add_(model_->views(sum), gradients);
+            return loss;
+        });
     } catch (const Interrupted&) {
         return std::nullopt;
     }
@@ -405,14 +396,22 @@ std::optional<double> Albert::add_gradient(const MicroBatch& batch, std::span<fl
 double Albert::loss(const MicroBatch& batch) {
     const c10::NoGradGuard no_gradients;
     const IsInterrupted never;
-    return model_->loss({batch, InterruptionPoints{never}, false}).item<double>();
+    const InterruptionPoints points{never};
+    return with_device_errors([&] { return model_->loss({batch, points, false}).item<double>(); });
+}
+
+float Albert::loss_scale() const {
+    return model_->computation.precision == Precision::kFp16 ? model_->loss_scale.value() : 1.0f;
 }
 
 std::optional<std::vector<SampleFigures>> Albert::figures(const MicroBatch& batch,
                                                           const IsInterrupted& is_interrupted) {
     const c10::NoGradGuard no_gradients;
+    const InterruptionPoints points{is_interrupted};
     try {
-        return model_->figures({batch, InterruptionPoints{is_interrupted}, false});
+        return with_device_errors([&] {
+            return std::optional{model_->figures({batch, points, false})};
+        });
     } catch (const Interrupted&) {
         return std::nullopt;
     }

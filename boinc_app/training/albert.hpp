@@ -12,13 +12,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "boinc_app/training/batch.hpp"
+#include "boinc_app/training/computation.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::training {
@@ -37,19 +37,19 @@ struct SampleFigures {
 /// The same inputs, machine and number of threads give the same bits, in every process: the
 /// parameters' alignment is fixed, because MKL's rounding depends on it.
 /// Thread   one; the number of compute threads is a property of the calling thread.
+/// With a CUDA device in the Computation, parameters and sums are in that device's memory, the
+/// spans only say where, and the calling thread's current device and stream compute.
 /// Memory   the activations of one micro-batch, and at the end of its backward pass its gradient: N
 ///          floats.
 class Albert {
   public:
-    /// Says whether the caller wants its thread back. Must not throw.
-    using IsInterrupted = std::function<bool()>;
-
     /// `parameters` must outlive the model; every call reads their values of that moment.
     ///
     /// Requires  N parameters in the layout of formats::tensor_offsets, at a multiple of 64 bytes
     ///           (aborts)
     /// Errors    InputError unless names, shapes and order of the run's tensors are the model's
-    Albert(const formats::RunFile& run, std::span<const float> parameters);
+    Albert(const formats::RunFile& run, std::span<const float> parameters,
+           const Computation& computation = {});
     ~Albert();
     Albert(const Albert&) = delete;
     Albert& operator=(const Albert&) = delete;
@@ -59,10 +59,12 @@ class Albert {
     ///
     /// Calls `is_interrupted` some ten times a layer, between the matrix products of the forward
     /// and of the backward pass. When it returns true, the micro-batch is dropped: returns nothing,
-    /// and `sum` is as it was.
+    /// and `sum` is as it was. A GPU computes what has been enqueued to its end all the same.
+    ///
+    /// In fp16, gradients that overflow are computed again with a smaller loss scale.
     ///
     /// Requires  N elements (aborts)
-    /// Errors    c10::Error (a std::exception) when out of memory; `sum` is as it was
+    /// Errors    DeviceError, c10::Error (a std::exception); `sum` is as it was
     std::optional<double> add_gradient(const MicroBatch& batch, std::span<float> sum,
                                        const IsInterrupted& is_interrupted = {});
 
@@ -73,6 +75,9 @@ class Albert {
     /// Returns nothing when `is_interrupted`, which is called as by add_gradient(), returns true.
     std::optional<std::vector<SampleFigures>> figures(const MicroBatch& batch,
                                                       const IsInterrupted& is_interrupted = {});
+
+    /// The factor of the loss in the next backward pass (loss_scale.hpp); 1 except in fp16.
+    float loss_scale() const;
 
   private:
     struct Model;

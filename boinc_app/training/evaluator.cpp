@@ -80,7 +80,7 @@ Evaluator::Evaluator(const formats::RunFile& run, std::span<const formats::Shard
 }
 
 std::optional<Evaluation> Evaluator::evaluate(std::span<const float> parameters,
-                                              const Albert::IsInterrupted& is_interrupted) const {
+                                              const IsInterrupted& is_interrupted) const {
     Albert model{run_, parameters};
     const Random random = evaluation_random(run_.seed);
     std::vector<SampleFigures> figures;

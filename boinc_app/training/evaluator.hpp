@@ -77,7 +77,7 @@ class Evaluator {
     /// Errors    InputError, as Albert; c10::Error (a std::exception) when out of memory
     /// Cost      one forward pass of every sample        Memory  that of one micro-batch
     std::optional<Evaluation> evaluate(std::span<const float> parameters,
-                                       const Albert::IsInterrupted& is_interrupted = {}) const;
+                                       const IsInterrupted& is_interrupted = {}) const;
 
   private:
     const formats::RunFile& run_;

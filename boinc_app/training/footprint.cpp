@@ -18,49 +18,98 @@ constexpr double kOperationsPerThread = 5e9;
 constexpr std::uint64_t kMaxMicroBatch = 64;
 /// Activations may take this part of the machine's memory: a quarter.
 constexpr std::uint64_t kMemoryShare = 4;
+/// The same for a GPU and the memory that is free there, which other programs may use as well.
+constexpr std::uint64_t kGpuMemoryShare = 2;
+constexpr std::uint64_t kGpuMaxMicroBatch = 256;
+
+/// Operations of a micro-batch for each multiprocessor of a GPU in reduced precision: 0.25 s at a
+/// third of what the matrix units of that generation can do by data sheet.
+double operations_per_multiprocessor(unsigned capability) {
+    if (capability >= 90) return 0.25 * 2e12;
+    if (capability >= 80) return 0.25 * 0.6e12;
+    return 0.25 * 0.4e12;
+}
 
 double megabytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 1e6;
 }
 
+std::uint64_t vector_bytes(const formats::RunFile& run) {
+    return formats::element_count(run) * sizeof(float);
+}
+
+/// Bytes that a layer saves for the backward pass, for each token.
+std::uint64_t layer_bytes(const formats::RunFile& run, const Computation& computation) {
+    const formats::ModelSpec& model = run.model;
+    const bool drops = model.attention_dropout > 0;
+    // Attention has so many weights for a token.
+    const std::uint64_t weights = model.heads * run.sequence_length;
+    if (computation.precision == Precision::kFp32) {
+        // Twelve vectors of the layer's width (inputs of matrix products and layer norms), input
+        // and output of the activation, attention before and after the softmax. Dropout keeps what
+        // it multiplied.
+        const std::uint64_t attention = drops ? 3 : computation.fuses_attention ? 0 : 2;
+        return sizeof(float) * (12 * model.hidden + 2 * model.ffn + attention * weights);
+    }
+    // Nine vectors of 16 bits and four of 32 (inputs and outputs of the layer norms); input and
+    // output of the activation have 16 bits; softmax and dropout have 32, and the product 16.
+    const std::uint64_t attention = drops ? 14 : computation.fuses_attention ? 0 : 10;
+    return 34 * model.hidden + 4 * model.ffn + attention * weights;
+}
+
 }  // namespace
 
-std::uint64_t activation_bytes(const formats::RunFile& run) {
+std::uint64_t activation_bytes(const formats::RunFile& run, const Computation& computation) {
+    // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
+    // reduced precision also the product itself.
+    const std::uint64_t logit = computation.precision == Precision::kFp32 ? 8 : 10;
+    const std::uint64_t head = logit * run.model.vocabulary / 6;
+    return run.sequence_length * (run.model.layers * layer_bytes(run, computation) + head);
+}
+
+std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& computation) {
+    if (computation.precision == Precision::kFp32) return vector_bytes(run);
     const formats::ModelSpec& model = run.model;
-    // For each token: twelve vectors of the layer's width (inputs of matrix products and layer
-    // norms), input and output of the activation, attention before and after the softmax.
-    // Dropout keeps what it multiplied.
-    const std::uint64_t attention = model.attention_dropout > 0 ? 3 : 2;
-    const std::uint64_t layer =
-        12 * model.hidden + 2 * model.ffn + attention * model.heads * run.sequence_length;
-    // The head is computed for masked tokens only, about one in six: logits, and their gradient.
-    const std::uint64_t head = 2 * model.vocabulary / 6;
-    return sizeof(float) * run.sequence_length * (model.layers * layer + head);
+    const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
+    return vector_bytes(run) + 2 * model.layers * weights;
 }
 
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device) {
     const double operations = formats::albert_flops_per_sample(run.model, run.sequence_length);
-    const double in_time = kOperationsPerThread * device.threads / operations;
-    const std::uint64_t in_memory = device.memory_bytes / kMemoryShare / activation_bytes(run);
+    double in_time = kOperationsPerThread * device.threads / operations;
+    std::uint64_t memory = device.memory_bytes / kMemoryShare;
+    if (device.gpu) {
+        in_time = device.gpu->multiprocessors *
+                  operations_per_multiprocessor(device.gpu->capability) / operations;
+        const std::uint64_t free = device.gpu->free_memory_bytes / kGpuMemoryShare;
+        memory = free - std::min(free, micro_batch_bytes(run, device.computation));
+    }
+    const std::uint64_t in_memory = memory / activation_bytes(run, device.computation);
     return std::clamp(std::min(static_cast<std::uint64_t>(in_time), in_memory), std::uint64_t{1},
-                      kMaxMicroBatch);
+                      device.gpu ? kGpuMaxMicroBatch : kMaxMicroBatch);
 }
 
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,
-                        std::uint32_t kept_averages) {
-    const std::uint64_t vector = formats::element_count(run) * sizeof(float);
+                        std::uint32_t kept_averages, const Device& device) {
     const bool has_residual = run.codec != Codec::kFp32;
+    const std::uint32_t state = formats::state_vectors(run.optimizer.name);
     const std::string kept =
         kept_averages == 0
             ? ""
             : fmt::format(", and {} averages for peers that are behind", kept_averages);
-    return fmt::format(
-        "{} parameters: a vector has {:.1f} MB; a trainer holds {} (state 3, sum 1, average "
-        "1{}){}; "
-        "micro-batches of {} need about {:.0f} MB",
-        formats::parameter_count(run), megabytes(vector), has_residual ? 6 : 5,
-        has_residual ? ", residual 1" : "", kept, micro_batch,
-        megabytes(vector + micro_batch * activation_bytes(run)));
+    const std::string held = fmt::format("{} ({}sum 1, average 1{}){}",
+                                         (device.gpu ? 0 : state) + (has_residual ? 3 : 2),
+                                         device.gpu ? "" : fmt::format("state {}, ", state),
+                                         has_residual ? ", residual 1" : "", kept);
+    const double needed = megabytes(micro_batch_bytes(run, device.computation) +
+                                    micro_batch * activation_bytes(run, device.computation));
+    std::string line =
+        fmt::format("{} parameters: a vector has {:.1f} MB; a trainer holds {}",
+                    formats::parameter_count(run), megabytes(vector_bytes(run)), held);
+    if (device.gpu) {
+        line += fmt::format("; its GPU holds {} (state {}, sum 1, average 1)", state + 2, state);
+    }
+    return line + fmt::format("; micro-batches of {} need about {:.0f} MB", micro_batch, needed);
 }
 
 }  // namespace dedloc::training

@@ -3,30 +3,41 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "boinc_app/training/accelerator.hpp"
+#include "boinc_app/training/computation.hpp"
 #include "peer/formats/run_file.hpp"
 
 namespace dedloc::training {
 
-/// A trainer's machine.
+/// What a trainer computes with.
 struct Device {
-    unsigned threads = 1;            ///< compute threads
-    std::uint64_t memory_bytes = 0;  ///< physical memory
+    unsigned threads = 1;                ///< compute threads of the processor
+    std::uint64_t memory_bytes = 0;      ///< physical memory of the machine
+    std::optional<GpuProperties> gpu{};  ///< nothing: the processor computes
+    Computation computation{};           ///< how the model computes
 };
 
 /// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of
-/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB.
-std::uint64_t activation_bytes(const formats::RunFile& run);
+/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB. That
+/// for reduced precision counts what autograd saves, and is not measured yet.
+std::uint64_t activation_bytes(const formats::RunFile& run, const Computation& computation = {});
+/// Bytes that a micro-batch of any size needs besides activations: the gradient, and in reduced
+/// precision the weights that were cast for each product.
+std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& computation = {});
 
 /// The number of samples that a device should compute at once: as many as take a fraction of a
-/// second and a quarter of the memory; at least 1, at most 64. It changes nothing but the rounding
-/// of a contribution, since samples are drawn one by one (batch.hpp).
+/// second and a quarter of the memory (of a GPU: half of its free memory); at least 1, at most 64
+/// (256). It changes nothing but the rounding of a contribution, since samples are drawn one by one
+/// (batch.hpp).
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device);
 
-/// One line on the memory that a trainer of this run holds, for the log: its vectors of N floats,
-/// the averages that it keeps for peers that are behind (RoundRules), and what a micro-batch needs.
+/// One line on the memory that a trainer of this run holds, for the log: its vectors of N floats on
+/// the machine and on its GPU, the averages that it keeps for peers that are behind (RoundRules),
+/// and what a micro-batch needs.
 std::string memory_line(const formats::RunFile& run, std::uint64_t micro_batch,
-                        std::uint32_t kept_averages);
+                        std::uint32_t kept_averages, const Device& device = {});
 
 }  // namespace dedloc::training

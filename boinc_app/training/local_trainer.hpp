@@ -3,17 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 
-#include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
+#include "boinc_app/training/micro_batches.hpp"
+#include "boinc_app/training/replica.hpp"
 #include "kernels/workers.hpp"
 #include "peer/base/digest.hpp"
 #include "peer/base/units.hpp"
 #include "peer/formats/run_file.hpp"
-#include "peer/state/model_state.hpp"
+#include "peer/formats/shard.hpp"
 
 namespace dedloc::training {
 
@@ -32,13 +32,13 @@ struct LocalStep {
 
 /// Not copyable. Thread: one, whose number of compute threads it uses (set_compute_threads).
 ///
-/// Memory   12 N bytes state, 4 N sum for each share of a step, 4 N average, and what Albert needs.
+/// Memory   what the replica holds; on the host 4 N bytes for each share of a step, 4 N average.
 class LocalTrainer {
   public:
-    /// Starts with the run's initial state. `run`, `shards` and `workers` must outlive it. Requires
-    /// micro_batch ≥ 1 (aborts). Errors: InputError, as Sampler and Albert.
+    /// Gives the replica the run's initial state. `run`, `shards`, `workers` and `replica` must
+    /// outlive it. Requires micro_batch ≥ 1 (aborts). Errors: InputError, as Sampler; DeviceError.
     LocalTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                 const kernels::Workers& workers, std::size_t micro_batch);
+                 const kernels::Workers& workers, Replica& replica, std::uint64_t micro_batch);
 
     /// One step of the run's optimizer: sums the gradients of every share in micro-batches, takes
     /// the average of the sums in the order of the shares, and updates the state with `scalars`. In
@@ -47,22 +47,19 @@ class LocalTrainer {
     /// returns true.
     ///
     /// Requires  at least one share; every share has samples (aborts)
+    /// Errors    DeviceError
     std::optional<LocalStep> step(std::span<const Share> shares, const UpdateScalars& scalars,
-                                  const Albert::IsInterrupted& is_interrupted = {});
+                                  const IsInterrupted& is_interrupted = {});
     /// The same with the scalars that a coordinator would compute.
     std::optional<LocalStep> step(std::span<const Share> shares,
-                                  const Albert::IsInterrupted& is_interrupted = {});
-
-    /// The state after the last step.
-    const state::ModelState& state() const { return state_; }
+                                  const IsInterrupted& is_interrupted = {});
 
   private:
     const formats::RunFile& run_;
     const kernels::Workers& workers_;
-    const std::size_t micro_batch_;
     const Sampler sampler_;
-    state::ModelState state_;
-    Albert model_;  // reads the parameters of state_
+    Replica& replica_;
+    MicroBatches micro_batches_;
 };
 
 }  // namespace dedloc::training

@@ -12,10 +12,10 @@
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
-#include "kernels/finite.hpp"
+#include "boinc_app/training/micro_batches.hpp"
 #include "peer/base/check.hpp"
 #include "peer/progress/throughput.hpp"
-#include "peer/state/run_state.hpp"
+#include "peer/state/model_state.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -36,19 +36,19 @@ TimePoint now() {
 /// Everything the training thread owns.
 class SwarmTrainer::Worker {
   public:
-    Worker(const formats::RunFile& run, std::span<const formats::Shard> shards,
-           const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink)
+    Worker(const formats::RunFile& run, std::span<const formats::Shard> shards, Replica& replica,
+           SwarmTrainerOptions options, EventSink sink)
         : run_(run),
-          workers_(workers),
           options_(std::move(options)),
           sink_(std::move(sink)),
           sampler_(run, shards),
-          state_(state::tensor_ranges(run), state::optimizer_settings(run)),
-          model_(run, state_.parameters()) {}
+          replica_(replica),
+          micro_batches_(sampler_, replica, options_.micro_batch) {}
 
     const SwarmTrainerOptions& options() const { return options_; }
     bool is_working() const { return is_working_ && samples_ < most_; }
     bool has_samples() const { return samples_ > 0; }
+    void attach() { replica_.attach(); }
 
     void operator()(const Work& command) {
         begin(command.step, std::numeric_limits<std::uint64_t>::max());
@@ -61,38 +61,39 @@ class SwarmTrainer::Worker {
     }
 
     void operator()(const Freeze& command) {
-        const bool is_ours = has_state_ && command.step == state_.step() && samples_ > 0;
+        const bool is_ours = has_state_ && command.step == replica_.step() && samples_ > 0;
         Contribution contribution;
         if (is_ours) {
+            GradientSum sum = replica_.take_sum();
             contribution = {.samples = Samples{samples_},
                             .loss_sum = loss_sum_,
-                            .is_finite = kernels::all_finite(sum_, workers_),
-                            .sum = std::make_shared<const FloatVector>(std::move(sum_))};
+                            .is_finite = sum.is_finite,
+                            .sum = std::make_shared<const FloatVector>(std::move(sum.values))};
         }
         drop_sum();
         sink_(event::ContributionFrozen{command.step, std::move(contribution)});
     }
 
     void operator()(const Apply& command) {
-        DEDLOC_CHECK(has_state_ && command.step == state_.step(),
+        DEDLOC_CHECK(has_state_ && command.step == replica_.step(),
                      "an update must apply to the current state", command.step.value(),
-                     state_.step().value());
-        state_.apply(*command.average, command.scalars, workers_);
+                     replica_.step().value());
+        replica_.apply(*command.average, command.scalars);
         is_working_ = false;
         enter_state();
     }
 
     void operator()(const Snapshot&) {
         if (!has_state_) return;
-        const auto bytes = state_.bytes();
-        const auto leaves = state_.leaf_digests(workers_);
-        sink_(event::SnapshotTaken{
-            state_.step(), state::state_digest(state_.step(), leaves, bytes.size()),
-            std::make_shared<const Buffer>(bytes.begin(), bytes.end()), leaves});
+        StateCopy copy = replica_.copy();
+        const Digest digest = state::state_digest(replica_.step(), copy.leaves, copy.bytes.size());
+        sink_(event::SnapshotTaken{replica_.step(), digest,
+                                   std::make_shared<const Buffer>(std::move(copy.bytes)),
+                                   std::move(copy.leaves)});
     }
 
     void operator()(const Load& command) {
-        if (!state_.restore(command.step, *command.bytes, command.digest, workers_)) {
+        if (!replica_.load(command.step, *command.bytes, command.digest)) {
             sink_(event::StateRefused{command.step});
             return;
         }
@@ -101,29 +102,30 @@ class SwarmTrainer::Worker {
         enter_state();
     }
 
-    void operator()(const Pause&) { drop_sum(); }
+    void operator()(const Pause&) {
+        drop_sum();
+        replica_.release();
+    }
 
     void operator()(const Stop&) {}
 
     /// Adds a micro-batch to the sum, unless it is interrupted.
-    void compute_micro_batch(const Albert::IsInterrupted& is_interrupted) {
-        const MicroBatch batch =
-            sampler_.draw(step_random(run_.seed, options_.peer, state_.step()), next_sample_,
-                          static_cast<std::size_t>(options_.micro_batch));
-        if (sum_.empty()) sum_.assign(static_cast<std::size_t>(state_.element_count()), 0.0f);
-        const auto loss = model_.add_gradient(batch, sum_, is_interrupted);
-        if (!loss) return;
-        loss_sum_ += *loss;
-        samples_ += batch.samples;
-        next_sample_ += batch.samples;
-        speed_.add(now(), Samples{batch.samples});
-        sink_(event::Progressed{state_.step(), Samples{samples_}, speed_.samples_per_second()});
+    void compute_micro_batch(const IsInterrupted& is_interrupted) {
+        const auto added =
+            micro_batches_.add(step_random(run_.seed, options_.peer, replica_.step()), next_sample_,
+                               options_.micro_batch, is_interrupted);
+        if (!added) return;
+        loss_sum_ += added->loss_sum;
+        samples_ += added->count;
+        next_sample_ += added->count;
+        speed_.add(now(), Samples{added->count});
+        sink_(event::Progressed{replica_.step(), Samples{samples_}, speed_.samples_per_second()});
     }
 
   private:
     /// Begins a sum, or goes on with the present one, until it has `most` samples.
     void begin(StepIndex step, std::uint64_t most) {
-        if (!has_state_ || step != state_.step()) return;
+        if (!has_state_ || step != replica_.step()) return;
         const bool was_working = is_working();
         most_ = most;
         is_working_ = true;
@@ -133,39 +135,36 @@ class SwarmTrainer::Worker {
 
     void enter_state() {
         first_sample_ = next_sample_ = 0;
-        sink_(event::StateReached{state_.step(), state_.digest(workers_)});
+        sink_(event::StateReached{replica_.step(), replica_.digest()});
     }
 
     void drop_sum() {
         is_working_ = has_sum_ = false;
-        sum_.clear();
+        replica_.drop_sum();
         samples_ = 0;
         loss_sum_ = 0;
     }
 
     const formats::RunFile& run_;
-    const kernels::Workers& workers_;
     const SwarmTrainerOptions options_;
     const EventSink sink_;
     const Sampler sampler_;
-    state::ModelState state_;
-    Albert model_;  // reads the parameters of state_
+    Replica& replica_;
+    MicroBatches micro_batches_;
     bool has_state_ = false;
     bool is_working_ = false;  // unless the sum has most_ samples
     bool has_sum_ = false;     // the next Work goes on with it, also after an update
     std::uint64_t most_ = 0;
     std::uint64_t first_sample_ = 0;  // number of the first sample of a new sum on this state
     std::uint64_t next_sample_ = 0;
-    FloatVector sum_;  // N elements, or none before the first micro-batch
     std::uint64_t samples_ = 0;
     double loss_sum_ = 0;
     progress::Throughput speed_;
 };
 
 SwarmTrainer::SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                           const kernels::Workers& workers, SwarmTrainerOptions options,
-                           EventSink sink)
-    : worker_(std::make_unique<Worker>(run, shards, workers, std::move(options), std::move(sink))),
+                           Replica& replica, SwarmTrainerOptions options, EventSink sink)
+    : worker_(std::make_unique<Worker>(run, shards, replica, std::move(options), std::move(sink))),
       thread_([this] { this->run(*worker_); }) {}
 
 SwarmTrainer::~SwarmTrainer() {
@@ -206,7 +205,8 @@ void SwarmTrainer::interrupt(const Command& command) {
 void SwarmTrainer::run(Worker& worker) {
     try {
         set_compute_threads(worker.options().threads);
-        const Albert::IsInterrupted is_interrupted = [&] {
+        worker.attach();
+        const IsInterrupted is_interrupted = [&] {
             return must_stop_ || (worker.has_samples() && now() >= freeze_by_.load());
         };
         for (;;) {

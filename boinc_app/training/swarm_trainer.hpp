@@ -14,7 +14,7 @@
 #include <thread>
 #include <variant>
 
-#include "kernels/workers.hpp"
+#include "boinc_app/training/replica.hpp"
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/shard.hpp"
 #include "peer/trainer.hpp"
@@ -26,7 +26,8 @@ struct SwarmTrainerOptions {
     PeerKey peer;                   ///< seeds the samples that this peer draws (batch.hpp)
     unsigned threads = 1;           ///< compute threads of torch
     std::uint64_t micro_batch = 1;  ///< samples computed at once, at least 1
-    /// Called once from the training thread when it fails (out of memory, a bad run file).
+    /// Called once from the training thread when it fails (out of memory, a lost device), within
+    /// the handler of the exception: std::current_exception() has it.
     std::function<void(const std::string& sentence)> failed;
 };
 
@@ -42,14 +43,14 @@ struct SwarmTrainerOptions {
 /// Answers  A pause and a load end the current micro-batch at once: its samples are dropped. A
 ///          freeze and an update let it end for half a second, then drop it too, unless no other
 ///          micro-batch is in the sum. "At once" is between two matrix products (Albert).
-/// Memory   12 N bytes state, 4 N sum, activations and gradient of one micro-batch (footprint.hpp).
+/// Memory   the replica's (footprint.hpp). A pause gives that of a GPU back.
 /// Threads  its own one, which also emits the events; calls come from one other thread.
 class SwarmTrainer final : public Trainer {
   public:
-    /// `run`, `shards` and `workers` must outlive it; `workers` add up gradients and update the
-    /// state. Errors: InputError, as Sampler and Albert.
+    /// `run`, `shards` and `replica` must outlive it. The training thread alone uses `replica`.
+    /// Errors: InputError, as Sampler.
     SwarmTrainer(const formats::RunFile& run, std::span<const formats::Shard> shards,
-                 const kernels::Workers& workers, SwarmTrainerOptions options, EventSink sink);
+                 Replica& replica, SwarmTrainerOptions options, EventSink sink);
     /// Ends the current micro-batch at once.
     ~SwarmTrainer() override;
     SwarmTrainer(const SwarmTrainer&) = delete;

@@ -24,7 +24,9 @@ void Stream::Destroy::operator()(CUstream_st* stream) const {
 
 Event::Event() {
     cudaEvent_t event = nullptr;
-    check_cuda(cudaEventCreate(&event), "cudaEventCreate", "making an event");
+    // A thread that waits for it sleeps; by default it would keep a core busy.
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventBlockingSync), "cudaEventCreateWithFlags",
+               "making an event");
     event_.reset(event);
 }
 

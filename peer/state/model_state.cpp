@@ -10,7 +10,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "kernels/digest.hpp"
@@ -19,30 +18,13 @@
 #include "kernels/sgd.hpp"
 #include "peer/base/check.hpp"
 #include "peer/state/average_tree.hpp"
+#include "peer/state/update_arguments.hpp"
 
 namespace dedloc::state {
 namespace {
 
-using formats::Optimizer;
-
 static_assert(std::endian::native == std::endian::little,
               "a state's bytes are little-endian floats; this machine would need to swap them");
-
-double from_bits(std::uint32_t bits) {
-    return double{std::bit_cast<float>(bits)};
-}
-
-/// NVIDIA's LAMB scales only the steps of tensors that decay.
-kernels::SegmentTable table_of(const std::vector<TensorRange>& tensors, Optimizer optimizer) {
-    std::vector<kernels::TensorPlace> places;
-    for (const TensorRange& tensor : tensors) {
-        places.push_back({.offset = tensor.offset,
-                          .count = tensor.count,
-                          .decays = tensor.decays,
-                          .adapts = optimizer != Optimizer::kLambNvidia || tensor.decays});
-    }
-    return kernels::SegmentTable{places};
-}
 
 std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     std::uint64_t end = 0;
@@ -54,35 +36,6 @@ std::size_t checked_count(const std::vector<TensorRange>& tensors) {
     }
     DEDLOC_CHECK(end > 0, "a model needs at least one parameter");
     return static_cast<std::size_t>(end);
-}
-
-kernels::LambScalars lamb_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
-                                    float clip_factor) {
-    const bool is_nvidia = settings.optimizer == Optimizer::kLambNvidia;
-    return {.element = {.beta1 = static_cast<float>(settings.beta1),
-                        .one_minus_beta1 = static_cast<float>(1 - settings.beta1),
-                        .beta2 = static_cast<float>(settings.beta2),
-                        .one_minus_beta2 = static_cast<float>(1 - settings.beta2),
-                        .epsilon = static_cast<float>(settings.epsilon),
-                        .weight_decay = static_cast<float>(settings.weight_decay),
-                        .clip_factor = clip_factor,
-                        .first_correction = std::bit_cast<float>(scalars.first_correction),
-                        .second_correction = std::bit_cast<float>(scalars.second_correction)},
-            .learning_rate = from_bits(scalars.learning_rate),
-            .norm_limit = is_nvidia ? std::numeric_limits<double>::max() : settings.norm_limit,
-            .variant = is_nvidia ? kernels::LambVariant::kMomentsDebiased
-                                 : kernels::LambVariant::kStepDebiased};
-}
-
-kernels::SgdScalars sgd_arguments(const OptimizerSettings& settings, const UpdateScalars& scalars,
-                                  float clip_factor) {
-    const bool has_larc = settings.optimizer == Optimizer::kSgdLarc;
-    return {.element = {.learning_rate = std::bit_cast<float>(scalars.learning_rate),
-                        .momentum = static_cast<float>(settings.momentum),
-                        .weight_decay = static_cast<float>(settings.weight_decay),
-                        .clip_factor = clip_factor},
-            .trust = has_larc ? settings.trust : 0,
-            .epsilon = has_larc ? settings.epsilon : 0};
 }
 
 /// BLAKE2b-256 of the step (8 bytes, little-endian) and the tree's root.
@@ -107,7 +60,7 @@ Digest state_digest(StepIndex step, std::span<const Digest> leaves, std::uint64_
 ModelState::ModelState(const std::vector<TensorRange>& tensors, const OptimizerSettings& settings)
     : settings_(settings),
       count_(checked_count(tensors)),
-      table_(table_of(tensors, settings.optimizer)),
+      table_(segment_table(tensors, settings.optimizer)),
       values_(state_vectors(settings.optimizer) * count_) {
     DEDLOC_CHECK(are_usable(settings), "the optimizer's settings are invalid");
 }

@@ -178,7 +178,7 @@ TEST_CASE("an interrupted micro-batch leaves the sum as it was, wherever it is i
     const MicroBatch batch = tiny.batch(0);
     const FloatVector gradient = tiny.gradient(batch);
     int questions = 0;
-    const Albert::IsInterrupted count = [&] {
+    const IsInterrupted count = [&] {
         ++questions;
         return false;
     };
@@ -191,7 +191,7 @@ TEST_CASE("an interrupted micro-batch leaves the sum as it was, wherever it is i
     CHECK(all == 2 * (1 + 2 * 7));
     for (int last = 1; last <= all; ++last) {
         questions = 0;
-        const Albert::IsInterrupted stop = [&] { return ++questions == last; };
+        const IsInterrupted stop = [&] { return ++questions == last; };
         FloatVector untouched(gradient.size(), 3.0f);
         CHECK_FALSE(tiny.model.add_gradient(batch, untouched, stop));
         CHECK(questions == last);

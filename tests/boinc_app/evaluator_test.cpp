@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
+#include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "peer/base/aligned_floats.hpp"
 #include "peer/state/run_state.hpp"
@@ -141,11 +143,18 @@ TEST_CASE("a model that has learnt the frequencies of words is better on text th
     const Fixture world;
     const std::vector<formats::Shard> shards{skewed_shard(world.run, 1)};
     const kernels::ThisThread workers;
-    LocalTrainer trainer{world.run, shards, workers, 12};
+    HostReplica replica{world.run, workers};
+    LocalTrainer trainer{world.run, shards, workers, replica, 12};
     const std::vector<Share> share{{PeerKey{}, Samples{12}}};
-    const Evaluation before = world.evaluate(trainer.state().parameters());
-    while (trainer.state().step() < StepIndex{60}) REQUIRE(trainer.step(share));
-    const Evaluation after = world.evaluate(trainer.state().parameters());
+    const auto parameters = [&] {
+        const Buffer bytes = replica.copy().bytes;
+        AlignedFloats values(replica.element_count());
+        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+        return values;
+    };
+    const Evaluation before = world.evaluate(parameters());
+    while (replica.step() < StepIndex{60}) REQUIRE(trainer.step(share));
+    const Evaluation after = world.evaluate(parameters());
     CHECK(after.masked_loss.value < before.masked_loss.value - 5 * before.masked_loss.error);
     CHECK(after.masked_accuracy.value >
           before.masked_accuracy.value + 2 * after.masked_accuracy.error);

@@ -35,6 +35,41 @@ TEST_CASE("a micro-batch is as large as the time of an answer and the memory all
     CHECK(of(albert_large(), 64, 64 * kGigabyte) == 1);
 }
 
+Device gpu(unsigned multiprocessors, unsigned capability, std::uint64_t free_bytes) {
+    return {.threads = 4,
+            .memory_bytes = 16 * kGigabyte,
+            .gpu = GpuProperties{.name = "a GPU",
+                                 .multiprocessors = multiprocessors,
+                                 .capability = capability,
+                                 .memory_bytes = 80 * kGigabyte,
+                                 .free_memory_bytes = free_bytes},
+            .computation = {.cuda = 0,
+                            .precision = capability >= 80 ? Precision::kBf16 : Precision::kFp16,
+                            .fuses_attention = true}};
+}
+
+TEST_CASE("a GPU's micro-batch follows from its multiprocessors and its free memory",
+          "[training]") {
+    const formats::RunFile run = albert_large();
+    const std::uint64_t of_h100 = suitable_micro_batch(run, gpu(132, 90, 70 * kGigabyte));
+    const std::uint64_t of_3090 = suitable_micro_batch(run, gpu(82, 86, 20 * kGigabyte));
+    const std::uint64_t of_2080 = suitable_micro_batch(run, gpu(68, 75, 9 * kGigabyte));
+    CAPTURE(of_h100, of_3090, of_2080);
+    CHECK(of_h100 > of_3090);
+    CHECK(of_3090 > of_2080);
+    CHECK(of_2080 >= 2);
+    CHECK(of_h100 <= 256);
+    // With little memory, one sample at a time; it may still not fit, which is an error then.
+    CHECK(suitable_micro_batch(run, gpu(132, 90, kGigabyte)) == 1);
+    CHECK(suitable_micro_batch(run, gpu(132, 90, 0)) == 1);
+    CHECK(suitable_micro_batch(run, gpu(132, 90, 8 * kGigabyte)) < of_h100);
+    CHECK(suitable_micro_batch(test::tiny_run(), gpu(132, 90, 70 * kGigabyte)) == 256);
+    // Fused attention in half precision needs much less than fp32 with attention's weights.
+    const Computation half{.cuda = 0, .precision = Precision::kBf16, .fuses_attention = true};
+    CHECK(2 * activation_bytes(run, half) < activation_bytes(run));
+    CHECK(micro_batch_bytes(run, half) > micro_batch_bytes(run));
+}
+
 TEST_CASE("one line says which vectors a trainer holds", "[training]") {
     formats::RunFile run = albert_large();
     CHECK_THAT(memory_line(run, 1, 2),
@@ -44,6 +79,9 @@ TEST_CASE("one line says which vectors a trainer holds", "[training]") {
     run.codec = Codec::kFp16;
     CHECK_THAT(memory_line(run, 1, 0), Catch::Contains("holds 6 (state 3, sum 1, average 1, "
                                                        "residual 1); micro-batches of 1"));
+    CHECK_THAT(memory_line(run, 8, 0, gpu(132, 90, 70 * kGigabyte)),
+               Catch::Contains("a trainer holds 3 (sum 1, average 1, residual 1); its GPU holds 5 "
+                               "(state 3, sum 1, average 1); micro-batches of 8 need about "));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/host_replica.hpp"
 #include "kernels/weighted_mean.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -19,7 +21,8 @@ struct Fixture {
     const formats::RunFile run = test::tiny_run();
     const std::vector<formats::Shard> shards{test::skewed_shard(run, 1)};
     const kernels::ThisThread workers;
-    LocalTrainer trainer{run, shards, workers, kMicroBatch};
+    HostReplica replica{run, workers};
+    LocalTrainer trainer{run, shards, workers, replica, kMicroBatch};
 };
 
 PeerKey peer(unsigned char name) {
@@ -58,7 +61,7 @@ TEST_CASE("a step in one process is the average of its shares and one update", "
     kernels::weighted_mean(parts, weights, average);
     state.apply(average, state::update_scalars(settings, StepIndex{0}));
     CHECK(done->loss_sum == loss);
-    CHECK(tiny.trainer.state().digest() == state.digest());
+    CHECK(tiny.replica.digest() == state.digest());
 }
 
 TEST_CASE("the order of the shares decides the bits, and the samples are each peer's own",
@@ -66,7 +69,7 @@ TEST_CASE("the order of the shares decides the bits, and the samples are each pe
     const auto digest_of = [](const std::vector<Share>& shares) {
         Fixture tiny;
         REQUIRE(tiny.trainer.step(shares));
-        return tiny.trainer.state().digest();
+        return tiny.replica.digest();
     };
     const Share one{peer(1), Samples{8}};
     const Share two{peer(2), Samples{8}};
@@ -79,16 +82,16 @@ TEST_CASE("an interrupted step in one process changes nothing", "[training]") {
     Fixture tiny;
     const std::vector<Share> share{{peer(1), Samples{12}}};
     REQUIRE(tiny.trainer.step(share));
-    const Digest before = tiny.trainer.state().digest();
+    const Digest before = tiny.replica.digest();
     int questions = 0;
     CHECK_FALSE(tiny.trainer.step(share, [&] { return ++questions > 50; }));
-    CHECK(tiny.trainer.state().step() == StepIndex{1});
-    CHECK(tiny.trainer.state().digest() == before);
+    CHECK(tiny.replica.step() == StepIndex{1});
+    CHECK(tiny.replica.digest() == before);
     Fixture other;
     for (Fixture* each : {&tiny, &other}) {
-        while (each->trainer.state().step() < StepIndex{3}) REQUIRE(each->trainer.step(share));
+        while (each->replica.step() < StepIndex{3}) REQUIRE(each->trainer.step(share));
     }
-    CHECK(tiny.trainer.state().digest() == other.trainer.state().digest());
+    CHECK(tiny.replica.digest() == other.replica.digest());
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     std::string result_name() const override { return name_; }
     std::optional<Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
+    std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}

@@ -9,6 +9,7 @@
 
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/batch.hpp"
+#include "boinc_app/training/host_replica.hpp"
 #include "kernels/thread_workers.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
@@ -91,9 +92,10 @@ struct Fixture {
     SharedBytes snapshot;
     Inbox inbox;
     kernels::ThreadWorkers workers{2};
+    HostReplica replica{run, workers};
     SwarmTrainer trainer{run,
                          shards,
-                         workers,
+                         replica,
                          {.peer = {}, .threads = 1, .micro_batch = kMicroBatch, .failed = {}},
                          inbox.sink()};
 };
@@ -196,9 +198,10 @@ TEST_CASE("a pause ends a micro-batch of many seconds at once", "[training]") {
     const auto bytes = std::make_shared<const Buffer>(state.bytes().begin(), state.bytes().end());
     Inbox inbox;
     const kernels::ThisThread workers;
+    HostReplica replica{run, workers};
     SwarmTrainer trainer{run,
                          shards,
-                         workers,
+                         replica,
                          {.peer = {}, .threads = 1, .micro_batch = 4, .failed = {}},
                          inbox.sink()};
     trainer.load(state.step(), state.digest(), bytes);

@@ -10,10 +10,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "boinc_app/gpu.hpp"
 #include "boinc_app/training/albert.hpp"
 #include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/micro_batches.hpp"
+#include "kernels/thread_workers.hpp"
 #include "peer/base/error.hpp"
-#include "peer/platform/memory.hpp"
 #include "peer/state/run_state.hpp"
 #include "tests/boinc_app/tiny_world.hpp"
 
@@ -38,6 +40,7 @@ struct Options {
     double learning_rate = 0.05;
     double beta2 = 0.999;
     std::string shard;
+    std::string device = "cpu";
 };
 
 formats::Shard read_shard(const std::string& path, const formats::RunFile& run) {
@@ -64,7 +67,8 @@ double status_bytes(const std::string& field) {
 class Memory {
   public:
     explicit Memory(const formats::RunFile& run)
-        : vector_(static_cast<double>(formats::element_count(run) * sizeof(float))) {
+        : vector_(static_cast<double>(formats::element_count(run) * sizeof(float))) {}
+    void print_head() const {
         std::printf("a vector has %.1f MB\n%-40s %8s %8s\n", vector_ / 1e6, "memory", "MB",
                     "vectors");
     }
@@ -82,54 +86,65 @@ class Memory {
 class Trainer {
   public:
     Trainer(const Options& options, const formats::RunFile& run,
-            std::span<const formats::Shard> shards, const Memory& memory)
+            std::span<const formats::Shard> shards, training::Replica& replica,
+            const Memory& memory)
         : run_(run),
-          micro_batch_(static_cast<std::size_t>(options.micro_batch)),
           sampler_(run, shards),
-          state_(state::tensor_ranges(run), state::optimizer_settings(run)),
-          model_(run, state_.parameters()),
+          replica_(replica),
+          micro_batches_(sampler_, replica, options.micro_batch),
           memory_(memory) {
-        state_.initialise(state::initial_parameters(run));
+        replica_.initialise(state::initial_parameters(run));
         memory_.print("state of three vectors, model");
     }
 
-    /// One step. Returns the mean loss.
-    double step(std::uint64_t micro_batches) {
-        const Random random = training::step_random(run_.seed, PeerKey{}, state_.step());
-        FloatVector sum(static_cast<std::size_t>(state_.element_count()));
-        if (seconds_ == 0) memory_.print("the same and the sum");
+    /// One step of so many samples. Returns the mean loss.
+    double step(std::uint64_t samples) {
+        const Random random = training::step_random(run_.seed, PeerKey{}, replica_.step());
         const auto begin = Clock::now();
         double loss = 0;
-        for (std::uint64_t i = 0; i < micro_batches; ++i) {
-            loss +=
-                *model_.add_gradient(sampler_.draw(random, i * micro_batch_, micro_batch_), sum);
+        for (std::uint64_t first = 0; first < samples;) {
+            const auto added = micro_batches_.add(random, first, samples - first, {}).value();
+            loss += added.loss_sum;
+            first += added.count;
         }
-        seconds_ += seconds_since(begin);
-        const auto samples = static_cast<float>(micro_batches * micro_batch_);
-        samples_ += micro_batches * micro_batch_;
-        for (float& x : sum) x /= samples;
-        norm_ =
-            state_.apply(sum, state::update_scalars(state::optimizer_settings(run_), state_.step()))
-                .gradient_norm;
-        return loss / double{samples};
+        const double computing = seconds_since(begin);
+        FloatVector sum = replica_.take_sum().values;
+        if (replica_.step() == StepIndex{0}) memory_.print("the same and the sum");
+        // The first of several steps does not count: a GPU chooses algorithms and takes memory.
+        if (replica_.step() < StepIndex{2}) {
+            seconds_ = 0;
+            samples_ = 0;
+        }
+        seconds_ += computing;
+        samples_ += samples;
+        for (float& x : sum) x /= static_cast<float>(samples);
+        const auto scalars =
+            state::update_scalars(state::optimizer_settings(run_), replica_.step());
+        const auto update = Clock::now();
+        norm_ = replica_.apply(sum, scalars).gradient_norm;
+        static_cast<void>(replica_.digest());
+        update_seconds_ = seconds_since(update);
+        return loss / static_cast<double>(samples);
     }
+    /// Seconds that the last update and its digest took.
+    double update_seconds() const { return update_seconds_; }
     double norm() const { return norm_; }
     double samples_per_second() const { return static_cast<double>(samples_) / seconds_; }
 
     /// Interrupts micro-batches at equal distances and prints how long the model took to return.
     void interrupt(unsigned times) {
-        const Random random = training::step_random(run_.seed, PeerKey{}, state_.step());
-        const training::MicroBatch batch = sampler_.draw(random, 0, micro_batch_);
-        FloatVector sum(static_cast<std::size_t>(state_.element_count()));
+        const Random random = training::step_random(run_.seed, PeerKey{}, replica_.step());
+        const auto size = static_cast<std::size_t>(micro_batches_.size());
+        const training::MicroBatch batch = sampler_.draw(random, 0, size);
         const auto begin = Clock::now();
-        model_.add_gradient(batch, sum);
+        replica_.add_gradient(batch, {});
         const double whole = seconds_since(begin);
         std::vector<double> delays;
         for (unsigned i = 0; i < times; ++i) {
             const double at = whole * (i + 0.5) / times;
             const auto start = Clock::now();
             const auto is_due = [&] { return seconds_since(start) >= at; };
-            if (model_.add_gradient(batch, sum, is_due)) continue;
+            if (replica_.add_gradient(batch, is_due)) continue;
             delays.push_back(seconds_since(start) - at);
         }
         std::ranges::sort(delays);
@@ -137,7 +152,7 @@ class Trainer {
         std::printf(
             "a micro-batch of %zu takes %.3f s; interrupted %zu times: %.3f s (median) to "
             "%.3f s until it returned\n",
-            micro_batch_, whole, delays.size(), delays[delays.size() / 2], delays.back());
+            size, whole, delays.size(), delays[delays.size() / 2], delays.back());
     }
 
   private:
@@ -147,13 +162,13 @@ class Trainer {
     }
 
     const formats::RunFile& run_;
-    const std::size_t micro_batch_;
     const training::Sampler sampler_;
-    state::ModelState state_;
-    training::Albert model_;
+    training::Replica& replica_;
+    training::MicroBatches micro_batches_;
     const Memory& memory_;
     std::uint64_t samples_ = 0;
     double seconds_ = 0;
+    double update_seconds_ = 0;
     double norm_ = 0;
 };
 
@@ -163,21 +178,26 @@ void run_bench(Options options) {
     run.optimizer.learning_rate = options.learning_rate;
     run.optimizer.warmup_steps = options.warmup;
     run.optimizer.beta2 = options.beta2;
-    if (options.micro_batch == 0) {
-        options.micro_batch = training::suitable_micro_batch(
-            run, {.threads = options.threads, .memory_bytes = platform::physical_memory()});
-    }
-    std::printf("%s\n", training::memory_line(run, options.micro_batch, 0).c_str());
+    const auto device = parse_device(options.device);
+    if (!device) throw InputError{"--device wants cpu, cuda, cuda:N or auto"};
     const std::vector<formats::Shard> shards{read_shard(options.shard, run)};
     training::set_compute_threads(options.threads);
+    const kernels::ThreadWorkers workers{kernels::threads_within_reach(options.threads)};
     const Memory memory{run};
-    Trainer trainer{options, run, shards, memory};
-    const std::uint64_t micro_batches =
-        std::max<std::uint64_t>(options.target_batch / options.micro_batch, 1);
+    const Compute compute = make_compute(*device, run, workers, options.threads);
+    if (options.micro_batch == 0) {
+        options.micro_batch = training::suitable_micro_batch(run, compute.device);
+    }
+    std::printf("%s\non %s\n",
+                training::memory_line(run, options.micro_batch, 0, compute.device).c_str(),
+                compute.name.c_str());
+    memory.print_head();
+    Trainer trainer{options, run, shards, *compute.replica, memory};
     for (std::uint64_t step = 0; step < options.steps; ++step) {
-        const double loss = trainer.step(micro_batches);
-        std::printf("step %llu loss %.4f gradient norm %.3f\n",
-                    static_cast<unsigned long long>(step + 1), loss, trainer.norm());
+        const double loss = trainer.step(std::max(options.target_batch, options.micro_batch));
+        std::printf("step %llu loss %.4f gradient norm %.3f, update and digest %.3f s\n",
+                    static_cast<unsigned long long>(step + 1), loss, trainer.norm(),
+                    trainer.update_seconds());
     }
     memory.print("after the last step");
     memory.print("at most", "VmHWM");
@@ -209,6 +229,7 @@ int main(int argc, char** argv) {
     app.add_flag_callback(
         "--large", [&] { options.shape = dedloc::kAlbertLarge; }, "the dimensions of ALBERT-large");
     app.add_option("--threads", options.threads);
+    app.add_option("--device", options.device, "cpu, cuda, cuda:N or auto");
     app.add_option("--steps", options.steps);
     app.add_option("--warmup", options.warmup);
     app.add_option("--learning-rate", options.learning_rate);

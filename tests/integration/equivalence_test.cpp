@@ -2,6 +2,7 @@
 // same samples by LocalTrainer. And a suspended volunteer computes nothing.
 #include <catch2/catch.hpp>
 
+#include "boinc_app/training/host_replica.hpp"
 #include "boinc_app/training/local_trainer.hpp"
 #include "tests/integration/local_swarm.hpp"
 
@@ -14,10 +15,11 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
                                           const std::vector<CommitRecord>& commits) {
     training::set_compute_threads(1);
     const kernels::ThisThread workers;
-    training::LocalTrainer trainer{run, shards, workers, kMicroBatch};
+    training::HostReplica replica{run, workers};
+    training::LocalTrainer trainer{run, shards, workers, replica, kMicroBatch};
     std::map<StepIndex, Digest> digests;
     for (const CommitRecord& commit : commits) {
-        REQUIRE(commit.step == trainer.state().step());
+        REQUIRE(commit.step == replica.step());
         std::vector<training::Share> shares;
         double loss_sum = 0;
         for (const CommitLine& line : commit.members) {
@@ -28,7 +30,7 @@ std::map<StepIndex, Digest> digests_again(const formats::RunFile& run,
         const auto step = trainer.step(shares, commit.scalars);
         REQUIRE(step);
         CHECK(step->loss_sum == loss_sum);
-        digests[trainer.state().step()] = trainer.state().digest();
+        digests[replica.step()] = replica.digest();
     }
     return digests;
 }

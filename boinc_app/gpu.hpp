@@ -1,0 +1,59 @@
+// The choice of the device that computes, and the way to a GPU: the driver is asked whether it can
+// be used, then libtorch's CUDA half and our plug-in are loaded. A program that computes on the
+// processor loads none of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "boinc_app/training/accelerator.hpp"
+#include "boinc_app/training/footprint.hpp"
+#include "boinc_app/training/replica.hpp"
+#include "kernels/workers.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc {
+
+/// What `--device` says.
+struct DeviceChoice {
+    /// The kinds of devices.
+    enum class Kind {
+        kProcessor,  ///< "cpu"
+        kGpu,        ///< "cuda" or "cuda:N"
+        kAutomatic,  ///< "auto": the first GPU if it can be used, else the processor
+    };
+    Kind kind = Kind::kProcessor;  ///< which one
+    unsigned index = 0;            ///< number of the GPU
+    bool operator==(const DeviceChoice&) const = default;
+};
+
+/// Parses the value of `--device`. Nothing if it is none of those above.
+std::optional<DeviceChoice> parse_device(std::string_view text);
+
+/// The libraries that a GPU needs; names without a folder are looked up beside the program and
+/// where the system's loader looks.
+struct GpuLibraries {
+    std::string driver = "libcuda.so.1";       ///< comes with the driver
+    std::string torch = "libtorch_cuda.so";    ///< libtorch's CUDA half
+    std::string plugin = "libdedloc_cuda.so";  ///< boinc_app/cuda
+};
+
+/// Opens a GPU and attaches the calling thread. The libraries stay loaded. Errors: DeviceError.
+std::unique_ptr<training::Accelerator> open_gpu(unsigned index, const GpuLibraries& libraries = {});
+
+/// What computes in this process.
+struct Compute {
+    std::unique_ptr<training::Replica> replica;  ///< state, model and sum
+    training::Device device;                     ///< for the size of micro-batches
+    std::string name;                            ///< for the log
+};
+
+/// Makes the replica on the chosen device. `run` and `workers` must outlive it. When the choice is
+/// automatic and the GPU cannot be used, the log says why. Errors: DeviceError, InputError (a run
+/// of another model).
+Compute make_compute(const DeviceChoice& choice, const formats::RunFile& run,
+                     const kernels::Workers& workers, unsigned threads);
+
+}  // namespace dedloc

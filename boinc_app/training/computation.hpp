@@ -1,0 +1,33 @@
+// Where and how a model computes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace dedloc::training {
+
+/// Says whether the caller of a long computation wants its thread back. Must not throw. Thread: any
+/// that the computation uses.
+using IsInterrupted = std::function<bool()>;
+
+/// The number format of matrix products. Parameters, gradients, sums, layer norms, softmax and loss
+/// are fp32 with each of them.
+enum class Precision : std::uint8_t {
+    kFp32,  ///< everything is fp32
+    kBf16,  ///< bfloat16
+    kFp16,  ///< binary16, whose range is so small that the loss must be scaled (loss_scale.hpp)
+};
+
+/// Device, precision and algorithms of a model.
+struct Computation {
+    /// The number of the CUDA device; nothing: the processor.
+    std::optional<unsigned> cuda{};
+    /// The number format of its matrix products.
+    Precision precision = Precision::kFp32;
+    /// Attention is computed by one operation that does not store its weights. It is used unless
+    /// they have dropout: its own dropout would not draw from public seeds.
+    bool fuses_attention = false;
+};
+
+}  // namespace dedloc::training

@@ -1,0 +1,70 @@
+// The replica on a GPU. Parameters, moments, sum and average are in the device's memory, where the
+// model computes and the update runs; states and sums go through the host in pieces. Its updates
+// have the bits of HostReplica; its gradients do not.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "boinc_app/training/accelerator.hpp"
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/replica.hpp"
+#include "boinc_app/training/staged_copies.hpp"
+#include "kernels/workers.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::training {
+
+/// Memory   on the device 12 N bytes state (8 N with SGD), 4 N sum, 4 N average, and what Albert
+///          needs; on the host two staging buffers, and the state while the device's memory is
+///          released
+class DeviceReplica final : public Replica {
+  public:
+    /// Takes the device's memory. `workers` must outlive it; they digest the state. The model
+    /// computes as `computation` says, usually the device's own. Attaches the calling thread.
+    /// Errors: InputError, as Albert; DeviceError.
+    DeviceReplica(const formats::RunFile& run, const kernels::Workers& workers,
+                  std::unique_ptr<Accelerator> device, const Computation& computation);
+    ~DeviceReplica() override;
+
+    // The functions of Replica.
+    void attach() override { device_->attach(); }
+    StepIndex step() const override { return step_; }
+    std::size_t element_count() const override { return count_; }
+    void initialise(std::span<const float> parameters) override;
+    [[nodiscard]] bool load(StepIndex step, std::span<const std::byte> bytes,
+                            const Digest& expected) override;
+    std::optional<double> add_gradient(const MicroBatch& batch,
+                                       const IsInterrupted& is_interrupted) override;
+    GradientSum take_sum() override;
+    void drop_sum() override { has_sum_ = false; }
+    state::UpdateReport apply(std::span<const float> average,
+                              const UpdateScalars& scalars) override;
+    Digest digest() override;
+    StateCopy copy() override;
+    void release() override;
+
+  private:
+    struct Held;
+
+    /// What is in the device's memory; takes that memory if it was released.
+    Held& held();
+    std::size_t state_bytes() const;
+    void write_state(std::span<const std::byte> bytes);
+    /// Calls `take` with the bytes of the state, in pieces.
+    void read_state(const TakePiece& take);
+
+    const formats::RunFile run_;
+    const kernels::Workers& workers_;
+    const state::OptimizerSettings settings_;
+    const kernels::SegmentTable table_;
+    const std::size_t count_;  // N
+    const std::unique_ptr<Accelerator> device_;
+    const Computation computation_;
+    std::unique_ptr<Held> held_;  // null while the device's memory is released
+    Buffer parked_;               // the state, while the device's memory is released
+    StepIndex step_{};
+    bool has_sum_ = false;
+};
+
+}  // namespace dedloc::training

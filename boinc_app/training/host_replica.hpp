@@ -1,0 +1,42 @@
+// The replica that computes on the processor, in fp32.
+#pragma once
+
+#include "boinc_app/training/albert.hpp"
+#include "boinc_app/training/replica.hpp"
+#include "kernels/workers.hpp"
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::training {
+
+/// Memory   12 N bytes state (8 N with SGD); 4 N sum, while there is one; what Albert needs.
+class HostReplica final : public Replica {
+  public:
+    /// `workers` must outlive it; they update and digest the state. The model uses the compute
+    /// threads of the calling thread (set_compute_threads). Errors: InputError, as Albert.
+    HostReplica(const formats::RunFile& run, const kernels::Workers& workers);
+
+    // The functions of Replica.
+    void attach() override {}
+    StepIndex step() const override { return state_.step(); }
+    std::size_t element_count() const override;
+    void initialise(std::span<const float> parameters) override;
+    [[nodiscard]] bool load(StepIndex step, std::span<const std::byte> bytes,
+                            const Digest& expected) override;
+    std::optional<double> add_gradient(const MicroBatch& batch,
+                                       const IsInterrupted& is_interrupted) override;
+    GradientSum take_sum() override;
+    void drop_sum() override;
+    state::UpdateReport apply(std::span<const float> average,
+                              const UpdateScalars& scalars) override;
+    Digest digest() override;
+    StateCopy copy() override;
+    void release() override { drop_sum(); }
+
+  private:
+    const kernels::Workers& workers_;
+    state::ModelState state_;
+    Albert model_;     // reads the parameters of state_
+    FloatVector sum_;  // N elements, or none
+};
+
+}  // namespace dedloc::training

@@ -1,0 +1,154 @@
+// Parts of one forward or backward pass on libtorch, for models: interruption, dropout from public
+// seeds, inputs on the model's device, mixed precision, and the errors of a device. The only header
+// with torch's types.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "boinc_app/training/batch.hpp"
+#include "boinc_app/training/computation.hpp"
+#include "boinc_app/training/device_error.hpp"
+#include "boinc_app/training/dropout.hpp"
+
+namespace dedloc::training {
+
+/// The device of a computation.
+inline at::Device device_of(const Computation& computation) {
+    if (!computation.cuda) return at::kCPU;
+    return {at::kCUDA, static_cast<at::DeviceIndex>(*computation.cuda)};
+}
+
+/// The type of the operands of matrix products.
+inline at::ScalarType type_of(Precision precision) {
+    switch (precision) {
+        case Precision::kBf16:
+            return at::kBFloat16;
+        case Precision::kFp16:
+            return at::kHalf;
+        case Precision::kFp32:
+            break;
+    }
+    return at::kFloat;
+}
+
+/// Unwinds a forward or backward pass that is interrupted. Autograd only passes on exceptions that
+/// derive from std::exception.
+class Interrupted final : public std::exception {
+  public:
+    const char* what() const noexcept override { return "the micro-batch was interrupted"; }
+};
+
+/// Places where a forward or backward pass throws Interrupted if the caller wants its thread back.
+class InterruptionPoints {
+  public:
+    explicit InterruptionPoints(const IsInterrupted& is_interrupted)
+        : is_interrupted_(is_interrupted) {}
+
+    /// Throws Interrupted if the caller wants its thread back.
+    void check() const {
+        if (is_interrupted_ && is_interrupted_()) throw Interrupted{};
+    }
+    /// Checks now, in the forward pass, and again when the backward pass has computed the gradient
+    /// of `x`.
+    at::Tensor add(at::Tensor x) const {
+        if (!is_interrupted_) return x;
+        check();
+        if (x.requires_grad()) {
+            x.register_hook([this](const at::Tensor&) { check(); });
+        }
+        return x;
+    }
+
+  private:
+    const IsInterrupted& is_interrupted_;
+};
+
+/// One forward pass.
+struct Pass {
+    const MicroBatch& batch;           ///< the samples
+    const InterruptionPoints& points;  ///< where it may be interrupted
+    bool drops;                        ///< dropout is applied
+};
+
+/// Drops elements of x [rows, lines…, width]. `first_of` maps the number of a line within its row
+/// to the index of its first element. The mask is drawn on the processor, for each device alike.
+template <class FirstOf>
+at::Tensor dropped(const at::Tensor& x, const Pass& pass, DropoutRate rate, std::uint32_t site,
+                   const FirstOf& first_of) {
+    if (!pass.drops || rate.is_zero()) return x;
+    const std::int64_t width = x.size(-1);
+    const std::int64_t lines = x.numel() / (x.size(0) * width);
+    const at::Tensor kept = at::empty(x.sizes(), at::kBool);
+    bool* const values = kept.mutable_data_ptr<bool>();
+    at::parallel_for(0, x.size(0) * lines, 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+            draw_kept(pass.batch.dropout_keys[static_cast<std::size_t>(at / lines)], site,
+                      static_cast<std::uint64_t>(first_of(at % lines)), rate,
+                      {values + at * width, static_cast<std::size_t>(width)});
+        }
+    });
+    return x * kept.to(x.device()) * rate.scale();
+}
+
+/// The caller's values as a tensor on `device`. On the processor it reads the caller's memory,
+/// which must stay alive and unchanged as long as the tensor.
+template <class T>
+at::Tensor input(const std::vector<T>& values, at::IntArrayRef shape, at::Device device) {
+    constexpr auto kType = std::is_same_v<T, float> ? at::kFloat : at::kLong;
+    return at::from_blob(const_cast<T*>(values.data()), shape, at::dtype(kType)).to(device);
+}
+
+/// While it lives, the calling thread computes matrix products in this precision. Products cast
+/// their operands; casts are not kept between products, because the gradients of a weight that is
+/// used in many layers would then be added up in that precision.
+class Autocast {
+  public:
+    Autocast(at::DeviceType device, Precision precision)
+        : device_(device),
+          type_before_(at::autocast::get_autocast_dtype(device)),
+          is_on_(precision != Precision::kFp32) {
+        if (!is_on_) return;
+        at::autocast::set_autocast_dtype(device, type_of(precision));
+        at::autocast::set_autocast_enabled(device, true);
+        at::autocast::set_autocast_cache_enabled(false);
+        at::autocast::increment_nesting();
+    }
+    ~Autocast() {
+        if (!is_on_) return;
+        at::autocast::decrement_nesting();
+        at::autocast::set_autocast_cache_enabled(true);
+        at::autocast::set_autocast_enabled(device_, false);
+        at::autocast::set_autocast_dtype(device_, type_before_);
+    }
+    Autocast(const Autocast&) = delete;
+    Autocast& operator=(const Autocast&) = delete;
+
+  private:
+    const at::DeviceType device_;
+    const at::ScalarType type_before_;
+    const bool is_on_;
+};
+
+/// Calls `compute` and turns libtorch's errors of a device into DeviceError.
+template <class Compute>
+auto with_device_errors(const Compute& compute) {
+    try {
+        return compute();
+    } catch (const c10::OutOfMemoryError&) {
+        throw DeviceError{DeviceFailure::kOutOfMemory,
+                          "the GPU has too little free memory for a micro-batch"};
+    } catch (const c10::AcceleratorError& error) {
+        const std::string text = error.what_without_backtrace();
+        throw DeviceError{DeviceFailure::kLost,
+                          fmt::format("the GPU has failed: {}", text.substr(0, text.find('\n')))};
+    }
+}
+
+}  // namespace dedloc::training

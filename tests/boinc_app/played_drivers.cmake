@@ -1,0 +1,18 @@
+# Libraries that answer as a driver does: version of CUDA, result of cuInit, number of GPUs; and one
+# that answers as a plug-in of an older version.
+set(folder ${CMAKE_CURRENT_BINARY_DIR}/played_drivers)
+function(played_driver name)
+    add_library(played_driver_${name} MODULE played_driver.c)
+    target_compile_definitions(played_driver_${name} PRIVATE ${ARGN})
+    set_target_properties(played_driver_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder})
+    add_dependencies(seat_test played_driver_${name})
+endfunction()
+foreach(answers 12040_0_1 13000_999_1 13000_100_0 13000_0_0 13010_0_2 13010_0_64)
+    string(REPLACE "_" ";" answer ${answers})
+    list(GET answer 0 version)
+    list(GET answer 1 result)
+    list(GET answer 2 devices)
+    played_driver(${answers} DRIVER_VERSION=${version} INIT_RESULT=${result} DEVICES=${devices})
+endforeach()
+played_driver(plugin_of_version_0 PLUGIN_VERSION=0)
+target_compile_definitions(seat_test PRIVATE DEDLOC_PLAYED_DRIVERS="${folder}")
