@@ -160,7 +160,7 @@ Layers adapter_layers() {
     };
 }
 
-Layers project_layers() {
+Layers app_layers() {
     return {
         // The app, and inside it the one folder that knows torch.
         {"boinc_app/",
@@ -185,6 +185,11 @@ Layers project_layers() {
                  kText}),
          {"random", "thread"},
          kNoChance},
+    };
+}
+
+Layers project_layers() {
+    return {
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "peer/formats/", "peer/wire/", "peer/base/", "CLI/",
@@ -237,7 +242,7 @@ Layers project_layers() {
 
 const std::vector<Layer>& layers() {
     static const Layers all =
-        joined({ground_layers(), core_layers(), adapter_layers(), project_layers()});
+        joined({ground_layers(), core_layers(), adapter_layers(), app_layers(), project_layers()});
     return all;
 }
 
