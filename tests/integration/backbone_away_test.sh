@@ -33,6 +33,7 @@ url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
 "$dedloc" project start "$project" >/dev/null
 pid_file=$project/pids/dedloc-backbone-away.pid
 log=$project/log/dedloc-backbone-away.log
+output=$log # which a failure prints
 
 # The steps in its log, one a line. A step is logged when its members have reported the same state.
 logged() { { grep -o ' step [0-9]*: loss' "$log" || true; } 2>/dev/null | tr -dc '0-9\n'; }
