@@ -228,7 +228,7 @@ struct Albert::Model {
         const double scale = 1.0 / std::sqrt(static_cast<double>(q.size(3)));
         const bool drops = pass.drops && !attention_dropout.is_zero();
         if (computation.fuses_attention && !drops) {
-            // Without a mask more and faster implementations are possible.
+            // Torch has faster implementations of attention for calls without a mask.
             std::optional<at::Tensor> fused_mask;
             if (has_padding(pass.batch)) fused_mask = mask.to(q.scalar_type());
             return at::scaled_dot_product_attention(q, k, v, fused_mask, 0.0, false, scale);

@@ -1,4 +1,4 @@
-// Where and how a model computes.
+// The device, the precision and the algorithms that a model computes with.
 #pragma once
 
 #include <cstdint>

@@ -35,10 +35,10 @@ struct SwarmTrainerOptions {
 ///
 /// The contribution to step k is the sum of the gradients of samples 0, 1, 2 … n − 1, added in
 /// whole micro-batches in that order from zero. step_random(seed, peer, k) determines the samples.
-/// After a sum is dropped (pause, cancelled round) the next one starts again at sample 0, so the
-/// number of samples in the ledger always tells which samples were summed. With overlap a
-/// contribution to step k + 1 begins with those samples of step k that follow the ones in the
-/// contribution to step k (peer/round/README.md).
+/// After a sum is dropped (pause, load) the next one starts again at sample 0, so the number of
+/// samples in the ledger always tells which samples were summed. With overlap a contribution to
+/// step k + 1 begins with those samples of step k that follow the ones in the contribution to
+/// step k (peer/round/README.md).
 ///
 /// Answers  A pause and a load end the current micro-batch at once: its samples are dropped. A
 ///          freeze and an update let it end for half a second, then drop it too, unless no other

@@ -2,6 +2,7 @@
 // threads of a body run one after the other, in random order, in ordinary memory. Else it is a GPU.
 #pragma once
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>
@@ -157,5 +158,11 @@ class Workspace {
   private:
     Array<std::byte> array_;
 };
+
+/// A span at any address. Checks look at addresses and extents only, so they need no memory there.
+template <class T>
+DeviceSpan<T> at(std::size_t address, std::size_t count) {
+    return {std::bit_cast<T*>(address), count};
+}
 
 }  // namespace dedloc::tests

@@ -104,11 +104,6 @@ void check_decoding(std::size_t count, float scale, std::size_t offset, Device& 
     CHECK(flag.is_raised());
 }
 
-template <class T>
-DeviceSpan<T> at(std::size_t address, std::size_t count) {
-    return {std::bit_cast<T*>(address), count};
-}
-
 }  // namespace
 
 TEST_CASE("the fp16 codec of a round has the host's bits on a device", "[cuda]") {

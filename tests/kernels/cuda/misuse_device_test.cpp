@@ -20,12 +20,6 @@ using namespace dedloc::tests;
 
 namespace {
 
-/// Checks look at addresses and extents only, so these addresses need no memory.
-template <class T>
-DeviceSpan<T> at(std::size_t address, std::size_t count) {
-    return {std::bit_cast<T*>(address), count};
-}
-
 bool refuses(const char* words, const std::function<void()>& misuse) {
     return abort_message(misuse).find(words) != std::string::npos;
 }

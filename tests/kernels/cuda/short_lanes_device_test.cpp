@@ -119,11 +119,6 @@ void check_int8(const Floats& values, const Floats& owed, std::uint32_t bound, s
     CHECK(kept.is_raised() == (bad == 0));
 }
 
-template <class T>
-DeviceSpan<T> at(std::size_t address, std::size_t count) {
-    return {std::bit_cast<T*>(address), count};
-}
-
 }  // namespace
 
 TEST_CASE("the bf16 codec of a round has the host's bits on a device", "[cuda]") {
