@@ -15,6 +15,7 @@
 
 #include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/utf8.hpp"
 
 namespace dedloc::formats {
 namespace {
@@ -48,7 +49,7 @@ class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, St
         return document_.Double(number);
     }
     bool String(const char* text, rapidjson::SizeType length, bool copy) {
-        if (!is_utf8(text, length)) return stop("a string contains half a surrogate pair");
+        if (!is_utf8({text, length})) return stop("a string contains half a surrogate pair");
         return document_.String(text, length, copy);
     }
     bool StartObject() { return document_.StartObject(); }
@@ -65,20 +66,6 @@ class StrictDocument : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, St
         const auto [rest, error] = std::from_chars(text, end, out);
         return error == std::errc{} && rest == end;
     }
-
-    static bool is_utf8(const char* text, std::size_t length) {
-        rapidjson::MemoryStream in(text, length);
-        Nowhere out;
-        while (in.Tell() < length) {
-            if (!rapidjson::UTF8<>::Validate(in, out)) return false;
-        }
-        return true;
-    }
-
-    struct Nowhere {
-        using Ch = char;
-        void Put(Ch) {}
-    };
 
     bool stop(const char* complaint) {
         complaint_ = complaint;

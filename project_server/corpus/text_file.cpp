@@ -12,6 +12,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/base/error.hpp"
+#include "peer/base/utf8.hpp"
 
 namespace dedloc::corpus {
 namespace {
@@ -33,30 +34,6 @@ bool is_plain_word(const char* bytes) {
     return ((word | (word - kOnes)) & kHighBits) == 0;
 }
 
-/// Length of the character at text[at]; 0 if it is invalid.
-std::size_t character_length(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t i) {
-        return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-    };
-    const auto within = [&](std::size_t i, unsigned low, unsigned high) {
-        return byte(i) >= low && byte(i) <= high;
-    };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return lead == 0 ? 0 : 1;
-    if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
-    if (lead >= 0xE0 && lead <= 0xEF) {
-        const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;   // no overlong form
-        const unsigned high = lead == 0xED ? 0x9F : 0xBF;  // no surrogate
-        return within(1, low, high) && within(2, 0x80, 0xBF) ? 3 : 0;
-    }
-    if (lead >= 0xF0 && lead <= 0xF4) {
-        const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
-        const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;  // up to U+10FFFF
-        return within(1, low, high) && within(2, 0x80, 0xBF) && within(3, 0x80, 0xBF) ? 4 : 0;
-    }
-    return 0;
-}
-
 }  // namespace
 
 std::optional<std::size_t> find_invalid_text(std::string_view text) {
@@ -66,8 +43,8 @@ std::optional<std::size_t> find_invalid_text(std::string_view text) {
             at += 8;
             continue;
         }
-        const std::size_t length = character_length(text, at);
-        if (length == 0) return at;
+        const std::size_t length = utf8_length(text.substr(at));
+        if (length == 0 || text[at] == '\0') return at;
         at += length;
     }
     return {};

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "peer/base/utf8.hpp"
+
 namespace dedloc::server {
 namespace {
 
@@ -29,22 +31,6 @@ std::size_t find_closing(std::string_view text, std::string_view closing, std::s
         if (from > end) end = text.find(closing, from);
     }
     return end;
-}
-
-/// Number of bytes of the UTF-8 character at the start of `text`; 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-    if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xC0) != 0x80) return 0;
-    }
-    const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-    const bool surrogate = first == 0xED && byte(1) > 0x9F;
-    const bool too_large = first == 0xF4 && byte(1) > 0x8F;
-    return overlong || surrogate || too_large ? 0 : length;
 }
 
 std::string resolve_escapes(std::string_view text) {

@@ -32,8 +32,15 @@ diff -r "$folder/whole" "$folder/killed" || fail_test "a build after kill -9 has
 [[ -z $(left) ]] || fail_test "kill -9 left $(left)"
 
 echo "Ctrl-C"
-env --default-signal=INT "$dedloc" corpus build --text "$folder/text" --shard-tokens 60000 \
-    --out "$folder/stopped" >/dev/null 2>"$folder/errors" &
+# Many small shards of a long text: the signal comes long before the last.
+for word in so many books have been read by him who said it; do
+    sed "/./s/\$/ $word/" "$folder/text"  # two equal copies would be refused
+done >"$folder/long"
+build_long() {
+    exec env --default-signal=INT "$dedloc" corpus build --text "$folder/long" \
+        --shard-tokens 20000 --tokenizer "$folder/whole/tokenizer.model" --out "$1"
+}
+build_long "$folder/stopped" >/dev/null 2>"$folder/errors" &
 builder=$!
 has_shard() { compgen -G "$folder/.stopped.building/shard-*" >/dev/null; }
 await 60 "the first shard" has_shard
@@ -44,8 +51,11 @@ wait "$builder" || status=$?
 grep -q 'the same command goes on' "$folder/errors" || fail_test "$(<"$folder/errors")"
 [[ ! -e $folder/stopped ]] || fail_test "an unfinished corpus appeared"
 says 2 'exists already' build --out "$folder/whole"
-build --out "$folder/stopped" >/dev/null
-diff -r "$folder/whole" "$folder/stopped" || fail_test "a build after Ctrl-C has other bytes"
+(build_long "$folder/stopped" >/dev/null)
+(build_long "$folder/never_stopped" >/dev/null)
+diff -r "$folder/never_stopped" "$folder/stopped" \
+    || fail_test "a build after Ctrl-C has other bytes"
+rm -r "$folder/long" "$folder/stopped" "$folder/never_stopped"
 
 echo "a full disk"
 # Shards of the whole text need 3 MB.
