@@ -4,7 +4,6 @@
 #include <sodium.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <chrono>
 #include <iostream>
 
@@ -15,18 +14,6 @@
 #include "peer/platform/stop_signals.hpp"
 
 namespace dedloc::server {
-
-ListenAddress parse_listen_address(const std::string& text) {
-    const auto colon = text.rfind(':');
-    ListenAddress address{.host = text.substr(0, colon)};
-    const char* const end = text.data() + text.size();
-    const char* const digits = colon == std::string::npos ? end : text.data() + colon + 1;
-    const auto [stop, failure] = std::from_chars(digits, end, address.port);
-    if (failure != std::errc{} || stop != end || address.host.empty()) {
-        throw InputError(fmt::format("--listen wants HOST:PORT, not \"{}\".", text));
-    }
-    return address;
-}
 
 int run_program(CLI::App& app, int count, char** arguments, const std::string& name,
                 const std::function<void()>& serve) {
@@ -85,7 +72,7 @@ int run_http_daemon(
     app.add_option("--project", project, "Folder made by `dedloc project create`")->required();
     app.add_option("--listen", listen, "HOST:PORT to listen on, behind nginx")->required();
     return run_program(app, count, arguments, name, [&] {
-        const ListenAddress address = parse_listen_address(listen);
+        const ListenAddress address = platform::parse_listen_address(listen, "--listen");
         platform::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
         serve(project, address);

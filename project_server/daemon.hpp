@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "peer/platform/ports.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -17,14 +19,7 @@ class StopSignals;
 
 namespace dedloc::server {
 
-/// Address that a daemon listens on.
-struct ListenAddress {
-    std::string host;        ///< name or address; not empty
-    std::uint16_t port = 0;  ///< 0: any
-};
-
-/// Parses "HOST:PORT". Errors: InputError.
-ListenAddress parse_listen_address(const std::string& text);
+using platform::ListenAddress;
 
 /// main() of a daemon that serves a project over HTTP: `name` --project FOLDER --listen HOST:PORT.
 /// `serve` returns after a stop signal. Exit status: as run_program().

@@ -1,88 +1,229 @@
 #include "project_server/settings.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/document.h>
 #include <rapidjson/prettywriter.h>
 #include <rapidjson/stringbuffer.h>
 
+#include <algorithm>
+
 #include "peer/base/error.hpp"
+#include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 
 namespace dedloc::server {
 namespace {
 
-using rapidjson::Value;
+using Addresses = std::vector<platform::ListenAddress>;
+using formats::JsonFields;
 
-const Value& field(const rapidjson::Document& document, const char* name,
-                   const std::filesystem::path& file) {
-    const auto found = document.FindMember(name);
-    if (found == document.MemberEnd()) {
-        throw InputError(fmt::format("{} has no field {}", file.string(), name));
-    }
-    return found->value;
+constexpr const char* kFile = "dedloc.json";
+constexpr std::size_t kMaxBytes = 64 << 10;
+constexpr std::size_t kMaxText = 4'096;
+constexpr std::size_t kMaxEntries = 64;
+constexpr std::uint16_t kNoPort = 0;
+constexpr std::uint16_t kMaxPort = 65'535;
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+
+/// What must not appear in a text that is written into a configuration file.
+constexpr std::string_view kUnsafe = "\"'\\$;{}\n\r\t ";
+
+std::uint16_t port_field(JsonFields& fields, const char* name, std::uint16_t least) {
+    return static_cast<std::uint16_t>(fields.integer(name, least, kMaxPort));
 }
 
-std::string text_field(const rapidjson::Document& document, const char* name,
-                       const std::filesystem::path& file) {
-    const Value& value = field(document, name, file);
-    if (!value.IsString()) {
-        throw InputError(fmt::format("{}: field {} is not a string", file.string(), name));
-    }
-    return {value.GetString(), value.GetStringLength()};
+std::string optional_text(JsonFields& fields, const char* name) {
+    return fields.has(name) ? fields.text(name, kMaxText) : std::string{};
 }
 
-std::uint16_t port_field(const rapidjson::Document& document, const char* name,
-                         const std::filesystem::path& file) {
-    const Value& value = field(document, name, file);
-    if (!value.IsUint() || value.GetUint() == 0 || value.GetUint() > 65535) {
-        throw InputError(fmt::format("{}: field {} is not a port", file.string(), name));
+std::vector<std::string> texts_field(JsonFields& fields, const char* name) {
+    std::vector<std::string> texts;
+    if (!fields.has(name)) return texts;
+    for (const auto& value : fields.array(name, 0, kMaxEntries).GetArray()) {
+        if (!value.IsString()) fields.refuse(name, "must be an array of texts");
+        texts.emplace_back(value.GetString(), value.GetStringLength());
     }
-    return static_cast<std::uint16_t>(value.GetUint());
+    return texts;
+}
+
+Addresses addresses_field(JsonFields& fields, const char* name) {
+    Addresses addresses;
+    for (const std::string& text : texts_field(fields, name)) {
+        addresses.push_back(platform::parse_listen_address(text, name));
+    }
+    return addresses;
+}
+
+bool is_loopback_host(const std::string& host) {
+    return host.starts_with("127.") || host == "::1" || host == "localhost";
+}
+
+void check_url(const std::string& url) {
+    const bool is_https = url.starts_with(kHttps);
+    if (!is_https && !url.starts_with(kHttp)) {
+        throw InputError(
+            fmt::format("the URL \"{}\" begins neither with http:// nor https://", url));
+    }
+    const std::string_view rest =
+        std::string_view{url}.substr(is_https ? kHttps.size() : kHttp.size());
+    if (rest.find('/') != rest.size() - 1 || rest.size() < 2) {
+        throw InputError(fmt::format(
+            "the URL \"{}\" is not SCHEME://HOST/ or SCHEME://HOST:PORT/ with nothing behind",
+            url));
+    }
+    const std::string_view host = rest.substr(0, rest.find_first_of(":/"));
+    const bool is_host = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '.';
+    });
+    if (!is_host) {
+        throw InputError(
+            fmt::format("the URL \"{}\" must have a name or an IPv4 address as its host", url));
+    }
+    const std::string_view port = rest.substr(host.size(), rest.size() - 1 - host.size());
+    if (!port.empty()) {
+        const auto parsed = platform::parse_listen_address(fmt::format("x{}", port), "the URL");
+        if (parsed.port == kNoPort) throw InputError("the URL's port is 0");
+    }
+}
+
+void check_safe(const std::string& text, const char* what) {
+    if (text.find_first_of(kUnsafe) != std::string::npos) {
+        throw InputError(fmt::format(
+            "the {} \"{}\" has a blank, a quote or another character that nginx would not take as "
+            "it is",
+            what, text));
+    }
+}
+
+void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
+         const std::string& text) {
+    if (text.empty()) return;
+    writer.Key(name);
+    writer.String(text.c_str(), static_cast<rapidjson::SizeType>(text.size()));
+}
+
+void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
+         const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    writer.Key(name);
+    writer.StartArray();
+    for (const std::string& text : texts) writer.String(text.c_str());
+    writer.EndArray();
+}
+
+void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
+         const Addresses& addresses) {
+    std::vector<std::string> texts;
+    for (const auto& address : addresses) texts.push_back(address.text());
+    put(writer, name, texts);
 }
 
 }  // namespace
 
-std::string master_url(const Settings& settings) {
-    return fmt::format("http://{}:{}/", settings.host, settings.port);
+std::string Settings::host() const {
+    const auto begin = url.find("://") + 3;
+    return url.substr(begin, url.find_first_of(":/", begin) - begin);
+}
+
+bool Settings::is_loopback() const {
+    const auto is_local = [](const platform::ListenAddress& address) {
+        return is_loopback_host(address.host);
+    };
+    return std::ranges::all_of(listen, is_local) && std::ranges::all_of(redirect, is_local) &&
+           is_loopback_host(peer_listen) && proxies.empty();
+}
+
+void check_settings(const Settings& settings) {
+    check_url(settings.url);
+    if (settings.listen.empty()) throw InputError("the project listens on no address");
+    if (settings.certificate.empty() != settings.certificate_key.empty()) {
+        throw InputError("a certificate and its key are needed together");
+    }
+    const bool has_tls = !settings.certificate.empty();
+    if (has_tls && !settings.is_https()) {
+        throw InputError(
+            fmt::format("there is a certificate, but the URL {} is not https", settings.url));
+    }
+    if (settings.is_https() && !has_tls && settings.proxies.empty()) {
+        throw InputError(fmt::format(
+            "the URL {} is https: name a certificate, or the proxy in front that has one",
+            settings.url));
+    }
+    if (!has_tls && !settings.redirect.empty()) {
+        throw InputError("only a project with a certificate redirects plain HTTP");
+    }
+    if (!settings.acme_webroot.empty() && settings.redirect.empty()) {
+        throw InputError("ACME challenges come over plain HTTP: name an address for it");
+    }
+    check_safe(settings.certificate.string(), "path");
+    check_safe(settings.certificate_key.string(), "path");
+    check_safe(settings.acme_webroot.string(), "path");
+    for (const std::string& proxy : settings.proxies) check_safe(proxy, "proxy");
+    for (const auto* const addresses : {&settings.listen, &settings.redirect}) {
+        for (const auto& address : *addresses) check_safe(address.host, "address");
+    }
+    const bool is_local = is_loopback_host(settings.host());
+    if (!is_local && is_loopback_host(settings.peer_listen)) {
+        throw InputError(
+            fmt::format("members cannot dial {} on {}: name the address that backbones listen on",
+                        settings.host(), settings.peer_listen));
+    }
+}
+
+bool has_settings(const std::filesystem::path& project) {
+    return std::filesystem::exists(project / kFile);
 }
 
 Settings read_settings(const std::filesystem::path& project) {
-    const auto file = project / "dedloc.json";
-    if (!std::filesystem::exists(file)) {
+    const auto file = project / kFile;
+    if (!has_settings(project)) {
         throw InputError(
             fmt::format("{} is not a DeDLOC project (it has no dedloc.json)", project.string()));
     }
-    rapidjson::Document document;
-    document.Parse<rapidjson::kParseIterativeFlag>(platform::read_text(file).c_str());
-    if (document.HasParseError() || !document.IsObject()) {
-        throw InputError(fmt::format("{} is not a JSON object", file.string()));
-    }
-    return {.name = text_field(document, "name", file),
-            .host = text_field(document, "host", file),
-            .port = port_field(document, "port", file),
-            .server_port = port_field(document, "server_port", file),
-            .gateway_port = port_field(document, "gateway_port", file),
-            .database_port = port_field(document, "database_port", file)};
+    const auto document = formats::parse_json(file.string(), platform::read_text(file), kMaxBytes);
+    JsonFields fields{document, "", file.string()};
+    Settings settings{.name = fields.text("name", kMaxText),
+                      .url = fields.text("url", kMaxText),
+                      .listen = addresses_field(fields, "listen"),
+                      .redirect = addresses_field(fields, "redirect"),
+                      .certificate = optional_text(fields, "certificate"),
+                      .certificate_key = optional_text(fields, "certificate_key"),
+                      .acme_webroot = optional_text(fields, "acme_webroot"),
+                      .proxies = texts_field(fields, "proxies"),
+                      .peer_listen = fields.text("peer_listen", kMaxText),
+                      .peer_address = optional_text(fields, "peer_address"),
+                      .peer_port = port_field(fields, "peer_port", kNoPort),
+                      .server_port = port_field(fields, "server_port", 1),
+                      .gateway_port = port_field(fields, "gateway_port", 1),
+                      .database_port = port_field(fields, "database_port", 1)};
+    fields.finish();
+    check_settings(settings);
+    return settings;
 }
 
 void write_settings(const std::filesystem::path& project, const Settings& settings) {
     rapidjson::StringBuffer buffer;
     rapidjson::PrettyWriter<rapidjson::StringBuffer> writer(buffer);
     writer.StartObject();
-    writer.Key("name");
-    writer.String(settings.name.c_str());
-    writer.Key("host");
-    writer.String(settings.host.c_str());
-    writer.Key("port");
-    writer.Uint(settings.port);
-    writer.Key("server_port");
-    writer.Uint(settings.server_port);
-    writer.Key("gateway_port");
-    writer.Uint(settings.gateway_port);
-    writer.Key("database_port");
-    writer.Uint(settings.database_port);
+    put(writer, "name", settings.name);
+    put(writer, "url", settings.url);
+    put(writer, "listen", settings.listen);
+    put(writer, "redirect", settings.redirect);
+    put(writer, "certificate", settings.certificate.string());
+    put(writer, "certificate_key", settings.certificate_key.string());
+    put(writer, "acme_webroot", settings.acme_webroot.string());
+    put(writer, "proxies", settings.proxies);
+    put(writer, "peer_listen", settings.peer_listen);
+    put(writer, "peer_address", settings.peer_address);
+    for (const auto& [name, port] : {std::pair{"peer_port", settings.peer_port},
+                                     std::pair{"server_port", settings.server_port},
+                                     std::pair{"gateway_port", settings.gateway_port},
+                                     std::pair{"database_port", settings.database_port}}) {
+        writer.Key(name);
+        writer.Uint(port);
+    }
     writer.EndObject();
-    platform::replace_file(project / "dedloc.json", std::string(buffer.GetString()) + "\n");
+    platform::replace_file(project / kFile, std::string(buffer.GetString()) + "\n");
 }
 
 }  // namespace dedloc::server

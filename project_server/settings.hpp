@@ -1,26 +1,51 @@
-// dedloc.json in a project's folder: the project's name and ports.
+// dedloc.json in a project's folder: the project's name, its public address, and ports.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include "peer/platform/ports.hpp"
 
 namespace dedloc::server {
 
-/// Settings that `dedloc project create` fixes for the life of a project.
+/// What `dedloc project create` writes, and an administrator may change while the project is
+/// stopped. The URL is the exception: volunteers' clients and peers know the project by it.
 struct Settings {
-    std::string name;                 ///< as volunteers see it
-    std::string host = "127.0.0.1";   ///< address that nginx listens on
-    std::uint16_t port = 0;           ///< nginx, the public one
+    std::string name{};  ///< as volunteers see it
+    std::string url{};   ///< the URL that volunteers attach to, with a slash at the end
+    std::vector<platform::ListenAddress> listen{};  ///< where nginx serves the URL; numeric
+    /// https: where nginx answers plain HTTP, for ACME challenges and redirection; may be empty.
+    std::vector<platform::ListenAddress> redirect{};
+    std::filesystem::path certificate{};      ///< PEM, the whole chain; empty: no TLS here
+    std::filesystem::path certificate_key{};  ///< PEM; empty exactly if `certificate` is
+    std::filesystem::path acme_webroot{};     ///< holds .well-known/acme-challenge; empty: none
+    /// Addresses or networks of the proxies in front, whose X-Forwarded-For is believed.
+    std::vector<std::string> proxies{};
+    std::string peer_listen{};  ///< numeric address that the runs' backbones listen on
+    std::string
+        peer_address{};  ///< numeric, where members dial them; empty: that of the URL's host
+    /// Each run takes two ports from here on: n for the DHT (UDP), n + 1 for members (TCP). 0: any.
+    std::uint16_t peer_port = 0;
     std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
     std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
     bool operator==(const Settings&) const = default;
+
+    /// Whether the URL's scheme is https.
+    bool is_https() const { return url.starts_with("https://"); }
+    /// The host in the URL: a name or an IPv4 address.
+    std::string host() const;
+    /// Whether nothing but this machine can reach the project.
+    bool is_loopback() const;
 };
 
-/// The URL that volunteers attach to, with a slash at the end.
-std::string master_url(const Settings& settings);
+/// Refuses settings that contradict each other. Errors: InputError in one sentence.
+void check_settings(const Settings& settings);
 
+/// Whether the folder has settings: an official BOINC server's project has none.
+bool has_settings(const std::filesystem::path& project);
 /// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the name of the invalid
 /// field).
 Settings read_settings(const std::filesystem::path& project);

@@ -1,14 +1,16 @@
-// IPv4 only. Sockets are bound with SO_REUSEADDR, as servers do, so that connections in TIME_WAIT
-// do not make a port look used. require_free_port() also calls listen(), because bind() alone can
+// Sockets are bound with SO_REUSEADDR, as servers do, so that connections in TIME_WAIT do not make
+// a port look used. require_free_port() also calls listen(), because bind() alone can
 // succeed on a port that another process uses.
 #include "peer/platform/ports.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "peer/base/error.hpp"
@@ -16,9 +18,18 @@
 namespace dedloc::platform {
 namespace {
 
+/// An address of either family.
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+
+    int family() const { return storage.ss_family; }
+    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
 class TcpSocket final {
   public:
-    TcpSocket() : id_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    explicit TcpSocket(int family) : id_(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (id_ < 0) throw IoError(fmt::format("cannot open a socket: {}", std::strerror(errno)));
     }
     TcpSocket(const TcpSocket&) = delete;
@@ -30,41 +41,73 @@ class TcpSocket final {
     int id_;
 };
 
-sockaddr_in address_of(const std::string& host, std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) {
-        throw InputError(fmt::format("{} is no numeric IPv4 address", host));
+SocketAddress address_of(const std::string& host, std::uint16_t port) {
+    SocketAddress address;
+    auto* const v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+    if (inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        address.size = sizeof *v4;
+        return address;
     }
+    auto* const v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+    if (inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) != 1) {
+        throw InputError(fmt::format("{} is no numeric IPv4 or IPv6 address", host));
+    }
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.size = sizeof *v6;
     return address;
 }
 
 /// Returns 0, or the errno of the failed bind.
-int bind_to(const TcpSocket& socket, const sockaddr_in& address) {
-    const int yes = 1;  // as nginx does, so that connections in TIME_WAIT do not matter
+int bind_to(const TcpSocket& socket, const SocketAddress& address) {
+    const int yes = 1;  // as nginx does
     setsockopt(socket.id(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    return bind(socket.id(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0
-               ? 0
-               : errno;
+    if (address.family() == AF_INET6) {
+        setsockopt(socket.id(), IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    }
+    return bind(socket.id(), address.get(), address.size) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
+std::string ListenAddress::text() const {
+    if (host.find(':') != std::string::npos) return fmt::format("[{}]:{}", host, port);
+    return fmt::format("{}:{}", host, port);
+}
+
+ListenAddress parse_listen_address(std::string_view text, std::string_view what) {
+    const auto colon = text.rfind(':');
+    std::string_view host = text.substr(0, colon);
+    const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+    if (has_brackets) host = host.substr(1, host.size() - 2);
+    ListenAddress address{.host = std::string{host}};
+    const char* const end = text.data() + text.size();
+    const char* const digits = colon == std::string_view::npos ? end : text.data() + colon + 1;
+    const auto [stop, failure] = std::from_chars(digits, end, address.port);
+    const bool is_v6 = host.find(':') != std::string_view::npos;
+    if (failure != std::errc{} || stop != end || host.empty() || is_v6 != has_brackets) {
+        throw InputError(fmt::format("{} wants HOST:PORT, not \"{}\"", what, text));
+    }
+    return address;
+}
+
 std::uint16_t free_port(const std::string& host) {
-    const TcpSocket socket;
     auto address = address_of(host, 0);
+    const TcpSocket socket{address.family()};
     if (const int reason = bind_to(socket, address); reason != 0) {
         throw InputError(fmt::format("cannot listen on {}: {}", host, std::strerror(reason)));
     }
-    socklen_t size = sizeof address;
-    getsockname(socket.id(), reinterpret_cast<sockaddr*>(&address), &size);
-    return ntohs(address.sin_port);
+    getsockname(socket.id(), reinterpret_cast<sockaddr*>(&address.storage), &address.size);
+    // The port is at the same place in addresses of both families.
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
 }
 
 void require_free_port(const std::string& host, std::uint16_t port) {
-    const TcpSocket socket;
-    int reason = bind_to(socket, address_of(host, port));
+    const auto address = address_of(host, port);
+    const TcpSocket socket{address.family()};
+    int reason = bind_to(socket, address);
     if (reason == 0 && listen(socket.id(), 1) != 0) reason = errno;
     if (reason == EADDRINUSE) {
         throw InputError(fmt::format("port {} on {} is already in use", port, host));
@@ -76,9 +119,9 @@ void require_free_port(const std::string& host, std::uint16_t port) {
 }
 
 bool is_accepting(const std::string& host, std::uint16_t port) {
-    const TcpSocket socket;
     const auto address = address_of(host, port);
-    return connect(socket.id(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    const TcpSocket socket{address.family()};
+    return connect(socket.id(), address.get(), address.size) == 0;
 }
 
 }  // namespace dedloc::platform

@@ -1,10 +1,25 @@
-// TCP ports of this machine. `host` is a numeric IPv4 address in all functions.
+// TCP ports of this machine. `host` is a numeric IPv4 or IPv6 address, without brackets, in all
+// functions.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace dedloc::platform {
+
+/// Where a server listens.
+struct ListenAddress {
+    std::string host;        ///< name or address, without brackets; not empty
+    std::uint16_t port = 0;  ///< 0: any
+    /// "HOST:PORT", an IPv6 address in brackets.
+    std::string text() const;
+    bool operator==(const ListenAddress&) const = default;
+};
+
+/// Parses "HOST:PORT"; an IPv6 address must be in brackets. `what` is the option or field that has
+/// the text. Errors: InputError.
+ListenAddress parse_listen_address(std::string_view text, std::string_view what);
 
 /// A port on `host` that is not in use now. Errors: InputError if `host` is not an address of this
 /// machine.

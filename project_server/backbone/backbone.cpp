@@ -122,9 +122,19 @@ net::TransportOptions transport_options(const RunFolder& run, const BackboneOpti
     return transport;
 }
 
-std::vector<std::string> seeds_of(const RunFolder& run) {
+/// Where the DHT session of this process listens; empty: the directory decides by its seeds.
+Endpoint directory_listen(const BackboneOptions& options) {
+    const bool is_open = options.dht_listen && !net::is_dialable_host(options.dht_listen->host);
+    return is_open ? Endpoint{options.dht_listen->host, 0} : Endpoint{};
+}
+
+/// The seed of this process comes first: behind a NAT its public name may not lead back here.
+std::vector<std::string> seeds_of(const RunFolder& run, const BackboneOptions& options) {
     if (run.settings) return run.settings->seeds;
     std::vector<std::string> seeds;
+    if (!directory_listen(options).host.empty()) {
+        seeds.push_back(Endpoint{"127.0.0.1", options.dht_listen->port}.text());
+    }
     for (const auto& endpoint : run.run.dht_seeds) seeds.push_back(endpoint.text());
     return seeds;
 }
@@ -155,8 +165,8 @@ class Backbone::Impl {
           seed_(make_seed()),
           transport_(transport_options(run_, options_), queue_.sink()),
           directory_({.run = run_.id,
-                      .seeds = seeds_of(run_),
-                      .listen = {},
+                      .seeds = seeds_of(run_, options_),
+                      .listen = directory_listen(options_),
                       .project = run_.run.project_key},
                      queue_.sink()),
           backbone_(backbone_of(run_)),
@@ -225,11 +235,10 @@ class Backbone::Impl {
                               const std::vector<Endpoint>& others) { publish(settled, others); },
             .on_failure = options_.on_failure};
     }
-    /// Publishes the run's head in the DHT. If our listening address cannot be dialled, the host of
-    /// the DHT seed is used, because this process runs the seed.
+    /// Publishes the run's head in the DHT.
     void publish(const action::Settled& settled, const std::vector<Endpoint>& others) {
         Endpoint here{options_.listen.host, transport_.listening_port()};
-        if (!net::is_dialable_host(here.host)) here.host = run_.run.dht_seeds.front().host;
+        if (!net::is_dialable_host(here.host)) here.host = options_.public_host;
         std::vector<Endpoint> voters{here};
         voters.insert(voters.end(), others.begin(), others.end());
         directory_.publish(net::head_of(run_.id, settled, voters), *run_.project_key);

@@ -19,6 +19,7 @@ namespace dedloc::backbone {
 struct BackboneOptions {
     Endpoint listen;                     ///< TCP, where members dial
     std::optional<Endpoint> dht_listen;  ///< UDP address of the DHT seed; absent: runs no seed
+    std::string public_host{};  ///< numeric, where members dial if `listen` is a wildcard address
     std::optional<server::DatabaseSettings> database;  ///< absent: no rows are written
     std::uint64_t checkpoint_every = 1;                ///< steps between two checkpoints
     std::size_t keep_checkpoints = 3;                  ///< as in CheckpointStore

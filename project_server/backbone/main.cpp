@@ -1,6 +1,8 @@
 // dedloc-backbone: an always-on member of one run's swarm that the project has appointed to vote.
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -22,6 +24,7 @@
 #include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/settings.hpp"
 
 namespace {
 
@@ -72,10 +75,41 @@ backbone::RunFolder open_folder(const Arguments& arguments) {
         arguments.folder, has_appointment ? std::optional{arguments.voter} : std::nullopt);
 }
 
-/// The address of the DHT seed in the run file.
-Endpoint seed_endpoint(const backbone::RunFolder& run) {
+/// Where the run's own backbone listens and is dialled.
+struct Addresses {
+    Endpoint listen;          ///< TCP
+    Endpoint dht;             ///< UDP
+    std::string public_host;  ///< numeric
+};
+
+/// From the DHT seed in the run file and the project's settings, if there are any: an official
+/// BOINC server's project has none, and then the addresses are arguments.
+Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& run) {
     if (run.run.dht_seeds.empty()) throw InputError("run.json names no DHT seed.");
-    return net::resolve_endpoint(run.run.dht_seeds.front().text());
+    const Endpoint& seed = run.run.dht_seeds.front();
+    Addresses addresses;
+    // Members learn the TCP port from the DHT. It cannot be the number of the seed's UDP port:
+    // libtorrent binds that one for TCP, too.
+    if (arguments.project.empty() || !server::has_settings(arguments.project)) {
+        addresses.public_host = net::resolve_endpoint(seed.text()).host;
+        addresses.listen = {addresses.public_host, 0};
+        addresses.dht = {addresses.public_host, seed.port};
+        return addresses;
+    }
+    const auto settings = server::read_settings(arguments.project);
+    addresses.public_host = settings.peer_address.empty() ? net::resolve_endpoint(seed.text()).host
+                                                          : settings.peer_address;
+    const bool is_fixed = settings.peer_port != 0;
+    addresses.listen = {settings.peer_listen,
+                        static_cast<std::uint16_t>(is_fixed ? seed.port + 1 : 0)};
+    addresses.dht = {settings.peer_listen, seed.port};
+    if (net::is_loopback_host(addresses.public_host) != settings.is_loopback()) {
+        throw InputError(fmt::format(
+            "members would dial {} at {}: name the address that volunteers reach as peer_address "
+            "in dedloc.json.",
+            seed.host, addresses.public_host));
+    }
+    return addresses;
 }
 
 /// Calls maintain() and poll(), and forwards revocations, until a stop signal or a failure.
@@ -108,18 +142,20 @@ void serve(const Arguments& arguments) {
     platform::ignore_broken_pipes();
     FirstFailure failure;
     auto run = open_folder(arguments);
-    // Members learn the port from the DHT. It cannot be the seed's UDP port number: libtorrent
-    // also binds that one for TCP.
     Endpoint listen{"0.0.0.0", 0};
     std::optional<Endpoint> seed;
+    std::string public_host;
     if (run.is_own_backbone()) {
-        seed = seed_endpoint(run);
-        listen = {seed->host, 0};
+        const Addresses own = own_addresses(arguments, run);
+        listen = own.listen;
+        seed = own.dht;
+        public_host = own.public_host;
     }
     if (!arguments.dht.empty()) seed = endpoint_of(arguments.dht, "--dht");
     backbone::BackboneOptions options{
         .listen = arguments.listen.empty() ? listen : endpoint_of(arguments.listen, "--listen"),
         .dht_listen = seed,
+        .public_host = public_host,
         .database = {},
         .checkpoint_every = arguments.checkpoint_every,
         .keep_checkpoints = arguments.keep_checkpoints,

@@ -9,12 +9,12 @@
 namespace dedloc::cli {
 namespace {
 
-/// nginx.conf: project folder, host, port, ports of server and gateway, bytes of a measurement.
+/// nginx.conf, with the fields that nginx_configuration() fills in.
 constexpr char kConfiguration[] = R"(# Written by `dedloc project`, again at every start.
 daemon off;
 worker_processes 1;
-pid "{0}/nginx/nginx.pid";
-error_log "{0}/log/nginx.log" warn;
+pid "{project}/nginx/nginx.pid";
+error_log "{project}/log/nginx.log" warn;
 events {{ worker_connections 16384; }}
 http {{
     include /etc/nginx/mime.types;
@@ -22,17 +22,22 @@ http {{
     # Without arguments: those of the account requests are e-mail addresses and password hashes.
     log_format dedloc '$remote_addr [$time_local] "$request_method $uri $server_protocol" $status '
                       '$body_bytes_sent $request_time';
-    access_log "{0}/log/access.log" dedloc;
-    client_body_temp_path "{0}/nginx/body";
-    proxy_temp_path "{0}/nginx/proxy";
-    fastcgi_temp_path "{0}/nginx/fastcgi";
-    uwsgi_temp_path "{0}/nginx/uwsgi";
-    scgi_temp_path "{0}/nginx/scgi";
+    access_log "{project}/log/access.log" dedloc;
+    client_body_temp_path "{project}/nginx/body";
+    proxy_temp_path "{project}/nginx/proxy";
+    fastcgi_temp_path "{project}/nginx/fastcgi";
+    uwsgi_temp_path "{project}/nginx/uwsgi";
+    scgi_temp_path "{project}/nginx/scgi";
     client_max_body_size 64m;
     # What one address and one slow client may take from the others. Status 503, because a BOINC
     # client does not try again after a 4xx.
-    limit_conn_zone $binary_remote_addr zone=connections:4m;
-    limit_conn_zone $binary_remote_addr zone=uploads_of_address:4m;
+    # A client is an IPv4 address, or an IPv6 network of 64 bits: in it a host may take any address.
+    map $binary_remote_addr $client {{
+        "~^(?<network>(?s:.{{8}})).{{8}}$" $network;
+        default $binary_remote_addr;
+    }}
+    limit_conn_zone $client zone=connections:4m;
+    limit_conn_zone $client zone=uploads_of_address:4m;
     limit_conn_zone $server_name zone=uploads:1m;
     limit_conn connections 256;
     limit_conn_status 503;
@@ -43,14 +48,15 @@ http {{
     sendfile on;
     tcp_nopush on;
     server_tokens off;
-    limit_req_zone $binary_remote_addr zone=enrolments:1m rate=2r/s;
-    limit_req_zone $binary_remote_addr zone=measurements:1m rate=10r/m;
+    limit_req_zone $client zone=enrolments:1m rate=2r/s;
+    limit_req_zone $client zone=measurements:1m rate=10r/m;
+    limit_req_zone $client zone=accounts:1m rate=1r/s;
+    limit_req_zone $client zone=requests:4m rate=100r/s;
     limit_req_status 429;
-    server {{
-        listen {1}:{2};
-        root "{0}/html";
+{proxies}{redirect}    server {{
+{listen}{tls}        root "{project}/html";
         location /download/ {{
-            alias "{0}/download/";
+            alias "{project}/download/";
             types {{}}
         }}
         location /chart.js/ {{
@@ -58,23 +64,23 @@ http {{
             expires 1d;
         }}
         location /static/ {{
-            alias "{0}/html/";
+            alias "{project}/html/";
         }}
         # Not buffered: else the transfer would measure this machine's disk.
         location = /dedloc/bandwidth {{
             limit_req zone=measurements burst=40 nodelay;
-            client_max_body_size {5};
+            client_max_body_size {measured};
             client_body_buffer_size 64k;
             proxy_buffering off;
             proxy_request_buffering off;
             proxy_http_version 1.1;
-            proxy_pass http://127.0.0.1:{4};
+            proxy_pass http://127.0.0.1:{gateway};
             proxy_set_header X-Real-IP $remote_addr;
         }}
         location /dedloc/ {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
-            proxy_pass http://127.0.0.1:{4};
+            proxy_pass http://127.0.0.1:{gateway};
             proxy_set_header X-Real-IP $remote_addr;
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
@@ -85,19 +91,23 @@ http {{
             client_max_body_size 4g;
             proxy_request_buffering off;
             proxy_http_version 1.1;
-            proxy_pass http://127.0.0.1:{3};
+            proxy_pass http://127.0.0.1:{server};
             proxy_set_header Host $http_host;
             proxy_set_header X-Real-IP $remote_addr;
         }}
         # nginx writes a failed request with its arguments into the error log.
         location ~ ^/(create_account|lookup_account|am_[a-z_]+)\.php$ {{
-            error_log "{0}/log/nginx.log" crit;
-            proxy_pass http://127.0.0.1:{3};
+            limit_req zone=accounts burst=60 nodelay;
+            limit_req_status 503;
+            error_log "{project}/log/nginx.log" crit;
+            proxy_pass http://127.0.0.1:{server};
             proxy_set_header Host $http_host;
             proxy_set_header X-Real-IP $remote_addr;
         }}
         location / {{
-            proxy_pass http://127.0.0.1:{3};
+            limit_req zone=requests burst=400 nodelay;
+            limit_req_status 503;
+            proxy_pass http://127.0.0.1:{server};
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
@@ -108,12 +118,66 @@ http {{
 }}
 )";
 
+/// A listen directive for each address.
+std::string listeners(const std::vector<platform::ListenAddress>& addresses, const char* options) {
+    std::string lines;
+    for (const auto& address : addresses) {
+        lines += fmt::format("        listen {}{};\n", address.text(), options);
+    }
+    return lines;
+}
+
+/// Believes what a proxy in front says about the client's address.
+std::string trust(const std::vector<std::string>& proxies) {
+    if (proxies.empty()) return {};
+    std::string lines = "    real_ip_header X-Forwarded-For;\n    real_ip_recursive on;\n";
+    for (const std::string& proxy : proxies) {
+        lines += fmt::format("    set_real_ip_from {};\n", proxy);
+    }
+    return lines;
+}
+
+/// Plain HTTP: ACME challenges, and a redirection for everything else.
+std::string redirection(const server::Settings& settings) {
+    if (settings.redirect.empty()) return {};
+    std::string acme;
+    if (!settings.acme_webroot.empty()) {
+        acme = fmt::format("        location /.well-known/acme-challenge/ {{ root \"{}\"; }}\n",
+                           settings.acme_webroot.string());
+    }
+    return fmt::format(
+        "    server {{\n{}{}        location / {{ return 301 {}$request_uri; }}\n    }}\n",
+        listeners(settings.redirect, ""), acme, settings.url.substr(0, settings.url.size() - 1));
+}
+
+std::string tls(const server::Settings& settings) {
+    std::string lines;
+    if (settings.is_https()) {
+        lines += "        add_header Strict-Transport-Security \"max-age=31536000\" always;\n";
+    }
+    if (settings.certificate.empty()) return lines;
+    return lines + fmt::format(R"(        ssl_certificate "{}";
+        ssl_certificate_key "{}";
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_prefer_server_ciphers off;
+        ssl_session_cache shared:tls:4m;
+        ssl_session_timeout 1d;
+        ssl_session_tickets off;
+)",
+                               settings.certificate.string(), settings.certificate_key.string());
+}
+
 }  // namespace
 
 std::string nginx_configuration(const std::filesystem::path& project,
                                 const server::Settings& settings) {
-    return fmt::format(kConfiguration, project.string(), settings.host, settings.port,
-                       settings.server_port, settings.gateway_port, formats::kMaxMeasuredBytes);
+    return fmt::format(
+        kConfiguration, fmt::arg("project", project.string()),
+        fmt::arg("listen", listeners(settings.listen, settings.certificate.empty() ? "" : " ssl")),
+        fmt::arg("tls", tls(settings)), fmt::arg("redirect", redirection(settings)),
+        fmt::arg("proxies", trust(settings.proxies)), fmt::arg("server", settings.server_port),
+        fmt::arg("gateway", settings.gateway_port),
+        fmt::arg("measured", formats::kMaxMeasuredBytes));
 }
 
 platform::Command nginx_command(const std::filesystem::path& project) {

@@ -12,6 +12,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/key_file.hpp"
 #include "peer/platform/ports.hpp"
+#include "peer/platform/privileges.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project_lock.hpp"
@@ -87,9 +88,8 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
 </boinc>
 )",
                        fmt::arg("name", xml_text(settings.name)), fmt::arg("interval", interval),
-                       fmt::arg("contact", contact_seconds),
-                       fmt::arg("url", server::master_url(settings)),
-                       fmt::arg("host", settings.host), fmt::arg("db_name", database.name),
+                       fmt::arg("contact", contact_seconds), fmt::arg("url", settings.url),
+                       fmt::arg("host", settings.host()), fmt::arg("db_name", database.name),
                        fmt::arg("db_host", database.host), fmt::arg("db_port", database.port),
                        fmt::arg("db_user", database.user), fmt::arg("db_passwd", database.password),
                        fmt::arg("folder", xml_text(project.string())));
@@ -102,16 +102,43 @@ void check_path(const fs::path& project) {
     }
 }
 
-server::Settings choose_ports(const ProjectOptions& options) {
-    if (options.port != 0) platform::require_free_port(options.host, options.port);
-    server::Settings settings{.name = options.name, .host = options.host, .port = options.port};
-    if (settings.port == 0) settings.port = platform::free_port(options.host);
-    std::set<std::uint16_t> taken{settings.port};
+/// On loopback root may try the project out; its daemons must not meet strangers as root.
+void require_unprivileged(const server::Settings& settings) {
+    if (!platform::is_root() || settings.is_loopback()) return;
+    throw InputError(
+        "the daemons of a public project must not run as root: its folder must belong to another "
+        "account (dedloc project create --user NAME)");
+}
+
+/// The settings that the options leave open.
+server::Settings complete(server::Settings settings) {
+    if (settings.listen.empty()) settings.listen.push_back({.host = "127.0.0.1", .port = 0});
+    std::set<std::uint16_t> taken;
+    for (auto* const addresses : {&settings.listen, &settings.redirect}) {
+        for (auto& address : *addresses) {
+            if (address.port == 0) address.port = platform::free_port(address.host);
+            platform::require_free_port(address.host, address.port);
+            taken.insert(address.port);
+        }
+    }
+    const std::string& first = settings.listen.front().host;
+    if (settings.url.empty() && (first == "0.0.0.0" || first.find(':') != std::string::npos)) {
+        throw InputError(fmt::format("volunteers cannot attach to {}: name the --url", first));
+    }
+    if (settings.url.empty()) {
+        settings.url = fmt::format("http://{}/", settings.listen.front().text());
+    }
+    if (!settings.url.ends_with('/')) settings.url += '/';
+    if (settings.peer_listen.empty()) {
+        const std::string host = settings.host();
+        settings.peer_listen = host.starts_with("127.") ? host : "0.0.0.0";
+    }
     for (std::uint16_t* port :
          {&settings.server_port, &settings.gateway_port, &settings.database_port}) {
         do *port = platform::free_port("127.0.0.1");
         while (!taken.insert(*port).second);
     }
+    check_settings(settings);
     return settings;
 }
 
@@ -160,7 +187,12 @@ server::Settings create_project(const ProjectOptions& options) {
     const auto go_on = [&] {
         if (signals.arrived()) throw IoError("interrupted; nothing was created");
     };
-    const auto settings = choose_ports(options);
+    if (!options.user.empty()) {
+        if (!platform::is_root()) throw InputError("only root can create a project for a --user");
+        platform::become_user(options.user);
+    }
+    const auto settings = complete(options.settings);
+    require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
     UnfinishedFolder folder{project};
     for (const char* name : {"keys", "download", "upload", "templates", "db", "nginx", "log",
@@ -188,7 +220,12 @@ server::Settings create_project(const ProjectOptions& options) {
 }
 
 fs::path existing_project(const fs::path& folder) {
-    server::read_settings(folder);
+    const auto settings = server::read_settings(folder);
+    if (platform::is_root()) {
+        const auto owner = platform::owner_of(folder);
+        if (owner != "root") platform::become_user(owner);
+        require_unprivileged(settings);
+    }
     return fs::canonical(folder);
 }
 

@@ -15,11 +15,13 @@ namespace dedloc::cli {
 
 /// Arguments of create_project().
 struct ProjectOptions {
-    std::filesystem::path folder;    ///< must not exist yet, or be empty
-    std::string name;                ///< as volunteers see it
-    std::string host = "127.0.0.1";  ///< IPv4 address that nginx listens on
-    std::uint16_t port = 0;          ///< public port; 0: a free one, then fixed for the project
-    int contact_seconds = 3'600;     ///< BOINC clients contact the scheduler this often or oftener
+    std::filesystem::path folder;  ///< must not exist yet, or be empty
+    /// Name and public address. Empty: url that of the first address in `listen`, which is
+    /// 127.0.0.1 by default; peer_listen any address if the URL's host is not this machine alone.
+    /// Port 0 in the first address: a free one, then fixed for the project.
+    server::Settings settings{};
+    std::string user{};           ///< root: the account to become; empty: none
+    int contact_seconds = 3'600;  ///< BOINC clients contact the scheduler this often or oftener
 };
 
 /// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB with
@@ -33,7 +35,10 @@ server::Settings create_project(const ProjectOptions& options);
 server::MariadbPlace mariadb_place(const std::filesystem::path& project,
                                    const server::Settings& settings);
 
-/// The absolute path of an existing project. Errors: InputError.
+/// The absolute path of an existing project. If root asks, this process becomes one of the folder's
+/// owner, so root leaves no file there that the daemons cannot read, and starts none as root.
+///
+/// Errors  InputError (no project; a public one that root owns)
 std::filesystem::path existing_project(const std::filesystem::path& folder);
 
 /// Errors: IoError if the file system of `folder` has less than `bytes` free.

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -29,8 +31,7 @@ constexpr auto kStopTimeout = 60s;
 
 void create(const ProjectOptions& options) {
     const auto settings = create_project(options);
-    fmt::print("{}: project \"{}\" at {}\n", options.folder.string(), settings.name,
-               server::master_url(settings));
+    fmt::print("{}: project \"{}\" at {}\n", options.folder.string(), settings.name, settings.url);
 }
 
 /// Runs the project in this process until a stop signal. Calls `report` once all daemons are up.
@@ -95,7 +96,7 @@ void start_in_background(const fs::path& project) {
 void start(const fs::path& folder, bool stays_in_foreground) {
     platform::raise_descriptor_limit();  // nginx inherits it
     const auto project = existing_project(folder);
-    const auto url = server::master_url(server::read_settings(project));
+    const auto url = server::read_settings(project).url;
     const auto report = [&] {
         fmt::print("running at {}\n", url);
         std::fflush(stdout);
@@ -134,7 +135,7 @@ void print_status(const fs::path& folder) {
     const auto project = existing_project(folder);
     const auto settings = server::read_settings(project);
     const auto supervisor = supervisor_of(project);
-    fmt::print("{} at {}: {}\n", settings.name, server::master_url(settings),
+    fmt::print("{} at {}: {}\n", settings.name, settings.url,
                supervisor ? "running" : "not running");
     if (!supervisor) return;
     for (const auto& entry : fs::directory_iterator(project / "pids")) {
@@ -142,6 +143,52 @@ void print_status(const fs::path& folder) {
         std::ifstream(entry.path()) >> process;
         fmt::print("  {:<32} {}\n", entry.path().stem().string(), process);
     }
+}
+
+/// Options that take addresses.
+void add_addresses(CLI::App& command, const std::string& name,
+                   std::vector<platform::ListenAddress>& addresses, const std::string& help) {
+    command.add_option_function<std::vector<std::string>>(
+        name,
+        [name, &addresses](const std::vector<std::string>& texts) {
+            for (const auto& text : texts) {
+                addresses.push_back(platform::parse_listen_address(text, name));
+            }
+        },
+        help);
+}
+
+/// The public address of a new project.
+void add_address_options(CLI::App& command, ProjectOptions& options) {
+    auto& settings = options.settings;
+    command.add_option("--url", settings.url,
+                       "URL that volunteers attach to, http(s)://NAME/; it can never change. "
+                       "Default: that of the first --listen");
+    add_addresses(command, "--listen", settings.listen,
+                  "HOST:PORT that nginx serves the URL on, [::]:443 for IPv6; repeat for several. "
+                  "Default: 127.0.0.1 and a free port");
+    command.add_option("--certificate", settings.certificate,
+                       "TLS certificate with its chain (PEM)");
+    command.add_option("--certificate-key", settings.certificate_key, "Its private key (PEM)");
+    add_addresses(command, "--redirect", settings.redirect,
+                  "HOST:PORT where plain HTTP is redirected to the https URL; repeat for several");
+    command.add_option("--acme-webroot", settings.acme_webroot,
+                       "Folder where an ACME client (certbot --webroot) puts its challenges; "
+                       "--redirect serves it");
+    command.add_option("--proxy", settings.proxies,
+                       "Address or network of a proxy in front, whose X-Forwarded-For is believed; "
+                       "repeat for several");
+    command.add_option("--peer-listen", settings.peer_listen,
+                       "Address that the runs' backbones listen on. Default: all, if the URL names "
+                       "another host than 127.0.0.1");
+    command.add_option("--peer-address", settings.peer_address,
+                       "Address where members dial the backbones, if it is not that of the URL's "
+                       "host");
+    command.add_option("--peer-port", settings.peer_port,
+                       "Each run takes two ports from here on, one UDP and one TCP, to open in a "
+                       "firewall. Default: any free ones");
+    command.add_option("--user", options.user,
+                       "Root: create the project for this account, which its daemons run as");
 }
 
 }  // namespace
@@ -153,11 +200,9 @@ void add_project_commands(CLI::App& dedloc) {
     const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
     auto* const create_command = project->add_subcommand("create", "Create a project's folder");
     create_command->add_option("DIR", options->folder, "Folder to create")->required();
-    create_command->add_option("--name", options->name, "Name that volunteers see")->required();
-    create_command->add_option("--host", options->host, "IPv4 address to serve on")
-        ->capture_default_str();
-    create_command->add_option("--port", options->port, "Port to serve on; 0: a free one")
-        ->capture_default_str();
+    create_command->add_option("--name", options->settings.name, "Name that volunteers see")
+        ->required();
+    add_address_options(*create_command, *options);
     create_command
         ->add_option("--contact-seconds", options->contact_seconds,
                      "Volunteers' clients contact the project at least this often; they report "

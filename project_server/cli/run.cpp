@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <set>
 #include <span>
 
 #include "peer/base/error.hpp"
@@ -17,6 +18,7 @@
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/model_presets.hpp"
+#include "project_server/cli/run_files.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/corpus/corpus.hpp"
 #include "project_server/corpus/tokenizer.hpp"
@@ -78,6 +80,25 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
     }
 }
 
+/// The port of the run's DHT seed. In a project with fixed ports each run has two of its own: this
+/// one, and the next one for its members.
+std::uint16_t peer_port(const fs::path& project, const server::Settings& settings) {
+    if (settings.peer_port == 0) return platform::free_port(settings.peer_listen);
+    std::set<std::uint16_t> taken;
+    for (const auto& entry : fs::directory_iterator(project / "runs")) {
+        if (!fs::exists(entry.path() / "run.json")) continue;
+        for (const Endpoint& seed : read_run_files(entry.path()).run.dht_seeds) {
+            taken.insert(seed.port);
+        }
+    }
+    for (std::uint32_t port = settings.peer_port; port < 65'535; port += 2) {
+        if (!taken.contains(static_cast<std::uint16_t>(port))) {
+            return static_cast<std::uint16_t>(port);
+        }
+    }
+    throw InputError(fmt::format("no port from {} on is left for the run", settings.peer_port));
+}
+
 formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& corpus,
                                const std::optional<ImportedModel>& imported,
                                const server::Settings& settings, const PeerKey& project_key,
@@ -105,8 +126,8 @@ formats::RunFile make_run_file(const RunOptions& options, const corpus::Corpus& 
     run.flops_per_sample = formats::albert_flops_per_sample(run.model, run.sequence_length);
     run.project_key = project_key;
     run.backbone_key = backbone_key;
-    run.gateway = server::master_url(settings) + "dedloc/";
-    run.dht_seeds = {{.host = settings.host, .port = platform::free_port(settings.host)}};
+    run.gateway = settings.url + "dedloc/";
+    run.dht_seeds = {{.host = settings.host(), .port = peer_port(options.project, settings)}};
     run.shards = corpus.shards;
     run.shards_per_job = shards_within(options.job_bytes, formats::training_shards(run));
     run.special_tokens = corpus.special_tokens;

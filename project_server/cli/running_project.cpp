@@ -32,7 +32,11 @@ RunningProject::RunningProject(std::filesystem::path project, const platform::St
       lock_(project_),
       supervisor_({.logs = project_ / "log", .pids = project_ / "pids"}) {
     require_disk_space(project_, kNeededBytes);
-    platform::require_free_port(settings_.host, settings_.port);
+    for (const auto* const addresses : {&settings_.listen, &settings_.redirect}) {
+        for (const auto& address : *addresses) {
+            platform::require_free_port(address.host, address.port);
+        }
+    }
     platform::require_free_port("127.0.0.1", settings_.server_port);
     platform::require_free_port("127.0.0.1", settings_.gateway_port);
     platform::require_free_port("127.0.0.1", settings_.database_port);
@@ -91,8 +95,10 @@ bool RunningProject::start() {
     if (!await("dedloc-gateway", accepts("127.0.0.1", settings_.gateway_port))) return false;
 
     platform::replace_file(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
+    certificate_written_ = time_of_certificate();
     launch("nginx", nginx_command(project_));
-    if (!await("nginx", accepts(settings_.host, settings_.port))) return false;
+    const auto& address = settings_.listen.front();
+    if (!await("nginx", accepts(address.host, address.port))) return false;
 
     launch("dedloc-work", program("dedloc-work"));
     launch("dedloc-validator", program("dedloc-validator"));
@@ -127,6 +133,23 @@ void RunningProject::follow_runs() {
     }
 }
 
+/// nginx reads a renewed certificate when it gets SIGHUP; a pair that does not fit it refuses, and
+/// goes on with the old one.
+void RunningProject::follow_certificate() {
+    if (settings_.certificate.empty()) return;
+    const auto written = time_of_certificate();
+    if (written == certificate_written_) return;
+    certificate_written_ = written;
+    supervisor_.signal("nginx", SIGHUP);
+    log_info("the certificate has changed: nginx reads it again");
+}
+
+RunningProject::CertificateTime RunningProject::time_of_certificate() const {
+    std::error_code absent;  // between two files of a renewal
+    return {std::filesystem::last_write_time(settings_.certificate, absent),
+            std::filesystem::last_write_time(settings_.certificate_key, absent)};
+}
+
 void RunningProject::serve() {
     auto next_look = Supervisor::Clock::now() + kLookAtRuns;
     while (!signals_.wait(kTick)) {
@@ -135,6 +158,7 @@ void RunningProject::serve() {
         if (now < next_look) continue;
         next_look = now + kLookAtRuns;
         follow_runs();
+        follow_certificate();
     }
 }
 

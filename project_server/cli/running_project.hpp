@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "peer/platform/process.hpp"
 #include "peer/platform/stop_signals.hpp"
@@ -41,6 +42,12 @@ class RunningProject final {
     platform::Command program(const std::string& name) const;
     /// Starts a backbone for each run that has become running, and stops those of paused runs.
     void follow_runs();
+    /// Lets nginx read the certificate again when its files have changed.
+    void follow_certificate();
+    /// When the certificate and its key were written; the clock's smallest value for an absent one.
+    using CertificateTime =
+        std::pair<std::filesystem::file_time_type, std::filesystem::file_time_type>;
+    CertificateTime time_of_certificate() const;
 
     const std::filesystem::path project_;
     const platform::StopSignals& signals_;
@@ -49,6 +56,7 @@ class RunningProject final {
     const ProjectLock lock_;
     std::unique_ptr<server::Database> database_;
     Supervisor supervisor_;
+    CertificateTime certificate_written_{};
 };
 
 }  // namespace dedloc::cli

@@ -147,6 +147,11 @@ void Supervisor::stop(const std::string& name) {
     std::erase_if(kept_, [&](const Kept& each) { return each.daemon.name == name; });
 }
 
+void Supervisor::signal(const std::string& name, int number) {
+    const Kept* const kept = find(name);
+    if (kept != nullptr && kept->child != 0) kill(kept->child, number);
+}
+
 void Supervisor::stop_all() {
     while (!kept_.empty()) {
         end(kept_.back());

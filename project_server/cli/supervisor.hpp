@@ -47,6 +47,8 @@ class Supervisor final {
     void start(Daemon daemon);
     /// Stops one daemon and forgets it. Does nothing if the name is unknown.
     void stop(const std::string& name);
+    /// Sends a signal to the daemon's process; does nothing if it does not run.
+    void signal(const std::string& name, int number);
     /// Stops all daemons, the last started first, then kills the processes that they left behind.
     void stop_all();
     /// Reaps daemons that have ended and restarts those whose pause is over. Call it a few times a

@@ -95,10 +95,11 @@ UploadRequest::UploadRequest(const UploadStore& store) : store_(store) {}
 UploadRequest::~UploadRequest() = default;
 
 void UploadRequest::answer(int status, std::string_view message) {
-    reply_ = fmt::format(
-        "<data_server_reply>\n    <status>{}</status>\n    <message>{}</message>\n"
-        "</data_server_reply>\n",
-        status, escape_markup(message));
+    // The client reports any <message>, even an empty one, as an error of the server.
+    const std::string element =
+        message.empty() ? "" : fmt::format("    <message>{}</message>\n", escape_markup(message));
+    reply_ = fmt::format("<data_server_reply>\n    <status>{}</status>\n{}</data_server_reply>\n",
+                         status, element);
     if (status != 0) {
         log_warning("upload{}: {}", transfer_ ? " of " + transfer_->name : std::string{}, message);
     }

@@ -13,9 +13,19 @@ says 2 'subcommand is required' "$dedloc"
 says 2 'DIR is required' "$dedloc" project create
 says 2 '--name is required' "$dedloc" project create "$folder/p"
 says 2 'not expected' "$dedloc" project create "$folder/p" --name x --bogus
-says 2 '--port' "$dedloc" project create "$folder/p" --name x --port 70000
+says 2 '--listen wants HOST:PORT' "$dedloc" project create "$folder/p" --name x \
+    --listen 127.0.0.1:70000
+says 2 'neither with http' "$dedloc" project create "$folder/p" --name x --url train.example.org
+says 2 'name a certificate' "$dedloc" project create "$folder/p" --name x \
+    --url https://train.example.org/
+says 2 'name the --url' "$dedloc" project create "$folder/p" --name x --listen 0.0.0.0:0
+[[ $EUID != 0 ]] || says 2 'must not run as root' "$dedloc" project create "$folder/p" --name x \
+    --listen 0.0.0.0:0 --url http://train.example.org/
+[[ $EUID != 0 ]] || says 2 'there is no user' "$dedloc" project create "$folder/p" --name x \
+    --user no-such-user
 says 2 '--contact-seconds' "$dedloc" project create "$folder/p" --name x --contact-seconds 1
-says 2 'no numeric IPv4 address' "$dedloc" project create "$folder/p" --name x --host nowhere
+says 2 'no numeric IPv4 or IPv6 address' "$dedloc" project create "$folder/p" --name x \
+    --listen nowhere:0
 says 2 'there is no folder' "$dedloc" project create "$folder/none/p" --name x
 says 2 'is not a DeDLOC project' "$dedloc" project start "$folder"
 says 2 'is not a DeDLOC project' "$dedloc" run status --project "$folder" --name r
@@ -42,7 +52,8 @@ port=${url##*:} port=${port%/}
 echo "it runs, and a daemon that is killed comes back"
 "$dedloc" project start "$folder/p" >/dev/null
 says 2 'running already' "$dedloc" project start "$folder/p"
-says 2 'already in use' "$dedloc" project create "$folder/q" --name x --port "$port"
+says 2 'already in use' "$dedloc" project create "$folder/q" --name x \
+    --listen "127.0.0.1:$port"
 says 1 'already in use' "$demo" --port "$port"
 curl -fsS "${url}get_project_config.php" | grep -q 'Test &amp; &lt;project&gt;' \
     || fail_test "the project's page does not know its name"
@@ -90,10 +101,8 @@ await 20 "all daemons to end" is_quiet
 
 echo "a port that somebody took is one sentence"
 "$dedloc" project start "$folder/p" >/dev/null
-sed "s/\"port\": [0-9]*/\"port\": $port/" "$folder/p/dedloc.json" >/dev/null
-cp -r "$folder/p/dedloc.json" "$folder/taken.json"
 "$dedloc" project create "$folder/q" --name x >/dev/null
-sed -i "s/\"port\": [0-9]*/\"port\": $port/" "$folder/q/dedloc.json"
+sed -i "s/\"127.0.0.1:[0-9]*\"/\"127.0.0.1:$port\"/" "$folder/q/dedloc.json"
 says 1 'already in use' "$dedloc" project start "$folder/q"
 "$dedloc" project stop "$folder/p" >/dev/null
 none_left "a project that could not start"

@@ -106,7 +106,12 @@ HttpAnswer HttpClient::ask(const HttpRequest& request, const std::function<bool(
     set(handle, CURLOPT_XFERINFOFUNCTION, &should_abort);
     set(handle, CURLOPT_XFERINFODATA, &is_unwanted);
     set(handle, CURLOPT_NOPROGRESS, 0L);
-    const CURLcode code = curl_easy_perform(handle);
+    set(handle, CURLOPT_IPRESOLVE, long{CURL_IPRESOLVE_V4});
+    CURLcode code = curl_easy_perform(handle);
+    if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT) {
+        set(handle, CURLOPT_IPRESOLVE, long{CURL_IPRESOLVE_WHATEVER});
+        code = curl_easy_perform(handle);
+    }
     if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT) {
         throw InputError(fmt::format("{} is no http or https URL", request.url));
     }

@@ -84,7 +84,7 @@ class Connection {
 /// nginx in front of a project's server, both on free ports.
 class Site {
   public:
-    Site() {
+    explicit Site(std::vector<std::string> proxies = {}) {
         for (const char* folder : {"nginx", "log", "html"}) {
             std::filesystem::create_directory(project_.root() / folder);
         }
@@ -97,7 +97,9 @@ class Site {
         thread_ = std::thread{[this] { server_->run(); }};
         port_ = platform::free_port("127.0.0.1");
         const server::Settings settings{.name = "x",
-                                        .port = port_,
+                                        .url = "http://127.0.0.1/",
+                                        .listen = {{"127.0.0.1", port_}},
+                                        .proxies = std::move(proxies),
                                         .server_port = server_->port(),
                                         .gateway_port = 1,
                                         .database_port = 1};
@@ -130,10 +132,10 @@ class Site {
         connection.send(body);
         return connection.receive();
     }
-    std::string get(std::string_view path) const {
+    std::string get(std::string_view path, const std::string& header = "Accept: */*") const {
         const Connection connection{port_};
-        connection.send("GET " + std::string{path} +
-                        " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        connection.send("GET " + std::string{path} + " HTTP/1.1\r\nHost: x\r\n" + header +
+                        "\r\nConnection: close\r\n\r\n");
         return connection.receive();
     }
 
@@ -222,4 +224,23 @@ TEST_CASE("uploads leave the server threads for everything else", "[server][boin
     for (int i = 0; i < 20; ++i) CHECK_THAT(site.get("/"), Catch::StartsWith("HTTP/1.1 200"));
     // More uploads of this address at a time are told to come again.
     CHECK_THAT(site.post(kUploads, "<data_server_request>\n"), Catch::StartsWith("HTTP/1.1 503"));
+}
+
+TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[server][boinc]") {
+    const Site site{{"127.0.0.1"}};
+    // More than the burst of account requests that a client has.
+    const auto refusals = [&](const auto& address_of) {
+        int count = 0;
+        for (int i = 0; i < 100; ++i) {
+            const auto reply = site.get("/lookup_account.php",
+                                        "X-Forwarded-For: " + address_of(std::to_string(i)));
+            count += reply.starts_with("HTTP/1.1 503") ? 1 : 0;
+        }
+        return count;
+    };
+    CHECK(refusals([](const std::string& i) { return "2001:db8:0:" + i + "::1"; }) == 0);
+    CHECK(refusals([](const std::string& i) { return "192.0.2." + i; }) == 0);
+    CHECK(refusals([](const std::string& i) { return "2001:db8:1:2:" + i + "::1"; }) > 0);
+    // What the client says of itself is not believed: the last address is the proxy's word.
+    CHECK(refusals([](const std::string& i) { return "192.0.2." + i + ", 198.51.100.7"; }) > 0);
 }

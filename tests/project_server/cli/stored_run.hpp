@@ -122,8 +122,9 @@ class StoredRun {
     }
     std::filesystem::path make_folder() const {
         server::write_settings(project_.path(), {.name = "p",
-                                                 .host = "127.0.0.1",
-                                                 .port = 1,
+                                                 .url = "http://127.0.0.1:1/",
+                                                 .listen = {{"127.0.0.1", 1}},
+                                                 .peer_listen = "127.0.0.1",
                                                  .server_port = 2,
                                                  .gateway_port = 3,
                                                  .database_port = 4});

@@ -103,21 +103,94 @@ TEST_CASE("the C library is left out of a program's closure", "[server]") {
     CHECK_THROWS_AS(library_closure("/etc/passwd"), InputError);
 }
 
+/// Settings of a project on loopback.
+server::Settings local_settings() {
+    return {.name = "A \"quoted\" name",
+            .url = "http://127.0.0.1:18080/",
+            .listen = {{"127.0.0.1", 18080}},
+            .peer_listen = "127.0.0.1",
+            .server_port = 18081,
+            .gateway_port = 18082,
+            .database_port = 3307};
+}
+
+/// Settings of a public project with the certificate in `folder`.
+server::Settings public_settings(const std::filesystem::path& folder) {
+    server::Settings settings = local_settings();
+    settings.url = "https://train.example.org/";
+    settings.listen = {{"0.0.0.0", 18443}, {"::", 18443}};
+    settings.redirect = {{"0.0.0.0", 18080}};
+    settings.certificate = folder / "certificate.pem";
+    settings.certificate_key = folder / "key.pem";
+    settings.acme_webroot = folder / "acme";
+    settings.proxies = {"192.0.2.0/24", "2001:db8::1"};
+    settings.peer_listen = "0.0.0.0";
+    settings.peer_address = "192.0.2.7";
+    settings.peer_port = 7400;
+    return settings;
+}
+
 TEST_CASE("settings survive writing and reading, and their errors name the field", "[server]") {
     const TemporaryDirectory folder;
-    const server::Settings settings{.name = "A \"quoted\" name",
-                                    .port = 8080,
-                                    .server_port = 8081,
-                                    .gateway_port = 8082,
-                                    .database_port = 3307};
+    const bool is_public = GENERATE(false, true);
+    const auto settings = is_public ? public_settings(folder.path()) : local_settings();
     server::write_settings(folder.path(), settings);
     CHECK(server::read_settings(folder.path()) == settings);
-    platform::replace_file(folder.path() / "dedloc.json",
-                           R"({"name":"x","host":"h","port":70000,"server_port":1,)"
-                           R"("gateway_port":3,"database_port":2})");
-    CHECK_THROWS_WITH(server::read_settings(folder.path()),
-                      Catch::Matchers::EndsWith("field port is not a port"));
+    const auto file = folder.path() / "dedloc.json";
+    std::string text = platform::read_text(file);
+    text.replace(text.find("18081"), 5, "70000");
+    platform::replace_file(file, text);
+    CHECK_THROWS_WITH(server::read_settings(folder.path()), Catch::Contains("server_port"));
     CHECK_THROWS_AS(server::read_settings(folder.path() / "none"), InputError);
+}
+
+TEST_CASE("settings that contradict each other are refused in a sentence", "[server]") {
+    const auto refused = [](server::Settings settings, const char* sentence) {
+        CHECK_THROWS_WITH(server::check_settings(settings), Catch::Contains(sentence));
+    };
+    server::Settings settings = local_settings();
+    CHECK_NOTHROW(server::check_settings(settings));
+    CHECK(settings.is_loopback());
+    for (const char* url :
+         {"", "ftp://a/", "http://", "http:///", "http://a", "http://a/b/", "http://a:x/",
+          "http://a:0/", "http://a:70000/", "http://[::1]/", "http://u@a/", "http://a;b/"}) {
+        settings.url = url;
+        CHECK_THROWS_AS(server::check_settings(settings), InputError);
+    }
+    settings.url = "https://train.example.org/";
+    refused(settings, "name a certificate, or the proxy");
+    settings.proxies = {"192.0.2.1"};
+    refused(settings, "the address that backbones listen on");
+    settings.peer_listen = "0.0.0.0";
+    CHECK_NOTHROW(server::check_settings(settings));
+    CHECK_FALSE(settings.is_loopback());
+    settings.proxies = {"192.0.2.1; }"};
+    refused(settings, "nginx would not take");
+    settings = public_settings("/x");
+    CHECK_NOTHROW(server::check_settings(settings));
+    CHECK(settings.host() == "train.example.org");
+    settings.url = "http://train.example.org/";
+    refused(settings, "is not https");
+    settings = public_settings("/x");
+    settings.certificate_key.clear();
+    refused(settings, "needed together");
+    settings = public_settings("/x");
+    settings.redirect.clear();
+    refused(settings, "ACME challenges");
+    settings = public_settings("/x y");
+    refused(settings, "nginx would not take");
+    settings.listen.clear();
+    refused(settings, "listens on no address");
+}
+
+/// Writes a certificate that signs itself, and its key.
+void make_certificate(const std::filesystem::path& folder) {
+    const auto made = platform::run_to_end(
+        {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=train.example.org", "-keyout",
+         (folder / "key.pem").string(), "-out", (folder / "certificate.pem").string()});
+    INFO(made.output);
+    REQUIRE(made.status == 0);
 }
 
 TEST_CASE("nginx accepts the configuration we write", "[server]") {
@@ -126,11 +199,9 @@ TEST_CASE("nginx accepts the configuration we write", "[server]") {
     for (const char* name : {"nginx", "log", "html", "download"}) {
         std::filesystem::create_directories(project / name);
     }
-    const server::Settings settings{.name = "x",
-                                    .port = 18080,
-                                    .server_port = 18081,
-                                    .gateway_port = 18082,
-                                    .database_port = 3307};
+    make_certificate(folder.path());
+    const bool is_public = GENERATE(false, true);
+    const auto settings = is_public ? public_settings(folder.path()) : local_settings();
     platform::replace_file(project / "nginx/nginx.conf", nginx_configuration(project, settings));
     auto command = nginx_command(project);
     command.emplace_back("-t");
