@@ -5,10 +5,12 @@
 #include <rapidjson/stringbuffer.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "peer/base/error.hpp"
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
+#include "peer/wire/limits.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -20,6 +22,7 @@ constexpr const char* kFile = "dedloc.json";
 constexpr std::size_t kMaxBytes = 64 << 10;
 constexpr std::size_t kMaxText = 4'096;
 constexpr std::size_t kMaxEntries = 64;
+constexpr std::size_t kMaxHost = wire::kMaxHostBytes;  // run files refuse a longer one
 constexpr std::uint16_t kNoPort = 0;
 constexpr std::uint16_t kMaxPort = 65'535;
 constexpr std::string_view kHttp = "http://";
@@ -72,12 +75,15 @@ void check_url(const std::string& url) {
             url));
     }
     const std::string_view host = rest.substr(0, rest.find_first_of(":/"));
-    const bool is_host = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
-        return std::isalnum(c) != 0 || c == '-' || c == '.';
-    });
+    const bool is_host =
+        !host.empty() && host.size() <= kMaxHost && std::ranges::all_of(host, [](unsigned char c) {
+            return std::isalnum(c) != 0 || c == '-' || c == '.';
+        });
     if (!is_host) {
-        throw InputError(
-            fmt::format("the URL \"{}\" must have a name or an IPv4 address as its host", url));
+        throw InputError(fmt::format(
+            "the host in the URL \"{}\" is neither a name of at most {} characters nor an IPv4 "
+            "address",
+            url, kMaxHost));
     }
     const std::string_view port = rest.substr(host.size(), rest.size() - 1 - host.size());
     if (!port.empty()) {

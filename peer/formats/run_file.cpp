@@ -10,6 +10,7 @@
 #include <rapidjson/writer.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <unordered_set>
 
@@ -113,6 +114,15 @@ OptimizerSpec read_optimizer(JsonFields fields) {
     return optimizer;
 }
 
+/// A name, an IPv4 address, or, within brackets only, an IPv6 address.
+bool is_host(std::string_view host, bool has_brackets) {
+    const bool has_colon = host.find(':') != std::string_view::npos;
+    return !host.empty() && host.size() <= wire::kMaxHostBytes && has_colon == has_brackets &&
+           std::ranges::all_of(host, [](unsigned char c) {
+               return std::isalnum(c) != 0 || c == '-' || c == '.' || c == ':' || c == '_';
+           });
+}
+
 Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
     const std::string_view text = value.IsString()
                                       ? std::string_view{value.GetString(), value.GetStringLength()}
@@ -122,14 +132,13 @@ Endpoint read_endpoint(JsonFields& fields, const rapidjson::Value& value) {
     bool is_good = colon != std::string_view::npos && colon >= 1;
     if (is_good) {
         std::string_view host = text.substr(0, colon);
-        if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-            host = host.substr(1, host.size() - 2);
-        }
+        const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+        if (has_brackets) host = host.substr(1, host.size() - 2);
         const std::string_view port = text.substr(colon + 1);
         const auto [end, status] =
             std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
         is_good = status == std::errc{} && end == port.data() + port.size() && endpoint.port != 0 &&
-                  host.size() <= wire::kMaxHostBytes;
+                  is_host(host, has_brackets);
         endpoint.host = host;
     }
     if (!is_good) fields.refuse("dht_seeds", "must contain addresses of the form host:port");
