@@ -28,6 +28,7 @@ using httplib::Response;
 
 constexpr std::size_t kThreads = 64;  // many, because most of them wait for a dial
 constexpr std::chrono::milliseconds kDialTimeout{3'000};
+constexpr std::size_t kReportDials = 8;  // at a time, for requests without authentication
 
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
@@ -102,12 +103,18 @@ struct GatewayServer::Routes {
                   });
     }
 
-    /// Needs no authentication. The gateway dials only the address that the request comes from.
+    /// Needs no authentication. The gateway dials only the address that the request comes from, and
+    /// strangers' dials occupy few of the threads.
     void report(const Request& request, Response& response) {
         formats::GatewayReport answer;
         answer.project = project;
         answer.now = platform::utc_now();
         answer.address = server::address_of(request);
+        const auto slot = dials.take(answer.address);
+        if (!slot) {
+            return refuse(response, kUnavailable,
+                          "other computers are dialled now: try again in a minute");
+        }
         const std::string port_text = request.get_param_value("port");
         std::uint16_t dialled = 0;
         std::from_chars(port_text.data(), port_text.data() + port_text.size(), dialled);
@@ -155,6 +162,7 @@ struct GatewayServer::Routes {
     const KeyPair key;
     const std::string project;
     LinkTransfers transfers;
+    AddressSlots dials{kReportDials};
     httplib::Server http;
     server::HttpRun running{http};
     std::uint16_t port = 0;

@@ -18,13 +18,13 @@ class ContentReader;
 
 namespace dedloc::gateway {
 
-/// The addresses that have a transfer in progress. Thread: any.
-class TransferSlots {
+/// Requests that cost more than others: one at a time for each address. Thread: any.
+class AddressSlots {
   public:
-    /// One address's transfer; it ends with leave() or the destructor.
+    /// One address's request; it ends with leave() or the destructor.
     class Slot {
       public:
-        Slot(TransferSlots& slots, std::string address);
+        Slot(AddressSlots& slots, std::string address);
         ~Slot() { leave(); }
         Slot(const Slot&) = delete;
         Slot& operator=(const Slot&) = delete;
@@ -32,12 +32,12 @@ class TransferSlots {
         void leave();
 
       private:
-        TransferSlots* slots_;
+        AddressSlots* slots_;
         const std::string address_;
     };
 
     /// At most `most` slots in total.
-    explicit TransferSlots(std::size_t most) : max_(most) {}
+    explicit AddressSlots(std::size_t most) : max_(most) {}
     /// Null if the address has a slot already, or all slots are taken. The pointer is shared
     /// because a response's callbacks hold it and are copied.
     std::shared_ptr<Slot> take(const std::string& address);
@@ -69,7 +69,7 @@ class LinkTransfers {
 
   private:
     const TransferLimits limits_;
-    TransferSlots slots_;
+    AddressSlots slots_;
     const std::string block_;  ///< random, so incompressible; sent repeatedly
 };
 

@@ -24,17 +24,18 @@ using namespace std::chrono_literals;
 using server::Database;
 using server::TestProject;
 
-/// A listener on loopback, which can be dialled: its backlog accepts connections.
+/// A listener on loopback, which can be dialled as long as its backlog has place.
 class OpenPort {
   public:
-    OpenPort() : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    explicit OpenPort(int backlog = 8, std::uint32_t host = INADDR_LOOPBACK)
+        : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_addr.s_addr = htonl(host);
         socklen_t length = sizeof(address);
         auto* const raw = reinterpret_cast<sockaddr*>(&address);
         REQUIRE(bind(descriptor_, raw, length) == 0);
-        REQUIRE(listen(descriptor_, 8) == 0);
+        REQUIRE(listen(descriptor_, backlog) == 0);
         REQUIRE(getsockname(descriptor_, raw, &length) == 0);
         port_ = ntohs(address.sin_port);
     }
@@ -280,6 +281,35 @@ TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[
         server::forgive(gateway.database(), own);
         CHECK(net::enrol(wanted, kWanted));
     }
+}
+
+TEST_CASE("dials for strangers leave the gateway to its members", "[gateway]") {
+    constexpr int kStrangers = 40;
+    Gateway gateway;
+    // A port that never answers: its backlog is full, so a dial lasts until its timeout.
+    const OpenPort full{0, INADDR_ANY};
+    while (answers("127.0.0.1", full.port(), 200ms)) {
+    }
+    std::vector<std::future<int>> dials;
+    for (int i = 0; i < kStrangers; ++i) {
+        // Two requests from each address.
+        dials.push_back(std::async(std::launch::async, [&gateway, &full, i] {
+            httplib::Client client{gateway.url()};
+            client.set_read_timeout(20s);
+            const auto reply = client.Get("/dedloc/report?port=" + std::to_string(full.port()),
+                                          {{"X-Real-IP", "127.0.1." + std::to_string(1 + i / 2)}});
+            return reply ? reply->status : 0;
+        }));
+    }
+    CHECK(net::enrol(gateway.options(), kWanted));
+    int served = 0;
+    for (auto& dial : dials) {
+        const int status = dial.get();
+        served += status == 200 ? 1 : 0;
+        CHECK((status == 200 || status == 503));
+    }
+    CHECK(served >= 1);
+    CHECK(served < kStrangers);
 }
 
 TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") {
