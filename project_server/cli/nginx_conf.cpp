@@ -75,13 +75,13 @@ http {{
             proxy_request_buffering off;
             proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Real-IP $remote_addr;
+            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location /dedloc/ {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Real-IP $remote_addr;
+            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
         # on from there. A slow upload occupies one of the server's 16 threads.
@@ -93,7 +93,7 @@ http {{
             proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{server};
             proxy_set_header Host $http_host;
-            proxy_set_header X-Real-IP $remote_addr;
+            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # nginx writes a failed request with its arguments into the error log.
         location ~ ^/(create_account|lookup_account|am_[a-z_]+)\.php$ {{
@@ -102,7 +102,7 @@ http {{
             error_log "{project}/log/nginx.log" crit;
             proxy_pass http://127.0.0.1:{server};
             proxy_set_header Host $http_host;
-            proxy_set_header X-Real-IP $remote_addr;
+            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location / {{
             limit_req zone=requests burst=400 nodelay;
@@ -111,7 +111,7 @@ http {{
             proxy_http_version 1.1;
             proxy_set_header Connection "";
             proxy_set_header Host $http_host;
-            proxy_set_header X-Real-IP $remote_addr;
+            proxy_set_header X-Forwarded-For $remote_addr;
             proxy_read_timeout 60s;
         }}
     }}

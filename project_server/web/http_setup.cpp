@@ -82,8 +82,14 @@ std::string literal(const std::string& path) {
 }
 
 std::string address_of(const httplib::Request& request) {
-    const bool from_nginx = request.remote_addr == "127.0.0.1" && request.has_header("X-Real-IP");
-    return clean_text(from_nginx ? request.get_header_value("X-Real-IP") : request.remote_addr,
+    constexpr const char* kForwarded = "X-Forwarded-For";
+    const auto headers = request.get_header_value_count(kForwarded);
+    if (request.remote_addr != "127.0.0.1" || headers == 0) {
+        return clean_text(request.remote_addr, kMaxAddressBytes);
+    }
+    const std::string forwarded = request.get_header_value(kForwarded, headers - 1);
+    const auto comma = forwarded.rfind(',');
+    return clean_text(comma == std::string::npos ? forwarded : forwarded.substr(comma + 1),
                       kMaxAddressBytes);
 }
 

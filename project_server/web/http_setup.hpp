@@ -42,7 +42,8 @@ std::string path_of(const std::string& url);
 /// A regular expression that matches exactly `path`.
 std::string literal(const std::string& path);
 
-/// The client's address: from nginx's header X-Real-IP, or of the connection without nginx.
+/// The client's address. Of a request from 127.0.0.1, where nginx or Apache forwards from, it is
+/// the last address in X-Forwarded-For: the proxy appends it, whatever the client has sent.
 std::string address_of(const httplib::Request& request);
 
 }  // namespace dedloc::server

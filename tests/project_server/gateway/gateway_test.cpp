@@ -283,6 +283,22 @@ TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[
     }
 }
 
+TEST_CASE("a client cannot choose the address that it is seen at", "[gateway]") {
+    Gateway gateway;
+    httplib::Client client{gateway.url()};
+    const auto seen = [&](const httplib::Headers& headers) {
+        const auto reply = client.Get("/dedloc/report?port=0", headers);
+        REQUIRE(reply);
+        return formats::parse_gateway_report(reply->body).address;
+    };
+    CHECK(seen({}) == "127.0.0.1");
+    CHECK(seen({{"X-Real-IP", "192.0.2.1"}}) == "127.0.0.1");
+    // A proxy appends the address of its client, or replaces what the client has sent.
+    CHECK(seen({{"X-Forwarded-For", "192.0.2.1, 198.51.100.7"}}) == "198.51.100.7");
+    CHECK(seen({{"X-Forwarded-For", "192.0.2.1"}, {"X-Forwarded-For", "198.51.100.7"}}) ==
+          "198.51.100.7");
+}
+
 TEST_CASE("dials for strangers leave the gateway to its members", "[gateway]") {
     constexpr int kStrangers = 40;
     Gateway gateway;
@@ -296,8 +312,9 @@ TEST_CASE("dials for strangers leave the gateway to its members", "[gateway]") {
         dials.push_back(std::async(std::launch::async, [&gateway, &full, i] {
             httplib::Client client{gateway.url()};
             client.set_read_timeout(20s);
-            const auto reply = client.Get("/dedloc/report?port=" + std::to_string(full.port()),
-                                          {{"X-Real-IP", "127.0.1." + std::to_string(1 + i / 2)}});
+            const auto reply =
+                client.Get("/dedloc/report?port=" + std::to_string(full.port()),
+                           {{"X-Forwarded-For", "127.0.1." + std::to_string(1 + i / 2)}});
             return reply ? reply->status : 0;
         }));
     }

@@ -75,7 +75,7 @@ std::function<void(httplib::Server&)> routes_of(
 }
 
 httplib::Headers from(const std::string& address) {
-    return {{"X-Real-IP", address}};
+    return {{"X-Forwarded-For", address}};
 }
 
 int status_of(const httplib::Result& result) {
