@@ -37,8 +37,8 @@ Catalogue read_catalogue(Database& database);
 /// The size of the files that the document of an app version has copied into the slot, in bytes.
 double slot_bytes_of(std::string_view document);
 
-/// Keeps the catalogue for some seconds, because every request needs it and it rarely changes. A new
-/// version is offered at most kCatalogueSeconds after it was published. Thread: any.
+/// Keeps the catalogue for some seconds, because every request needs it and it rarely changes. A
+/// new version is offered at most kCatalogueSeconds after it was published. Thread: any.
 class CatalogueCache {
   public:
     /// The catalogue at `now`, Unix time in seconds. Errors: DatabaseError.

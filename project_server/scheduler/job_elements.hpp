@@ -13,7 +13,7 @@ namespace dedloc::server {
 
 /// A job that is being sent.
 struct SentJob {
-    std::string name;               ///< of the result
+    std::string name;               ///< name of the result
     std::string workunit;           ///< name of the workunit
     double fpops_est = 0;           ///< rsc_fpops_est
     double fpops_bound = 0;         ///< rsc_fpops_bound

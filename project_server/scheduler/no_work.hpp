@@ -13,8 +13,8 @@ namespace dedloc::server {
 
 /// What is known when no job could be sent.
 struct NoWork {
-    const SchedulerRequest& request;
-    const VersionChoice& choice;
+    const SchedulerRequest& request;            ///< what the client has asked for
+    const VersionChoice& choice;                ///< the versions that the host can run
     JobCounts wanted;                           ///< jobs that seats were free for
     double memory = 0;                          ///< bytes that BOINC may use
     double disk = 0;                            ///< bytes that BOINC may use

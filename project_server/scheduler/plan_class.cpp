@@ -25,8 +25,8 @@ struct PlanClass {
     double min_gpu_memory = 0;  ///< bytes; a job's model may need more
 };
 
-/// CUDA 13 needs driver 580, and is compiled for capability 7.5 and newer (boinc_app/cuda). A context
-/// and the kernels of libtorch take most of the smallest memory.
+/// CUDA 13 needs driver 580, and is compiled for capability 7.5 and newer (boinc_app/cuda). A
+/// context and the kernels of libtorch take most of the smallest memory.
 constexpr std::array<PlanClass, 3> kPlanClasses{{
     {.name = kAnyCpu},
     {.name = kMultithread, .uses_all_cores = true},

@@ -1,6 +1,6 @@
 // The plan classes of app versions: which hosts can run a version, and how much of a host one job
-// takes. Pure functions of what a client has reported. The official server reads the same conditions
-// from templates/plan_class_spec.xml.
+// takes. Pure functions of what a client has reported. The official server reads the same
+// conditions from templates/plan_class_spec.xml.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // What volunteers have chosen: the computing preferences that a client follows, and the preferences
-// of an account for this project, which may differ by venue (home, work, school). The XML comes from
-// clients and from the web pages.
+// of an account for this project, which may differ by venue (home, work, school). The XML comes
+// from clients and from the web pages.
 #pragma once
 
 #include <cstdint>

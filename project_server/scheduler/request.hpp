@@ -56,7 +56,7 @@ struct HostReport {
 /// The NVIDIA GPUs of a host (<coproc_cuda>). A client describes one of them, the best.
 struct NvidiaGpus {
     std::int64_t count = 0;           ///< 0: none, or none that CUDA can use; at most 64
-    std::string name;                 ///< of the product
+    std::string name;                 ///< the product's name
     std::int64_t cuda_version = 0;    ///< newest CUDA of the driver: 13000 is 13.0
     std::int64_t driver_version = 0;  ///< 58065 is 580.65; 0: not reported
     std::int64_t capability = 0;      ///< compute capability: 75 is 7.5

@@ -1,6 +1,6 @@
 // How many jobs a host may have at a time: one on its processors, whatever their number, and one on
-// each GPU. A job is a seat in a swarm, and more than one on the same processors would only make each
-// of them slower.
+// each GPU. A job is a seat in a swarm, and more than one on the same processors would only make
+// each of them slower.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ int total(const JobCounts& counts);
 
 /// A job that the database says a host has.
 struct HeldJob {
-    std::string name;                    ///< of the result
-    Resource resource = Resource::kCpu;  ///< by the plan class with which it was sent
+    std::string name;                    ///< name of the result
+    Resource resource = Resource::kCpu;  ///< that of the plan class with which it was sent
 };
 
 /// The jobs in progress on a host. Errors: DatabaseError.

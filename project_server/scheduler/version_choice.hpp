@@ -17,8 +17,9 @@ struct UsableVersion {
     Usage usage;                                ///< what one job takes
 };
 
-/// Chooses the version of an app by resource: of each plan class the newest version for the client's
-/// platforms, of those the one with the highest projected FLOP/s. A pure function of its arguments.
+/// Chooses the version of an app by resource: of each plan class the newest version for the
+/// client's platforms, of those the one with the highest projected FLOP/s. A pure function of its
+/// arguments.
 class VersionChoice {
   public:
     /// `catalogue` must outlive it.
@@ -33,7 +34,8 @@ class VersionChoice {
     bool is_usable(Resource resource) const;
     /// Why not, in one sentence; empty if it can, or if the project has none.
     const std::string& refusal(Resource resource) const { return refusals_[resource]; }
-    /// The smallest size of the files that a usable version has in the slot, in bytes; 0 without one.
+    /// The smallest size of the files that a usable version has in the slot, in bytes; 0 without
+    /// one.
     double min_slot_bytes() const;
 
   private:
@@ -45,7 +47,7 @@ class VersionChoice {
 
     const Machine machine_;
     std::int64_t gpus_used_ = 0;
-    PerResource<std::map<std::int64_t, UsableVersion>> best_;  ///< by app
+    PerResource<std::map<std::int64_t, UsableVersion>> best_;  ///< the fastest of each app
     PerResource<bool> offered_;
     PerResource<std::string> refusals_;
 };

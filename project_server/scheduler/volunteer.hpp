@@ -23,7 +23,7 @@ struct Account {
     double recent_credit = 0;         ///< BOINC's average with exponential decay
     std::string project_preferences;  ///< <project_preferences> element; may be empty
     std::string preferences;          ///< <global_preferences> element; may be empty
-    std::string venue;                ///< of the account's new hosts; may be empty
+    std::string venue;                ///< that new hosts of the account get; may be empty
 };
 
 /// A row of `host`.

@@ -1,4 +1,5 @@
-// Writes BOINC's kind of XML, one element per line, because clients copy some elements line by line.
+// Writes BOINC's kind of XML, one element per line, because clients copy some elements line by
+// line.
 #pragma once
 
 #include <fmt/format.h>

@@ -3,6 +3,9 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
+#include <vector>
+
+#include "project_server/scheduler/xml.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -121,6 +124,39 @@ TEST_CASE("numbers of a lying client stay within limits", "[server][boinc]") {
     CHECK(fit_plan_class(kMultithread, machine_of(request, 0), 99).usage->cpus == 1);
     CHECK_FALSE(fit_plan_class("opencl_x", machine_of(request, 0), 0).usage);
     CHECK_FALSE(is_plan_class("opencl_x"));
+}
+
+TEST_CASE("the official server's plan classes have the same conditions", "[server][boinc]") {
+    std::ifstream file{DEDLOC_PLAN_CLASSES};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    const auto root = find_element(text, "plan_classes");
+    REQUIRE(root);
+    std::vector<std::string> names;
+    XmlReader reader{root->body};
+    while (const auto element = reader.next()) {
+        names.push_back(text_value(find_element(element->body, "name")->body));
+        CHECK(is_plan_class(names.back()));
+        if (names.back() != kCuda) continue;
+        const auto number = [&](const char* name) {
+            return real_value(find_element(element->body, name)->body);
+        };
+        // Exactly at the limits a GPU is accepted, and below each it is not.
+        Machine machine = gpu_machine();
+        machine.nvidia.free_memory_bytes = 0;
+        machine.nvidia.cuda_version = static_cast<std::int64_t>(number("min_cuda_version"));
+        const auto capability = static_cast<std::int64_t>(number("min_nvidia_compcap"));
+        machine.nvidia.capability = capability / 100 * 10 + capability % 100;
+        machine.nvidia.memory_bytes = number("min_gpu_ram_mb") * 1e6;
+        CHECK(cuda_refusal(machine).empty());
+        for (auto* const value : {&machine.nvidia.cuda_version, &machine.nvidia.capability}) {
+            --*value;
+            CHECK_FALSE(cuda_refusal(machine).empty());
+            ++*value;
+        }
+        machine.nvidia.memory_bytes -= 1;
+        CHECK_FALSE(cuda_refusal(machine).empty());
+    }
+    CHECK(names == std::vector<std::string>{std::string{kMultithread}, std::string{kCuda}});
 }
 
 TEST_CASE("a venue's preferences for the project replace the general ones", "[server][boinc]") {
