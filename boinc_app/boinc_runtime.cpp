@@ -113,6 +113,11 @@ class BoincRuntime final : public VolunteerRuntime {
         if (init_data_.gpu_device_num < 0) return std::nullopt;
         return static_cast<unsigned>(init_data_.gpu_device_num);
     }
+    std::chrono::seconds time_before() const override {
+        constexpr double kYear = 365.0 * 86'400;
+        return std::chrono::seconds{
+            static_cast<long>(std::clamp(init_data_.starting_elapsed_time, 0.0, kYear))};
+    }
     void report_progress(double fraction_done) override { boinc_fraction_done(fraction_done); }
     void begin_writing() override { boinc_begin_critical_section(); }
     void end_writing() override { boinc_end_critical_section(); }
@@ -159,6 +164,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     std::optional<Account> account() const override { return std::nullopt; }
     unsigned granted_cpus() const override { return threads_; }
     std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
+    std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}

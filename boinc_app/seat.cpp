@@ -182,10 +182,18 @@ void Seat::obey(const HostWish& wish) {
 void Seat::report(const SeatNews& news) {
     // A new generation may go back to an earlier step; the reported progress must not fall.
     furthest_ = std::max(furthest_, news.step);
-    runtime_.report_progress(
-        std::min(1.0, static_cast<double>(furthest_.value()) / static_cast<double>(run_.steps)));
+    progress_ = std::max(progress_, std::min(1.0, progress()));
+    runtime_.report_progress(progress_);
     if (news.samples != reported_) runtime_.state_is_saved();
     reported_ = news.samples;
+}
+
+double Seat::progress() const {
+    const double of_run = static_cast<double>(furthest_.value()) / static_cast<double>(run_.steps);
+    if (options_.lease.count() == 0) return of_run;
+    // The job ends with its lease, or with the run if that is earlier; only the lease is certain.
+    const std::chrono::duration<double> stayed = Clock::now() - begin_;
+    return of_run >= 1 ? 1 : stayed / std::chrono::duration<double>(options_.lease);
 }
 
 /// Why the stay must end now; nothing if it continues.
@@ -202,7 +210,7 @@ std::optional<SeatEnd> Seat::end_of_stay(const SeatNews& news, const HostWish& w
 }
 
 SeatEnd Seat::run() {
-    begin_ = Clock::now();
+    begin_ = Clock::now() - runtime_.time_before();
     log_info("peer {} takes a seat in run {} ({}) on {}, port {}", peer().brief(), run_.name,
              formats::run_id(run_).brief(), compute_.name, transport_.listening_port());
     log_info("{}", training::memory_line(run_, micro_batch(), peer_config().rules.kept_averages,

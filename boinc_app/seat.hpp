@@ -38,7 +38,7 @@ struct SeatOptions {
     DeviceChoice device{};
     /// Samples computed at once; 0: as suits this machine (training::suitable_micro_batch).
     std::uint64_t micro_batch = 0;
-    /// The stay ends after this time; 0: never.
+    /// The stay ends after this time, which includes earlier processes of the job; 0: never.
     std::chrono::seconds lease{0};
     /// A ticket from the command line, where no BOINC client can get one. A run without a gateway
     /// needs none.
@@ -98,6 +98,7 @@ class Seat {
     /// Leaves the swarm when the host suspends us, and rejoins when it resumes us.
     void obey(const HostWish& wish);
     void report(const SeatNews& news);
+    double progress() const;
 
     const formats::RunFile& run_;
     const SeatOptions options_;
@@ -118,6 +119,7 @@ class Seat {
     bool is_away_ = false;
     Samples reported_;
     StepIndex furthest_;
+    double progress_ = 0;  ///< as reported
 };
 
 }  // namespace dedloc

@@ -43,6 +43,8 @@ class VolunteerRuntime {
     virtual unsigned granted_cpus() const = 0;
     /// The number of the NVIDIA GPU that the job was given; nothing if it was given none.
     virtual std::optional<unsigned> granted_gpu() const = 0;
+    /// How long earlier processes of this job have run.
+    virtual std::chrono::seconds time_before() const = 0;
     /// `fraction_done` is between 0 and 1 and never falls.
     virtual void report_progress(double fraction_done) = 0;
     /// The client must not stop the process between these two calls. Calls come in pairs and do not

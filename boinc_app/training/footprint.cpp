@@ -1,6 +1,6 @@
-// The estimates count what autograd saves for the backward pass. Times are not measured but assumed
-// from the number of operations: a first micro-batch must not depend on a measurement, and a wrong
-// guess only makes a trainer a little slower, or its answers a little later.
+// Times are not measured but assumed from the number of operations: a first micro-batch must not
+// depend on a measurement, and a wrong guess only makes a trainer a little slower, or its answers a
+// little later.
 #include "boinc_app/training/footprint.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "peer/formats/albert_layout.hpp"
+#include "peer/formats/training_memory.hpp"
 
 namespace dedloc::training {
 namespace {
@@ -38,40 +39,19 @@ std::uint64_t vector_bytes(const formats::RunFile& run) {
     return formats::element_count(run) * sizeof(float);
 }
 
-/// Bytes that a layer saves for the backward pass, for each token.
-std::uint64_t layer_bytes(const formats::RunFile& run, const Computation& computation) {
-    const formats::ModelSpec& model = run.model;
-    const bool drops = model.attention_dropout > 0;
-    // Attention has so many weights for a token.
-    const std::uint64_t weights = model.heads * run.sequence_length;
-    if (computation.precision == Precision::kFp32) {
-        // Twelve vectors of the layer's width (inputs of matrix products and layer norms), input
-        // and output of the activation, attention before and after the softmax. Dropout keeps what
-        // it multiplied.
-        const std::uint64_t attention = drops ? 3 : computation.fuses_attention ? 0 : 2;
-        return sizeof(float) * (12 * model.hidden + 2 * model.ffn + attention * weights);
-    }
-    // Nine vectors of 16 bits and four of 32 (inputs and outputs of the layer norms); input and
-    // output of the activation have 16 bits; softmax and dropout have 32, and the product 16.
-    const std::uint64_t attention = drops ? 14 : computation.fuses_attention ? 0 : 10;
-    return 34 * model.hidden + 4 * model.ffn + attention * weights;
+formats::ProductFormat products_of(const Computation& computation) {
+    return {.is_reduced = computation.precision != Precision::kFp32,
+            .fuses_attention = computation.fuses_attention};
 }
 
 }  // namespace
 
 std::uint64_t activation_bytes(const formats::RunFile& run, const Computation& computation) {
-    // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
-    // reduced precision also the product itself.
-    const std::uint64_t logit = computation.precision == Precision::kFp32 ? 8 : 10;
-    const std::uint64_t head = logit * run.model.vocabulary / 6;
-    return run.sequence_length * (run.model.layers * layer_bytes(run, computation) + head);
+    return formats::activation_bytes(run, products_of(computation));
 }
 
 std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& computation) {
-    if (computation.precision == Precision::kFp32) return vector_bytes(run);
-    const formats::ModelSpec& model = run.model;
-    const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
-    return vector_bytes(run) + 2 * model.layers * weights;
+    return formats::micro_batch_bytes(run, products_of(computation));
 }
 
 std::uint64_t suitable_micro_batch(const formats::RunFile& run, const Device& device) {

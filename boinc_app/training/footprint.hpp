@@ -20,12 +20,8 @@ struct Device {
     Computation computation{};           ///< how the model computes
 };
 
-/// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of
-/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB. That
-/// for reduced precision counts what autograd saves, and is not measured yet.
+/// formats::activation_bytes and formats::micro_batch_bytes for the way in which a device computes.
 std::uint64_t activation_bytes(const formats::RunFile& run, const Computation& computation = {});
-/// Bytes that a micro-batch of any size needs besides activations: the gradient, and in reduced
-/// precision the weights that were cast for each product.
 std::uint64_t micro_batch_bytes(const formats::RunFile& run, const Computation& computation = {});
 
 /// The number of samples that a device should compute at once: as many as take a fraction of a

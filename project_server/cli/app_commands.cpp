@@ -1,17 +1,20 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/publishing/app_version.hpp"
+#include "project_server/scheduler/plan_class.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -24,7 +27,8 @@ struct AppOptions {
     std::string name = "dedloc_train";
     std::string version = "1.0";
     std::string platform = "x86_64-pc-linux-gnu";
-    std::string plan_class;
+    std::string plan_class{server::kMultithread};
+    std::vector<fs::path> files;  ///< that the program opens by itself, such as plug-ins
 };
 
 /// BOINC's number of a version: 107 for "1.7". Errors: InputError.
@@ -40,28 +44,54 @@ int version_number(const std::string& text) {
     return major * 100 + minor;
 }
 
-void add(const AppOptions& options) {
-    const auto project = existing_project(options.project);
-    const auto libraries = library_closure(options.binary);
-    server::AppVersion version{.app = options.name,
-                               .friendly_name = "DeDLOC trainer",
-                               .version = version_number(options.version),
-                               .platform = options.platform,
-                               .plan_class = options.plan_class};
-    version.files.push_back({.source = fs::canonical(options.binary),
-                             .open_name = options.binary.filename().string(),
-                             .is_main_program = true});
-    std::uint64_t bytes = fs::file_size(options.binary);
-    for (const auto& library : libraries) {
-        version.files.push_back({.source = fs::canonical(library.file), .open_name = library.name});
-        bytes += fs::file_size(library.file);
+/// Adds a file unless the version has it; two files cannot have one name in the slot.
+void add_file(std::vector<server::AppFile>& files, const fs::path& path, const std::string& name) {
+    const fs::path source = fs::canonical(path);
+    const auto same = std::ranges::find(files, name, &server::AppFile::open_name);
+    if (same == files.end()) {
+        files.push_back({.source = source, .open_name = name});
+    } else if (same->source != source) {
+        throw InputError(fmt::format("{} and {} have the same name in a volunteer's slot",
+                                     same->source.string(), source.string()));
     }
+}
+
+/// The program, then each further file, each with the shared libraries that it is linked with.
+std::vector<server::AppFile> files_of(const AppOptions& options) {
+    const auto libraries = library_closure(options.binary);
+    std::vector<server::AppFile> files{{.source = fs::canonical(options.binary),
+                                        .open_name = options.binary.filename().string(),
+                                        .is_main_program = true}};
+    for (const Needed& library : libraries) add_file(files, library.file, library.name);
+    for (const fs::path& file : options.files) {
+        const auto needed = library_closure(file);
+        add_file(files, file, file.filename().string());
+        for (const Needed& library : needed) add_file(files, library.file, library.name);
+    }
+    return files;
+}
+
+void add(const AppOptions& options) {
+    if (!server::is_plan_class(options.plan_class)) {
+        throw InputError(
+            fmt::format("there is no plan class {}; there are {}, {} and the empty one",
+                        options.plan_class, server::kMultithread, server::kCuda));
+    }
+    const auto project = existing_project(options.project);
+    const server::AppVersion version{.app = options.name,
+                                     .friendly_name = "DeDLOC trainer",
+                                     .version = version_number(options.version),
+                                     .platform = options.platform,
+                                     .plan_class = options.plan_class,
+                                     .files = files_of(options)};
+    std::uint64_t bytes = 0;
+    for (const server::AppFile& file : version.files) bytes += fs::file_size(file.source);
     require_disk_space(project, bytes + (std::uint64_t{50} << 20));
     ProjectDatabase access{project};
     server::add_app_version(access.database(), access.config(), version);
-    fmt::print("{} {} for {}: {} and {} libraries, {} MB\n", options.name, options.version,
-               options.platform, options.binary.filename().string(), libraries.size(),
-               bytes / 1'000'000);
+    fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB\n", options.name, options.version,
+               options.platform, options.plan_class.empty() ? "" : ", ", options.plan_class,
+               options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000);
 }
 
 }  // namespace
@@ -80,7 +110,14 @@ void add_app_commands(CLI::App& dedloc) {
         ->capture_default_str();
     command->add_option("--platform", options->platform, "BOINC platform name")
         ->capture_default_str();
-    command->add_option("--plan-class", options->plan_class, "BOINC plan class; empty: any CPU");
+    command
+        ->add_option("--plan-class", options->plan_class,
+                     "BOINC plan class: mt_dedloc (all processors that BOINC may use), cuda_dedloc "
+                     "(one NVIDIA GPU), or empty (one core)")
+        ->capture_default_str();
+    command->add_option("--file", options->files,
+                        "A file that the program opens by itself, such as libdedloc_cuda.so or "
+                        "libtorch_cuda.so; it comes with its shared libraries; repeat for each");
     command->callback([options] { add(*options); });
 }
 

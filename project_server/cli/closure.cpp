@@ -19,8 +19,12 @@ constexpr std::array<std::string_view, 12> kSystemLibraries = {
     "librt.so.1",   "libutil.so.1", "libresolv.so.2",       "libanl.so.1",
     "libmvec.so.1", "libnsl.so.1",  "ld-linux-x86-64.so.2", "linux-vdso.so.1"};
 
+/// Parts of NVIDIA's driver, which each volunteer's machine has of its own.
+constexpr std::array<std::string_view, 2> kDriverLibraries = {"libcuda.so.1", "libnvidia-ml.so.1"};
+
 bool is_of_the_system(std::string_view name) {
-    return std::ranges::find(kSystemLibraries, name) != kSystemLibraries.end();
+    return std::ranges::find(kSystemLibraries, name) != kSystemLibraries.end() ||
+           std::ranges::find(kDriverLibraries, name) != kDriverLibraries.end();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <mysql.h>
 #include <sched_config.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -39,9 +40,10 @@ void split_host(const std::string& text, const fs::path& file, DatabaseSettings&
     }
 }
 
-int jobs_per_core(JOB_LIMIT& limit) {
-    const auto& cpu = limit.proc_type_limits[PROC_TYPE_CPU];
-    return cpu.base_limit > 0 ? cpu.base_limit : 1;
+/// BOINC's server multiplies max_wus_in_progress by the number of cores. A job of this project uses
+/// all of them, so here it is the number of jobs of a host; that for GPUs is for each GPU.
+int seats(const JOB_LIMIT& limit, int processor) {
+    return std::max(1, limit.proc_type_limits[processor].base_limit);
 }
 
 /// Frees the patterns of the last parse: libsched allocates new ones at every parse.
@@ -94,8 +96,11 @@ ProjectConfig load_project_config(const fs::path& directory) {
     result.directory_fanout = ::config.uldl_dir_fanout;
     result.min_rpc_seconds = ::config.min_sendwork_interval + 1;
     result.next_rpc_seconds = ::config.next_rpc_delay;
-    result.jobs_per_core = jobs_per_core(::config.max_jobs_in_progress.project_limits);
-    result.daily_jobs_per_core = std::max(::config.daily_result_quota, 0);
+    const JOB_LIMIT& limit = ::config.max_jobs_in_progress.project_limits;
+    result.cpu_seats = seats(limit, PROC_TYPE_CPU);
+    result.seats_per_gpu = seats(limit, PROC_TYPE_NVIDIA_GPU);
+    result.min_client_version = std::max(::config.min_core_client_version, 0);
+    result.daily_jobs_per_seat = std::max(::config.daily_result_quota, 0);
     result.ignore_upload_certificates = ::config.ignore_upload_certificates;
     result.send_messages_to_hosts = ::config.msg_to_host;
     return result;

@@ -23,8 +23,10 @@ struct ProjectConfig {
     int directory_fanout = 0;     ///< subfolders of the download and upload trees; 0: flat
     int min_rpc_seconds = 0;      ///< request_delay: the client waits at least this long
     double next_rpc_seconds = 0;  ///< longest time between two requests of a client; 0: no limit
-    int jobs_per_core = 1;        ///< a host never holds more jobs than this times its cores
-    int daily_jobs_per_core = 0;  ///< jobs a day for each core of a reliable host; 0: no limit
+    int cpu_seats = 1;            ///< jobs that the processors of a host have at a time
+    int seats_per_gpu = 1;        ///< jobs that each GPU of a host has at a time
+    int daily_jobs_per_seat = 0;  ///< jobs a day for each seat of a reliable host; 0: no limit
+    int min_client_version = 0;   ///< older BOINC clients get no jobs: 72005 is 7.20.5
     bool ignore_upload_certificates = false;  ///< accept uploads whose files are not signed
     bool send_messages_to_hosts = false;      ///< config.xml's msg_to_host
 

@@ -579,6 +579,11 @@ create table if not exists dedloc_evaluation (
     primary key (runid, step)
 ) engine=InnoDB;
 
+-- Bytes of GPU memory that a job of the run needs; dedloc-work computes them from the model.
+alter table dedloc_run add column if not exists gpu_memory double not null default 0;
+-- The scheduler counts the jobs in progress of a host at each request for work.
+create index if not exists dedloc_result_host on result (hostid, server_state);
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

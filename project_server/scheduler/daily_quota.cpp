@@ -3,8 +3,8 @@
 namespace dedloc::server {
 
 DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
-                       std::int64_t cores, std::int64_t now)
-    : database_(database), host_(host.id), cores_(cores), initial_(config.daily_jobs_per_core) {
+                       std::int64_t now)
+    : database_(database), host_(host.id), initial_(config.daily_jobs_per_seat) {
     constexpr std::int64_t kDay = 86'400;
     if (host.last_request / kDay != now / kDay) {
         database.execute("update host_app_version set n_jobs_today = 0 where host_id = ?",
@@ -16,19 +16,19 @@ DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Ho
              {host.id})) {
         Entry& read = entry(row.integer("app_version_id"));
         // 0 is the value of a row that was made without a quota.
-        if (row.integer("max_jobs_per_day") > 0) read.per_core = row.integer("max_jobs_per_day");
+        if (row.integer("max_jobs_per_day") > 0) read.per_seat = row.integer("max_jobs_per_day");
         read.today = row.integer("n_jobs_today");
     }
 }
 
 DailyQuota::Entry& DailyQuota::entry(std::int64_t app_version) {
-    return entries_.try_emplace(app_version, Entry{.per_core = initial_}).first->second;
+    return entries_.try_emplace(app_version, Entry{.per_seat = initial_}).first->second;
 }
 
-bool DailyQuota::allows(std::int64_t app_version) {
+bool DailyQuota::allows(std::int64_t app_version, std::int64_t seats) {
     if (initial_ == 0) return true;
     const Entry& of_version = entry(app_version);
-    const std::int64_t limit = of_version.per_core * cores_;
+    const std::int64_t limit = of_version.per_seat * seats;
     if (of_version.today < limit) return true;
     spent_ = limit;
     return false;
@@ -51,7 +51,7 @@ void DailyQuota::count(std::int64_t app_version) {
 
 void adjust_quota(Database& database, const ProjectConfig& config, const Host& host,
                   std::int64_t app_version, bool success) {
-    const std::int64_t initial = config.daily_jobs_per_core;
+    const std::int64_t initial = config.daily_jobs_per_seat;
     if (success) {
         database.execute(
             "update host_app_version set max_jobs_per_day = least(2 * max_jobs_per_day, ?) "

@@ -13,17 +13,17 @@
 
 namespace dedloc::server {
 
-/// The quotas of one host, by app version. A new host has config.daily_jobs_per_core for each core.
+/// The quotas of one host, by app version. A new host has config.daily_jobs_per_seat for each seat.
 ///
 /// Before  a transaction is open and the host row is locked      Errors  DatabaseError
 class DailyQuota {
   public:
     /// Reads them; on the first request of a day starts the counts again.
-    DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
-               std::int64_t cores, std::int64_t now);
+    DailyQuota(Database& database, const ProjectConfig& config, const Host& host, std::int64_t now);
 
-    /// Whether the host may get another job of this app version today. If not, spent() says so.
-    bool allows(std::int64_t app_version);
+    /// Whether the host may get another job of this app version today, if it has `seats` seats for
+    /// it. If not, spent() says so.
+    bool allows(std::int64_t app_version, std::int64_t seats);
     /// Makes the row of this host and app version, unless it exists.
     void add(std::int64_t app_version);
     /// Counts a job that is sent for the first time.
@@ -33,14 +33,13 @@ class DailyQuota {
 
   private:
     struct Entry {
-        std::int64_t per_core = 0;
+        std::int64_t per_seat = 0;
         std::int64_t today = 0;
     };
     Entry& entry(std::int64_t app_version);
 
     Database& database_;
     const std::int64_t host_;
-    const std::int64_t cores_;
     const std::int64_t initial_;
     std::map<std::int64_t, Entry> entries_;
     std::optional<std::int64_t> spent_;

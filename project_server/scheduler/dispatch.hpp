@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/scheduler/catalogue.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/volunteer.hpp"
 
@@ -18,16 +20,18 @@ struct Dispatch {
     /// that clients need.
     std::string elements{};
     /// For the volunteer: why there are no jobs. Empty if there are, or if none were requested.
-    std::string message{};
+    std::vector<std::string> messages{};
 };
 
-/// Chooses jobs for idle cores, at most config.jobs_per_core per core in all and never more than
-/// the request asks for. First jobs that the database says the host has but the client does not
-/// have, then unsent jobs by priority, at most the host's daily quota of each app version (a day
-/// begins at 0:00 UTC). Marks them as sent. Revoked and banned hosts get none.
+/// Chooses jobs for the free seats of a host (seats.hpp), for each job the version with the highest
+/// projected FLOP/s among the resources for which the client requests work. First jobs that the
+/// database says the host has but the client does not have, then unsent jobs by priority, at most
+/// the host's daily quota of each app version (a day begins at 0:00 UTC). Marks them as sent.
+/// Revoked and banned hosts get none.
 ///
 /// Before  a transaction is open and the host row is locked
-Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Account& account,
-                       const Host& host, const SchedulerRequest& request, std::int64_t now);
+Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Catalogue& catalogue,
+                       const Account& account, const Host& host, const SchedulerRequest& request,
+                       std::int64_t now);
 
 }  // namespace dedloc::server

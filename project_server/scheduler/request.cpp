@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMaxBlob = 65'000;      // bytes; libsched's buffers hold 65,536
 constexpr std::size_t kMaxMessage = 250'000;  // bytes of one trickle-up
 constexpr std::size_t kMaxPlatforms = 8;
+constexpr std::int64_t kMaxGpus = 64;
 
 /// Handlers of elements by name; other elements are ignored.
 template <class Target>
@@ -79,6 +80,11 @@ const Fields<HostReport>& host_fields() {
     return fields;
 }
 
+/// A number of a version, 0 to 99.
+std::int64_t small(std::string_view body) {
+    return std::clamp<std::int64_t>(integer_value(body), 0, 99);
+}
+
 /// Adds one GPU family as "[kind|name|count|memory MB|driver]".
 void add_coprocessor(HostReport& host, const XmlElement& element, std::string_view kind) {
     const auto value = [&](std::string_view name) {
@@ -93,10 +99,36 @@ void add_coprocessor(HostReport& host, const XmlElement& element, std::string_vi
                                      value("drvVersion"));
 }
 
+void parse_nvidia(NvidiaGpus& gpus, const XmlElement& coproc_cuda) {
+    using G = NvidiaGpus;
+    static const Fields<G> fields{
+        {"count", integer(&G::count)},
+        {"name", text(&G::name)},
+        {"cudaVersion", integer(&G::cuda_version)},
+        {"drvVersion", integer(&G::driver_version)},
+        {"totalGlobalMem", real(&G::memory_bytes)},
+        {"available_ram", real(&G::free_memory_bytes)},
+        {"peak_flops", real(&G::peak_flops)},
+        {"req_secs", real(&G::wanted_seconds)},
+        {"req_instances", real(&G::idle)},
+        {"major", [](G& g, const XmlElement& e) { g.capability += 10 * small(e.body); }},
+        {"minor", [](G& g, const XmlElement& e) { g.capability += small(e.body); }},
+    };
+    parse_fields(coproc_cuda.body, gpus, fields);
+    gpus.count = std::clamp<std::int64_t>(gpus.count, 0, kMaxGpus);
+    // Absent in the requests of old clients.
+    const auto usable = find_element(coproc_cuda.body, "have_cuda");
+    if (usable && !flag_value(*usable)) gpus.count = 0;
+}
+
 void parse_coprocessors(SchedulerRequest& request, const XmlElement& coprocs) {
     XmlReader reader{coprocs.body};
     while (const auto element = reader.next()) {
-        if (element->name == "coproc_cuda") add_coprocessor(request.host, *element, "CUDA");
+        if (element->name == "coproc_cuda") {
+            add_coprocessor(request.host, *element, "CUDA");
+            request.nvidia = {};
+            parse_nvidia(request.nvidia, *element);
+        }
         if (element->name == "coproc_ati") add_coprocessor(request.host, *element, "CAL");
         if (element->name == "coproc_intel_gpu") {
             add_coprocessor(request.host, *element, "INTEL");
@@ -188,6 +220,14 @@ const Fields<SchedulerRequest>& request_fields() {
         {"net_stats", host},
         {"disk_usage", host},
         {"coprocs", parse_coprocessors},
+        // They are copied into the reply to the same account, as they are.
+        {"global_preferences",
+         [](S& s, const XmlElement& e) {
+             if (e.whole.size() <= kMaxBlob) s.account_preferences = valid_utf8(e.whole);
+         }},
+        {"global_prefs_source_email_hash", text(&S::preferences_email_hash)},
+        {"working_global_preferences",
+         [](S& s, const XmlElement& e) { s.preferences = parse_computing_preferences(e.body); }},
         {"result", parse_report},
         {"msg_from_host", parse_message},
         {"other_results", parse_other_results},

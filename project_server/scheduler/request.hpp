@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "project_server/scheduler/preferences.hpp"
+
 namespace dedloc::server {
 
 /// Limits per request; more entries of a kind are ignored. Ignored results are not acknowledged, so
@@ -51,6 +53,20 @@ struct HostReport {
     std::string coprocessors;  ///< as BOINC's servers store it in host.serialnum
 };
 
+/// The NVIDIA GPUs of a host (<coproc_cuda>). A client describes one of them, the best.
+struct NvidiaGpus {
+    std::int64_t count = 0;           ///< 0: none, or none that CUDA can use; at most 64
+    std::string name;                 ///< the product's name
+    std::int64_t cuda_version = 0;    ///< newest CUDA of the driver: 13000 is 13.0
+    std::int64_t driver_version = 0;  ///< 58065 is 580.65; 0: not reported
+    std::int64_t capability = 0;      ///< compute capability: 75 is 7.5
+    double memory_bytes = 0;          ///< memory of one GPU
+    double free_memory_bytes = 0;     ///< free when the client started; 0: not reported
+    double peak_flops = 0;            ///< FLOP/s of one GPU in fp32, by the client's formula
+    double wanted_seconds = 0;        ///< work requested; 0: none
+    double idle = 0;                  ///< GPUs without a job
+};
+
 /// A <result> that the client has finished.
 struct ReportedResult {
     std::string name;               ///< BOINC's name of the result
@@ -80,13 +96,23 @@ struct SchedulerRequest {
     int version_major = 0;
     int version_minor = 0;
     int version_release = 0;
+    /// The client's version as BOINC's tables have it: 72005 is 7.20.5.
+    int client_version() const {
+        return version_major * 10'000 + version_minor * 100 + version_release;
+    }
     bool allows_multiple_clients = false;  ///< several clients may run on this host
     double wanted_cpu_seconds = 0;         ///< work requested; 0: none
     double idle_cores = 0;
     std::vector<std::string> platforms;  ///< the client's own first
     std::string code_sign_key;           ///< trimmed; empty when the client has none yet
     double duration_correction = 1;      ///< stored with the host, not used
+    /// The account's computing preferences that the client has: a <global_preferences> element;
+    /// empty if it has none.
+    std::string account_preferences;
+    std::string preferences_email_hash;  ///< MD5 of the e-mail address of that account
+    ComputingPreferences preferences;    ///< those that the client follows
     HostReport host;
+    NvidiaGpus nvidia;
     std::vector<ReportedResult> reports;  ///< at most kMaxReports
     std::vector<HostMessage> messages;    ///< at most kMaxMessages
     /// Names of the results that the client still has; absent if it does not list them.

@@ -1,14 +1,17 @@
 #include "project_server/scheduler/scheduler.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "peer/base/log.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/dispatch.hpp"
+#include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/reports.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/volunteer.hpp"
-#include "project_server/scheduler/xml.hpp"
+#include "project_server/scheduler/xml_writer.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -16,120 +19,133 @@ namespace {
 /// Version that clients check: from 507 on they read preferences and delays as this server writes
 /// them.
 constexpr int kSchedulerVersion = 720;
-constexpr int kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
+constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
 
-/// A reply with one element per line, because the client copies some of them line by line.
-class Reply {
-  public:
-    Reply(const ProjectConfig& config, double request_delay) {
-        text_ = "<scheduler_reply>\n";
-        add("scheduler_version", kSchedulerVersion);
-        text_ += "<dont_use_dcf/>\n";
-        add("master_url", escape_markup(config.master_url));
-        add("request_delay", fmt::format("{:.6f}", request_delay));
-        add("project_name", escape_markup(config.name));
-    }
-    template <class Value>
-    void add(std::string_view name, const Value& value) {
-        text_ += fmt::format("<{}>{}</{}>\n", name, value, name);
-    }
-    void message(std::string_view priority, std::string_view sentence) {
-        text_ += fmt::format("<message priority=\"{}\">{}</message>\n", priority,
-                             escape_markup(sentence));
-    }
-    void named(std::string_view element, const std::vector<std::string>& names) {
-        for (const std::string& name : names) {
-            text_ += fmt::format("<{}>\n    <name>{}</name>\n</{}>\n", element, escape_markup(name),
-                                 element);
-        }
-    }
-    void append(std::string_view elements) { text_ += elements; }
-    std::string finish() && { return std::move(text_) + "</scheduler_reply>\n"; }
+/// The beginning of every reply.
+XmlWriter open_reply(const ProjectConfig& config, double request_delay) {
+    XmlWriter reply;
+    reply.open("scheduler_reply");
+    reply.add("scheduler_version", kSchedulerVersion);
+    reply.flag("dont_use_dcf");
+    reply.add("master_url", config.master_url);
+    reply.add("request_delay", request_delay);
+    reply.add("project_name", config.name);
+    return reply;
+}
 
-  private:
-    std::string text_;
-};
+std::string close_reply(XmlWriter reply) {
+    reply.close("scheduler_reply");
+    return std::move(reply).take();
+}
 
-void add_account(Reply& reply, const Account& account) {
+void add_named(XmlWriter& reply, std::string_view element, const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+        reply.open(element);
+        reply.add("name", name);
+        reply.close(element);
+    }
+}
+
+void add_account(XmlWriter& reply, const Account& account) {
     reply.add("userid", account.id);
-    reply.add("user_name", escape_markup(account.name));
-    reply.add("user_total_credit", fmt::format("{:.6f}", account.total_credit));
-    reply.add("user_expavg_credit", fmt::format("{:.6f}", account.recent_credit));
+    reply.add("user_name", account.name);
+    reply.add("user_total_credit", account.total_credit);
+    reply.add("user_expavg_credit", account.recent_credit);
     reply.add("user_create_time", account.create_time);
     reply.add("email_hash", md5_of_text(account.email));
     reply.add("cross_project_id", account.cross_project_id);
     reply.add("external_cpid", md5_of_text(account.cross_project_id + account.email));
-    reply.add("team_name", escape_markup(account.team_name));
-    if (!account.project_preferences.empty()) reply.append(account.project_preferences + '\n');
+    reply.add("team_name", account.team_name);
+    reply.raw(account.project_preferences);
 }
 
-void add_host(Reply& reply, const Host& host) {
+void add_host(XmlWriter& reply, const Host& host) {
     if (host.is_new_to_client) reply.add("hostid", host.id);
-    reply.add("host_total_credit", fmt::format("{:.6f}", host.total_credit));
-    reply.add("host_expavg_credit", fmt::format("{:.6f}", host.recent_credit));
-    reply.add("host_venue", escape_markup(host.venue));
+    reply.add("host_total_credit", host.total_credit);
+    reply.add("host_expavg_credit", host.recent_credit);
+    reply.add("host_venue", host.venue);
     reply.add("host_create_time", host.create_time);
 }
 
-void add_links(Reply& reply, const ProjectConfig& config) {
-    reply.append(fmt::format(
-        "<gui_urls>\n    <gui_url>\n        <name>Training run</name>\n"
-        "        <description>Loss curve, peers and credit of this project</description>\n"
-        "        <url>{}</url>\n    </gui_url>\n</gui_urls>\n",
-        escape_markup(config.master_url)));
+void add_key(XmlWriter& reply, const KeyNotice& notice) {
+    if (notice.is_unknown) {
+        reply.message("notice",
+                      "This project's key for signing applications is another one than this client "
+                      "knows. To get tasks, remove this project and add it again.");
+    }
+    if (notice.key.empty()) return;
+    reply.raw("<code_sign_key>\n" + notice.key + "\n</code_sign_key>\n");
+    if (notice.signature.empty()) return;
+    reply.raw("<code_sign_key_signature>\n" + notice.signature + "\n</code_sign_key_signature>\n");
+}
+
+/// Names the resources for which the project has no versions, so that clients do not ask for them.
+void add_missing_resources(XmlWriter& reply, const Catalogue& catalogue) {
+    const auto has = [&](Resource resource) {
+        return std::ranges::any_of(catalogue, [&](const PublishedVersion& version) {
+            return resource_of(version.plan_class) == resource;
+        });
+    };
+    if (!has(Resource::kCpu)) reply.add("no_rsc_apps", "CPU");
+    if (!has(Resource::kNvidia)) reply.add("no_rsc_apps", "NVIDIA");
+    for (const char* const kind : {"ATI", "intel_gpu"}) reply.add("no_rsc_apps", kind);
+}
+
+void add_links(XmlWriter& reply, const ProjectConfig& config) {
+    reply.open("gui_urls");
+    reply.open("gui_url");
+    reply.add("name", "Training run");
+    reply.add("description", "Loss curve, peers and credit of this project");
+    reply.add("url", config.master_url);
+    reply.close("gui_url");
+    reply.close("gui_urls");
 }
 
 }  // namespace
 
-Scheduler::Scheduler(const ProjectConfig& config)
-    : config_(config),
-      code_sign_key_(read_public_key_text(config.key_directory / "code_sign_public")) {}
+Scheduler::Scheduler(const ProjectConfig& config) : config_(config), keys_(config.key_directory) {}
 
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
     const auto request = parse_scheduler_request(text);
     const auto account = request ? find_account(database, request->authenticator) : std::nullopt;
     if (!account) {
-        Reply reply{config_, kMissingKeyDelay};
+        XmlWriter reply = open_reply(config_, kMissingKeyDelay);
         reply.message("notice", request ? "Invalid or missing account key. To fix this, remove "
                                           "this project and add it again."
                                         : "The project cannot read this client's request.");
         log_info("request from {} refused: {}", address, request ? "unknown key" : "unreadable");
-        return std::move(reply).finish();
+        return close_reply(std::move(reply));
     }
     const auto seconds = static_cast<std::int64_t>(now);
+    const auto catalogue = catalogue_.get(database, seconds);
     return in_transaction(database, [&] {
         const Host host = identify_host(database, *account, *request, address, seconds);
-        Reply reply{config_, static_cast<double>(config_.min_rpc_seconds)};
-        if (config_.next_rpc_seconds > 0) {
-            reply.add("next_rpc_delay", fmt::format("{:.6f}", config_.next_rpc_seconds));
-        }
+        XmlWriter reply = open_reply(config_, static_cast<double>(config_.min_rpc_seconds));
+        if (config_.next_rpc_seconds > 0) reply.add("next_rpc_delay", config_.next_rpc_seconds);
         add_account(reply, *account);
         add_host(reply, host);
-        if (request->code_sign_key.empty()) {
-            reply.append("<code_sign_key>\n" + code_sign_key_ + "</code_sign_key>\n");
-        }
-        // There are no GPU versions yet: tell clients not to ask for them.
-        for (const char* const kind : {"NVIDIA", "ATI", "intel_gpu"}) {
-            reply.add("no_rsc_apps", kind);
-        }
-        reply.named("result_ack",
-                    store_reports(database, config_, *account, host, request->reports, seconds));
+        reply.raw(exchange_preferences(database, *account, *request));
+        add_key(reply, keys_.notice_for(request->code_sign_key));
+        add_missing_resources(reply, *catalogue);
+        add_named(reply, "result_ack",
+                  store_reports(database, config_, *account, host, request->reports, seconds));
         if (!request->messages.empty()) {
             store_messages(database, host, request->messages, seconds);
             reply.add("message_ack", 1);
         }
         if (request->other_results) {
             const Aborts aborts = useless_results(database, *account, *request->other_results);
-            reply.named("result_abort", aborts.now);
-            reply.named("result_abort_if_not_started", aborts.if_not_started);
+            add_named(reply, "result_abort", aborts.now);
+            add_named(reply, "result_abort_if_not_started", aborts.if_not_started);
         }
-        if (config_.send_messages_to_hosts) reply.append(take_messages_for(database, host));
-        const Dispatch jobs = dispatch_jobs(database, config_, *account, host, *request, seconds);
-        if (!jobs.message.empty()) reply.message("low", jobs.message);
-        reply.append(jobs.elements);
+        if (config_.send_messages_to_hosts) reply.raw(take_messages_for(database, host));
+        const Dispatch jobs =
+            dispatch_jobs(database, config_, *catalogue, *account, host, *request, seconds);
+        for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
+        reply.raw(jobs.elements);
         add_links(reply, config_);
-        return std::move(reply).finish();
+        return close_reply(std::move(reply));
     });
 }
 

@@ -6,13 +6,16 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/scheduler/catalogue.hpp"
+#include "project_server/scheduler/code_sign_keys.hpp"
 
 namespace dedloc::server {
 
 /// Answers the scheduler requests of a project.
 class Scheduler {
   public:
-    /// Reads the public code-signing key. `config` must outlive the scheduler. Errors: IoError.
+    /// Reads the public code-signing keys. `config` must outlive the scheduler. Errors: IoError,
+    /// InputError.
     explicit Scheduler(const ProjectConfig& config);
 
     /// Serves one request: host row, reports, messages, jobs, all in one transaction. The reply to
@@ -26,7 +29,8 @@ class Scheduler {
 
   private:
     const ProjectConfig& config_;
-    const std::string code_sign_key_;
+    const CodeSignKeys keys_;
+    CatalogueCache catalogue_;
 };
 
 }  // namespace dedloc::server

@@ -58,9 +58,13 @@ std::optional<Host> known_host(Database& database, const Account& account,
 }
 
 Host new_host(Database& database, const Account& account, std::int64_t now) {
-    database.execute("insert into host (create_time, userid, expavg_time) values (?, ?, ?)",
-                     {now, account.id, now});
-    return {.id = database.insert_id(), .create_time = now, .venue = "", .is_new_to_client = true};
+    database.execute(
+        "insert into host (create_time, userid, expavg_time, venue) values (?, ?, ?, ?)",
+        {now, account.id, now, account.venue});
+    return {.id = database.insert_id(),
+            .create_time = now,
+            .venue = account.venue,
+            .is_new_to_client = true};
 }
 
 void update_host(Database& database, const Host& host, const Account& account,
@@ -120,8 +124,9 @@ std::string public_host_name(const SchedulerRequest& request, const Account& acc
 
 std::optional<Account> find_account(Database& database, const std::string& authenticator) {
     const auto row = database.query_one(
-        "select user.*, team.name as team_name from user left join team on team.id = user.teamid "
-        "where authenticator = ?",
+        "select u.id, u.create_time, u.name, u.email_addr, u.cross_project_id, u.teamid, u.venue, "
+        "u.total_credit, u.expavg_credit, u.project_prefs, u.global_prefs, t.name as team_name "
+        "from user u left join team t on t.id = u.teamid where u.authenticator = ?",
         {authenticator});
     if (!row) return std::nullopt;
     return Account{.id = row->integer("id"),
@@ -133,7 +138,23 @@ std::optional<Account> find_account(Database& database, const std::string& authe
                    .team_name = row->text("team_name"),
                    .total_credit = row->real("total_credit"),
                    .recent_credit = row->real("expavg_credit"),
-                   .project_preferences = row->text("project_prefs")};
+                   .project_preferences = row->text("project_prefs"),
+                   .preferences = row->text("global_prefs"),
+                   .venue = row->text("venue")};
+}
+
+std::string exchange_preferences(Database& database, const Account& account,
+                                 const SchedulerRequest& request) {
+    const std::string& theirs = request.account_preferences;
+    const double client_time = parse_computing_preferences(theirs).modified;
+    const double own_time = parse_computing_preferences(account.preferences).modified;
+    const bool is_same_account = request.preferences_email_hash == md5_of_text(account.email);
+    if (!theirs.empty() && is_same_account && client_time > own_time) {
+        database.execute("update user set global_prefs = ? where id = ?", {theirs, account.id});
+        return {};
+    }
+    const bool is_newer = theirs.empty() || own_time > client_time;
+    return is_newer ? account.preferences : std::string{};
 }
 
 Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,

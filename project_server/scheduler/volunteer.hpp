@@ -21,7 +21,9 @@ struct Account {
     std::string team_name;            ///< empty without a team
     double total_credit = 0;          ///< sum of all credit
     double recent_credit = 0;         ///< BOINC's average with exponential decay
-    std::string project_preferences;  ///< XML for the client; may be empty
+    std::string project_preferences;  ///< <project_preferences> element; may be empty
+    std::string preferences;          ///< <global_preferences> element; may be empty
+    std::string venue;                ///< that new hosts of the account get; may be empty
 };
 
 /// A row of `host`.
@@ -48,6 +50,14 @@ std::optional<Account> find_account(Database& database, const std::string& authe
 /// Before  a transaction is open
 Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now);
+
+/// The <global_preferences> element that the client must be sent: the account's, unless the client
+/// has the same or newer ones. Newer ones of the same account, which the volunteer has changed
+/// through another project, are stored.
+///
+/// Before  a transaction is open
+std::string exchange_preferences(Database& database, const Account& account,
+                                 const SchedulerRequest& request);
 
 /// Hash of the client's secret cpid and the e-mail address: the host's public id across projects.
 std::string public_host_name(const SchedulerRequest& request, const Account& account);

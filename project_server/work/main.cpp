@@ -13,9 +13,8 @@ using namespace dedloc;
 struct Shift {
     server::Database database;
     work::WorkGenerator generator;
-    Shift(const server::ProjectConfig& config, int seats_ready)
-        : database(config.database),
-          generator(config, database, {.app = "dedloc_train", .seats_ready = seats_ready}) {}
+    Shift(const server::ProjectConfig& config, const work::WorkOptions& options)
+        : database(config.database), generator(config, database, options) {}
 };
 
 void run_pass(work::WorkGenerator& generator) {
@@ -27,22 +26,33 @@ void run_pass(work::WorkGenerator& generator) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    int seats_ready = work::WorkOptions{}.seats_ready;
+    work::WorkOptions options;
+    std::uint64_t app_megabytes = 0;
     const server::LoopDaemon daemon{
         .name = "dedloc-work",
         .purpose = "Keeps jobs ready for volunteers and closes finished jobs.",
         .once = "Do one pass, then exit",
         .add_options =
             [&](CLI::App& app) {
-                app.add_option("--seats-ready", seats_ready,
+                app.add_option("--seats-ready", options.seats_ready,
                                "Unsent jobs kept for each running run")
                     ->check(CLI::Range(1, 10'000))
                     ->capture_default_str();
+                app.add_option("--lease-hours", options.lease_hours,
+                               "Hours of computing after which a job reports")
+                    ->check(CLI::Range(1, 1'000))
+                    ->capture_default_str();
+                app.add_option("--app-megabytes", app_megabytes,
+                               "Added to the disk limit of jobs, under an official BOINC server: "
+                               "the size of the largest app version with its libraries")
+                    ->check(CLI::Range(0, 1'000'000))
+                    ->capture_default_str();
             },
         .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
+            options.app_bytes = app_megabytes * 1'000'000;
             const auto shift =
-                std::make_shared<Shift>(server::load_project_config(project), seats_ready);
-            log_info("Keeping {} jobs of each run ready", seats_ready);
+                std::make_shared<Shift>(server::load_project_config(project), options);
+            log_info("Keeping {} jobs of each run ready", options.seats_ready);
             return [shift] { run_pass(shift->generator); };
         }};
     return server::run_loop_daemon(argc, argv, daemon);

@@ -17,6 +17,7 @@
 #include "peer/base/log.hpp"
 #include "peer/formats/job_shards.hpp"
 #include "peer/formats/run_file.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
@@ -38,6 +39,22 @@ constexpr const char* kCountReadyJobs =
     "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and (exists (select "
     "1 from result r where r.workunitid = w.id and r.server_state = ?) or not exists (select 1 "
     "from result r where r.workunitid = w.id))";
+
+/// FLOP/s of the host for which a job's estimated running time equals its lease. Clients divide
+/// rsc_fpops_est by what the scheduler projects for their host.
+constexpr double kReferenceFlops = 1e10;
+/// What a job writes into its slot: receipt, journal, key and log.
+constexpr double kSlotBytes = 200e6;
+/// Averages that a trainer keeps for peers that are behind, at most as many as peer/config.hpp
+/// says.
+constexpr std::uint32_t kKeptAverages = 2;
+
+/// Bytes of the shards of a job.
+double bytes_of(const std::vector<formats::ShardReference>& shards) {
+    double bytes = 0;
+    for (const auto& shard : shards) bytes += static_cast<double>(shard.bytes);
+    return bytes;
+}
 
 /// Copies run file and shards of a job to the download tree. Returns their names there, in the
 /// order of the template.
@@ -122,17 +139,27 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     job->clear();
     job->appid = app_;
     job->opaque = static_cast<double>(run);
+    job->rsc_fpops_est = options_.lease_hours * 3'600 * kReferenceFlops;
+    job->rsc_memory_bound =
+        static_cast<double>(formats::trainer_machine_bytes(file, kKeptAverages));
+    job->rsc_disk_bound = kSlotBytes + bytes_of(shards) + static_cast<double>(options_.app_bytes);
     const std::string job_name = fmt::format("{}_{}", name, next->integer("id"));
     job_name.copy(job->name, sizeof job->name - 1);
     const std::string output = (config_.directory / kOutputTemplateFile).string();
     const std::string input = input_template_for(kInputTemplate, shards.size());
+    const std::string arguments = fmt::format("--hours {}", options_.lease_hours);
     if (boinc_db.ping() != 0) server::open_boinc_database(config_);
-    const int status = ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(),
-                                     inputs.data(), static_cast<int>(inputs.size()), ::config);
+    const int status =
+        ::create_work(*job, input.c_str(), kOutputTemplateFile, output.c_str(), inputs.data(),
+                      static_cast<int>(inputs.size()), ::config, arguments.c_str());
     if (status != 0) {
         throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,
                                 boinc_db.error_string()));
     }
+    // Runs of an earlier version have no such figure yet.
+    const auto gpu_bytes = static_cast<double>(formats::trainer_gpu_bytes(file));
+    database_.execute("update dedloc_run set gpu_memory = ? where id = ? and gpu_memory <> ?",
+                      {gpu_bytes, run, gpu_bytes});
     log_info("job {} created", job_name);
 }
 

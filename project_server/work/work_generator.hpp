@@ -18,6 +18,11 @@ struct WorkOptions {
     std::string app = "dedloc_train";  ///< BOINC app of the jobs
     /// Unsent jobs kept for each running run: enough for those who come between two passes.
     int seats_ready = 16;
+    /// Hours after which a job leaves the swarm and reports; the host then gets the next one.
+    int lease_hours = 12;
+    /// Bytes added to the disk limit of a job for the files of its app version. 0 where the
+    /// scheduler adds them by itself, as that of this project does and BOINC's does not.
+    std::uint64_t app_bytes = 0;
 };
 
 /// Number of jobs that a pass has changed.

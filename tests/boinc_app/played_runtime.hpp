@@ -26,6 +26,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     std::optional<Account> account() const override { return account_; }
     unsigned granted_cpus() const override { return 1; }
     std::optional<unsigned> granted_gpu() const override { return std::nullopt; }
+    std::chrono::seconds time_before() const override { return std::chrono::seconds{0}; }
     void report_progress(double) override {}
     void begin_writing() override {}
     void end_writing() override {}

@@ -67,7 +67,7 @@ class TestProject {
         const std::string base = root().string();
         return "<boinc>\n<config>\n<long_name>Test project</long_name>\n<master_url>" + master +
                "</master_url>\n<download_url>" + master + "download</download_url>\n<upload_url>" +
-               master + "cgi/file_upload_handler</upload_url>\n<download_dir>" + base +
+               master + "file_upload_handler</upload_url>\n<download_dir>" + base +
                "/download</download_dir>\n<upload_dir>" + base + "/upload</upload_dir>\n<key_dir>" +
                base +
                "/keys</key_dir>\n<db_name>dedloc_test</db_name>\n<db_user>tester</db_user>\n" +

@@ -91,6 +91,11 @@ TEST_CASE("a model is named, or described by a file of Hugging Face", "[server]"
     CHECK_THROWS_AS(model_preset((folder.path() / "none.json").string()), InputError);
 }
 
+TEST_CASE("NVIDIA's driver is left out of a program's closure", "[server]") {
+    CHECK(parse_ldd("\tlibcuda.so.1 => not found\n\tlibnvidia-ml.so.1 => /x/ml (0x00007f)\n")
+              .empty());
+}
+
 TEST_CASE("the C library is left out of a program's closure", "[server]") {
     const auto closure = parse_ldd(
         "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibgomp.so.1 => /x/a b/libgomp.so.1 (0x00007f)\n"

@@ -151,7 +151,8 @@ TEST_CASE("the configuration is read from config.xml", "[server]") {
     TestProject project{8080};
     CHECK(project.config().master_url == "http://127.0.0.1:8080/");
     CHECK(project.config().scheduler_url() == "http://127.0.0.1:8080/cgi/scheduler");
-    CHECK(project.config().jobs_per_core == 1);
+    CHECK(project.config().cpu_seats == 1);
+    CHECK(project.config().seats_per_gpu == 1);
     CHECK(project.config().min_rpc_seconds == 2);
     CHECK(project.config().next_rpc_seconds == 5);
     CHECK(project.config().directory_fanout == 1024);

@@ -3,6 +3,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/formats/albert_layout.hpp"
+#include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/settings.hpp"
@@ -105,6 +106,8 @@ TEST_CASE("a running run has exactly the configured number of unsent jobs",
                     "min(result_template_file)) x from workunit") ==
           "3 3 1 templates/dedloc_train_out");
     CHECK(std::filesystem::exists(world.project.root() / "templates/dedloc_train_out"));
+    CHECK_THAT(xml, Catch::Contains("<command_line>\n--hours 12\n") ||
+                        Catch::Contains("<command_line>--hours 12</command_line>"));
     // One job is sent to a volunteer: another is created.
     world.make_instance(1, 4);
     world.make_instance(2, 2);
@@ -125,6 +128,17 @@ TEST_CASE("jobs take turns with the shards and never have one that is held out",
     CHECK(world.one("select group_concat(xml_doc like '%shard_a<%', xml_doc like '%shard_b<%', "
                     "xml_doc like '%shard_1%' order by id) x from workunit") == "100,010");
     CHECK(world.one("select group_concat(xml_doc like '%shard_c%') x from workunit") == "0,0");
+}
+
+TEST_CASE("a job's limits follow from the model of its run", "[server][integration]") {
+    World world;
+    world.generator.pass();
+    const auto run = run_file();
+    const auto memory = std::to_string(formats::trainer_machine_bytes(run, 2));
+    const auto gpu = std::to_string(formats::trainer_gpu_bytes(run));
+    CHECK(world.one("select concat_ws(' ', rsc_memory_bound, rsc_disk_bound, rsc_fpops_est) x "
+                    "from workunit where id = 1") == memory + " 200000010 432000000000000");
+    CHECK(world.one("select gpu_memory x from dedloc_run") == gpu);
 }
 
 TEST_CASE("a paused or finished run keeps only the jobs in progress", "[server][integration]") {

@@ -1,0 +1,69 @@
+// The estimates count what autograd saves for the backward pass.
+#include "peer/formats/training_memory.hpp"
+
+#include "peer/formats/optimizer.hpp"
+
+namespace dedloc::formats {
+namespace {
+
+/// What the program and libtorch hold besides the vectors and activations.
+constexpr std::uint64_t kProgramBytes = 500'000'000;
+/// What a CUDA context, libtorch's kernels and its caching allocator hold.
+constexpr std::uint64_t kContextBytes = 1'000'000'000;
+
+std::uint64_t vector_bytes(const RunFile& run) {
+    return element_count(run) * sizeof(float);
+}
+
+/// Bytes that a layer saves for the backward pass, for each token.
+std::uint64_t layer_bytes(const RunFile& run, const ProductFormat& format) {
+    const ModelSpec& model = run.model;
+    const bool drops = model.attention_dropout > 0;
+    // Attention has so many weights for a token.
+    const std::uint64_t weights = model.heads * run.sequence_length;
+    if (!format.is_reduced) {
+        // Twelve vectors of the layer's width (inputs of matrix products and layer norms), input
+        // and output of the activation, attention before and after the softmax. Dropout keeps what
+        // it multiplied.
+        const std::uint64_t attention = drops ? 3 : format.fuses_attention ? 0 : 2;
+        return sizeof(float) * (12 * model.hidden + 2 * model.ffn + attention * weights);
+    }
+    // Nine vectors of 16 bits and four of 32 (inputs and outputs of the layer norms); input and
+    // output of the activation have 16 bits; softmax and dropout have 32, and the product 16.
+    const std::uint64_t attention = drops ? 14 : format.fuses_attention ? 0 : 10;
+    return 34 * model.hidden + 4 * model.ffn + attention * weights;
+}
+
+}  // namespace
+
+std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format) {
+    // The head is computed for masked tokens only, about one in six: logits, and their gradient; in
+    // reduced precision also the product itself.
+    const std::uint64_t logit = format.is_reduced ? 10 : 8;
+    const std::uint64_t head = logit * run.model.vocabulary / 6;
+    return run.sequence_length * (run.model.layers * layer_bytes(run, format) + head);
+}
+
+std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format) {
+    if (!format.is_reduced) return vector_bytes(run);
+    const ModelSpec& model = run.model;
+    const std::uint64_t weights = 4 * model.hidden * model.hidden + 2 * model.hidden * model.ffn;
+    return vector_bytes(run) + 2 * model.layers * weights;
+}
+
+std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages) {
+    const ProductFormat fp32;
+    const std::uint64_t residuals = run.codec == Codec::kFp32 ? 0 : 1;
+    // State, sum, average.
+    const std::uint64_t vectors = state_vectors(run.optimizer.name) + 2 + residuals + kept_averages;
+    return kProgramBytes + vectors * vector_bytes(run) + micro_batch_bytes(run, fp32) +
+           activation_bytes(run, fp32);
+}
+
+std::uint64_t trainer_gpu_bytes(const RunFile& run) {
+    const ProductFormat reduced{.is_reduced = true};
+    return kContextBytes + (state_vectors(run.optimizer.name) + 2) * vector_bytes(run) +
+           micro_batch_bytes(run, reduced) + activation_bytes(run, reduced);
+}
+
+}  // namespace dedloc::formats

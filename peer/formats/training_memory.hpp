@@ -1,0 +1,33 @@
+// The memory that a trainer of a run needs, by its model: estimates for the choice of a micro-batch
+// and for the limits of jobs.
+#pragma once
+
+#include <cstdint>
+
+#include "peer/formats/run_file.hpp"
+
+namespace dedloc::formats {
+
+/// How a model's matrix products are computed, as far as memory is concerned.
+struct ProductFormat {
+    bool is_reduced = false;       ///< 16-bit products; false: fp32
+    bool fuses_attention = false;  ///< attention's weights are not stored
+};
+
+/// Bytes that a sample of full length needs while its gradient is computed, besides the vectors of
+/// N floats. An estimate: `training_bench --large` measured 1.64 GB where this says 1.83 GB. That
+/// for reduced precision counts what autograd saves, and is not measured yet.
+std::uint64_t activation_bytes(const RunFile& run, const ProductFormat& format);
+
+/// Bytes that a micro-batch of any size needs besides activations: the gradient, and in reduced
+/// precision the weights that were cast for each product.
+std::uint64_t micro_batch_bytes(const RunFile& run, const ProductFormat& format);
+
+/// Bytes that a trainer needs at least, with micro-batches of one sample: on a machine that
+/// computes on its processors, and of a GPU's memory. They include the program and libtorch, and on
+/// the machine the `kept_averages` last averages for peers that are behind. On a machine with a GPU
+/// a trainer needs less memory than on one without.
+std::uint64_t trainer_machine_bytes(const RunFile& run, std::uint32_t kept_averages);
+std::uint64_t trainer_gpu_bytes(const RunFile& run);
+
+}  // namespace dedloc::formats
