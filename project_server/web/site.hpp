@@ -1,0 +1,93 @@
+// What the routes of all areas share: the HTTP server, the database, cached pages, and how a page
+// is served as HTML and as JSON.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "project_server/database/project_config.hpp"
+#include "project_server/web/answer_cache.hpp"
+#include "project_server/web/data/page_data.hpp"
+#include "project_server/web/data/run_history.hpp"
+#include "project_server/web/database_pool.hpp"
+
+namespace httplib {
+class Server;
+struct Request;
+struct Response;
+}  // namespace httplib
+
+namespace dedloc::server {
+
+/// What a page depends on.
+struct PageRequest {
+    std::vector<std::string> captures;  ///< what the path's groups have matched
+    bool by_recent = false;             ///< ?sort=recent
+    int page = 1;                       ///< ?page=N, from 1
+    std::int64_t viewer = 0;            ///< user.id of the session; 0 without one
+};
+
+/// The content of a page.
+struct Page {
+    std::string title;  ///< plain text
+    PageData data;      ///< fields of the template, and the JSON
+};
+
+/// How a page is served.
+struct PageRoute {
+    std::string path;            ///< after the prefix: a regular expression; JSON at path + ".json"
+    std::string content;         ///< name of the template
+    bool is_home = false;        ///< names the scheduler, by which BOINC's clients find it
+    bool is_for_viewer = false;  ///< depends on who is signed in, so it is not kept for others
+    std::chrono::seconds life{0};  ///< how long an answer is kept for all viewers; 0: not kept
+};
+
+/// Serves pages. Thread: any, after the routes are complete.
+class Site {
+  public:
+    using Handler = std::function<void(const httplib::Request&, httplib::Response&)>;
+    /// Reads a page's content; nothing: status 404.
+    using Read = std::function<std::optional<Page>(Database&, const PageRequest&)>;
+
+    /// All must outlive this object.
+    Site(const ProjectConfig& its_config, DatabasePool& its_pool, httplib::Server& its_server);
+
+    /// Adds a handler of exactly this path after the prefix.
+    void get(const std::string& path, Handler handler);
+    /// Adds a page.
+    void add_page(PageRoute route, Read read);
+    /// A text computed from the database at most once in `life` for all who ask for `name`.
+    std::string text_of(const std::string& name, std::chrono::seconds life,
+                        const std::function<std::string(Database&)>& compute);
+    /// Writes a whole page: the template `content` in the layout.
+    void show(const httplib::Request& request, httplib::Response& response,
+              const std::string& content, const Page& page);
+    /// Writes the page that says why there is nothing else: `sentence`, with that status.
+    void refuse(const httplib::Request& request, httplib::Response& response, int status,
+                const std::string& sentence);
+
+    const ProjectConfig& config;  ///< the project's
+    DatabasePool& pool;           ///< connections
+    httplib::Server& server;      ///< to add routes that are not pages
+    const std::string prefix;     ///< path of the master URL, without a slash at the end
+    RunHistories histories;       ///< curves of the runs
+
+  private:
+    void serve(const PageRoute& route, const Read& read, const httplib::Request& request,
+               httplib::Response& response, bool is_json);
+    AnswerCache::Pointer answer(const PageRoute& route, const Read& read,
+                                const PageRequest& request);
+    PageData with_project(PageData data) const;
+    PageData frame(const std::string& title, bool is_home) const;
+
+    AnswerCache answers_;
+};
+
+/// A number in a query or a path: 1 to 9 digits, else nothing.
+std::optional<std::int64_t> number_of(const std::string& text);
+
+}  // namespace dedloc::server
