@@ -579,6 +579,15 @@ create table if not exists dedloc_evaluation (
     primary key (runid, step)
 ) engine=InnoDB;
 
+-- Members of a team; expired sessions; teams by recent credit; what the status page counts.
+create index if not exists dedloc_user_team on user (teamid, total_credit);
+create index if not exists dedloc_user_created on user (create_time);
+create index if not exists dedloc_host_created on host (create_time);
+create index if not exists dedloc_team_avg on team (expavg_credit desc);
+create index if not exists dedloc_token_expiry on token (type, expire_time);
+create index if not exists dedloc_result_filedel on result (file_delete_state);
+create index if not exists dedloc_result_received on result (appid, server_state, received_time);
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

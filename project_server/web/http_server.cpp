@@ -21,6 +21,8 @@ struct HttpServer::Routes {
         set_up(server, kThreads, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
         add_public_routes(site);
+        add_account_routes(site);
+        add_team_routes(site);
         add_rpc_routes(site, scheduler);
         add_file_routes(site, uploads);
     }

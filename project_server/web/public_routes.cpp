@@ -102,7 +102,7 @@ void add_rows(Site& site) {
                   });
     site.add_page({.path = std::string{"/team"} + kId, .content = "team.html"},
                   [](Database& database, const PageRequest& request) {
-                      return page_of(team_data(database, id_in(request)), "Team");
+                      return page_of(team_data(database, id_in(request), request.viewer), "Team");
                   });
     site.add_page({.path = std::string{"/host"} + kId, .content = "host.html"},
                   [](Database& database, const PageRequest& request) {

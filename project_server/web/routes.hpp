@@ -11,6 +11,13 @@ namespace dedloc::server {
 /// computers, server status. `site` outlives the routes.
 void add_public_routes(Site& site);
 
+/// Pages and forms of a user's own account: create, sign in and out, tasks, settings, export,
+/// deletion.
+void add_account_routes(Site& site);
+
+/// Forms of teams: create, edit, join, leave.
+void add_team_routes(Site& site);
+
 /// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
 void add_rpc_routes(Site& site, const Scheduler& scheduler);
 

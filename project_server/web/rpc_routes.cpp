@@ -1,9 +1,13 @@
+#include <error_numbers.h>
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <functional>
+
 #include "peer/base/log.hpp"
+#include "project_server/accounts/accounts.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/scheduler/xml.hpp"
-#include "project_server/transfer/accounts.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 
@@ -15,6 +19,8 @@ using httplib::Response;
 
 constexpr const char* kXml = "text/xml";
 constexpr std::size_t kMaxRequest = 8 << 20;  // bytes of a scheduler request
+constexpr const char* kTooManyAttempts =
+    "Too many attempts with a wrong password. Try again in a quarter of an hour.";
 constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
 
 std::string project_config_page(const ProjectConfig& config, Database& database) {
@@ -54,6 +60,26 @@ AccountRequest account_request(const Request& request) {
             .name = request.get_param_value("user_name")};
 }
 
+/// Answers an account request unless too many with a wrong password came before.
+void answer_account(Site& site, const Request& request, Response& response,
+                    const std::function<std::string(Database&, const AccountRequest&)>& answer) {
+    const AccountRequest asked = account_request(request);
+    const std::string address = address_of(request);
+    const auto now = Throttle::Clock::now();
+    std::string reply;
+    if (!site.throttle.allows(asked.email, address, now)) {
+        reply = account_error(ERR_BAD_PASSWD, kTooManyAttempts);
+    } else {
+        try {
+            reply = site.pool.with([&](Database& database) { return answer(database, asked); });
+        } catch (const TooBusyError& error) {
+            reply = account_error(ERR_PROJECT_DOWN, error.what());
+        }
+        if (is_wrong_password(reply)) site.throttle.count_failure(asked.email, address, now);
+    }
+    response.set_content(reply, kXml);
+}
+
 void schedule(Site& site, const Scheduler& scheduler, const Request& request, Response& response,
               const httplib::ContentReader& read) {
     std::string body;
@@ -89,16 +115,13 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
                              kXml);
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
-        response.set_content(site.pool.with([&](Database& database) {
-            return create_account(database, account_request(request), unix_now());
-        }),
-                             kXml);
+        answer_account(site, request, response,
+                       [](Database& database, const AccountRequest& asked) {
+                           return create_account(database, asked, unix_now());
+                       });
     });
     both("/lookup_account.php", [&site](const Request& request, Response& response) {
-        response.set_content(site.pool.with([&](Database& database) {
-            return look_up_account(database, account_request(request));
-        }),
-                             kXml);
+        answer_account(site, request, response, look_up_account);
     });
     site.server.Post(literal(site.prefix + "/cgi/scheduler"),
                      [&site, &scheduler](const Request& request, Response& response,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/templates.hpp"
@@ -17,6 +18,17 @@ namespace {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kJson = "application/json";
+
+constexpr const char* kSessionCookie = "dedloc_session";
+constexpr const char* kFormCookie = "dedloc_form";
+constexpr std::int64_t kFormCookieSeconds = 86'400;
+
+/// Host and port of an address such as https://example.org:8080/path.
+std::string authority_of(const std::string& url) {
+    const auto scheme = url.find("://");
+    if (scheme == std::string::npos) return {};
+    return url.substr(scheme + 3, url.find('/', scheme + 3) - scheme - 3);
+}
 
 PageRequest page_request(const httplib::Request& request) {
     PageRequest asked;
@@ -93,11 +105,29 @@ void Site::add_page(PageRoute route, Read read) {
 
 void Site::serve(const PageRoute& route, const Read& read, const httplib::Request& request,
                  httplib::Response& response, bool is_json) {
-    const PageRequest asked = page_request(request);
+    PageRequest asked = page_request(request);
+    const Visitor who = visitor_of_page(route, request);
+    asked.viewer = who.user();
+    if (who.session) asked.form_token = form_token(who.cookie);
     const auto found = answer(route, read, asked);
     if (!found) return refuse(request, response, 404, "There is no such page.");
+    if (who.session && !is_json) {
+        response.set_header("Cache-Control", "private, no-cache");
+        response.set_content(
+            lay_out(frame(found->title, route.is_home, who.session->name), found->body), kHtml);
+        return;
+    }
     write_unless_known(request, response, is_json ? found->json : found->page,
                        is_json ? kJson : kHtml);
+}
+
+Visitor Site::visitor_of_page(const PageRoute& route, const httplib::Request& request) {
+    try {
+        return visitor(request);
+    } catch (const DatabaseError&) {
+        if (!route.is_home) throw;
+        return {};
+    }
 }
 
 AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
@@ -114,6 +144,7 @@ AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
         }
         if (!page) return std::nullopt;
         Answer answer{.title = page->title, .body = {}, .page = {}, .json = json_of(page->data)};
+        page->data.set("form_token", route.life.count() > 0 ? std::string{} : request.form_token);
         answer.body = fill_in(route.content, with_project(std::move(page->data)));
         answer.page = lay_out(frame(answer.title, route.is_home), answer.body);
         return answer;
@@ -128,11 +159,12 @@ PageData Site::with_project(PageData data) const {
     return data;
 }
 
-PageData Site::frame(const std::string& title, bool is_home) const {
+PageData Site::frame(const std::string& title, bool is_home, const std::string& user) const {
     PageData data;
     data.set("title", title)
         .set("root", prefix)
         .set("project", config.name)
+        .set("user", user)
         .set("scheduler", is_home ? config.scheduler_url() : "");
     return data;
 }
@@ -146,11 +178,80 @@ std::string Site::text_of(const std::string& name, std::chrono::seconds life,
         ->json;
 }
 
-void Site::show(const httplib::Request&, httplib::Response& response, const std::string& content,
-                const Page& page) {
+void Site::show(const httplib::Request& request, httplib::Response& response,
+                const std::string& content, Page page) {
+    Visitor who = visitor(request);
+    if (who.cookie.empty()) {
+        who.cookie = random_token();
+        set_cookie(response, kFormCookie, who.cookie, kFormCookieSeconds);
+    }
+    page.data.set("form_token", form_token(who.cookie));
     response.set_header("Cache-Control", "no-store");
-    response.set_content(
-        lay_out(frame(page.title, false), fill_in(content, with_project(page.data))), kHtml);
+    response.set_content(lay_out(frame(page.title, false, who.session ? who.session->name : ""),
+                                 fill_in(content, with_project(std::move(page.data)))),
+                         kHtml);
+}
+
+Visitor Site::visitor(const httplib::Request& request) {
+    const std::string cookies = request.get_header_value("Cookie");
+    std::string token = cookie_value(cookies, kSessionCookie);
+    if (!token.empty()) {
+        auto session = pool.with(
+            [&](Database& database) { return find_session(database, token, unix_now()); });
+        if (session) return {.session = std::move(session), .cookie = std::move(token)};
+    }
+    return {.session = std::nullopt, .cookie = cookie_value(cookies, kFormCookie)};
+}
+
+void Site::set_cookie(httplib::Response& response, const char* name, const std::string& value,
+                      std::int64_t seconds) const {
+    response.headers.emplace(
+        "Set-Cookie",
+        fmt::format("{}={}; Path={}/; Max-Age={}; HttpOnly; SameSite=Lax{}", name, value, prefix,
+                    seconds, config.master_url.starts_with("https://") ? "; Secure" : ""));
+}
+
+void Site::set_session_cookie(httplib::Response& response, const std::string& token) const {
+    set_cookie(response, kSessionCookie, token, token.empty() ? 0 : kSessionSeconds);
+}
+
+void Site::send_on(httplib::Response& response, const std::string& path) const {
+    response.set_header("Cache-Control", "no-store");
+    response.set_redirect(prefix + path, 303);
+}
+
+bool Site::is_own_form(const httplib::Request& request, const Form& form,
+                       const Visitor& visitor) const {
+    const std::string origin = request.get_header_value("Origin");
+    if (!origin.empty() && authority_of(origin) != request.get_header_value("Host")) return false;
+    return !visitor.cookie.empty() &&
+           is_same_secret(form.value("form_token"), form_token(visitor.cookie));
+}
+
+void Site::add_form(const std::string& path, bool for_users, FormHandler handler) {
+    server.Post(
+        literal(prefix) + path, [this, for_users, handler = std::move(handler)](
+                                    const httplib::Request& request, httplib::Response& response,
+                                    const httplib::ContentReader& read) {
+            std::string body;
+            read([&](const char* data, std::size_t size) {
+                if (body.size() + size > kMaxFormBytes) return false;
+                body.append(data, size);
+                return true;
+            });
+            const auto form = Form::parse(body);
+            const Visitor who = visitor(request);
+            if (!form || !is_own_form(request, *form, who)) {
+                return refuse(request, response, 403,
+                              "This form is not from this site, or too old. Load the page again.");
+            }
+            if (for_users && !who.session) return send_on(response, "/account/sign_in");
+            try {
+                handler(request, response, *form, who);
+            } catch (const TooBusyError& error) {
+                refuse(request, response, 503, error.what());
+            }
+        });
 }
 
 void Site::refuse(const httplib::Request& request, httplib::Response& response, int status,

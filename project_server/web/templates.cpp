@@ -99,7 +99,8 @@ Fields converted(const PageData& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting", "pager", "badges"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
+                                  "pager",      "badges",      "fault"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};

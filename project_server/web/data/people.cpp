@@ -81,7 +81,7 @@ std::optional<PageData> user_data(Database& database, std::int64_t user) {
     return data;
 }
 
-std::optional<PageData> team_data(Database& database, std::int64_t team) {
+std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer) {
     const auto row = database.query_one(
         "select t.id, t.name, t.create_time, t.total_credit, t.expavg_credit, t.country, t.url, "
         "t.description, t.joinable, u.id as founder_id, u.name as founder, "
@@ -117,6 +117,13 @@ std::optional<PageData> team_data(Database& database, std::int64_t team) {
         .set("member_count", row->integer("members"))
         .set("members", std::move(members))
         .set("badges", badges(database, "team", team));
+    const auto own =
+        database.query_one("select teamid from user where id = ? and id <> 0", {viewer});
+    const bool is_member = own && own->integer("teamid") == team;
+    const bool is_founder = own && row->integer("founder_id") == viewer;
+    data.set("is_member", is_member)
+        .set("can_join", own && !is_member && (is_founder || row->integer("joinable") != 0))
+        .set("can_edit", is_founder);
     return data;
 }
 

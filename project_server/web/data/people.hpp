@@ -15,9 +15,10 @@ namespace dedloc::server {
 std::optional<PageData> user_data(Database& database, std::int64_t user);
 
 /// {id, name, created, credit, recent_credit, country, url, description, founder_id, founder,
-/// is_joinable, member_count, members, badges}: the first 100 members by total credit. Nothing if
-/// there is no such team. Errors: DatabaseError.
-std::optional<PageData> team_data(Database& database, std::int64_t team);
+/// is_joinable, member_count, members, badges, can_join, can_edit, is_member}: the first 100
+/// members by total credit; the last three are about `viewer` (user.id, 0: not signed in). Nothing
+/// if there is no such team. Errors: DatabaseError.
+std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer);
 
 /// One computer. Nothing if there is none, or if its user does not show it and is not `viewer`
 /// (user.id, 0: not signed in). Names and addresses of the computer are never part of it. Errors:

@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "project_server/accounts/accounts.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/xml.hpp"
-#include "project_server/transfer/accounts.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {
