@@ -63,6 +63,10 @@ http {{
             alias /usr/share/javascript/chart.js/;
             expires 1d;
         }}
+        location /bootstrap/ {{
+            alias /usr/share/bootstrap-html/css/;
+            expires 1d;
+        }}
         location /static/ {{
             alias "{project}/html/";
         }}

@@ -583,6 +583,14 @@ create table if not exists dedloc_evaluation (
 alter table dedloc_run add column if not exists gpu_memory double not null default 0;
 -- The scheduler counts the jobs in progress of a host at each request for work.
 create index if not exists dedloc_result_host on result (hostid, server_state);
+-- Members of a team; expired sessions; teams by recent credit; what the status page counts.
+create index if not exists dedloc_user_team on user (teamid, total_credit);
+create index if not exists dedloc_user_created on user (create_time);
+create index if not exists dedloc_host_created on host (create_time);
+create index if not exists dedloc_team_avg on team (expavg_credit desc);
+create index if not exists dedloc_token_expiry on token (type, expire_time);
+create index if not exists dedloc_result_filedel on result (file_delete_state);
+create index if not exists dedloc_result_received on result (appid, server_state, received_time);
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "peer/base/check.hpp"
+#include "project_server/accounts/account_request.hpp"
 #include "project_server/scheduler/xml.hpp"
-#include "project_server/transfer/account_request.hpp"
 #include "tests/fuzz/fuzz_target.hpp"
 
 namespace dedloc::fuzz {

@@ -56,6 +56,12 @@ void write_accounts(const std::filesystem::path& root) {
     corpus.add("no_name", bytes_of("ann@example.org\n0123456789abcdef0123456789abcdef\n"));
 }
 
+void write_forms(const std::filesystem::path& root) {
+    const Corpus corpus(root, "form");
+    corpus.add("form", bytes_of("name=Ann+Lee&country=%C3%85land&form_token=00&next=%0D%0Ax"));
+    corpus.add("cookies", bytes_of("dedloc_form=0123; dedloc_session=89ab; other"));
+}
+
 void write_model_folders(const std::filesystem::path& root) {
     const Corpus corpus(root, "model_folder");
     const auto add = [&](const std::string& name, char choice, const std::string& text) {
@@ -110,6 +116,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_scheduler_requests(root);
     write_uploads(root);
     write_accounts(root);
+    write_forms(root);
     write_gateway(root);
     write_model_folders(root);
 }

@@ -2,11 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "project_server/database/evaluations.hpp"
+#include "project_server/accounts/accounts.hpp"
 #include "project_server/database/revocations.hpp"
-#include "project_server/transfer/accounts.hpp"
-#include "project_server/web/api.hpp"
-#include "project_server/web/run_summaries.hpp"
+#include "project_server/scheduler/xml.hpp"
 #include "tests/project_server/scheduler/office.hpp"
 
 namespace dedloc::server {
@@ -262,93 +260,6 @@ TEST_CASE("an account is created once and found only with its password", "[serve
         Catch::Contains("-206"));
     CHECK_THAT(database.query_one("select passwd_hash from user")->text("passwd_hash"),
                Catch::StartsWith("$argon2id$"));
-}
-
-TEST_CASE("the page's data match the tables", "[server]") {
-    Office office{0};
-    Database& database = office.project.database();
-    CHECK(runs_json(database) == R"({"runs":[]})");
-    database.execute(
-        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
-        "credit_per_sample, created) values ('de\"mo', '00', '{}', 10, 2000, 1, 0.5, 1)");
-    for (int step = 1; step <= 1300; ++step) {
-        database.execute("insert into dedloc_step values (1, ?, 10, ?, 0.1, 3, 3, 'ab', 1, 1)",
-                         {step, 7.0 / step});
-    }
-    database.execute(
-        "insert into dedloc_seat (runid, peer_key, state, samples_per_second, "
-        "last_seen) values (1, 'k', 'working', 2.5, 90)");
-    const auto json = run_json(database, "de\"mo", 100);
-    REQUIRE(json);
-    CHECK_THAT(*json, Catch::Contains(R"("name":"de\"mo")"));
-    CHECK_THAT(*json, Catch::Contains(R"("samples":13000)"));
-    CHECK_THAT(*json, Catch::Contains(R"([1,7.0])"));
-    CHECK_THAT(*json, Catch::Contains(R"("samples_per_second":2.5)"));
-    CHECK_THAT(*json, Catch::Contains(R"("seen_seconds_ago":10.0)"));
-    CHECK(json->size() < 30'000);
-    CHECK_FALSE(run_json(database, "none", 100));
-    CHECK_THAT(leaderboard_json(database), Catch::Contains("A <b> & c"));
-}
-
-TEST_CASE("the page has the figures on held-out text, and of valid states only", "[server]") {
-    Office office{0};
-    Database& database = office.project.database();
-    for (const char* const name : {"old", "a<b"}) {
-        database.execute(
-            "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
-            "credit_per_sample, created) values (?, '00', '{}', 10, 2000, 1, 0.5, 1)",
-            {name});
-    }
-    CHECK(runs_table_rows(read_run_summaries(database)) ==
-          "<tr><td>a&lt;b</td><td>running</td><td class=\"number\">0 of 2000</td>"
-          "<td class=\"number\">–</td><td class=\"number\">–</td><td class=\"number\">–</td>"
-          "<td class=\"number\">–</td><td class=\"number\">–</td></tr>\n"
-          "<tr><td>old</td><td>running</td><td class=\"number\">0 of 2000</td>"
-          "<td class=\"number\">–</td><td class=\"number\">–</td><td class=\"number\">–</td>"
-          "<td class=\"number\">–</td><td class=\"number\">–</td></tr>\n");
-    CHECK_THAT(*run_json(database, "a<b", 100), !Catch::Contains("held_out"));
-    const std::int64_t run = 2;
-    for (int step = 1; step <= 6; ++step) {
-        database.execute("insert into dedloc_step values (?, ?, 10, ?, 0.1, 3, 3, ?, 1, 1)",
-                         {run, step, 7.0 / step, "d" + std::to_string(step)});
-    }
-    EvaluationRow row{.step = 0,
-                      .loss = 8.5,
-                      .loss_error = 0.0625,
-                      .masked_loss = 7.75,
-                      .order_loss = 0.75,
-                      .masked_accuracy = 0.125,
-                      .order_accuracy = 0.5,
-                      .samples = 1'024,
-                      .seconds = 2.5,
-                      .digest = "d0"};
-    CHECK(write_evaluation(database, run, row));
-    row.step = 4;
-    row.digest = "d4";
-    row.loss = 6.25;
-    CHECK(write_evaluation(database, run, row));
-    row.step = 6;
-    row.digest = "other";
-    CHECK_FALSE(write_evaluation(database, run, row));
-    row.digest = "d6";
-    CHECK(write_evaluation(database, run, row));
-    database.execute("update dedloc_step set digest = 'new' where step = 6");  // the step is void
-    const auto json = run_json(database, "a<b", 100);
-    REQUIRE(json);
-    CHECK_THAT(*json,
-               Catch::Contains(R"("held_out":{"step":4,"loss":6.25,"loss_error":0.0625,)"
-                               R"("masked_loss":7.75,"order_loss":0.75,"masked_accuracy":0.125,)"
-                               R"("order_accuracy":0.5,"samples":1024,"seconds":2.5,)"
-                               R"("digest":"d4"},"held_out_curve":)"
-                               R"([[0,8.5,0.125,0.5],[4,6.25,0.125,0.5]])"));
-    CHECK_THAT(runs_json(database),
-               Catch::Contains(R"({"name":"a<b","state":"running","step":6,"steps":2000,)"
-                               R"("loss":1.1666666666666668,"held_out":{"step":4,"loss":6.25,)"
-                               R"("masked_accuracy":0.125,"order_accuracy":0.5}})"));
-    CHECK_THAT(runs_table_rows(read_run_summaries(database)),
-               Catch::Contains("<td class=\"number\">1.1667</td><td class=\"number\">6.2500</td>"
-                               "<td class=\"number\">4</td><td class=\"number\">12.50 %</td>"
-                               "<td class=\"number\">50.00 %</td></tr>\n<tr><td>old</td>"));
 }
 
 }  // namespace dedloc::server

@@ -1,16 +1,12 @@
-#include "project_server/transfer/accounts.hpp"
+#include "project_server/accounts/accounts.hpp"
 
 #include <config.h>
 
 #include <error_numbers.h>
 #include <fmt/format.h>
-#include <sodium.h>
 
-#include <array>
-#include <mutex>
-
-#include "peer/base/bytes.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/accounts/passwords.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -18,34 +14,6 @@ namespace {
 std::string key_reply(const std::string& authenticator) {
     return fmt::format("<account_out>\n    <authenticator>{}</authenticator>\n</account_out>\n",
                        authenticator);
-}
-
-/// Lock for one slow hash at a time, so that a burst of sign-ups does not exhaust memory.
-std::mutex& hash_turn() {
-    static std::mutex turn;
-    return turn;
-}
-
-std::string slow_hash(const std::string& secret) {
-    const std::lock_guard turn{hash_turn()};
-    std::array<char, crypto_pwhash_STRBYTES> hash{};
-    if (crypto_pwhash_str(hash.data(), secret.data(), secret.size(),
-                          crypto_pwhash_OPSLIMIT_INTERACTIVE,
-                          crypto_pwhash_MEMLIMIT_INTERACTIVE) != 0) {
-        throw Error("There is not enough memory to hash a password.");
-    }
-    return hash.data();
-}
-
-bool is_password(const std::string& hash, const std::string& secret) {
-    const std::lock_guard turn{hash_turn()};
-    return crypto_pwhash_str_verify(hash.c_str(), secret.data(), secret.size()) == 0;
-}
-
-std::string random_key() {
-    std::array<std::byte, 16> bytes{};
-    randombytes_buf(bytes.data(), bytes.size());
-    return to_hex(bytes);
 }
 
 /// The reply for an existing account, given its password.

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "project_server/accounts/account_request.hpp"
 #include "project_server/database/database.hpp"
-#include "project_server/transfer/account_request.hpp"
 
 namespace dedloc::server {
 

@@ -1,4 +1,4 @@
-#include "project_server/transfer/account_request.hpp"
+#include "project_server/accounts/account_request.hpp"
 
 #include <fmt/format.h>
 
@@ -34,6 +34,12 @@ std::string account_error(int number, std::string_view sentence) {
     return fmt::format(
         "<error>\n    <error_num>{}</error_num>\n    <error_msg>{}</error_msg>\n</error>\n", number,
         escape_markup(sentence));
+}
+
+bool is_wrong_password(std::string_view reply) {
+    const auto error = find_element(reply, "error");
+    const auto number = error ? find_element(error->body, "error_num") : std::nullopt;
+    return number && integer_value(number->body) == kBadPassword;
 }
 
 std::string clean_email(const std::string& email) {

@@ -21,6 +21,9 @@ struct AccountRequest {
 /// <error> with one of BOINC's numbers (error_numbers.h).
 std::string account_error(int number, std::string_view sentence);
 
+/// The reply says that the password was wrong.
+bool is_wrong_password(std::string_view reply);
+
 /// Trimmed, valid UTF-8, ASCII letters in lower case.
 std::string clean_email(const std::string& email);
 

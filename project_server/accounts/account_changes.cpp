@@ -1,0 +1,166 @@
+#include "project_server/accounts/account_changes.hpp"
+
+#include <fmt/format.h>
+
+#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/sessions.hpp"
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kMaxShare = 10'000;
+constexpr std::size_t kMaxCountry = 60;
+constexpr std::size_t kMaxUrl = 200;
+constexpr const char* kTaken = "There is an account with this e-mail address already.";
+
+Refusal password_fault(const std::string& password) {
+    if (password.size() < kMinPassword) {
+        return fmt::format("A password has at least {} characters.", kMinPassword);
+    }
+    if (password.size() > kMaxPassword) {
+        return fmt::format("A password has at most {} bytes.", kMaxPassword);
+    }
+    return std::nullopt;
+}
+
+bool is_hash_of(const Row& row, const std::string& password) {
+    return password.size() <= kMaxPassword &&
+           is_password(row.text("passwd_hash"),
+                       boinc_password_hash(password, row.text("email_addr")));
+}
+
+/// The sentence of the error reply that BOINC's clients would get.
+Refusal request_fault(const AccountRequest& request) {
+    const auto fault = fault_of(request);
+    if (!fault) return std::nullopt;
+    const auto error = find_element(*fault, "error");
+    const auto sentence = error ? find_element(error->body, "error_msg") : std::nullopt;
+    return sentence ? text_value(sentence->body) : "The request is not valid.";
+}
+
+}  // namespace
+
+std::optional<std::int64_t> user_of(Database& database, const std::string& email,
+                                    const std::string& password) {
+    const auto row = database.query_one(
+        "select id, email_addr, passwd_hash from user where email_addr = ?", {clean_email(email)});
+    if (!row || !is_hash_of(*row, password)) return std::nullopt;
+    return row->integer("id");
+}
+
+bool has_password(Database& database, std::int64_t user, const std::string& password) {
+    const auto row =
+        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
+    return row && is_hash_of(*row, password);
+}
+
+Registration register_user(Database& database, const std::string& email, const std::string& name,
+                           const std::string& password, double now) {
+    const AccountRequest request = cleaned(
+        {.email = email, .password_hash = boinc_password_hash(password, email), .name = name});
+    if (const Refusal fault = request_fault(request)) return {.user = 0, .refusal = fault};
+    if (const Refusal fault = password_fault(password)) return {.user = 0, .refusal = fault};
+    const std::string hash = slow_hash(request.password_hash);
+    try {
+        database.execute(
+            "insert into user (create_time, email_addr, name, authenticator, passwd_hash, "
+            "cross_project_id, expavg_time, send_email, show_hosts) "
+            "values (?, ?, ?, ?, ?, ?, ?, 0, 1)",
+            {static_cast<std::int64_t>(now), request.email, request.name, random_key(), hash,
+             random_key(), now});
+    } catch (const DatabaseError& failure) {
+        if (!failure.is_duplicate()) throw;
+        return {.user = 0, .refusal = kTaken};
+    }
+    return {.user = database.insert_id(), .refusal = std::nullopt};
+}
+
+Refusal change_email(Database& database, std::int64_t user, const std::string& password,
+                     const std::string& email, double now) {
+    const AccountRequest request = cleaned({.email = email,
+                                            .password_hash = boinc_password_hash(password, email),
+                                            .name = "unchanged"});
+    if (const Refusal fault = request_fault(request)) return fault;
+    if (!has_password(database, user, password)) return "The password is wrong.";
+    const std::string hash = slow_hash(request.password_hash);
+    try {
+        database.execute(
+            "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
+            "email_addr_change_time = ? where id = ?",
+            {request.email, hash, now, user});
+    } catch (const DatabaseError& failure) {
+        if (!failure.is_duplicate()) throw;
+        return kTaken;
+    }
+    return std::nullopt;
+}
+
+Refusal change_password(Database& database, std::int64_t user, const std::string& password,
+                        const std::string& next) {
+    if (const Refusal fault = password_fault(next)) return fault;
+    const auto row =
+        database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
+    if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    const std::string hash = slow_hash(boinc_password_hash(next, row->text("email_addr")));
+    in_transaction(database, [&] {
+        database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
+        end_sessions(database, user);
+    });
+    return std::nullopt;
+}
+
+Preferences read_preferences(Database& database, std::int64_t user) {
+    const auto row = database.query_one(
+        "select name, country, url, show_hosts, send_email, project_prefs from user where id = ?",
+        {user});
+    if (!row) return {};
+    Preferences preferences{.name = row->text("name"),
+                            .country = row->text("country"),
+                            .url = row->text("url"),
+                            .shows_hosts = row->integer("show_hosts") != 0,
+                            .takes_email = row->integer("send_email") != 0};
+    const auto whole = find_element(row->text("project_prefs"), "project_preferences");
+    if (!whole) return preferences;
+    const auto flag = [&](const char* name) {
+        const auto element = find_element(whole->body, name);
+        return element && flag_value(*element);
+    };
+    if (const auto share = find_element(whole->body, "resource_share")) {
+        preferences.resource_share = static_cast<int>(real_value(share->body));
+    }
+    preferences.uses_processor = !flag("no_cpu");
+    preferences.uses_nvidia_gpu = !flag("no_cuda");
+    return preferences;
+}
+
+Refusal write_preferences(Database& database, std::int64_t user, const Preferences& preferences) {
+    const std::string name = clean_text(preferences.name, kMaxAccountName);
+    if (name.empty()) return "A user name is needed.";
+    if (preferences.resource_share < 0 || preferences.resource_share > kMaxShare) {
+        return fmt::format("The resource share is a number from 0 to {}.", kMaxShare);
+    }
+    in_transaction(database, [&] {
+        const auto row =
+            database.query_one("select project_prefs from user where id = ? for update", {user});
+        if (!row) return;
+        const auto old = find_element(row->text("project_prefs"), "project_preferences");
+        const auto specific = old ? find_element(old->body, "project_specific") : std::nullopt;
+        const std::string text = fmt::format(
+            "<project_preferences>\n<resource_share>{}</resource_share>\n<no_cpu>{}</no_cpu>\n"
+            "<no_cuda>{}</no_cuda>\n{}</project_preferences>",
+            preferences.resource_share, preferences.uses_processor ? 0 : 1,
+            preferences.uses_nvidia_gpu ? 0 : 1,
+            specific ? std::string{specific->whole} + '\n' : std::string{});
+        database.execute(
+            "update user set name = ?, country = ?, url = ?, show_hosts = ?, send_email = ?, "
+            "project_prefs = ? where id = ?",
+            {name, clean_text(preferences.country, kMaxCountry),
+             clean_text(preferences.url, kMaxUrl), preferences.shows_hosts ? 1 : 0,
+             preferences.takes_email ? 1 : 0, text, user});
+    });
+    return std::nullopt;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,31 @@
+// Passwords: BOINC's quick hash, which clients send, and the slow hash of it, which is stored.
+#pragma once
+
+#include <string>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::server {
+
+/// So many passwords are being hashed that another one would have to wait for too long.
+class TooBusyError : public Error {
+  public:
+    TooBusyError()
+        : Error("Too many people are signing in at this moment. Try again in a minute.") {}
+};
+
+/// What BOINC's clients send instead of a password: MD5(password + e-mail in lower case), in hex.
+std::string boinc_password_hash(const std::string& password, const std::string& email);
+
+/// Argon2id of a secret, with a random salt, and the check of one.
+///
+/// At most 3 hashes are computed at once, with 64 MiB each, and 3 more wait for at most 5 s, so
+/// that sign-ins never occupy the memory or all serving threads. Errors: TooBusyError; Error
+/// without memory. Thread: any. Cost: about 50 ms of a processor.
+std::string slow_hash(const std::string& secret);
+bool is_password(const std::string& hash, const std::string& secret);
+
+/// A random text of 32 hex digits, for example an account's key.
+std::string random_key();
+
+}  // namespace dedloc::server

@@ -1,0 +1,286 @@
+#include <httplib.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "peer/base/log.hpp"
+#include "project_server/accounts/account_changes.hpp"
+#include "project_server/accounts/account_removal.hpp"
+#include "project_server/web/data/leaders.hpp"
+#include "project_server/web/data/people.hpp"
+#include "project_server/web/data/tasks.hpp"
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/routes.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using httplib::Request;
+using httplib::Response;
+
+constexpr const char* kTooMany =
+    "Too many attempts with a wrong password. Try again in a quarter of an hour.";
+
+/// A page of the user who is signed in; others are sent to sign in.
+using OwnPage = std::function<std::optional<Page>(Database&, const Request&, std::int64_t user)>;
+
+void add_own_page(Site& site, const std::string& path, const std::string& content,
+                  const OwnPage& read) {
+    site.server.Get(literal(site.prefix) + path, [&site, content, read](const Request& request,
+                                                                        Response& response) {
+        const Visitor who = site.visitor(request);
+        if (!who.session) return site.send_on(response, "/account/sign_in");
+        auto page =
+            site.pool.with([&](Database& database) { return read(database, request, who.user()); });
+        if (!page) return site.refuse(request, response, 404, "There is no such page.");
+        site.show(request, response, content, std::move(*page));
+    });
+}
+
+/// Shows a form again with what was wrong.
+void show_again(Site& site, const Request& request, Response& response, const std::string& content,
+                Page page, const std::string& sentence) {
+    page.data.set("fault", sentence);
+    site.show(request, response, content, std::move(page));
+    response.status = 422;
+}
+
+Page empty_form(const char* title, const std::string& email = {}, const std::string& name = {}) {
+    PageData data;
+    data.set("email", email).set("name", name);
+    return {.title = title, .data = std::move(data)};
+}
+
+/// Begins a new session, whatever cookie the browser had before.
+void sign_in(Site& site, Response& response, std::int64_t user, const std::string& path) {
+    site.set_session_cookie(response, site.pool.with([&](Database& database) {
+        return begin_session(database, user, unix_now());
+    }));
+    site.send_on(response, path);
+}
+
+void add_sign_in(Site& site) {
+    site.get("/account/sign_in", [&site](const Request& request, Response& response) {
+        site.show(request, response, "sign_in.html", empty_form("Sign in"));
+    });
+    site.add_form(
+        "/account/sign_in", false,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const std::string email = form.value("email");
+            const std::string address = address_of(request);
+            const auto now = Throttle::Clock::now();
+            if (!site.throttle.allows(email, address, now)) {
+                site.refuse(request, response, 429, kTooMany);
+                return;
+            }
+            const auto user = site.pool.with([&](Database& database) {
+                return user_of(database, email, form.value("password"));
+            });
+            if (!user) {
+                site.throttle.count_failure(email, address, now);
+                show_again(site, request, response, "sign_in.html", empty_form("Sign in", email),
+                           "E-mail address or password is wrong.");
+                return;
+            }
+            site.throttle.forgive(email);
+            sign_in(site, response, *user, "/account");
+        });
+    site.add_form("/account/sign_out", true,
+                  [&site](const Request&, Response& response, const Form&, const Visitor& who) {
+                      site.pool.with([&](Database& database) {
+                          end_session(database, who.cookie);
+                          return true;
+                      });
+                      site.set_session_cookie(response, "");
+                      site.send_on(response, "/");
+                  });
+}
+
+void add_registration(Site& site) {
+    site.get("/account/create", [&site](const Request& request, Response& response) {
+        site.show(request, response, "register.html", empty_form("Create an account"));
+    });
+    site.add_form(
+        "/account/create", false,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const Registration made = site.pool.with([&](Database& database) {
+                return register_user(database, form.value("email"), form.value("name"),
+                                     form.value("password"), unix_now());
+            });
+            if (made.refusal) {
+                show_again(site, request, response, "register.html",
+                           empty_form("Create an account", form.value("email"), form.value("name")),
+                           *made.refusal);
+                return;
+            }
+            log_info("account {} created", made.user);
+            sign_in(site, response, made.user, "/account");
+        });
+}
+
+void add_overview(Site& site) {
+    add_own_page(site, "/account", "account.html",
+                 [](Database& database, const Request&, std::int64_t user) {
+                     std::optional<Page> page;
+                     auto data = user_data(database, user);
+                     if (!data) return page;
+                     const auto row = database.query_one(
+                         "select email_addr, authenticator from user where id = ?", {user});
+                     data->set("email", row->text("email_addr"))
+                         .set("account_key", row->text("authenticator"))
+                         .set("own_hosts", [&] {
+                             PageData hosts;
+                             hosts.set("hosts", host_list(database, user));
+                             return hosts;
+                         }());
+                     page = Page{.title = "Your account", .data = std::move(*data)};
+                     return page;
+                 });
+    add_own_page(
+        site, "/account/tasks", "tasks.html",
+        [](Database& database, const Request& request, std::int64_t user) {
+            const auto page = number_of(request.get_param_value("page")).value_or(1);
+            return std::optional{Page{.title = "Your tasks",
+                                      .data = task_list(database, user,
+                                                        static_cast<int>(std::clamp<std::int64_t>(
+                                                            page, 1, kLastLeaderPage)))}};
+        });
+    add_own_page(site, "/task/([1-9][0-9]{0,8})", "task.html",
+                 [](Database& database, const Request& request, std::int64_t user) {
+                     std::optional<Page> page;
+                     const auto task = number_of(request.matches[1]).value_or(0);
+                     if (auto data = task_data(database, task, user)) {
+                         page = Page{.title = "Task", .data = std::move(*data)};
+                     }
+                     return page;
+                 });
+}
+
+Page settings_page(Database& database, std::int64_t user) {
+    const Preferences now = read_preferences(database, user);
+    PageData data;
+    data.set("name", now.name)
+        .set("country", now.country)
+        .set("url", now.url)
+        .set("shows_hosts", now.shows_hosts)
+        .set("takes_email", now.takes_email)
+        .set("resource_share", now.resource_share)
+        .set("uses_processor", now.uses_processor)
+        .set("uses_nvidia_gpu", now.uses_nvidia_gpu);
+    const auto row = database.query_one("select email_addr from user where id = ?", {user});
+    data.set("email", row ? row->text("email_addr") : "");
+    return {.title = "Settings", .data = std::move(data)};
+}
+
+/// A form of the settings page: `change` does what it asks for.
+void add_setting(Site& site, const std::string& path, bool has_password_field,
+                 const std::function<Refusal(Database&, const Form&, std::int64_t user)>& change) {
+    site.add_form(path, true,
+                  [&site, change, has_password_field](const Request& request, Response& response,
+                                                      const Form& form, const Visitor& who) {
+                      const std::string key = "user " + std::to_string(who.user());
+                      const std::string address = address_of(request);
+                      const auto now = Throttle::Clock::now();
+                      if (has_password_field && !site.throttle.allows(key, address, now)) {
+                          site.refuse(request, response, 429, kTooMany);
+                          return;
+                      }
+                      const Refusal refusal = site.pool.with(
+                          [&](Database& database) { return change(database, form, who.user()); });
+                      if (!refusal) return site.send_on(response, "/account/settings?done=1");
+                      if (has_password_field) site.throttle.count_failure(key, address, now);
+                      Page page = site.pool.with(
+                          [&](Database& database) { return settings_page(database, who.user()); });
+                      show_again(site, request, response, "settings.html", std::move(page),
+                                 *refusal);
+                  });
+}
+
+void add_settings(Site& site) {
+    add_own_page(site, "/account/settings", "settings.html",
+                 [](Database& database, const Request& request, std::int64_t user) {
+                     Page page = settings_page(database, user);
+                     page.data.set("is_done", request.get_param_value("done") == "1");
+                     return std::optional{std::move(page)};
+                 });
+    add_setting(site, "/account/preferences", false,
+                [](Database& database, const Form& form, std::int64_t user) {
+                    const auto share = number_of(form.value("resource_share"));
+                    return write_preferences(
+                        database, user,
+                        {.name = form.value("name"),
+                         .country = form.value("country"),
+                         .url = form.value("url"),
+                         .shows_hosts = form.is_ticked("shows_hosts"),
+                         .takes_email = form.is_ticked("takes_email"),
+                         .resource_share = static_cast<int>(share.value_or(-1)),
+                         .uses_processor = form.is_ticked("uses_processor"),
+                         .uses_nvidia_gpu = form.is_ticked("uses_nvidia_gpu")});
+                });
+    add_setting(site, "/account/email", true,
+                [](Database& database, const Form& form, std::int64_t user) {
+                    return change_email(database, user, form.value("password"), form.value("email"),
+                                        unix_now());
+                });
+    add_setting(site, "/account/password", true,
+                [](Database& database, const Form& form, std::int64_t user) {
+                    return change_password(database, user, form.value("password"),
+                                           form.value("next"));
+                });
+}
+
+void add_removal(Site& site) {
+    site.get("/account/export.json", [&site](const Request& request, Response& response) {
+        const Visitor who = site.visitor(request);
+        if (!who.session) return site.send_on(response, "/account/sign_in");
+        response.set_header("Cache-Control", "no-store");
+        response.set_header("Content-Disposition", "attachment; filename=\"account.json\"");
+        response.set_content(site.pool.with([&](Database& database) {
+            return export_account(database, who.user());
+        }),
+                             "application/json");
+    });
+    add_own_page(site, "/account/delete", "delete_account.html",
+                 [](Database&, const Request&, std::int64_t) {
+                     return std::optional{empty_form("Delete your account")};
+                 });
+    site.add_form(
+        "/account/delete", true,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor& who) {
+            const std::string key = "user " + std::to_string(who.user());
+            const std::string address = address_of(request);
+            const auto now = Throttle::Clock::now();
+            if (!site.throttle.allows(key, address, now)) {
+                site.refuse(request, response, 429, kTooMany);
+                return;
+            }
+            const bool is_right = site.pool.with([&](Database& database) {
+                return has_password(database, who.user(), form.value("password"));
+            });
+            if (!is_right) {
+                site.throttle.count_failure(key, address, now);
+                show_again(site, request, response, "delete_account.html",
+                           empty_form("Delete your account"), "The password is wrong.");
+                return;
+            }
+            site.pool.with([&](Database& database) {
+                delete_account(database, who.user(), unix_now());
+                return true;
+            });
+            log_info("account {} deleted", who.user());
+            site.set_session_cookie(response, "");
+            site.send_on(response, "/");
+        });
+}
+
+}  // namespace
+
+void add_account_routes(Site& site) {
+    add_sign_in(site);
+    add_registration(site);
+    add_overview(site);
+    add_settings(site);
+    add_removal(site);
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,87 @@
+#include "project_server/web/data/leaders.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kRows = 50;
+
+/// The select of a ranking, without its order and limit.
+const char* selection_of(Ranked ranked) {
+    switch (ranked) {
+        case Ranked::kUsers:
+            return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
+                   "r.create_time, t.id as team_id, t.name as team from user r "
+                   "left join team t on t.id = r.teamid";
+        case Ranked::kTeams:
+            return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
+                   "r.create_time, r.nusers from team r";
+        case Ranked::kHosts:
+            return "select r.id, u.id as user_id, u.name as owner, r.p_ncpus, r.p_model, "
+                   "r.os_name, r.total_credit, r.expavg_credit, r.rpc_time from host r "
+                   "join user u on u.id = r.userid and u.show_hosts = 1";
+        case Ranked::kCountries:
+            return "select 0 as id, country as name, count(*) as users, sum(total_credit) as "
+                   "total_credit, sum(expavg_credit) as expavg_credit from user group by country";
+    }
+    return "";
+}
+
+PageData row_data(Ranked ranked, const Row& row, int place) {
+    PageData data;
+    data.set("place", place);
+    if (ranked == Ranked::kHosts) {
+        data.set("id", row.integer("id"))
+            .set("user_id", row.integer("user_id"))
+            .set("owner", row.text("owner"))
+            .set("cores", row.integer("p_ncpus"))
+            .set("processor", row.text("p_model"))
+            .set("system", row.text("os_name"))
+            .set("last_contact", row.integer("rpc_time"));
+    } else if (ranked == Ranked::kCountries) {
+        data.set("name", row.text("name")).set("users", row.integer("users"));
+    } else {
+        data.set("id", row.integer("id"))
+            .set("name", row.text("name"))
+            .set("country", row.text("country"))
+            .set("created", row.integer("create_time"));
+        if (ranked == Ranked::kTeams) {
+            data.set("members", row.integer("nusers"));
+        } else {
+            data.set("team_id", row.integer("team_id")).set("team", row.text("team"));
+        }
+    }
+    data.set("credit", row.real("total_credit")).set("recent_credit", row.real("expavg_credit"));
+    return data;
+}
+
+}  // namespace
+
+PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int page) {
+    const bool is_sum = ranked == Ranked::kCountries;
+    const std::string order =
+        fmt::format("{}{} desc, {}", is_sum ? "" : "r.",
+                    by_recent ? "expavg_credit" : "total_credit", is_sum ? "country" : "r.id");
+    const int first = (page - 1) * kRows;
+    PageData::List rows;
+    bool has_next = false;
+    for (const Row& row :
+         database.query(fmt::format("{} order by {} limit ? offset ?", selection_of(ranked), order),
+                        {kRows + 1, first})) {
+        const auto count = static_cast<int>(rows.size());
+        has_next = count == kRows && page < kLastLeaderPage;
+        if (count == kRows) break;
+        rows.push_back(row_data(ranked, row, first + count + 1));
+    }
+    PageData data;
+    data.set("is_recent", by_recent).set("page", page);
+    data.set("previous", page > 1 ? PageData{page - 1} : PageData{false});
+    data.set("next", has_next ? PageData{page + 1} : PageData{false});
+    data.set("rows", std::move(rows));
+    return data;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,151 @@
+#include "project_server/web/data/people.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "project_server/publishing/keys.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kMaxHosts = 100;
+constexpr int kMaxMembers = 100;
+
+/// The badges of a user or of a team.
+PageData::List badges(Database& database, const std::string& kind, std::int64_t id) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             fmt::format("select b.name, b.title, b.level from badge_{0} g "
+                         "join badge b on b.id = g.badge_id where g.{0}_id = ? order by b.id",
+                         kind),
+             {id})) {
+        PageData badge;
+        badge.set("name", row.text("name"))
+            .set("title", row.text("title"))
+            .set("level", row.text("level"));
+        list.push_back(std::move(badge));
+    }
+    return list;
+}
+
+PageData brief_host(const Row& row) {
+    PageData data;
+    data.set("id", row.integer("id"))
+        .set("processor", row.text("p_model"))
+        .set("cores", row.integer("p_ncpus"))
+        .set("system", row.text("os_name"))
+        .set("credit", row.real("total_credit"))
+        .set("recent_credit", row.real("expavg_credit"))
+        .set("last_contact", row.integer("rpc_time"));
+    return data;
+}
+
+}  // namespace
+
+PageData::List host_list(Database& database, std::int64_t user) {
+    PageData::List hosts;
+    for (const Row& row : database.query(
+             "select id, p_model, p_ncpus, os_name, total_credit, expavg_credit, rpc_time "
+             "from host where userid = ? order by rpc_time desc, id limit ?",
+             {user, kMaxHosts})) {
+        hosts.push_back(brief_host(row));
+    }
+    return hosts;
+}
+
+std::optional<PageData> user_data(Database& database, std::int64_t user) {
+    const auto row = database.query_one(
+        "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
+        "u.country, u.url, u.show_hosts, u.cross_project_id, t.id as team_id, t.name as team "
+        "from user u left join team t on t.id = u.teamid where u.id = ?",
+        {user});
+    if (!row) return std::nullopt;
+    const bool shows_hosts = row->integer("show_hosts") != 0;
+    PageData data;
+    data.set("id", row->integer("id"))
+        .set("name", row->text("name"))
+        .set("created", row->integer("create_time"))
+        .set("credit", row->real("total_credit"))
+        .set("recent_credit", row->real("expavg_credit"))
+        .set("country", row->text("country"))
+        .set("url", safe_link(row->text("url")))
+        .set("team_id", row->integer("team_id"))
+        .set("team", row->text("team"))
+        .set("cross_project_id",
+             md5_of_text(row->text("cross_project_id") + row->text("email_addr")))
+        .set("shows_hosts", shows_hosts)
+        .set("hosts", shows_hosts ? host_list(database, user) : PageData::List{})
+        .set("badges", badges(database, "user", user));
+    return data;
+}
+
+std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer) {
+    const auto row = database.query_one(
+        "select t.id, t.name, t.create_time, t.total_credit, t.expavg_credit, t.country, t.url, "
+        "t.description, t.joinable, u.id as founder_id, u.name as founder, "
+        "(select count(*) from user m where m.teamid = t.id) as members "
+        "from team t left join user u on u.id = t.userid where t.id = ?",
+        {team});
+    if (!row) return std::nullopt;
+    PageData::List members;
+    for (const Row& member : database.query(
+             "select id, name, country, total_credit, expavg_credit from user where teamid = ? "
+             "order by total_credit desc, id limit ?",
+             {team, kMaxMembers})) {
+        PageData data;
+        data.set("id", member.integer("id"))
+            .set("name", member.text("name"))
+            .set("country", member.text("country"))
+            .set("credit", member.real("total_credit"))
+            .set("recent_credit", member.real("expavg_credit"));
+        members.push_back(std::move(data));
+    }
+    PageData data;
+    data.set("id", row->integer("id"))
+        .set("name", row->text("name"))
+        .set("created", row->integer("create_time"))
+        .set("credit", row->real("total_credit"))
+        .set("recent_credit", row->real("expavg_credit"))
+        .set("country", row->text("country"))
+        .set("url", safe_link(row->text("url")))
+        .set("description", row->text("description"))
+        .set("founder_id", row->integer("founder_id"))
+        .set("founder", row->text("founder"))
+        .set("is_joinable", row->integer("joinable") != 0)
+        .set("member_count", row->integer("members"))
+        .set("members", std::move(members))
+        .set("badges", badges(database, "team", team));
+    const auto own =
+        database.query_one("select teamid from user where id = ? and id <> 0", {viewer});
+    const bool is_member = own && own->integer("teamid") == team;
+    const bool is_founder = own && row->integer("founder_id") == viewer;
+    data.set("is_member", is_member)
+        .set("can_join", own && !is_member && (is_founder || row->integer("joinable") != 0))
+        .set("can_edit", is_founder);
+    return data;
+}
+
+std::optional<PageData> host_data(Database& database, std::int64_t host, std::int64_t viewer) {
+    const auto row = database.query_one(
+        "select h.*, u.name as owner from host h join user u on u.id = h.userid "
+        "where h.id = ? and (u.show_hosts = 1 or u.id = ?)",
+        {host, viewer});
+    if (!row) return std::nullopt;
+    PageData data = brief_host(*row);
+    data.set("user_id", row->integer("userid"))
+        .set("owner", row->text("owner"))
+        .set("is_own", row->integer("userid") == viewer && viewer != 0)
+        .set("created", row->integer("create_time"))
+        .set("vendor", row->text("p_vendor"))
+        .set("system_version", row->text("os_version"))
+        .set("devices", row->text("serialnum"))
+        .set("memory_bytes", row->real("m_nbytes"))
+        .set("flops", row->real("p_fpops"))
+        .set("days_to_report", row->real("avg_turnaround") / 86'400)
+        .set("on_share", std::clamp(row->real("on_frac"), 0.0, 1.0));
+    return data;
+}
+
+}  // namespace dedloc::server

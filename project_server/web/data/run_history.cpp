@@ -1,0 +1,57 @@
+#include "project_server/web/data/run_history.hpp"
+
+#include <algorithm>
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxPoints = 1'199;  ///< and the last step
+constexpr std::size_t kRowsAtOnce = 20'000;
+
+}  // namespace
+
+void RunHistories::add(History& history, const Row& row) {
+    const double seconds = row.real("seconds");
+    const std::int64_t samples = row.integer("samples");
+    history.last = {.step = row.integer("step"),
+                    .loss = row.real("loss"),
+                    .samples_per_second = seconds > 0 ? static_cast<double>(samples) / seconds : 0,
+                    .members = row.integer("members")};
+    history.last_step = history.last.step;
+    history.last_committed_at = row.real("committed_at");
+    history.samples += samples;
+    const auto is_point = [&](const CurvePoint& point) {
+        return point.step == 1 || point.step % history.stride == 0;
+    };
+    if (is_point(history.last)) history.points.push_back(history.last);
+    if (history.points.size() <= kMaxPoints) return;
+    history.stride *= 2;
+    std::erase_if(history.points, [&](const CurvePoint& point) { return !is_point(point); });
+}
+
+RunCurve RunHistories::read(Database& database, std::int64_t run) {
+    const std::lock_guard lock{mutex_};
+    History& history = histories_[run];
+    if (history.last_step > 0) {
+        const auto last =
+            database.query_one("select committed_at from dedloc_step where runid = ? and step = ?",
+                               {run, history.last_step});
+        if (!last || last->real("committed_at") != history.last_committed_at) history = {};
+    }
+    for (std::size_t count = kRowsAtOnce; count == kRowsAtOnce;) {
+        const Rows rows = database.query(
+            "select step, samples, loss, members, seconds, committed_at from dedloc_step "
+            "where runid = ? and step > ? order by step limit ?",
+            {run, history.last_step, kRowsAtOnce});
+        for (const Row& row : rows) add(history, row);
+        count = rows.size();
+    }
+    RunCurve curve{.samples = history.samples, .points = history.points};
+    if (history.last_step > 0 &&
+        (curve.points.empty() || curve.points.back().step != history.last_step)) {
+        curve.points.push_back(history.last);
+    }
+    return curve;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,184 @@
+#include "project_server/web/data/server_status.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <variant>
+#include <vector>
+
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kDay = 86'400;
+constexpr double kHour = 3600;
+constexpr double kWithRecentCredit = 1;  ///< credits a day above which credit counts as recent
+
+PageData::List daemons(const fs::path& folder) {
+    std::vector<fs::path> files;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator{folder, absent}) {
+        if (entry.path().extension() == ".pid") files.push_back(entry.path());
+    }
+    std::ranges::sort(files);
+    PageData::List list;
+    for (const fs::path& file : files) {
+        long process = 0;
+        std::ifstream{file} >> process;
+        const bool is_running =
+            process > 0 && (kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM);
+        PageData daemon;
+        daemon.set("name", file.stem().string()).set("is_running", is_running);
+        list.push_back(std::move(daemon));
+    }
+    return list;
+}
+
+std::int64_t count(Database& database, const std::string& what, Parameters parameters = {}) {
+    return database.query_one("select count(*) as n from " + what, parameters)->integer("n");
+}
+
+PageData job_counts(Database& database, double now) {
+    const auto backlog = database.query_one(
+        "select min(transition_time) as first from workunit where transition_time < ?", {now});
+    const double hours = backlog->is_null("first") ? 0 : (now - backlog->real("first")) / kHour;
+    PageData data;
+    data.set("results_ready_to_send", count(database, "result where server_state = 2"))
+        .set("results_in_progress", count(database, "result where server_state = 4"))
+        .set("workunits_waiting_for_validation",
+             count(database, "workunit where need_validate = 1"))
+        .set("workunits_waiting_for_assimilation",
+             count(database, "workunit where assimilate_state = 1"))
+        .set("workunits_waiting_for_deletion",
+             count(database, "workunit where file_delete_state = 1"))
+        .set("results_waiting_for_deletion", count(database, "result where file_delete_state = 1"))
+        .set("transitioner_backlog_hours", hours);
+    return data;
+}
+
+PageData user_counts(Database& database, double now) {
+    PageData data;
+    data.set("users_with_recent_credit",
+             count(database, "user where expavg_credit > ?", {kWithRecentCredit}))
+        .set("users_with_credit", count(database, "user where total_credit > 0"))
+        .set("users_registered_in_past_24_hours",
+             count(database, "user where create_time > ?", {now - kDay}));
+    return data;
+}
+
+PageData host_counts(Database& database, double now) {
+    const auto speed = database.query_one(
+        "select coalesce(sum(expavg_credit), 0) as credit from host where expavg_credit > ?",
+        {kWithRecentCredit});
+    PageData data;
+    data.set("hosts_with_recent_credit",
+             count(database, "host where expavg_credit > ?", {kWithRecentCredit}))
+        .set("hosts_with_credit", count(database, "host where total_credit > 0"))
+        .set("hosts_registered_in_past_24_hours",
+             count(database, "host where create_time > ?", {now - kDay}))
+        // A cobblestone is 1/200 day of a gigaflop per second.
+        .set("current_floating_point_speed", speed->real("credit") / 200);
+    return data;
+}
+
+PageData::List apps(Database& database, double now) {
+    PageData::List list;
+    for (const Row& app : database.query(
+             "select id, name, user_friendly_name from app where deprecated = 0 order by id")) {
+        const std::int64_t id = app.integer("id");
+        const auto recent = database.query_one(
+            "select count(distinct userid) as users, coalesce(avg(elapsed_time), 0) / 3600 as "
+            "mean, coalesce(min(elapsed_time), 0) / 3600 as least, coalesce(max(elapsed_time), 0) "
+            "/ 3600 as most from result where appid = ? and server_state = 5 and outcome = 1 and "
+            "received_time > ?",
+            {id, now - kDay});
+        PageData data;
+        data.set("id", id)
+            .set("short_name", app.text("name"))
+            .set("name", app.text("user_friendly_name"))
+            .set("unsent", count(database, "result where appid = ? and server_state = 2", {id}))
+            .set("in_progress",
+                 count(database, "result where appid = ? and server_state = 4", {id}))
+            .set("avg_runtime", recent->real("mean"))
+            .set("min_runtime", recent->real("least"))
+            .set("max_runtime", recent->real("most"))
+            .set("users", recent->integer("users"));
+        list.push_back(std::move(data));
+    }
+    return list;
+}
+
+std::string scalar(const PageData& data) {
+    if (const auto* const number = std::get_if<std::int64_t>(&data.value())) {
+        return fmt::format("{}", *number);
+    }
+    if (const auto* const number = std::get_if<double>(&data.value())) {
+        return fmt::format("{:.6f}", *number);
+    }
+    if (const auto* const text = std::get_if<std::string>(&data.value())) {
+        return escape_markup(*text);
+    }
+    return {};
+}
+
+/// The fields of an object as elements, except the one named `skipped`.
+std::string elements(const PageData& object, const std::string& indent,
+                     std::string_view skipped = {}) {
+    std::string text;
+    for (const auto& [name, value] : std::get<PageData::Fields>(object.value())) {
+        if (name != skipped)
+            text += fmt::format("{0}<{1}>{2}</{1}>\n", indent, name, scalar(value));
+    }
+    return text;
+}
+
+const PageData& field(const PageData& object, std::string_view name) {
+    const auto& fields = std::get<PageData::Fields>(object.value());
+    return std::ranges::find(fields, name, &std::pair<std::string, PageData>::first)->second;
+}
+
+}  // namespace
+
+PageData status_data(Database& database, const ProjectConfig& config, double now) {
+    PageData data;
+    data.set("update_time", static_cast<std::int64_t>(now))
+        .set("daemons", daemons(config.directory / "pids"))
+        .set("jobs", job_counts(database, now))
+        .set("users", user_counts(database, now))
+        .set("computers", host_counts(database, now))
+        .set("apps", apps(database, now));
+    return data;
+}
+
+std::string status_xml(const PageData& status, const std::string& host) {
+    std::string daemons;
+    for (const PageData& daemon : std::get<PageData::List>(field(status, "daemons").value())) {
+        daemons += fmt::format(
+            "        <daemon>\n            <host>{}</host>\n            <command>{}</command>\n"
+            "            <status>{}</status>\n        </daemon>\n",
+            escape_markup(host), scalar(field(daemon, "name")),
+            std::get<bool>(field(daemon, "is_running").value()) ? "running" : "not running");
+    }
+    std::string apps;
+    for (const PageData& app : std::get<PageData::List>(field(status, "apps").value())) {
+        apps += "            <app>\n" + elements(app, "                ", "short_name") +
+                "            </app>\n";
+    }
+    const std::string indent(8, ' ');
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<server_status>\n"
+        "    <update_time>{}</update_time>\n    <daemon_status>\n{}    </daemon_status>\n"
+        "    <database_file_states>\n{}{}{}        <tasks_by_app>\n{}        </tasks_by_app>\n"
+        "    </database_file_states>\n</server_status>\n",
+        scalar(field(status, "update_time")), daemons, elements(field(status, "jobs"), indent),
+        elements(field(status, "users"), indent), elements(field(status, "computers"), indent),
+        apps);
+}
+
+}  // namespace dedloc::server

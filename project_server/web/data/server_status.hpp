@@ -1,0 +1,21 @@
+// The state of the project's server: daemons, jobs, users and computers.
+#pragma once
+
+#include <string>
+
+#include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
+#include "project_server/web/data/page_data.hpp"
+
+namespace dedloc::server {
+
+/// {update_time, daemons, jobs, users, computers, apps}: daemons as {name, is_running} from the
+/// project's pids/; the counts have the names of BOINC's server_status.php. `now`: UTC seconds.
+/// Errors: DatabaseError. Cost: counts over indices of result, workunit, user and host.
+PageData status_data(Database& database, const ProjectConfig& config, double now);
+
+/// The same as the XML of server_status.php?xml=1 of BOINC's servers, which sites of statistics
+/// read. `host` is the host part of the master URL.
+std::string status_xml(const PageData& status, const std::string& host);
+
+}  // namespace dedloc::server

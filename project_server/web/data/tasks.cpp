@@ -1,0 +1,100 @@
+#include "project_server/web/data/tasks.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr int kRows = 50;
+
+/// What happened to a task, in words.
+const char* state_of(const Row& row) {
+    switch (row.integer("server_state")) {
+        case 4:
+            return "in progress";
+        case 5:
+            break;
+        default:
+            return "not sent";
+    }
+    switch (row.integer("outcome")) {
+        case 1:
+            break;
+        case 3:
+            return "failed on the computer";
+        case 4:
+            return "not reported in time";
+        case 5:
+            return "not needed any more";
+        case 6:
+            return "not valid";
+        case 7:
+            return "given up by the computer";
+        default:
+            return "over";
+    }
+    switch (row.integer("validate_state")) {
+        case 1:
+            return "valid";
+        case 2:
+            return "not valid";
+        default:
+            return "waiting for validation";
+    }
+}
+
+PageData brief(const Row& row) {
+    PageData data;
+    data.set("id", row.integer("id"))
+        .set("name", row.text("name"))
+        .set("host", row.integer("hostid"))
+        .set("state", state_of(row))
+        .set("sent", row.integer("sent_time"))
+        .set("deadline", row.integer("report_deadline"))
+        .set("reported", row.integer("received_time"))
+        .set("hours", row.real("elapsed_time") / 3600)
+        .set("credit", row.real("granted_credit"));
+    return data;
+}
+
+}  // namespace
+
+PageData task_list(Database& database, std::int64_t user, int page) {
+    PageData::List tasks;
+    bool has_next = false;
+    for (const Row& row : database.query(
+             "select id, name, hostid, server_state, outcome, validate_state, sent_time, "
+             "report_deadline, received_time, elapsed_time, granted_credit from result "
+             "where userid = ? order by id desc limit ? offset ?",
+             {user, kRows + 1, (page - 1) * kRows})) {
+        has_next = tasks.size() == static_cast<std::size_t>(kRows);
+        if (has_next) break;
+        tasks.push_back(brief(row));
+    }
+    PageData data;
+    data.set("is_recent", false).set("page", page);
+    data.set("previous", page > 1 ? PageData{page - 1} : PageData{false});
+    data.set("next", has_next ? PageData{page + 1} : PageData{false});
+    data.set("tasks", std::move(tasks));
+    return data;
+}
+
+std::optional<PageData> task_data(Database& database, std::int64_t task, std::int64_t user) {
+    const auto row = database.query_one(
+        "select r.*, a.user_friendly_name as app from result r left join app a on a.id = r.appid "
+        "where r.id = ? and r.userid = ? and r.userid <> 0",
+        {task, user});
+    if (!row) return std::nullopt;
+    PageData data = brief(*row);
+    const auto samples = database.query_one(
+        "select coalesce(sum(samples), 0) as samples, count(distinct step) as steps "
+        "from dedloc_contribution where resultid = ?",
+        {task});
+    data.set("app", row->text("app"))
+        .set("exit_status", row->integer("exit_status"))
+        .set("processor_hours", row->real("cpu_time") / 3600)
+        .set("peak_memory", row->real("peak_working_set_size"))
+        .set("samples", samples->integer("samples"))
+        .set("steps", samples->integer("steps"));
+    return data;
+}
+
+}  // namespace dedloc::server

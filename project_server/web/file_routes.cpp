@@ -1,0 +1,94 @@
+#include <httplib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/routes.hpp"
+#include "project_server/web/templates.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+using httplib::Request;
+using httplib::Response;
+
+constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
+constexpr const char* kCss = "text/css; charset=utf-8";
+constexpr const char* kScript = "text/javascript; charset=utf-8";
+
+void send_file(const fs::path& path, Response& response,
+               const char* type = "application/octet-stream") {
+    std::error_code absent;
+    const auto size = fs::file_size(path, absent);
+    auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+    if (absent || !fs::is_regular_file(path) || !*file) {
+        response.status = 404;
+        return;
+    }
+    response.set_content_provider(
+        size, type, [file](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+            std::vector<char> piece(std::min(length, kDownloadPiece));
+            file->clear();
+            file->seekg(static_cast<std::streamoff>(offset));
+            file->read(piece.data(), static_cast<std::streamsize>(piece.size()));
+            const auto count = static_cast<std::size_t>(file->gcount());
+            return count > 0 && (sink.write(piece.data(), count), true);
+        });
+}
+
+/// Files of Debian's packages, which nginx serves instead where it is in front.
+void add_library(Site& site, const std::string& path, const char* file, const char* type) {
+    site.get(path, [file, type](const Request&, Response& response) {
+        response.set_header("Cache-Control", "public, max-age=86400");
+        send_file(file, response, type);
+    });
+}
+
+/// Files of pages/, compiled in.
+void add_page_file(Site& site, const char* name, const char* type) {
+    site.get(std::string{"/"} + name, [name, type](const Request&, Response& response) {
+        response.set_header("Cache-Control", "public, max-age=300");
+        response.set_content(std::string{page_file(name)}, type);
+    });
+}
+
+void add_transfers(Site& site, const UploadStore& uploads) {
+    site.server.Post(
+        literal(path_of(site.config.upload_url)),
+        [&uploads](const Request&, Response& response, const httplib::ContentReader& read) {
+            UploadRequest upload{uploads};
+            // Read all bytes even if the reply is known: the client reads it only
+            // after sending.
+            read([&](const char* data, std::size_t size) {
+                upload.feed({data, size});
+                return true;
+            });
+            response.set_content(upload.finish(), "text/xml");
+        });
+    site.server.Get(literal(path_of(site.config.download_url)) + R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
+                    [&site](const Request& request, Response& response) {
+                        const fs::path path = std::string{request.matches[1]};
+                        if (!is_file_name(path.filename().string())) {
+                            response.status = 404;
+                            return;
+                        }
+                        send_file(site.config.download_directory / path, response);
+                    });
+}
+
+}  // namespace
+
+void add_file_routes(Site& site, const UploadStore& uploads) {
+    add_page_file(site, "style.css", kCss);
+    add_page_file(site, "run.js", kScript);
+    add_library(site, "/bootstrap/bootstrap.min.css",
+                "/usr/share/bootstrap-html/css/bootstrap.min.css", kCss);
+    add_library(site, "/chart.js/chart.min.js", "/usr/share/javascript/chart.js/chart.min.js",
+                kScript);
+    add_transfers(site, uploads);
+}
+
+}  // namespace dedloc::server

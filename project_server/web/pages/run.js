@@ -1,0 +1,125 @@
+// Keeps the page of a run up to date. Text from the server is inserted only as text nodes.
+'use strict';
+
+const refreshMilliseconds = 3000;
+const element = (id) => document.getElementById(id);
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const number = (value, digits = 0) =>
+  Number(value).toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits});
+const percent = (share) => `${number(100 * share, 2)} %`;
+
+function dataset(label, points, colour, options = {}) {
+  return {label, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2,
+    pointRadius: 0, tension: 0.2, ...options};
+}
+
+function axis(text, options = {}) {
+  return {title: {display: true, text, color: style('--soft')}, ticks: {color: style('--soft')},
+    grid: {color: style('--line')}, ...options};
+}
+
+function draw(id, datasets, scales) {
+  const known = Chart.getChart(id);
+  if (known) {
+    datasets.forEach(({data}, at) => { known.data.datasets[at].data = data; });
+    known.update('none');
+    return;
+  }
+  new Chart(element(id), {
+    type: 'line',
+    data: {datasets},
+    options: {
+      animation: false, maintainAspectRatio: false, parsing: false, normalized: true,
+      interaction: {mode: 'nearest', axis: 'x', intersect: false},
+      plugins: {legend: {labels: {color: style('--soft'), boxWidth: 24, boxHeight: 2}}},
+      scales: {x: axis('update', {type: 'linear', min: 0}), ...scales},
+    },
+  });
+}
+
+function drawCurves(run) {
+  if (typeof Chart === 'undefined') {
+    element('run-note').textContent = 'The curves need Chart.js, which this server does not have.';
+    return;
+  }
+  const column = (curve, at) => (curve || []).map((point) => ({x: point[0], y: point[at]}));
+  draw('loss-chart', [
+    dataset('training loss, as volunteers report it', column(run.curve, 1), style('--accent')),
+    dataset('held-out loss, as the project measured it', column(run.held_out_curve, 1),
+        style('--measured'), {borderDash: [6, 3], pointRadius: 3, tension: 0}),
+  ], {y: axis('loss')});
+  draw('rate-chart', [
+    dataset('samples a second', column(run.curve, 2), style('--accent')),
+    dataset('peers', column(run.curve, 3), style('--measured'), {yAxisID: 'peers', borderDash: [6, 3]}),
+  ], {
+    y: axis('samples a second', {min: 0}),
+    peers: axis('peers', {min: 0, position: 'right', grid: {drawOnChartArea: false}}),
+  });
+}
+
+function cell(kind, text, link = '') {
+  const made = document.createElement(kind);
+  const inside = link ? document.createElement('a') : made;
+  if (link) {
+    inside.href = link;
+    made.append(inside);
+  }
+  inside.textContent = text;
+  return made;
+}
+
+function ago(seconds) {
+  if (seconds < 90) return `${number(seconds)} s ago`;
+  if (seconds < 5400) return `${number(seconds / 60)} min ago`;
+  return `${number(seconds / 3600)} h ago`;
+}
+
+function peerRow(peer, root) {
+  const row = document.createElement('tr');
+  const key = cell('th', peer.key);
+  key.scope = 'row';
+  const unknown = peer.has_ticket ? 'anonymous' : '–';
+  row.append(key,
+      peer.is_shown ? cell('td', peer.user, `${root}/user/${peer.user_id}`) : cell('td', unknown),
+      peer.is_shown ? cell('td', `#${peer.host}`, `${root}/host/${peer.host}`) : cell('td', '–'),
+      cell('td', peer.role), cell('td', peer.state), cell('td', number(peer.step)),
+      cell('td', number(peer.samples_per_second, 1)), cell('td', peer.short_digest),
+      cell('td', ago(peer.seen_seconds_ago)));
+  row.children[5].className = 'number';
+  row.children[6].className = 'number';
+  return row;
+}
+
+function show(run) {
+  const texts = {
+    'run-state': run.state,
+    'run-step': number(run.step),
+    'run-loss': run.has_steps ? number(run.loss, 4) : '–',
+    'run-held-out': run.held_out ? number(run.held_out.loss, 4) : '–',
+    'run-masked': run.held_out ? percent(run.held_out.masked_accuracy) : '–',
+    'run-order': run.held_out ? percent(run.held_out.order_accuracy) : '–',
+    'run-samples': number(run.samples),
+    'run-rate': number(run.samples_per_second, 1),
+    'run-peers': number(run.working_peers),
+    'run-note': '',
+  };
+  for (const [id, text] of Object.entries(texts)) element(id).textContent = text;
+  if (run.peers.length > 0) {
+    const body = element('peers');
+    body.replaceChildren(...run.peers.map((peer) => peerRow(peer, body.dataset.root)));
+  }
+  drawCurves(run);
+}
+
+async function refresh() {
+  try {
+    const answer = await fetch(element('loss-chart').dataset.source, {cache: 'no-cache'});
+    if (!answer.ok) throw new Error(String(answer.status));
+    show(await answer.json());
+  } catch (error) {
+    element('run-note').textContent = 'The server does not answer; trying again.';
+  }
+  setTimeout(refresh, document.hidden ? 10 * refreshMilliseconds : refreshMilliseconds);
+}
+
+refresh();

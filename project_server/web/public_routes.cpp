@@ -1,0 +1,159 @@
+#include <httplib.h>
+
+#include <utility>
+
+#include "project_server/scheduler/xml.hpp"
+#include "project_server/web/data/leaders.hpp"
+#include "project_server/web/data/people.hpp"
+#include "project_server/web/data/runs.hpp"
+#include "project_server/web/data/server_status.hpp"
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/routes.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using namespace std::chrono_literals;
+using httplib::Request;
+using httplib::Response;
+
+// How long all viewers get the same answer.
+constexpr auto kLiveLife = 2s;
+constexpr auto kSlowLife = 60s;
+
+constexpr const char* kId = "/([1-9][0-9]{0,8})";
+
+std::int64_t id_in(const PageRequest& request) {
+    return number_of(request.captures.front()).value_or(0);
+}
+
+/// A page about one row of a table.
+std::optional<Page> page_of(std::optional<PageData> data, std::string title) {
+    if (!data) return std::nullopt;
+    return Page{.title = std::move(title), .data = std::move(*data)};
+}
+
+void add_start(Site& site) {
+    const auto home = [&site](Database& database, const PageRequest&) -> std::optional<Page> {
+        PageData data;
+        const auto sums = database.query_one(
+            "select (select count(*) from user where total_credit > 0) as users, "
+            "(select count(*) from host where total_credit > 0) as hosts, "
+            "(select count(*) from team) as teams");
+        data.set("has_database", true)
+            .set("user_count", sums->integer("users"))
+            .set("host_count", sums->integer("hosts"))
+            .set("team_count", sums->integer("teams"))
+            .set("runs", run_list(database));
+        return Page{.title = site.config.name, .data = std::move(data)};
+    };
+    site.add_page({.path = "/(?:index)?", .content = "home.html", .is_home = true, .life = 5s},
+                  home);
+    site.add_page(
+        {.path = "/index.(?:html|php)", .content = "home.html", .is_home = true, .life = 5s}, home);
+    site.add_page(
+        {.path = "/join", .content = "join.html", .life = kSlowLife},
+        [](Database&, const PageRequest&) { return Page{.title = "How to join", .data = {}}; });
+}
+
+void add_runs(Site& site) {
+    site.add_page({.path = "/runs", .content = "runs.html", .life = kLiveLife},
+                  [](Database& database, const PageRequest&) {
+                      PageData data;
+                      data.set("runs", run_list(database));
+                      return Page{.title = "Training runs", .data = std::move(data)};
+                  });
+    site.add_page({.path = "/run/([A-Za-z0-9_-]{1,64})", .content = "run.html", .life = kLiveLife},
+                  [&site](Database& database, const PageRequest& request) {
+                      const std::string& name = request.captures.front();
+                      return page_of(run_data(database, site.histories, name, unix_now()),
+                                     "Run " + name);
+                  });
+}
+
+void add_leaders(Site& site) {
+    struct Board {
+        Ranked ranked;
+        const char* name;
+        const char* title;
+    };
+    for (const Board& board : {Board{Ranked::kUsers, "users", "Volunteers by credit"},
+                               Board{Ranked::kTeams, "teams", "Teams by credit"},
+                               Board{Ranked::kHosts, "hosts", "Computers by credit"},
+                               Board{Ranked::kCountries, "countries", "Countries by credit"}}) {
+        const std::string name = board.name;
+        const auto read = [board](Database& database, const PageRequest& request) {
+            return Page{
+                .title = board.title,
+                .data = leaders_data(database, board.ranked, request.by_recent, request.page)};
+        };
+        site.add_page({.path = "/" + name, .content = name + ".html", .life = kSlowLife}, read);
+        // The address on BOINC's servers.
+        site.add_page(
+            {.path = "/top_" + name + R"(\.php)", .content = name + ".html", .life = kSlowLife},
+            read);
+    }
+}
+
+void add_rows(Site& site) {
+    site.add_page({.path = std::string{"/user"} + kId, .content = "user.html"},
+                  [](Database& database, const PageRequest& request) {
+                      return page_of(user_data(database, id_in(request)), "Volunteer");
+                  });
+    site.add_page({.path = std::string{"/team"} + kId, .content = "team.html"},
+                  [](Database& database, const PageRequest& request) {
+                      return page_of(team_data(database, id_in(request), request.viewer), "Team");
+                  });
+    site.add_page({.path = std::string{"/host"} + kId, .content = "host.html"},
+                  [](Database& database, const PageRequest& request) {
+                      return page_of(host_data(database, id_in(request), request.viewer),
+                                     "Computer " + request.captures.front());
+                  });
+    // Links to BOINC's names of these pages, which clients and sites of statistics know.
+    struct Old {
+        const char* path;
+        const char* parameter;
+        const char* page;
+    };
+    for (const Old& old : {Old{"/show_host_detail.php", "hostid", "/host/"},
+                           Old{"/team_display.php", "teamid", "/team/"}}) {
+        site.get(old.path, [&site, old](const Request& request, Response& response) {
+            const auto id = number_of(request.get_param_value(old.parameter));
+            response.set_redirect(site.prefix + old.page + std::to_string(id.value_or(0)));
+        });
+    }
+}
+
+void add_status(Site& site) {
+    const auto status = [&site](Database& database) {
+        return status_data(database, site.config, unix_now());
+    };
+    site.add_page({.path = "/server_status", .content = "server_status.html", .life = kSlowLife},
+                  [status](Database& database, const PageRequest&) {
+                      return Page{.title = "Server status", .data = status(database)};
+                  });
+    site.get("/server_status.php", [&site, status](const Request& request, Response& response) {
+        if (request.get_param_value("xml") != "1") {
+            response.set_redirect(site.prefix + "/server_status");
+            return;
+        }
+        response.set_content(site.text_of("server_status.xml", kSlowLife,
+                                          [&](Database& database) {
+                                              return status_xml(status(database),
+                                                                host_of(site.config.master_url));
+                                          }),
+                             "text/xml; charset=utf-8");
+    });
+}
+
+}  // namespace
+
+void add_public_routes(Site& site) {
+    add_start(site);
+    add_runs(site);
+    add_leaders(site);
+    add_rows(site);
+    add_status(site);
+}
+
+}  // namespace dedloc::server

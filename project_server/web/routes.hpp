@@ -1,0 +1,27 @@
+// The routes of each area of the site.
+#pragma once
+
+#include "project_server/scheduler/scheduler.hpp"
+#include "project_server/transfer/upload.hpp"
+#include "project_server/web/site.hpp"
+
+namespace dedloc::server {
+
+/// Pages for any visitor, each with its JSON: home, how to join, runs, leaderboards, users, teams,
+/// computers, server status. `site` outlives the routes.
+void add_public_routes(Site& site);
+
+/// Pages and forms of a user's own account: create, sign in and out, tasks, settings, export,
+/// deletion.
+void add_account_routes(Site& site);
+
+/// Forms of teams: create, edit, join, leave.
+void add_team_routes(Site& site);
+
+/// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
+void add_rpc_routes(Site& site, const Scheduler& scheduler);
+
+/// Files: uploads, downloads, and the style, scripts and libraries of the pages.
+void add_file_routes(Site& site, const UploadStore& uploads);
+
+}  // namespace dedloc::server

@@ -1,0 +1,133 @@
+#include <error_numbers.h>
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <functional>
+
+#include "peer/base/log.hpp"
+#include "project_server/accounts/accounts.hpp"
+#include "project_server/accounts/passwords.hpp"
+#include "project_server/scheduler/xml.hpp"
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/routes.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using httplib::Request;
+using httplib::Response;
+
+constexpr const char* kXml = "text/xml";
+constexpr std::size_t kMaxRequest = 8 << 20;  // bytes of a scheduler request
+constexpr const char* kTooManyAttempts =
+    "Too many attempts with a wrong password. Try again in a quarter of an hour.";
+constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
+
+std::string project_config_page(const ProjectConfig& config, Database& database) {
+    std::string platforms;
+    for (const Row& row : database.query(
+             "select distinct p.name, p.user_friendly_name, v.plan_class from app_version v "
+             "join platform p on p.id = v.platformid where v.deprecated = 0 order by p.name")) {
+        platforms += fmt::format(
+            "    <platform>\n        <platform_name>{}</platform_name>\n"
+            "        <user_friendly_name>{}</user_friendly_name>\n"
+            "        <plan_class>{}</plan_class>\n    </platform>\n",
+            escape_markup(row.text("name")), escape_markup(row.text("user_friendly_name")),
+            escape_markup(row.text("plan_class")));
+    }
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
+        "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
+        "    <server_version>720</server_version>\n    <web_stopped>0</web_stopped>\n"
+        "    <sched_stopped>0</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
+        "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
+        "app talks directly to the computers of other volunteers: they can see your IP address."
+        "</terms_of_use>\n</project_config>\n",
+        escape_markup(config.name), escape_markup(config.master_url), platforms);
+}
+
+std::string project_down_reply(const ProjectConfig& config) {
+    return fmt::format(
+        "<scheduler_reply>\n<scheduler_version>720</scheduler_version>\n<master_url>{}</master_url>"
+        "\n<request_delay>{}</request_delay>\n<message priority=\"low\">The project's database is "
+        "not available now.</message>\n<project_is_down/>\n</scheduler_reply>\n",
+        escape_markup(config.master_url), kDownSeconds);
+}
+
+AccountRequest account_request(const Request& request) {
+    return {.email = request.get_param_value("email_addr"),
+            .password_hash = request.get_param_value("passwd_hash"),
+            .name = request.get_param_value("user_name")};
+}
+
+/// Answers an account request unless too many with a wrong password came before.
+void answer_account(Site& site, const Request& request, Response& response,
+                    const std::function<std::string(Database&, const AccountRequest&)>& answer) {
+    const AccountRequest asked = account_request(request);
+    const std::string address = address_of(request);
+    const auto now = Throttle::Clock::now();
+    std::string reply;
+    if (!site.throttle.allows(asked.email, address, now)) {
+        reply = account_error(ERR_BAD_PASSWD, kTooManyAttempts);
+    } else {
+        try {
+            reply = site.pool.with([&](Database& database) { return answer(database, asked); });
+        } catch (const TooBusyError& error) {
+            reply = account_error(ERR_PROJECT_DOWN, error.what());
+        }
+        if (is_wrong_password(reply)) site.throttle.count_failure(asked.email, address, now);
+    }
+    response.set_content(reply, kXml);
+}
+
+void schedule(Site& site, const Scheduler& scheduler, const Request& request, Response& response,
+              const httplib::ContentReader& read) {
+    std::string body;
+    read([&](const char* data, std::size_t size) {
+        if (body.size() + size > kMaxRequest) return false;
+        body.append(data, size);
+        return true;
+    });
+    std::string reply;
+    try {
+        reply = site.pool.with([&](Database& database) {
+            return scheduler.serve(database, body, address_of(request), unix_now());
+        });
+    } catch (const DatabaseError& error) {
+        // After an HTTP error the client would back off for up to hours.
+        log_error("scheduler request: {}", error.what());
+        reply = project_down_reply(site.config);
+    }
+    response.set_content(reply, kXml);
+}
+
+}  // namespace
+
+void add_rpc_routes(Site& site, const Scheduler& scheduler) {
+    const auto both = [&](const std::string& path, const httplib::Server::Handler& handler) {
+        site.server.Get(literal(site.prefix + path), handler);
+        site.server.Post(literal(site.prefix + path), handler);
+    };
+    both("/get_project_config.php", [&site](const Request&, Response& response) {
+        response.set_content(site.pool.with([&](Database& database) {
+            return project_config_page(site.config, database);
+        }),
+                             kXml);
+    });
+    both("/create_account.php", [&site](const Request& request, Response& response) {
+        answer_account(site, request, response,
+                       [](Database& database, const AccountRequest& asked) {
+                           return create_account(database, asked, unix_now());
+                       });
+    });
+    both("/lookup_account.php", [&site](const Request& request, Response& response) {
+        answer_account(site, request, response, look_up_account);
+    });
+    site.server.Post(literal(site.prefix + "/cgi/scheduler"),
+                     [&site, &scheduler](const Request& request, Response& response,
+                                         const httplib::ContentReader& read) {
+                         schedule(site, scheduler, request, response, read);
+                     });
+}
+
+}  // namespace dedloc::server

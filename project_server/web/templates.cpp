@@ -1,0 +1,139 @@
+#include "project_server/web/templates.hpp"
+
+#include <fmt/format.h>
+#include <kainjow/mustache.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <type_traits>
+
+#include "peer/base/check.hpp"
+#include "project_server/web/pages.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using Mustache = kainjow::mustache::mustache;
+using Fields = kainjow::mustache::data;
+using List = kainjow::mustache::list;
+
+constexpr double kDay = 86'400;
+
+std::string with_commas(double value) {
+    std::string digits = fmt::format("{:.0f}", value);
+    const std::size_t first = digits.starts_with('-') ? 1 : 0;
+    for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+    return digits;
+}
+
+std::string date(double seconds) {
+    if (!(seconds > 0) || seconds > 1e11) return "–";
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm parts{};
+    gmtime_r(&time, &parts);
+    return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1,
+                       parts.tm_mday, parts.tm_hour, parts.tm_min);
+}
+
+std::string ago(double seconds) {
+    if (seconds < 90) return fmt::format("{:.0f} s ago", seconds);
+    if (seconds < 5400) return fmt::format("{:.0f} min ago", seconds / 60);
+    if (seconds < 2 * kDay) return fmt::format("{:.0f} h ago", seconds / 3600);
+    return fmt::format("{:.0f} days ago", seconds / kDay);
+}
+
+std::string bytes(double value) {
+    const char* unit = "B";
+    for (const char* const next : {"KiB", "MiB", "GiB", "TiB"}) {
+        if (std::abs(value) < 1024) break;
+        value /= 1024;
+        unit = next;
+    }
+    return fmt::format("{:.1f} {}", value, unit);
+}
+
+Fields number(double value, std::string plain) {
+    if (!std::isfinite(value)) value = 0;
+    Fields fields{kainjow::mustache::data::type::object};
+    fields.set("plain", std::move(plain));
+    fields.set("count", with_commas(value));
+    fields.set("f1", fmt::format("{:.1f}", value));
+    fields.set("f2", fmt::format("{:.2f}", value));
+    fields.set("f4", fmt::format("{:.4f}", value));
+    fields.set("percent", fmt::format("{:.2f} %", 100 * value));
+    fields.set("date", date(value));
+    fields.set("ago", ago(value));
+    fields.set("bytes", bytes(value));
+    return fields;
+}
+
+Fields converted(const PageData& data);
+
+Fields converted_list(const PageData::List& items) {
+    List list;
+    for (const PageData& item : items) {
+        if (std::holds_alternative<PageData::Fields>(item.value())) list.push_back(converted(item));
+    }
+    return Fields{std::move(list)};
+}
+
+Fields converted(const PageData& data) {
+    return std::visit(
+        []<class T>(const T& value) -> Fields {
+            if constexpr (std::is_same_v<T, bool>) {
+                return Fields{value};
+            } else if constexpr (std::is_arithmetic_v<T>) {
+                return number(static_cast<double>(value), fmt::format("{}", value));
+            } else if constexpr (std::is_same_v<T, std::string>) {
+                return value.empty() ? Fields{false} : Fields{value};
+            } else if constexpr (std::is_same_v<T, PageData::List>) {
+                return converted_list(value);
+            } else {
+                Fields fields{kainjow::mustache::data::type::object};
+                for (const auto& [name, field] : value) fields.set(name, converted(field));
+                return fields;
+            }
+        },
+        data.value());
+}
+
+/// Templates that others include as {{>name}}.
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
+                                  "pager",      "badges",      "fault"};
+
+std::string render(std::string_view name, const Fields& fields) {
+    Mustache page{std::string{page_file(name)}};
+    DEDLOC_CHECK(page.is_valid(), "a template must be well formed", name, page.error_message());
+    return page.render(fields);
+}
+
+}  // namespace
+
+const std::vector<PageFile>& page_files() {
+    static const std::vector<PageFile> files{std::begin(kPageFiles), std::end(kPageFiles)};
+    return files;
+}
+
+std::string_view page_file(std::string_view name) {
+    const auto found = std::ranges::find(page_files(), name, &PageFile::name);
+    DEDLOC_CHECK(found != page_files().end(), "a page's file must be compiled in", name);
+    return found->text;
+}
+
+std::string fill_in(std::string_view name, const PageData& data) {
+    Fields fields = converted(data);
+    for (const std::string part : kParts) {
+        fields.set(part, Fields{kainjow::mustache::partial{
+                             [part] { return std::string{page_file(part + ".html")}; }}});
+    }
+    return render(name, fields);
+}
+
+std::string lay_out(const PageData& frame, std::string body) {
+    Fields fields = converted(frame);
+    fields.set("body", std::move(body));
+    return render("layout.html", fields);
+}
+
+}  // namespace dedloc::server

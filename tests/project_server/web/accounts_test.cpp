@@ -1,0 +1,389 @@
+// Accounts, sessions, forms and teams, as browsers use them.
+#include <atomic>
+#include <map>
+#include <vector>
+
+#include "project_server/accounts/accounts.hpp"
+#include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/throttle.hpp"
+#include "project_server/web/form.hpp"
+#include "tests/project_server/web/site_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using Catch::Contains;
+using Fields = std::map<std::string, std::string>;
+
+/// A browser with its cookies.
+class Browser {
+  public:
+    explicit Browser(const TestSite& site) : site_(site) {}
+
+    httplib::Response get(const std::string& path) {
+        return remember(site_.client().Get(path.c_str(), headers()));
+    }
+    /// Loads the page with the form, and sends it with the page's token.
+    httplib::Response submit(const std::string& page, const std::string& action, Fields fields) {
+        const std::string html = get(page).body;
+        const std::string mark = "name=\"form_token\" value=\"";
+        const auto at = html.find(mark);
+        if (at != html.npos) fields.emplace("form_token", html.substr(at + mark.size(), 64));
+        return send(action, fields);
+    }
+    httplib::Response send(const std::string& action, const Fields& fields,
+                           httplib::Headers more = {}) {
+        httplib::Params params{fields.begin(), fields.end()};
+        for (const auto& header : headers()) more.insert(header);
+        return remember(site_.client().Post(action.c_str(), more, params));
+    }
+    /// Sets a cookie as an attacker could.
+    void plant(const std::string& name, const std::string& value) { cookies_[name] = value; }
+    std::string cookie(const std::string& name) const {
+        const auto found = cookies_.find(name);
+        return found == cookies_.end() ? "" : found->second;
+    }
+    std::string last_cookie_header;
+
+  private:
+    httplib::Headers headers() const {
+        std::string text;
+        for (const auto& [name, value] : cookies_) text += name + '=' + value + "; ";
+        return text.empty() ? httplib::Headers{} : httplib::Headers{{"Cookie", text}};
+    }
+    httplib::Response remember(const httplib::Result& result) {
+        REQUIRE(result);
+        const auto [first, last] = result->headers.equal_range("Set-Cookie");
+        for (auto header = first; header != last; ++header) {
+            last_cookie_header = header->second;
+            const auto equals = header->second.find('=');
+            cookies_[header->second.substr(0, equals)] =
+                header->second.substr(equals + 1, header->second.find(';') - equals - 1);
+        }
+        return *result;
+    }
+
+    const TestSite& site_;
+    Fields cookies_;
+};
+
+httplib::Response register_as(Browser& browser, const std::string& name) {
+    return browser.submit(
+        "/account/create", "/account/create",
+        {{"email", name + "@example.org"}, {"name", name}, {"password", "secret-" + name}});
+}
+
+httplib::Response sign_in_as(Browser& browser, const std::string& name,
+                             const std::string& password) {
+    return browser.submit("/account/sign_in", "/account/sign_in",
+                          {{"email", name + "@example.org"}, {"password", password}});
+}
+
+}  // namespace
+
+TEST_CASE("forms and cookies of strangers are bounded and decoded", "[server]") {
+    const auto form = Form::parse("a=1&b=%C3%A9+x&c&b=2&d=%0D%0A");
+    REQUIRE(form);
+    CHECK(form->value("a") == "1");
+    CHECK(form->value("b") == "é x");
+    CHECK(form->value("c").empty());
+    CHECK(form->value("d") == "\n");
+    CHECK(form->value("none").empty());
+    CHECK(Form::parse("a=%FF")->value("a") == "?");
+    CHECK(Form::parse(""));
+    for (const char* const bad : {"a=%", "a=%1", "a=%zz", "%=1"}) CHECK_FALSE(Form::parse(bad));
+    CHECK_FALSE(Form::parse(std::string(kMaxFormBytes + 1, 'a')));
+    std::string many;
+    for (std::size_t i = 0; i <= kMaxFormFields; ++i) many += "a=1&";
+    CHECK_FALSE(Form::parse(many));
+    CHECK(cookie_value("x=1; name=va=lue; y=2", "name") == "va=lue");
+    CHECK(cookie_value("xname=1", "name").empty());
+    CHECK(cookie_value(";;=;", "name").empty());
+}
+
+TEST_CASE("failures are counted by account and by address", "[server]") {
+    Throttle throttle;
+    const auto now = Throttle::Clock::now();
+    for (int i = 0; i < Throttle::kPerAccount; ++i) {
+        CHECK(throttle.allows("a@x.org", "192.0.2." + std::to_string(i), now));
+        throttle.count_failure("A@x.org ", "192.0.2." + std::to_string(i), now);
+    }
+    CHECK_FALSE(throttle.allows("a@x.org", "192.0.2.99", now));
+    CHECK(throttle.allows("b@x.org", "192.0.2.99", now));
+    CHECK(throttle.allows("a@x.org", "192.0.2.99", now + Throttle::kWindow));
+    for (int i = 0; i < Throttle::kPerAddress; ++i) {
+        throttle.count_failure("u" + std::to_string(i), "2001:db8:1:2::" + std::to_string(i), now);
+    }
+    CHECK_FALSE(throttle.allows("new@x.org", "2001:db8:1:2:ffff::1", now));
+    CHECK(throttle.allows("new@x.org", "2001:db8:1:3::1", now));
+    throttle.forgive("a@x.org");
+    CHECK(throttle.allows("a@x.org", "192.0.2.99", now));
+}
+
+TEST_CASE("an account of the web page is that of BOINC's clients", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    CHECK(browser.get("/account").status == 303);
+    CHECK(register_as(browser, "Ada").status == 303);
+    CHECK_THAT(browser.last_cookie_header,
+               Contains("HttpOnly") && Contains("SameSite=Lax") && Contains("Path=/"));
+    CHECK_THAT(browser.get("/account").body, Contains("ada@example.org") && Contains("Ada"));
+    const std::string reply = look_up_account(
+        site.database(), {.email = "Ada@example.org",
+                          .password_hash = boinc_password_hash("secret-Ada", "Ada@Example.org"),
+                          .name = ""});
+    CHECK_THAT(reply, Contains("<authenticator>"));
+    const auto row = site.database().query_one("select passwd_hash from user");
+    CHECK_THAT(row->text("passwd_hash"), Catch::StartsWith("$argon2id$"));
+    const auto token = site.database().query_one("select token from token");
+    CHECK(token->text("token") != browser.cookie("dedloc_session"));
+
+    Browser other{site};
+    CHECK(register_as(other, "Ada").status == 422);
+    CHECK(sign_in_as(other, "Ada", "wrong").status == 422);
+    CHECK(other.get("/account").status == 303);
+    CHECK(sign_in_as(other, "Ada", "secret-Ada").status == 303);
+    CHECK(other.get("/account").status == 200);
+    CHECK(other.submit("/account", "/account/sign_out", {}).status == 303);
+    CHECK(other.get("/account").status == 303);
+    CHECK(browser.get("/account").status == 200);
+    site.database().execute("update token set expire_time = 1");
+    CHECK(browser.get("/account").status == 303);
+}
+
+TEST_CASE("forms of other sites are refused", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    const Fields wanted{{"name", "Eve"}, {"resource_share", "100"}};
+    CHECK(browser.send("/account/preferences", wanted).status == 403);
+    Fields guessed = wanted;
+    guessed["form_token"] = std::string(64, 'a');
+    CHECK(browser.send("/account/preferences", guessed).status == 403);
+    // The token of another browser.
+    Browser eve{site};
+    register_as(eve, "Eve");
+    const std::string page = eve.get("/account/settings").body;
+    const auto at = page.find("name=\"form_token\" value=\"");
+    REQUIRE(at != page.npos);
+    guessed["form_token"] = page.substr(at + 25, 64);
+    CHECK(browser.send("/account/preferences", guessed).status == 403);
+    // The right token from a page of another origin.
+    const std::string own = browser.get("/account/settings").body;
+    guessed["form_token"] = own.substr(own.find("name=\"form_token\" value=\"") + 25, 64);
+    CHECK(browser.send("/account/preferences", guessed, {{"Origin", "https://evil.example"}})
+              .status == 403);
+    CHECK(browser.send("/account/preferences", guessed, {{"Origin", "null"}}).status == 403);
+    CHECK_THAT(browser.get("/account").body, !Contains(">Eve<"));
+    const std::string origin = "http://127.0.0.1:" + std::to_string(site.port());
+    CHECK(browser.send("/account/preferences", guessed, {{"Origin", origin}}).status == 303);
+    for (const char* const action :
+         {"/account/sign_in", "/account/create", "/account/sign_out", "/account/email",
+          "/account/password", "/account/delete", "/account/leave_team", "/teams/create",
+          "/team/1/join", "/team/1/edit"}) {
+        INFO(action);
+        CHECK(browser.send(action, {{"password", "secret-Ada"}}).status == 403);
+        CHECK(site.get(action).status != 500);
+    }
+    CHECK(browser.send("/account/preferences", {{"name", std::string(40'000, 'a')}}).status >= 400);
+}
+
+TEST_CASE("a session never has a token from before the sign-in", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    Browser victim{site};
+    victim.plant("dedloc_session", std::string(64, 'f'));
+    sign_in_as(victim, "Ada", "secret-Ada");
+    CHECK(victim.cookie("dedloc_session") != std::string(64, 'f'));
+    CHECK(victim.get("/account").status == 200);
+    Browser attacker{site};
+    attacker.plant("dedloc_session", std::string(64, 'f'));
+    CHECK(attacker.get("/account").status == 303);
+}
+
+TEST_CASE("passwords cannot be guessed, by form or by BOINC's request", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    const std::string wrong =
+        "/lookup_account.php?email_addr=ada@example.org&passwd_hash=" + std::string(32, 'a');
+    for (int i = 0; i < Throttle::kPerAccount; ++i) {
+        CHECK_THAT(site.page(wrong), Contains("-206") && Contains("The password is wrong"));
+    }
+    CHECK_THAT(site.page(wrong), Contains("-206") && Contains("Too many attempts"));
+    Browser other{site};
+    CHECK(sign_in_as(other, "Ada", "secret-Ada").status == 429);
+    CHECK(browser.get("/account").status == 200);
+}
+
+TEST_CASE("settings are kept, and e-mail and password need the password", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    Database& database = site.database();
+    database.execute(
+        "update user set project_prefs = '<project_preferences>\n<project_specific>"
+        "<x>1</x></project_specific>\n</project_preferences>'");
+    const auto set = [&](Fields fields) {
+        return browser.submit("/account/settings", "/account/preferences", std::move(fields))
+            .status;
+    };
+    CHECK(set({{"name", "Ada L."},
+               {"country", kHostileText},
+               {"url", "https://example.org/"},
+               {"resource_share", "250"},
+               {"uses_processor", "1"},
+               {"shows_hosts", "1"}}) == 303);
+    const auto row = database.query_one("select * from user");
+    CHECK(row->text("name") == "Ada L.");
+    CHECK(row->integer("show_hosts") == 1);
+    CHECK(row->integer("send_email") == 0);
+    CHECK_THAT(row->text("project_prefs"), Contains("<resource_share>250</resource_share>") &&
+                                               Contains("<no_cuda>1</no_cuda>") &&
+                                               Contains("<no_cpu>0</no_cpu>") &&
+                                               Contains("<project_specific><x>1</x>"));
+    CHECK_THAT(browser.get("/account/settings").body,
+               Contains("value=\"250\"") && !Contains("<script>"));
+    CHECK(set({{"name", "Ada"}, {"resource_share", "-1"}}) == 422);
+    CHECK(set({{"name", ""}, {"resource_share", "1"}}) == 422);
+
+    const auto post = [&](const std::string& action, Fields fields) {
+        return browser.submit("/account/settings", action, std::move(fields)).status;
+    };
+    CHECK(post("/account/email", {{"email", "new@example.org"}, {"password", "no"}}) == 422);
+    CHECK(post("/account/email", {{"email", "a b"}, {"password", "secret-Ada"}}) == 422);
+    CHECK(post("/account/email", {{"email", "New@example.org"}, {"password", "secret-Ada"}}) ==
+          303);
+    CHECK(post("/account/password", {{"password", "secret-Ada"}, {"next", "short"}}) == 422);
+    CHECK(post("/account/password", {{"password", "secret-Ada"}, {"next", "much longer"}}) == 303);
+    CHECK(browser.get("/account").status == 303);  // every session has ended
+    CHECK(sign_in_as(browser, "new", "secret-Ada").status == 422);
+    CHECK(sign_in_as(browser, "new", "much longer").status == 303);
+}
+
+TEST_CASE("users see their own tasks only", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Browser eve{site};
+    register_as(eve, "Eve");
+    site.database().execute(
+        "insert into result (name, userid, hostid, server_state, outcome, validate_state) "
+        "values ('task_of_ada', 1, 1, 5, 1, 1)");
+    CHECK_THAT(ada.get("/account/tasks").body, Contains("task_of_ada") && Contains("valid"));
+    CHECK_THAT(ada.get("/task/1").body, Contains("task_of_ada"));
+    CHECK_THAT(eve.get("/account/tasks").body, !Contains("task_of_ada"));
+    CHECK(eve.get("/task/1").status == 404);
+    CHECK(site.get("/task/1").status == 303);
+}
+
+TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Browser eve{site};
+    register_as(eve, "Eve");
+    add_host(database, 1, "AdaModel", 5);
+    database.execute(
+        "insert into result (name, userid, hostid, server_state, stderr_out) values "
+        "('r', 1, 1, 5, 'talks to 203.0.113.9')");
+    database.execute(
+        "insert into dedloc_seat (runid, peer_key, address) values (1, 'k', "
+        "'203.0.113.7:5')");
+    database.execute("insert into dedloc_ticket values (1, 'k', 1, 1, 2)");
+    ada.submit("/teams/create", "/teams/create", {{"name", "Riga"}, {"is_joinable", "1"}});
+    eve.submit("/team/1", "/team/1/join", {});
+    const auto exported = ada.get("/account/export.json");
+    CHECK_THAT(exported.body, Contains("ada@example.org") && Contains("203.0.113.7") &&
+                                  Contains("AdaModel") && !Contains("argon2"));
+    CHECK_THAT(exported.get_header_value("Content-Disposition"), Contains("attachment"));
+    CHECK(site.get("/account/export.json").status == 303);
+    CHECK(ada.submit("/account/delete", "/account/delete", {{"password", "no"}}).status == 422);
+    CHECK(ada.submit("/account/delete", "/account/delete", {{"password", "secret-Ada"}}).status ==
+          303);
+    CHECK(ada.get("/account").status == 303);
+    // No row of any table has the address, the computer or what it talked to.
+    for (const Row& table : database.query(
+             "select table_name as t from information_schema.tables where table_schema = "
+             "database()")) {
+        for (const Row& column :
+             database.query("select column_name as c from information_schema.columns where "
+                            "table_schema = database() and table_name = ? and data_type in "
+                            "('varchar', 'char', 'text', 'mediumtext', 'blob', 'mediumblob')",
+                            {table.text("t")})) {
+            const auto found = database.query_one(
+                "select count(*) as n from `" + table.text("t") + "` where `" + column.text("c") +
+                "` like '%ada@example%' or `" + column.text("c") + "` like '%203.0.113%' or `" +
+                column.text("c") + "` like '%AdaModel%'");
+            INFO(table.text("t") << '.' << column.text("c"));
+            CHECK(found->integer("n") == 0);
+        }
+    }
+    CHECK(database.query_one("select count(*) as n from user_deleted")->integer("n") == 1);
+    CHECK(database.query_one("select count(*) as n from host_deleted")->integer("n") == 1);
+    CHECK(database
+              .query_one("select count(*) as n from dedloc_revocation where kind = 'user' and "
+                         "subject = '1'")
+              ->integer("n") == 1);
+    const auto team = database.query_one("select userid, nusers from team");
+    CHECK(team->integer("userid") == 2);  // the other member
+    CHECK(team->integer("nusers") == 1);
+}
+
+TEST_CASE("teams are created, joined, left and edited by their founders", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Browser eve{site};
+    register_as(eve, "Eve");
+    Database& database = site.database();
+    CHECK(ada.submit("/teams/create", "/teams/create",
+                     {{"name", kHostileText}, {"description", kHostileText}, {"is_joinable", "1"}})
+              .status == 303);
+    CHECK(eve.submit("/teams/create", "/teams/create", {{"name", kHostileText}}).status == 422);
+    CHECK(eve.submit("/teams/create", "/teams/create", {{"name", " "}}).status == 422);
+    CHECK_THAT(ada.get("/team/1").body, !Contains("<script>") && Contains("Edit this team"));
+    CHECK_THAT(eve.get("/team/1").body, Contains("Join this team") && !Contains("Edit this team"));
+    CHECK_THAT(site.page("/team/1"), !Contains("form_token"));
+    CHECK(eve.submit("/team/1", "/team/1/join", {}).status == 303);
+    CHECK(database.query_one("select nusers from team")->integer("nusers") == 2);
+    CHECK(eve.get("/team/1/edit").status == 403);
+    CHECK(eve.submit("/account", "/team/1/edit", {{"name", "Eve's"}}).status == 422);
+    CHECK(ada.submit("/team/1/edit", "/team/1/edit", {{"name", "Riga"}}).status == 303);
+    CHECK(database.query_one("select name, joinable from team")->text("name") == "Riga");
+    CHECK(eve.submit("/team/1", "/account/leave_team", {}).status == 303);
+    CHECK(database.query_one("select nusers from team")->integer("nusers") == 1);
+    CHECK(eve.submit("/account", "/team/1/join", {}).status == 422);  // not joinable any more
+    CHECK(eve.submit("/account", "/team/9/join", {}).status == 422);
+}
+
+TEST_CASE("hashing of passwords never takes all serving threads", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    const std::string path = "/lookup_account.php?email_addr=ada@example.org&passwd_hash=" +
+                             boinc_password_hash("secret-Ada", "ada@example.org");
+    std::vector<std::thread> crowd;
+    std::atomic<int> right = 0;
+    std::atomic<int> busy = 0;
+    for (int i = 0; i < 12; ++i) {
+        crowd.emplace_back([&] {
+            auto client = site.client();
+            client.set_read_timeout(60);
+            for (int k = 0; k < 3; ++k) {
+                const auto reply = client.Get(path.c_str());
+                if (!reply) continue;
+                right += reply->body.find("<authenticator>") != std::string::npos;
+                busy += reply->body.find("Too many people") != std::string::npos;
+            }
+        });
+    }
+    for (int k = 0; k < 20; ++k) CHECK(site.get("/join").status == 200);
+    for (auto& person : crowd) person.join();
+    CHECK(right > 0);
+    CHECK(right + busy == 36);
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,278 @@
+// The public pages: their content, escaping, privacy, headers, and what a viewer costs.
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <vector>
+
+#include "project_server/database/evaluations.hpp"
+#include "project_server/web/answer_cache.hpp"
+#include "project_server/web/data/runs.hpp"
+#include "project_server/web/templates.hpp"
+#include "tests/project_server/web/site_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using Catch::Contains;
+
+/// A peer of a run with a ticket for a result of this user and host; it claims to be `claim`.
+void add_peer(Database& database, std::int64_t run, const std::string& key, std::int64_t user,
+              std::int64_t host, const std::string& claim) {
+    database.execute("insert into result (name, userid, hostid) values (?, ?, ?)",
+                     {"result_of_" + key, user, host});
+    const std::int64_t result = database.insert_id();
+    database.execute(
+        "insert into dedloc_seat (runid, peer_key, result_name, role, state, samples_per_second, "
+        "last_seen) values (?, ?, ?, 'trainer', 'working', 2.5, unix_timestamp())",
+        {run, key, claim});
+    database.execute("insert into dedloc_ticket values (?, ?, ?, 1, 2)", {run, key, result});
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("templates escape every value except the layout's body", "[server]") {
+    for (const PageFile& file : page_files()) {
+        INFO(file.name);
+        const auto raw =
+            count_of(std::string{file.text}, "{{{") + count_of(std::string{file.text}, "{{&");
+        CHECK(raw == (file.name == "layout.html" ? 1 : 0));
+        CHECK(file.text.find("style=") == file.text.npos);
+        CHECK(file.text.find("onclick") == file.text.npos);
+        CHECK(file.text.find("<script>") == file.text.npos);
+    }
+}
+
+TEST_CASE("links lead to the web only", "[server]") {
+    CHECK(safe_link("https://example.org/~a?b=c&d") == "https://example.org/~a?b=c&d");
+    for (const char* const bad : {"javascript:alert(1)", "", "data:text/html,x", "//example.org",
+                                  "http://a b", "http://a\"b", "HTTP://x\n", "http://a\x7f"}) {
+        CHECK(safe_link(bad).empty());
+    }
+}
+
+TEST_CASE("hostile names are text on every page", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto user = add_user(database, kHostileText, 50, true, kHostileText);
+    const auto host = add_host(database, user, kHostileText, 50);
+    database.execute(
+        "insert into team (name, userid, url, description, country, total_credit) "
+        "values (?, ?, 'javascript:alert(3)', ?, ?, 9)",
+        {kHostileText, user, kHostileText, kHostileText});
+    const auto team = database.insert_id();
+    database.execute("update user set teamid = ? where id = ?", {team, user});
+    const auto run = add_run(database, "first");
+    add_peer(database, run, std::string(64, 'a'), user, host, kHostileText);
+    for (const std::string& path :
+         {std::string{"/"}, std::string{"/users"}, std::string{"/teams"}, std::string{"/hosts"},
+          std::string{"/countries"}, std::string{"/run/first"}, "/user/" + std::to_string(user),
+          "/team/" + std::to_string(team), "/host/" + std::to_string(host)}) {
+        INFO(path);
+        const auto html = site.get(path);
+        CHECK(html.status == 200);
+        CHECK_THAT(html.body, !Contains("<script>") && !Contains("javascript:") &&
+                                  !Contains("</textarea>") && !Contains("\"'>"));
+        CHECK_FALSE(html.has_header("X-Injected"));
+        CHECK_THAT(html.get_header_value("Content-Security-Policy"),
+                   Contains("default-src 'none'") && Contains("frame-ancestors 'none'"));
+        CHECK(html.get_header_value("X-Content-Type-Options") == "nosniff");
+        CHECK(html.has_header("Referrer-Policy"));
+        const auto json = site.get(path == "/" ? "/index.json" : path + ".json");
+        CHECK(json.status == 200);
+        CHECK(json.get_header_value("Content-Type") == "application/json");
+        CHECK_THAT(json.body, !Contains("javascript:"));
+    }
+    CHECK_THAT(site.page("/user/" + std::to_string(user)), Contains("&lt;script&gt;"));
+}
+
+TEST_CASE("a peer is shown as its ticket says, not as it claims", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto honest = add_user(database, "Honest", 50);
+    const auto liar = add_user(database, "Liar", 40);
+    const auto honest_host = add_host(database, honest, "CPU A", 50);
+    const auto liar_host = add_host(database, liar, "CPU B", 40);
+    const auto run = add_run(database, "first");
+    add_peer(database, run, std::string(64, 'a'), honest, honest_host, "");
+    add_peer(database, run, std::string(64, 'b'), liar, liar_host,
+             "result_of_" + std::string(64, 'a'));
+    const std::string json = site.page("/run/first.json");
+    CHECK(count_of(json, R"("user":"Honest")") == 1);
+    CHECK(count_of(json, R"("user":"Liar")") == 1);
+    CHECK_THAT(site.page("/run/first"), Contains(">Honest<") && Contains(">Liar<"));
+}
+
+TEST_CASE("computers of users who do not show them are on no page", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto user = add_user(database, "Hidden", 50, false);
+    const auto host = add_host(database, user, "HiddenModel", 50);
+    const auto run = add_run(database, "first");
+    add_peer(database, run, std::string(64, 'a'), user, host, "x");
+    const std::string id = std::to_string(user);
+    for (const std::string& path : {std::string{"/hosts"}, std::string{"/run/first"}, "/user/" + id,
+                                    std::string{"/"}, std::string{"/server_status"}}) {
+        for (const char* const form : {"", ".json"}) {
+            INFO(path + form);
+            const std::string text = site.page((path == "/" ? "/index" : path) + form);
+            CHECK_THAT(text, !Contains("HiddenModel") && !Contains("secret-domain") &&
+                                 !Contains("203.0.113.7") &&
+                                 !Contains("/host/" + std::to_string(host)));
+        }
+    }
+    CHECK(site.get("/host/" + std::to_string(host)).status == 404);
+    CHECK(site.get("/host/" + std::to_string(host) + ".json").status == 404);
+    CHECK_THAT(site.page("/run/first"), Contains("anonymous") && !Contains("Hidden"));
+    CHECK_THAT(site.page("/run/first.json"), !Contains("Hidden"));
+    database.execute("update user set show_hosts = 1");
+    CHECK_THAT(site.page("/host/" + std::to_string(host)),
+               Contains("HiddenModel") && !Contains("secret-domain") && !Contains("203.0.113.7"));
+}
+
+TEST_CASE("a run's page follows the steps and forgets void ones", "[server][integration]") {
+    TestProject project;
+    Database& database = project.database();
+    const auto run = add_run(database, "first");
+    const auto step = [&](int number, double loss, double committed_at) {
+        database.execute("insert into dedloc_step values (?, ?, 10, ?, 0.1, 3, 3, 'ab', 2, ?)",
+                         {run, number, loss, committed_at});
+    };
+    RunHistories histories;
+    for (int number = 1; number <= 1300; ++number) step(number, 7.0 / number, number);
+    RunCurve curve = histories.read(database, run);
+    CHECK(curve.samples == 13'000);
+    CHECK(curve.points.size() <= 1'200);
+    CHECK(curve.points.front().loss == 7.0);
+    CHECK(curve.points.back().step == 1300);
+    CHECK(curve.points.back().samples_per_second == 5.0);
+    step(1301, 0.5, 1301);
+    curve = histories.read(database, run);
+    CHECK(curve.samples == 13'010);
+    CHECK(curve.points.back().loss == 0.5);
+    database.execute("delete from dedloc_step where step > 1200");
+    step(1201, 9.0, 2000);
+    curve = histories.read(database, run);
+    CHECK(curve.samples == 12'010);
+    CHECK(curve.points.back().loss == 9.0);
+    database.execute("delete from dedloc_step");
+    CHECK(histories.read(database, run).samples == 0);
+    CHECK_FALSE(run_data(database, histories, "none", 100));
+}
+
+TEST_CASE("the pages have the figures on held-out text, and of valid states only",
+          "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    add_run(database, "old");
+    const auto run = add_run(database, "new");
+    CHECK_THAT(site.page("/run/old.json"), !Contains("held_out"));
+    for (int step = 1; step <= 6; ++step) {
+        database.execute("insert into dedloc_step values (?, ?, 10, ?, 0.1, 3, 3, ?, 1, 1)",
+                         {run, step, 7.0 / step, "d" + std::to_string(step)});
+    }
+    EvaluationRow row{.step = 0,
+                      .loss = 8.5,
+                      .loss_error = 0.0625,
+                      .masked_loss = 7.75,
+                      .order_loss = 0.75,
+                      .masked_accuracy = 0.125,
+                      .order_accuracy = 0.5,
+                      .samples = 1'024,
+                      .seconds = 2.5,
+                      .digest = "d0"};
+    CHECK(write_evaluation(database, run, row));
+    row.step = 4;
+    row.digest = "d4";
+    row.loss = 6.25;
+    CHECK(write_evaluation(database, run, row));
+    row.step = 6;
+    row.digest = "d6";
+    CHECK(write_evaluation(database, run, row));
+    database.execute("update dedloc_step set digest = 'new' where step = 6");  // the step is void
+    const std::string json = site.page("/run/new.json");
+    CHECK_THAT(json, Contains(R"("held_out":{"step":4,"loss":6.25,"loss_error":0.0625,)"));
+    CHECK_THAT(json, Contains(R"("held_out_curve":[[0,8.5,0.125,0.5],[4,6.25,0.125,0.5]])"));
+    CHECK_THAT(site.page("/run/new"), Contains("6.2500") && Contains("12.50 %"));
+    CHECK_THAT(site.page("/runs.json"), Contains(R"("name":"new","state":"running","step":6)") &&
+                                            Contains(R"("held_out":{"step":4,"loss":6.25)"));
+    CHECK_THAT(site.page("/runs"), Contains("1.1667") && Contains("6.2500"));
+}
+
+TEST_CASE("leaderboards have pages, orders and no gaps", "[server][integration]") {
+    TestSite site;
+    for (int i = 1; i <= 120; ++i) add_user(site.database(), "u" + std::to_string(i) + "_", i);
+    std::set<std::string> seen;
+    for (int page = 1; page <= 3; ++page) {
+        const std::string text = site.page("/users.json?page=" + std::to_string(page));
+        for (int i = 1; i <= 120; ++i) {
+            const std::string name = "\"u" + std::to_string(i) + "_\"";
+            if (text.find(name) == text.npos) continue;
+            CHECK(seen.insert(name).second);
+        }
+    }
+    CHECK(seen.size() == 120);
+    CHECK_THAT(site.page("/users"), Contains("Next 50") && !Contains("Previous 50"));
+    CHECK_THAT(site.page("/users?page=3"), !Contains("Next 50") && Contains("Previous 50"));
+    CHECK_THAT(site.page("/countries"), Contains("Latvia") && Contains("7260.00"));
+    for (const char* const odd : {"/users?page=0", "/users?page=99999999999", "/users?page=x",
+                                  "/users?sort=%27", "/top_users.php?sort=recent"}) {
+        CHECK(site.get(odd).status == 200);
+    }
+    for (const char* const absent : {"/user/0", "/user/99999", "/user/1x", "/team/7", "/host/7",
+                                     "/run/none", "/run/none.json"}) {
+        INFO(absent);
+        CHECK(site.get(absent).status == 404);
+    }
+}
+
+TEST_CASE("the server's status is there as HTML, JSON and BOINC's XML", "[server][integration]") {
+    TestSite site;
+    add_user(site.database(), "Ada", 50);
+    site.database().execute("insert into app (name, user_friendly_name) values ('t', 'T <x>')");
+    CHECK_THAT(site.page("/server_status"), Contains("T &lt;x&gt;"));
+    CHECK_THAT(site.page("/server_status.json"), Contains(R"("users_with_credit":1)"));
+    CHECK_THAT(site.page("/server_status.php?xml=1"),
+               Contains("<server_status>") &&
+                   Contains("<users_with_credit>1</users_with_credit>") &&
+                   Contains("<name>T &lt;x&gt;</name>") && Contains("</database_file_states>"));
+    CHECK(site.get("/server_status.php").status == 302);
+}
+
+TEST_CASE("many viewers cost one computation", "[server]") {
+    AnswerCache cache;
+    std::atomic<int> computed = 0;
+    const auto compute = [&]() -> std::optional<Answer> {
+        ++computed;
+        return Answer{.title = "t", .body = {}, .page = {}, .json = {}};
+    };
+    std::vector<std::thread> viewers;
+    for (int i = 0; i < 8; ++i) {
+        viewers.emplace_back([&] {
+            for (int k = 0; k < 200; ++k) cache.get("a", std::chrono::hours{1}, compute);
+        });
+    }
+    for (auto& viewer : viewers) viewer.join();
+    CHECK(computed == 1);
+    CHECK(cache.get("a", std::chrono::seconds{0}, compute)->title == "t");
+    CHECK_FALSE(cache.get("none", std::chrono::hours{1}, [] { return std::optional<Answer>{}; }));
+    const auto fail = []() -> std::optional<Answer> { throw Error("away"); };
+    CHECK_THROWS_AS(cache.get("b", std::chrono::hours{1}, fail), Error);
+    CHECK(cache.get("b", std::chrono::hours{1}, compute)->title == "t");
+    CHECK(computed == 2);
+}
+
+TEST_CASE("a client that has a page gets status 304", "[server][integration]") {
+    TestSite site;
+    const auto first = site.get("/users");
+    const std::string tag = first.get_header_value("ETag");
+    REQUIRE_FALSE(tag.empty());
+    CHECK(site.get("/users", {{"If-None-Match", tag}}).status == 304);
+}
+
+}  // namespace dedloc::server
