@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
@@ -20,7 +22,15 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 200ms;
 constexpr auto kLookAtRuns = 2s;
 constexpr auto kStartTimeout = 60s;
+constexpr double kMaxCreditSeconds = 600;
 constexpr std::uint64_t kNeededBytes = std::uint64_t{50} << 20;
+
+/// Seconds between two passes of dedloc-credit: volunteers see new credit at their client's next
+/// contact, so more often is of no use.
+double credit_seconds(const server::ProjectConfig& config) {
+    return config.next_rpc_seconds > 0 ? std::clamp(config.next_rpc_seconds, 1.0, kMaxCreditSeconds)
+                                       : kMaxCreditSeconds;
+}
 
 }  // namespace
 
@@ -102,6 +112,9 @@ bool RunningProject::start() {
 
     launch("dedloc-work", program("dedloc-work"));
     launch("dedloc-validator", program("dedloc-validator"));
+    auto credit = program("dedloc-credit");
+    credit.insert(credit.end(), {"--interval", fmt::format("{}", credit_seconds(config_))});
+    launch("dedloc-credit", credit);
     const auto evaluate = program("dedloc-evaluate");
     if (std::filesystem::exists(evaluate.front())) {
         launch("dedloc-evaluate", evaluate);
