@@ -115,6 +115,7 @@ bool RunningProject::start() {
     auto credit = program("dedloc-credit");
     credit.insert(credit.end(), {"--interval", fmt::format("{}", credit_seconds(config_))});
     launch("dedloc-credit", credit);
+    launch("dedloc-purge", program("dedloc-purge"));
     const auto evaluate = program("dedloc-evaluate");
     if (std::filesystem::exists(evaluate.front())) {
         launch("dedloc-evaluate", evaluate);

@@ -611,6 +611,16 @@ create table if not exists dedloc_withheld (
     primary key (runid, peer_key, kind, subject)
 ) engine=InnoDB;
 
+-- dedloc-purge deletes what is old by these indices. dedloc_run.jobs: jobs made so far, also those
+-- that have been deleted.
+create index if not exists dedloc_wu_closed
+    on workunit (appid, assimilate_state, file_delete_state, mod_time);
+create index if not exists dedloc_message_age on msg_from_host (handled, create_time);
+create index if not exists dedloc_message_age on msg_to_host (handled, create_time);
+create index if not exists dedloc_ticket_age on dedloc_ticket (runid, expires);
+create index if not exists dedloc_seat_age on dedloc_seat (last_seen);
+alter table dedloc_run add column if not exists jobs bigint not null default 0;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

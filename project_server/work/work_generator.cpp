@@ -106,10 +106,11 @@ void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkR
 void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const fs::path folder = config_.directory / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
     const auto next = database_.query_one(
-        "select (select coalesce(max(id), 0) + 1 from workunit) as id, count(*) as jobs "
-        "from workunit where appid = ? and opaque = ?",
-        {app_, run});
+        "select (select coalesce(max(id), 0) + 1 from workunit) as id, jobs from dedloc_run "
+        "where id = ?",
+        {run});
     const auto shards =
         formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));
     if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", name));
@@ -133,6 +134,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
         throw Error(fmt::format("Cannot make the job {}: BOINC error {}, {}.", job_name, status,
                                 boinc_db.error_string()));
     }
+    database_.execute("update dedloc_run set jobs = jobs + 1 where id = ?", {run});
     log_info("job {} created", job_name);
 }
 
