@@ -1,8 +1,8 @@
 // Deletes what a project does not need any more, so that nothing grows for ever: uploaded receipts
-// and rows of closed jobs, handled messages, tickets and seats of the past. Each pass does a bounded
-// amount of work through indices, and every step may be repeated, so a crash between any two
-// statements leaves work for the next pass and nothing else. Credit is not touched: contributions
-// stay, with the jobs that they were credited to.
+// and rows of closed jobs, handled messages, tickets and seats of the past. Each pass does a
+// bounded amount of work through indices, and every step may be repeated, so a crash between any
+// two statements leaves work for the next pass and nothing else. Credit is not touched:
+// contributions stay, with the jobs that they were credited to.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PurgeOptions {
     /// An official server's file_deleter and db_purge delete jobs, files and messages.
     bool keeps_jobs = false;
     int batch = 200;         ///< rows of one kind in a pass
-    int upload_folders = 8;  ///< of BOINC's upload tree, searched in a pass
+    int upload_folders = 8;  ///< folders of the upload tree searched in a pass
 };
 
 /// Numbers of things that a pass has deleted.
@@ -62,7 +62,7 @@ class Purge {
     const server::ProjectConfig config_;
     server::Database& database_;
     const PurgeOptions options_;
-    int next_folder_ = 0;  ///< of the upload tree
+    int next_folder_ = 0;  ///< the upload tree's next folder to search
     bool has_retried_ = false;
 };
 
