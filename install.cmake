@@ -1,8 +1,8 @@
 # cmake --install BUILD --prefix DIR: programs into DIR/bin, licence and overview into
 # DIR/share/doc/dedloc. Benches, test programs, libraries and headers are not installed.
 include(GNUInstallDirs)
-foreach(program dedloc dedloc-backbone dedloc-evaluate dedloc-gateway dedloc-peer dedloc-plan
-        dedloc-server dedloc-validator dedloc-work dedloc_train)
+foreach(program dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer
+        dedloc-plan dedloc-purge dedloc-server dedloc-validator dedloc-work dedloc_train)
     if(TARGET ${program})
         install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endif()

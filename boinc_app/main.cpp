@@ -14,6 +14,7 @@
 #include "boinc_app/local_command.hpp"
 #include "boinc_app/seat.hpp"
 #include "boinc_app/shard_files.hpp"
+#include "boinc_app/temporary_exits.hpp"
 #include "boinc_app/training/device_error.hpp"
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
@@ -28,7 +29,7 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kBadArguments = 2;
-constexpr std::chrono::minutes kComeBackLater{5};
+constexpr const char* kTemporaryExits = "temporary_exits";  ///< file in the slot
 
 struct Options {
     std::string run = "run.json";
@@ -102,12 +103,13 @@ struct Outcome {
     std::optional<std::string> device_failure{};  ///< why the GPU cannot be used now
 };
 
-Outcome train(const Options& options, VolunteerRuntime& runtime) {
+Outcome train(const Options& options, VolunteerRuntime& runtime, TemporaryExits& exits) {
     try {
         const formats::RunFile run = read_run_file(runtime.resolve(options.run));
         const std::vector<formats::Shard> shards =
             open_shards(shard_paths(options, run, runtime), run);
         SeatOptions seat_options = options.seat;
+        seat_options.has_trained = [&exits] { exits.reset(); };
         if (!options.ticket.empty()) seat_options.ticket = read_ticket(options.ticket);
         Seat seat{run, shards, seat_options, runtime};
         const SeatEnd end = seat.run();
@@ -122,9 +124,22 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
     }
 }
 
-[[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime) {
+[[noreturn]] void come_back_later(const std::string& reason, VolunteerRuntime& runtime,
+                                  TemporaryExits& exits) {
+    std::chrono::seconds delay{};
+    if (is_in_boinc_slot()) {
+        delay = exits.next_delay();
+        log_info("trying again in {} minutes",
+                 std::chrono::duration_cast<std::chrono::minutes>(delay).count());
+    }
+    runtime.come_back_in(delay, reason);
+    std::abort();  // come_back_in does not return
+}
+
+[[noreturn]] void end_process(const Outcome& outcome, VolunteerRuntime& runtime,
+                              TemporaryExits& exits) {
     // The GPU may be back later, or after the volunteer has updated the driver.
-    if (outcome.device_failure) runtime.come_back_in(kComeBackLater, *outcome.device_failure);
+    if (outcome.device_failure) come_back_later(*outcome.device_failure, runtime, exits);
     switch (outcome.end) {
         case SeatEnd::kDone:
             runtime.finish(outcome.status);
@@ -134,8 +149,8 @@ Outcome train(const Options& options, VolunteerRuntime& runtime) {
             runtime.quit();
             break;
         case SeatEnd::kUnreachable:
-            log_info("the swarm or its gateway cannot be reached: trying again later");
-            runtime.come_back_in(kComeBackLater, "the swarm cannot be reached");
+            log_info("the swarm or its gateway cannot be reached");
+            come_back_later("the swarm cannot be reached", runtime, exits);
             break;
     }
     std::abort();  // none of the three returns
@@ -248,6 +263,7 @@ int main(int argc, char** argv) {
         log_warning("unknown argument {} is ignored", word);
     }
     if (!device) log_warning("unknown device {} is ignored", options.device);
-    const Outcome outcome = train(options, *runtime);
-    end_process(outcome, *runtime);
+    TemporaryExits exits{kTemporaryExits};
+    const Outcome outcome = train(options, *runtime, exits);
+    end_process(outcome, *runtime, exits);
 }

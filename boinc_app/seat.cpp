@@ -34,7 +34,8 @@ Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
       transport_(transport_options(), listening_sink()),
       directory_(directory_options(), queue_.sink()),
       compute_(make_compute(device(), run, workers_, runtime.granted_cpus())),
-      trainer_(run, shards, *compute_.replica, trainer_options(), queue_.sink()) {}
+      trainer_(run, shards, *compute_.replica, trainer_options(), queue_.sink()),
+      reported_(journal_.samples()) {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
@@ -185,6 +186,7 @@ void Seat::report(const SeatNews& news) {
     progress_ = std::max(progress_, std::min(1.0, progress()));
     runtime_.report_progress(progress_);
     if (news.samples != reported_) runtime_.state_is_saved();
+    if (news.samples > reported_) options_.has_trained();
     reported_ = news.samples;
 }
 

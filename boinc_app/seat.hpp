@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -46,6 +47,8 @@ struct SeatOptions {
     /// The swarm counts as unreachable when no frame has arrived for this long; also the timeout of
     /// the first ticket request.
     std::chrono::seconds failure_timeout{600};
+    /// Called when a commit has counted samples of this stay, by the thread of run().
+    std::function<void()> has_trained = [] {};
 };
 
 /// Why a stay has ended.
@@ -117,7 +120,7 @@ class Seat {
     std::unique_ptr<TicketKeeper> tickets_;        ///< started after the port mapping
     std::chrono::steady_clock::time_point begin_;  ///< when run() began
     bool is_away_ = false;
-    Samples reported_;
+    Samples reported_;  ///< the journal's samples at the last report
     StepIndex furthest_;
     double progress_ = 0;  ///< as reported
 };

@@ -80,6 +80,7 @@ int run_http_daemon(
 }
 
 CLI::Option* add_loop_options(CLI::App& app, const LoopDaemon& daemon, LoopOptions& options) {
+    options.interval_seconds = daemon.interval_seconds;
     auto* const project = app.add_option("--project", options.project, "Folder of the project");
     app.add_option("--interval", options.interval_seconds, "Seconds between two passes")
         ->check(CLI::Range(0.05, 3600.0))

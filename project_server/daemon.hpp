@@ -29,9 +29,10 @@ int run_http_daemon(
 
 /// A daemon that does a pass over the database every few seconds.
 struct LoopDaemon {
-    std::string name;     ///< program name, for the log and errors
-    std::string purpose;  ///< description in --help
-    std::string once;     ///< help of --once
+    std::string name;             ///< program name, for the log and errors
+    std::string purpose;          ///< description in --help
+    std::string once;             ///< help of --once
+    double interval_seconds = 2;  ///< default of --interval
     /// Adds options of this daemon to the parser.
     std::function<void(CLI::App& app)> add_options = [](CLI::App&) {};
     /// One pass; owns the connections that it needs.
@@ -45,7 +46,7 @@ struct LoopDaemon {
 /// What the command line of such a daemon says.
 struct LoopOptions {
     std::filesystem::path project;  ///< folder of the project
-    double interval_seconds = 2;    ///< between two passes
+    double interval_seconds = 0;    ///< between two passes
     bool is_once = false;           ///< ends after one pass
 };
 

@@ -1,4 +1,4 @@
-// dedloc-validator: judges finished jobs and grants their credit until a signal stops it.
+// dedloc-validator: judges finished jobs until a signal stops it.
 #include <memory>
 
 #include "peer/base/log.hpp"
@@ -21,7 +21,7 @@ struct Shift {
 int main(int argc, char** argv) {
     const server::LoopDaemon daemon{
         .name = "dedloc-validator",
-        .purpose = "Judges the receipts of finished jobs and grants their credit.",
+        .purpose = "Judges the receipts of finished jobs.",
         .once = "Judge the jobs that wait now, then exit",
         .connect = [](const auto& project, const auto&) -> server::LoopDaemon::Look {
             const auto shift = std::make_shared<Shift>(project);

@@ -26,9 +26,6 @@ namespace {
 
 using Id = DB_ID_TYPE;
 
-double number(const std::string& text) {
-    return std::strtod(text.c_str(), nullptr);
-}
 std::uint64_t whole(const std::string& text) {
     return std::strtoull(text.c_str(), nullptr, 10);
 }
@@ -38,19 +35,16 @@ struct RunRow {
     std::int64_t id = 0;
     RunId run;
     StepIndex last_step;
-    double credit_per_sample = 0;
 };
 
 struct Decision {
     enum class Kind : std::uint8_t { kValid, kInvalid, kWait };
     Kind kind = Kind::kInvalid;
-    std::string reason;
-    RunRow run;
-    PeerKey peer;  ///< the receipt's key, unless it is invalid
+    std::string reason{};
 };
 
 Decision invalid(std::string reason) {
-    return {.kind = Decision::Kind::kInvalid, .reason = std::move(reason), .run = {}, .peer = {}};
+    return {.kind = Decision::Kind::kInvalid, .reason = std::move(reason)};
 }
 
 }  // namespace
@@ -61,7 +55,7 @@ class Validator::Pass {
     Pass(BoincConnection& connection, const ValidatorOptions& options)
         : connection_(connection), options_(options) {}
 
-    PassReport run(bool with_late_rows) {
+    PassReport run() {
         const auto apps =
             connection_.query(fmt::format("select id from app where name = '{}'", options_.app));
         if (apps.empty()) return report_;
@@ -75,7 +69,6 @@ class Validator::Pass {
                 ++report_.waiting;
             }
         }
-        if (with_late_rows) credit_late_rows();
         return report_;
     }
 
@@ -86,12 +79,9 @@ class Validator::Pass {
     Decision judge(const WORKUNIT& workunit, const RESULT& result);
     std::optional<RunRow> run_row(std::int64_t id);
     LedgerView ledger_of(const RunRow& run, const PeerKey& peer);
-    void accept(WORKUNIT& workunit, DB_RESULT& result, const Decision& decision);
+    void accept(WORKUNIT& workunit, DB_RESULT& result);
     void refuse(WORKUNIT& workunit, DB_RESULT& result, const std::string& reason);
-    double credit_rows(const RunRow& run, const std::string& peer_hex, DB_RESULT& result);
-    void grant(const RESULT& result, double credit);
     void note_on_host_app_version(const RESULT& result, bool is_valid);
-    void credit_late_rows();
 
     BoincConnection& connection_;
     const ValidatorOptions& options_;
@@ -128,7 +118,7 @@ void Validator::Pass::judge_workunit(Id id) {
         const Decision decision = judge(workunit, row);
         switch (decision.kind) {
             case Decision::Kind::kValid:
-                accept(workunit, result, decision);
+                accept(workunit, result);
                 break;
             case Decision::Kind::kInvalid:
                 refuse(workunit, result, decision.reason);
@@ -180,18 +170,17 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
         if (std::time(nullptr) - result.received_time > options_.timeout.count()) {
             return invalid("it claims steps that the ledger still does not have");
         }
-        return {.kind = Decision::Kind::kWait, .reason = "", .run = *run, .peer = receipt->peer};
+        return {.kind = Decision::Kind::kWait};
     }
-    return {.kind = Decision::Kind::kValid, .reason = "", .run = *run, .peer = receipt->peer};
+    return {.kind = Decision::Kind::kValid};
 }
 
 std::optional<RunRow> Validator::Pass::run_row(std::int64_t id) {
-    const auto rows = connection_.query(
-        fmt::format("select run_id, steps, credit_per_sample from dedloc_run where id = {}", id));
-    RunRow run{.id = id, .run = {}, .last_step = StepIndex{}, .credit_per_sample = 0};
+    const auto rows =
+        connection_.query(fmt::format("select run_id, steps from dedloc_run where id = {}", id));
+    RunRow run{.id = id, .run = {}, .last_step = StepIndex{}};
     if (rows.empty() || !RunId::parse(rows[0][0], run.run)) return std::nullopt;
     run.last_step = StepIndex{whole(rows[0][1])};
-    run.credit_per_sample = number(rows[0][2]);
     return run;
 }
 
@@ -215,8 +204,7 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
     return view;
 }
 
-void Validator::Pass::accept(WORKUNIT& workunit, DB_RESULT& result, const Decision& decision) {
-    const double credit = credit_rows(decision.run, decision.peer.hex(), result);
+void Validator::Pass::accept(WORKUNIT& workunit, DB_RESULT& result) {
     require_ok(
         result.update_field(fmt::format("validate_state = {}", VALIDATE_STATE_VALID).c_str()),
         "mark a result valid");
@@ -235,7 +223,7 @@ void Validator::Pass::accept(WORKUNIT& workunit, DB_RESULT& result, const Decisi
                         RESULT_SERVER_STATE_UNSENT));
     }
     ++report_.valid;
-    log_info("{} is valid: {:.6f} credits to host {}", result.name, credit, result.hostid);
+    log_info("{} of host {} is valid", result.name, result.hostid);
 }
 
 void Validator::Pass::refuse(WORKUNIT& workunit, DB_RESULT& result, const std::string& reason) {
@@ -253,50 +241,6 @@ void Validator::Pass::refuse(WORKUNIT& workunit, DB_RESULT& result, const std::s
     log_warning("{} of host {} is invalid: {}", result.name, result.hostid, reason);
 }
 
-/// Assigns all rows of the peer's key that are not credited yet to `result`, and grants their
-/// credit. Returns the credit that was granted.
-double Validator::Pass::credit_rows(const RunRow& run, const std::string& peer_hex,
-                                    DB_RESULT& result) {
-    const auto sum_of_result = [&] {
-        return number(connection_
-                          .query(fmt::format("select coalesce(sum(credit), 0) from "
-                                             "dedloc_contribution where resultid = {}",
-                                             result.id))
-                          .at(0)
-                          .at(0));
-    };
-    const double before = sum_of_result();
-    connection_.execute(
-        fmt::format("update dedloc_contribution set resultid = {}, credit = samples * {:.17g} "
-                    "where runid = {} and peer_key = '{}' and resultid = 0",
-                    result.id, run.credit_per_sample, run.id, peer_hex));
-    options_.passing("rows credited");
-    result.granted_credit = sum_of_result();
-    const double credit = result.granted_credit - before;
-    if (credit > 0) grant(result, credit);
-    require_ok(
-        result.update_field(fmt::format("granted_credit = {:.17g}", result.granted_credit).c_str()),
-        "write a result's credit");
-    options_.passing("credit granted");
-    report_.credit += credit;
-    return credit;
-}
-
-/// Grants the credit to the host, its user and the user's team, with BOINC's averages.
-void Validator::Pass::grant(const RESULT& result, double credit) {
-    DB_HOST host;
-    require_ok(host.lookup(fmt::format("where id = {} for update", result.hostid).c_str()),
-               "lock a host");
-    HOST former = host;
-    require_ok(grant_credit(host, result.sent_time, credit), "grant credit");
-    options_.passing("user and team granted");
-    require_ok(host.update_diff_validator(former), "write a host's credit");
-    if (::config.credit_by_app) {
-        RESULT copy = result;
-        require_ok(grant_credit_by_app(copy, credit), "grant credit by app");
-    }
-}
-
 /// Updates the statistics by which the scheduler recognises reliable hosts.
 void Validator::Pass::note_on_host_app_version(const RESULT& result, bool is_valid) {
     DB_HOST_APP_VERSION version;
@@ -312,40 +256,13 @@ void Validator::Pass::note_on_host_app_version(const RESULT& result, bool is_val
                "note a verdict on the host");
 }
 
-/// The backbone writes rows with a delay, so a row may arrive after its peer's job was judged. The
-/// row's key leads to the job.
-void Validator::Pass::credit_late_rows() {
-    const auto late = connection_.query(
-        "select runid, peer_key, (select max(d.resultid) from dedloc_contribution d where "
-        "d.runid = u.runid and d.peer_key = u.peer_key) judged from (select distinct runid, "
-        "peer_key from dedloc_contribution where resultid = 0) u having judged > 0");
-    for (const auto& row : late) {
-        const auto run = run_row(static_cast<std::int64_t>(whole(row[0])));
-        if (!run) continue;
-        BoincTransaction transaction;
-        DB_RESULT result;
-        // The job has been purged: there is no result to credit.
-        if (result.lookup(fmt::format("where id = {} for update", whole(row[2])).c_str()) != 0) {
-            continue;
-        }
-        const double credit = credit_rows(*run, row[1], result);
-        transaction.commit();
-        options_.passing("committed");
-        ++report_.late;
-        log_info("{}: {:.6f} more credits for late rows", result.name, credit);
-    }
-}
-
 Validator::Validator(BoincConnection& connection, ValidatorOptions options)
     : connection_(connection), options_(std::move(options)) {}
 
 Validator::~Validator() = default;
 
 PassReport Validator::pass() {
-    const auto now = std::chrono::steady_clock::now();
-    const bool with_late_rows = now >= next_late_rows_;
-    if (with_late_rows) next_late_rows_ = now + options_.late_rows_every;
-    return Pass{connection_, options_}.run(with_late_rows);
+    return Pass{connection_, options_}.run();
 }
 
 }  // namespace dedloc::validation

@@ -1,5 +1,5 @@
 // The receipt: a peer's signed list of what it has contributed, and the output file of every job.
-// The validator compares it with the backbone's ledger and grants credit.
+// The validator compares it with the backbone's ledger.
 #pragma once
 
 #include <cstddef>

@@ -177,11 +177,13 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
         if (line.samples == Samples{0}) continue;
         // A row that has been credited is not changed.
         database_->execute(
-            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum) "
-            "values (?, ?, ?, ?, ?) on duplicate key update "
-            "loss_sum = if(resultid = 0, values(loss_sum), loss_sum), "
-            "samples = if(resultid = 0, values(samples), samples)",
-            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum});
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
+            "committed_at) values (?, ?, ?, ?, ?, ?) on duplicate key update "
+            "loss_sum = if(credit_state <> 1, values(loss_sum), loss_sum), "
+            "samples = if(credit_state <> 1, values(samples), samples), "
+            "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
+            {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum,
+             seconds_of(commit.committed_at.time_since_epoch())});
     }
     const double loss =
         samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());

@@ -1,5 +1,6 @@
 #include "project_server/cli/run.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -283,12 +284,36 @@ bool RunReport::credit_agrees() const {
            agree(credit_of_users, credit_of_all_runs);
 }
 
+namespace {
+
+std::vector<std::string> withholdings(server::Database& database, std::int64_t run) {
+    std::vector<std::string> sentences;
+    for (const auto& row : database.query(
+             "select kind, subject, since, sum(contributions) as contributions, "
+             "sum(samples) as samples, count(*) as peers from dedloc_withheld where runid = ? "
+             "group by kind, subject, since order by since",
+             {run})) {
+        sentences.push_back(fmt::format(
+            "{} samples in {} contributions of {} keys: {} {} was revoked at {:%F %T} UTC",
+            row.integer("samples"), row.integer("contributions"), row.integer("peers"),
+            row.text("kind"), row.text("subject").substr(0, 16),
+            fmt::gmtime(static_cast<std::time_t>(row.integer("since")))));
+    }
+    return sentences;
+}
+
+}  // namespace
+
 RunReport run_report(server::Database& database, const std::string& name) {
     const auto run = run_row(database, name);
     const auto id = run.integer("id");
     const auto lines = database.query_one(
-        "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
-        "coalesce(sum(resultid = 0), 0) as uncredited from dedloc_contribution where runid = ?",
+        "select coalesce(sum(if(credit_state = 1, samples, 0)), 0) as samples, "
+        "coalesce(sum(credit), 0) as credit, "
+        "coalesce(sum(credit_state = 0), 0) as uncredited, "
+        "coalesce(sum(if(credit_state = 2, samples, 0)), 0) as withheld, "
+        "coalesce(sum(if(credit_state = 3, samples, 0)), 0) as unowned "
+        "from dedloc_contribution where runid = ?",
         {id});
     const auto users =
         database.query_one("select coalesce(sum(total_credit), 0) as credit from user");
@@ -305,11 +330,14 @@ RunReport run_report(server::Database& database, const std::string& name) {
         {id});
     return {.samples = count_of(*lines, "samples"),
             .uncredited = count_of(*lines, "uncredited"),
+            .withheld = count_of(*lines, "withheld"),
+            .unowned = count_of(*lines, "unowned"),
             .open_results = count_of(*results, "open"),
             .rate = run.real("credit_per_sample"),
             .credit_of_lines = lines->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
+            .withholdings = withholdings(database, id),
             .equal_steps = count_of(*steps, "equal")};
 }
 

@@ -98,15 +98,19 @@ std::vector<LeaderLine> leaderboard(server::Database& database, int count);
 
 /// Sums over a run's tables, to check credit and digests of a finished run.
 struct RunReport {
-    std::uint64_t samples = 0;       ///< sum over all contributions
-    std::uint64_t uncredited = 0;    ///< number of contributions without credit
+    std::uint64_t samples = 0;       ///< sum over all credited contributions
+    std::uint64_t uncredited = 0;    ///< contributions that dedloc-credit has not looked at yet
+    std::uint64_t withheld = 0;      ///< samples withheld because of revocations
+    std::uint64_t unowned = 0;       ///< samples of keys without a ticket
     std::uint64_t open_results = 0;  ///< its jobs in progress, or reported and not validated
     double rate = 0;                 ///< credit per sample
     double credit_of_lines = 0;      ///< sum over all contributions
     double credit_of_all_runs = 0;   ///< sum over the contributions to all runs of the project
     double credit_of_users = 0;      ///< sum over all users of the project
-    std::uint64_t equal_steps = 0;   ///< steps at which all members had the same digest
-    /// Whether all samples are credited with samples × rate, and users have the credit of all runs.
+    std::vector<std::string> withholdings{};  ///< a sentence for each revocation
+    std::uint64_t equal_steps = 0;            ///< steps at which all members had the same digest
+    /// Whether nothing is pending, the credit is samples × rate, and users have the credit of all
+    /// runs.
     bool credit_agrees() const;
 };
 /// Reads the report of a run. Errors: InputError when there is no such run.

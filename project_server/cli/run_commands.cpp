@@ -215,6 +215,10 @@ void report(const Chosen& chosen) {
         facts.samples, facts.rate, static_cast<double>(facts.samples) * facts.rate,
         facts.credit_of_lines, facts.credit_of_users, facts.credit_of_all_runs,
         facts.credit_agrees() ? "they agree" : "THEY DIFFER");
+    for (const auto& sentence : facts.withholdings) fmt::print("withheld  {}\n", sentence);
+    if (facts.unowned > 0) {
+        fmt::print("unowned   {} samples of keys without a ticket\n", facts.unowned);
+    }
     fmt::print("state     {} after step {}\n", status.final_digest, status.lines.back().step);
     if (!facts.credit_agrees()) throw Error("credit and samples do not agree");
     if (facts.equal_steps != status.lines.size()) throw Error("digests differed at some step");

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/log_rotation.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/schema.hpp"
@@ -19,8 +22,17 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 200ms;
 constexpr auto kLookAtRuns = 2s;
+constexpr auto kLookAtLogs = 30s;
 constexpr auto kStartTimeout = 60s;
+constexpr double kMaxCreditSeconds = 600;
 constexpr std::uint64_t kNeededBytes = std::uint64_t{50} << 20;
+
+/// Seconds between two passes of dedloc-credit: volunteers see new credit at their client's next
+/// contact, so more often is of no use.
+double credit_seconds(const server::ProjectConfig& config) {
+    return config.next_rpc_seconds > 0 ? std::clamp(config.next_rpc_seconds, 1.0, kMaxCreditSeconds)
+                                       : kMaxCreditSeconds;
+}
 
 }  // namespace
 
@@ -102,6 +114,10 @@ bool RunningProject::start() {
 
     launch("dedloc-work", program("dedloc-work"));
     launch("dedloc-validator", program("dedloc-validator"));
+    auto credit = program("dedloc-credit");
+    credit.insert(credit.end(), {"--interval", fmt::format("{}", credit_seconds(config_))});
+    launch("dedloc-credit", credit);
+    launch("dedloc-purge", program("dedloc-purge"));
     const auto evaluate = program("dedloc-evaluate");
     if (std::filesystem::exists(evaluate.front())) {
         launch("dedloc-evaluate", evaluate);
@@ -150,11 +166,36 @@ RunningProject::CertificateTime RunningProject::time_of_certificate() const {
             std::filesystem::last_write_time(settings_.certificate_key, absent)};
 }
 
+void RunningProject::rotate_logs() {
+    std::string failure;
+    std::error_code unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator(project_ / "log", unreadable)) {
+        const auto& log = entry.path();
+        if (log.extension() != ".log") continue;
+        try {
+            if (log.filename() == "access.log") {
+                rotate_by_renaming(log, {}, [this] { supervisor_.signal("nginx", SIGUSR1); });
+            } else {
+                rotate_in_place(log, {});
+            }
+        } catch (const Error& error) {
+            failure = error.what();
+        }
+    }
+    if (!failure.empty() && failure != rotation_failure_) log_warning("{}", failure);
+    rotation_failure_ = failure;
+}
+
 void RunningProject::serve() {
     auto next_look = Supervisor::Clock::now() + kLookAtRuns;
+    auto next_rotation = Supervisor::Clock::now();
     while (!signals_.wait(kTick)) {
         const auto now = Supervisor::Clock::now();
         supervisor_.advance(now);
+        if (now >= next_rotation) {
+            next_rotation = now + kLookAtLogs;
+            rotate_logs();
+        }
         if (now < next_look) continue;
         next_look = now + kLookAtRuns;
         follow_runs();

@@ -25,10 +25,10 @@ class RunningProject final {
     RunningProject& operator=(const RunningProject&) = delete;
 
     /// Starts mariadbd, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator,
-    /// dedloc-evaluate if it is installed, and a backbone for each running run. Each of the first
-    /// four must answer before the next one starts. Brings the database's tables up to date. False
-    /// if a stop signal arrived meanwhile. Errors: IoError with the last log line of a daemon that
-    /// ended or did not answer in time.
+    /// dedloc-credit, dedloc-purge, dedloc-evaluate if it is installed, and a backbone for each
+    /// running run. Each of the first four must answer before the next one starts. Brings the
+    /// database's tables up to date. False if a stop signal arrived meanwhile. Errors: IoError with
+    /// the last log line of a daemon that ended or did not answer in time.
     bool start();
     /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();
@@ -48,6 +48,8 @@ class RunningProject final {
     using CertificateTime =
         std::pair<std::filesystem::file_time_type, std::filesystem::file_time_type>;
     CertificateTime time_of_certificate() const;
+    /// Keeps the files in log/ small.
+    void rotate_logs();
 
     const std::filesystem::path project_;
     const platform::StopSignals& signals_;
@@ -57,6 +59,7 @@ class RunningProject final {
     std::unique_ptr<server::Database> database_;
     Supervisor supervisor_;
     CertificateTime certificate_written_{};
+    std::string rotation_failure_;  ///< the last one, which is logged once
 };
 
 }  // namespace dedloc::cli

@@ -498,7 +498,8 @@ create table if not exists dedloc_step (
     primary key (runid, step)
 ) engine=InnoDB;
 
--- The contributions in the ledger, by key and step. resultid 0: not credited yet.
+-- The contributions in the ledger, by key and step. credit_state: 0 pending, 1 credited to resultid,
+-- 2 withheld, 3 without an owner. committed_at: UTC seconds by the backbone's clock.
 create table if not exists dedloc_contribution (
     runid               integer not null,
     step                bigint not null,
@@ -507,6 +508,8 @@ create table if not exists dedloc_contribution (
     loss_sum            double not null,
     resultid            bigint not null default 0,
     credit              double not null default 0,
+    committed_at        double not null default 0,
+    credit_state        tinyint not null default 0,
     primary key (runid, step, peer_key),
     key dedloc_contribution_key (runid, peer_key, resultid),
     key dedloc_contribution_result (resultid)
@@ -529,11 +532,15 @@ create table if not exists dedloc_seat (
     key dedloc_seat_result (result_name)
 ) engine=InnoDB;
 
--- The last ticket that the gateway has issued to each key; times in UTC seconds.
+-- The last ticket that the gateway has issued to each key; times in UTC seconds. A key belongs to
+-- one result. sent: when the result was sent.
 create table if not exists dedloc_ticket (
     runid               integer not null,
     peer_key            char(64) not null,
     resultid            bigint not null,
+    userid              bigint not null default 0,
+    hostid              bigint not null default 0,
+    sent                bigint not null default 0,
     issued              bigint not null,
     expires             bigint not null,
     primary key (runid, peer_key),
@@ -591,6 +598,40 @@ create index if not exists dedloc_team_avg on team (expavg_credit desc);
 create index if not exists dedloc_token_expiry on token (type, expire_time);
 create index if not exists dedloc_result_filedel on result (file_delete_state);
 create index if not exists dedloc_result_received on result (appid, server_state, received_time);
+-- dedloc-credit pays contributions by this index.
+alter table dedloc_contribution
+    add column if not exists committed_at double not null default 0,
+    add column if not exists credit_state tinyint not null default 0,
+    add index if not exists dedloc_contribution_pending (credit_state, runid, peer_key, step);
+update dedloc_contribution set credit_state = 1 where credit_state = 0 and resultid <> 0;
+alter table dedloc_ticket
+    add column if not exists userid bigint not null default 0,
+    add column if not exists hostid bigint not null default 0,
+    add column if not exists sent bigint not null default 0;
+
+-- Why contributions of a key are withheld: the revocation (kind, subject, since) that holds for
+-- them. noted: UTC seconds of the first one.
+create table if not exists dedloc_withheld (
+    runid               integer not null,
+    peer_key            char(64) not null,
+    kind                varchar(8) not null,
+    subject             varchar(64) not null,
+    since               bigint not null,
+    contributions       bigint not null,
+    samples             bigint not null,
+    noted               bigint not null,
+    primary key (runid, peer_key, kind, subject)
+) engine=InnoDB;
+
+-- dedloc-purge deletes what is old by these indices. dedloc_run.jobs: jobs made so far, also those
+-- that have been deleted.
+create index if not exists dedloc_wu_closed
+    on workunit (appid, assimilate_state, file_delete_state, mod_time);
+create index if not exists dedloc_message_age on msg_from_host (handled, create_time);
+create index if not exists dedloc_message_age on msg_to_host (handled, create_time);
+create index if not exists dedloc_ticket_age on dedloc_ticket (runid, expires);
+create index if not exists dedloc_seat_age on dedloc_seat (last_seen);
+alter table dedloc_run add column if not exists jobs bigint not null default 0;
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

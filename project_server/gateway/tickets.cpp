@@ -17,7 +17,7 @@ constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's sch
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
-        "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, "
+        "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
         "d.id as run, d.run_id, d.name, d.state, d.flops_per_sample from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
@@ -48,6 +48,28 @@ void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
         {job.integer("result"), key.hex()});
     if (row->integer("keys_") >= kKeysOfAResult) {
         throw Refused(fmt::format("this job has used {} keys already", kKeysOfAResult));
+    }
+}
+
+/// Writes the ticket's row. A key belongs to the first job that asked for it: contributions are
+/// credited by key, and the keys of all peers are public in the swarm.
+void record(Database& database, const Row& job, const formats::Ticket& ticket) {
+    database.execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, sent, issued, "
+        "expires) values (?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
+        "userid = if(resultid = values(resultid), values(userid), userid), "
+        "hostid = if(resultid = values(resultid), values(hostid), hostid), "
+        "sent = if(resultid = values(resultid), values(sent), sent), "
+        "issued = if(resultid = values(resultid), values(issued), issued), "
+        "expires = if(resultid = values(resultid), values(expires), expires)",
+        {job.integer("run"), ticket.peer.hex(), job.integer("result"), job.integer("userid"),
+         job.integer("hostid"), job.integer("sent_time"), ticket.issued.time_since_epoch().count(),
+         ticket.expires.time_since_epoch().count()});
+    const auto row =
+        database.query_one("select resultid from dedloc_ticket where runid = ? and peer_key = ?",
+                           {job.integer("run"), ticket.peer.hex()});
+    if (!row || row->integer("resultid") != job.integer("result")) {
+        throw Refused("this key belongs to another job");
     }
 }
 
@@ -95,11 +117,7 @@ Issued issue_ticket(Database& database, const KeyPair& project,
     if (server::is_revoked(database, ticket)) {
         throw Refused("the project has revoked this account, computer or key");
     }
-    database.execute(
-        "replace into dedloc_ticket (runid, peer_key, resultid, issued, expires) "
-        "values (?, ?, ?, ?, ?)",
-        {job.integer("run"), request.key.hex(), job.integer("result"),
-         now.time_since_epoch().count(), ticket.expires.time_since_epoch().count()});
+    record(database, job, ticket);
     return {.ticket = formats::sign(ticket, project),
             .upload = believable(job.real("n_bwup")),
             .download = believable(job.real("n_bwdown"))};

@@ -41,11 +41,13 @@ struct Issued {
     std::optional<Bandwidth> download{};  ///< as in formats::EnrolmentReply
 };
 
-/// Checks the request against the database, signs a ticket and records it in dedloc_ticket.
+/// Checks the request against the database, signs a ticket and records it in dedloc_ticket. The
+/// first ticket of a key binds it to its result for ever, because dedloc-credit pays a key's
+/// contributions to that result.
 ///
 /// Errors   Refused, NotNow, DatabaseError
 /// Thread   any, each with its own `database`
-/// Cost     four statements, one signature
+/// Cost     five statements, one signature
 Issued issue_ticket(server::Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 

@@ -123,10 +123,11 @@ void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkR
 void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const fs::path folder = config_.directory / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
+    // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
     const auto next = database_.query_one(
-        "select (select coalesce(max(id), 0) + 1 from workunit) as id, count(*) as jobs "
-        "from workunit where appid = ? and opaque = ?",
-        {app_, run});
+        "select (select coalesce(max(id), 0) + 1 from workunit) as id, jobs from dedloc_run "
+        "where id = ?",
+        {run});
     const auto shards =
         formats::shards_of_job(file, static_cast<std::uint64_t>(next->integer("jobs")));
     if (shards.empty()) throw InputError(fmt::format("The run {} has no shard.", name));
@@ -160,6 +161,7 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
     const auto gpu_bytes = static_cast<double>(formats::trainer_gpu_bytes(file));
     database_.execute("update dedloc_run set gpu_memory = ? where id = ? and gpu_memory <> ?",
                       {gpu_bytes, run, gpu_bytes});
+    database_.execute("update dedloc_run set jobs = jobs + 1 where id = ?", {run});
     log_info("job {} created", job_name);
 }
 

@@ -17,8 +17,8 @@ for file in LICENSE COPYING README.md; do
 done
 
 echo "programs"
-expected="dedloc dedloc-backbone dedloc-evaluate dedloc-gateway dedloc-peer dedloc-plan"
-expected+=" dedloc-server dedloc-validator dedloc-work dedloc_train"
+expected="dedloc dedloc-backbone dedloc-credit dedloc-evaluate dedloc-gateway dedloc-peer"
+expected+=" dedloc-plan dedloc-purge dedloc-server dedloc-validator dedloc-work dedloc_train"
 installed=$(cd bin && LC_ALL=C printf '%s\n' * | LC_ALL=C sort | tr '\n' ' ')
 [[ $installed == "$expected " ]] || fail_test "bin holds $installed"
 for program in $expected; do

@@ -16,7 +16,6 @@ using namespace dedloc::validation;
 
 namespace {
 
-constexpr double kCreditPerSample = 0.25;
 constexpr std::uint64_t kStepsRecorded = 3;
 
 struct Volunteer {
@@ -39,8 +38,8 @@ class World {
         db.execute(
             "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
             "flops_per_sample, credit_per_sample, created) values (3, 'demo', ?, '{}', 96, 100, "
-            "1e6, ?, 0)",
-            {run_.hex(), kCreditPerSample});
+            "1e6, 0.25, 0)",
+            {run_.hex()});
         for (std::uint64_t step = 1; step <= kStepsRecorded; ++step) {
             db.execute(
                 "insert into dedloc_step (runid, step, samples, loss, learning_rate, "
@@ -114,20 +113,21 @@ class World {
         return row->text("x");
     }
     /// Everything that a verdict changes, as one line of text without times.
-    std::string ledger_of_credit() {
+    std::string verdicts() {
         return one(
-            "select concat_ws(' ', "
-            "(select group_concat(resultid, ':', credit order by peer_key, step) from "
-            "dedloc_contribution), "
-            "(select group_concat(total_credit order by id) from host), "
-            "(select group_concat(total_credit order by id) from user), "
-            "(select total_credit from team), "
-            "(select group_concat(validate_state, ':', granted_credit order by id) from "
-            "result), "
+            "select concat_ws(' ', (select group_concat(validate_state order by id) from result), "
             "(select group_concat(need_validate, ':', canonical_resultid, ':', "
             "assimilate_state order by id) from workunit), "
             "(select group_concat(consecutive_valid, ':', max_jobs_per_day order by "
             "host_id) from host_app_version)) x");
+    }
+    /// The sum of all credit in the database.
+    std::string credit() {
+        return one(
+            "select (select sum(total_credit) from user) + (select sum(total_credit) from host) + "
+            "(select sum(total_credit) from team) + (select sum(credit) from dedloc_contribution) "
+            "+ "
+            "(select sum(granted_credit) from result) x");
     }
     server::Database& database() { return project_.database(); }
     const std::filesystem::path& root() const { return project_.root(); }
@@ -146,49 +146,46 @@ formats::ReceiptLine line(std::uint64_t step, std::uint64_t samples) {
 
 }  // namespace
 
-TEST_CASE("a true receipt earns credit for host, user and team", "[validation][integration]") {
+TEST_CASE("a true receipt is valid, and the verdict grants no credit",
+          "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     world.contribute(who, 2, 24);
     world.upload(who, {line(0, 8), line(2, 24)});
-    const auto report = world.pass();
-    CHECK(report.valid == 1);
-    CHECK(report.credit == 8.0);
-    const std::string judged = world.ledger_of_credit();
-    CHECK(judged == "1:2,1:6 8 8 8 1:8 0:1:1 5:9");
-    CHECK(world.one("select expavg_credit > 0 x from user") == "1");
-    CHECK(world.one("select expavg_credit > 0 x from host") == "1");
-    CHECK(world.one("select expavg_credit > 0 x from team") == "1");
+    world.database().execute("update result set granted_credit = 3");
+    CHECK(world.pass().valid == 1);
+    const std::string judged = world.verdicts();
+    CHECK(judged == "1 0:1:1 5:9");
     CHECK(world.one("select transition_time x from workunit") == "2147483647");
-    // The job is done, and earns nothing more if it is judged again.
+    CHECK(world.one("select canonical_credit x from workunit") == "3");
+    CHECK(world.credit() == "3");
+    // The job is done if it is judged again.
     CHECK(world.pass().valid == 0);
     world.database().execute("update workunit set need_validate = 1");
     world.pass();
-    CHECK(world.ledger_of_credit() == judged);
+    CHECK(world.verdicts() == judged);
 }
 
-TEST_CASE("a step that the receipt omits is credited too", "[validation][integration]") {
+TEST_CASE("a receipt that omits a step is valid", "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.contribute(who, 0, 8);
     world.contribute(who, 1, 8);
     world.upload(who, {line(0, 8)});
-    CHECK(world.pass().credit == 4.0);
+    CHECK(world.pass().valid == 1);
 }
 
-TEST_CASE("an empty receipt is valid, earns nothing and closes the job",
-          "[validation][integration]") {
+TEST_CASE("an empty receipt is valid and closes the job", "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
     world.upload(who, {});
     CHECK(world.pass().valid == 1);
-    CHECK(world.one("select concat_ws(' ', validate_state, granted_credit) x from result") ==
-          "1 0");
+    CHECK(world.one("select validate_state x from result") == "1");
     CHECK(world.one("select assimilate_state x from workunit") == "1");
 }
 
-TEST_CASE("a false receipt earns nothing and the job is sent to another host",
+TEST_CASE("a false receipt is refused and the job is sent to another host",
           "[validation][integration]") {
     World world;
     const Volunteer who = world.add_volunteer();
@@ -213,9 +210,8 @@ TEST_CASE("a false receipt earns nothing and the job is sent to another host",
         std::filesystem::copy_file(output_file_path(name(other)), output_file_path(name(who)));
     }
     CHECK(world.pass().invalid == 1);
-    CHECK(world.one("select concat_ws(' ', validate_state, outcome, granted_credit) x from result "
-                    "where id = 1") == "2 6 0");
-    CHECK(world.one("select sum(total_credit) x from user") == "0");
+    CHECK(world.one("select concat_ws(' ', validate_state, outcome) x from result where id = 1") ==
+          "2 6");
     CHECK(world.one("select concat_ws(' ', need_validate, canonical_resultid, assimilate_state) x "
                     "from workunit where id = 1") == "0 0 0");
     CHECK(world.one("select transition_time > 0 x from workunit where id = 1") == "1");
@@ -233,26 +229,12 @@ TEST_CASE("a receipt ahead of the database waits for it, up to a timeout",
                     "result r") == "1 0");
     SECTION("until the rows have arrived") {
         world.contribute(who, kStepsRecorded, 8);
-        CHECK(world.pass().credit == 4.0);
+        CHECK(world.pass().valid == 1);
     }
     SECTION("until the timeout") {
         world.database().execute("update result set received_time = received_time - 100000");
         CHECK(world.pass().invalid == 1);
     }
-}
-
-TEST_CASE("rows that arrive after the verdict are credited once to the same job",
-          "[validation][integration]") {
-    World world;
-    const Volunteer who = world.add_volunteer();
-    world.contribute(who, 0, 8);
-    world.upload(who, {line(0, 8)});
-    CHECK(world.pass().credit == 2.0);
-    world.contribute(who, 1, 4);
-    CHECK(world.pass().credit == 1.0);
-    CHECK(world.pass().credit == 0.0);
-    CHECK(world.one("select concat_ws(' ', granted_credit, total_credit) x from result, host") ==
-          "3 3");
 }
 
 TEST_CASE("a late instance of a finished job is judged by its own receipt",
@@ -269,13 +251,12 @@ TEST_CASE("a late instance of a finished job is judged by its own receipt",
         "insert into result (id, create_time, workunitid, server_state, name, "
         "appid) values (9, 0, 1, 2, 'unsent', 7)");
     CHECK(world.pass().valid == 2);
-    CHECK(world.one("select group_concat(total_credit order by id) x from user") == "2,4");
     CHECK(world.one("select canonical_resultid x from workunit where id = 1") == "1");
     CHECK(world.one("select concat_ws(' ', server_state, outcome) x from result where id = 9") ==
           "5 5");
 }
 
-TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation][integration]") {
+TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validation][integration]") {
     constexpr int kMaxPlaces = 40;
     World world;
     bool reached_the_end = false;
@@ -309,13 +290,8 @@ TEST_CASE("a crash at any place neither loses nor doubles credit", "[validation]
                              " where id in (" + std::to_string(pair[0].number) + "," +
                              std::to_string(pair[1].number) + ")");
         };
-        CHECK(of_pair("total_credit", "user") == "4,8");
-        CHECK(of_pair("total_credit", "host") == "4,8");
-        CHECK(of_pair("granted_credit", "result") == "4,8");
+        CHECK(of_pair("validate_state", "result") == "1,1");
         CHECK(of_pair("need_validate", "workunit") == "0,0");
-        CHECK(world.one("select total_credit x from team") == std::to_string(12 * place));
-        CHECK(world.one("select sum(credit) x from dedloc_contribution") ==
-              std::to_string(12 * place));
         CHECK(world.one("select group_concat(distinct consecutive_valid) x from "
                         "host_app_version") == "5");
     }

@@ -138,7 +138,7 @@ TEST_CASE("a new generation replaces later steps, and their contributions still 
     for (int step = 0; step < 4; ++step) world.commit({line(1, 10, 10.0)});
     world.record();
     world.project.database().execute(
-        "update dedloc_contribution set resultid = 7, credit = 5 where step = 3");
+        "update dedloc_contribution set credit_state = 1, resultid = 7, credit = 5 where step = 3");
     world.begin_generation(1);
     world.commit({line(1, 20, 10.0)});
     world.commit({line(1, 20, 10.0)});

@@ -21,6 +21,7 @@
 #include "peer/platform/files.hpp"
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/cli/log_rotation.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/web/http_server.hpp"
 #include "tests/project_server/project_fixture.hpp"
@@ -120,6 +121,9 @@ class Site {
     }
 
     std::uint16_t port() const { return port_; }
+    std::filesystem::path access_log() const { return project_.root() / "log/access.log"; }
+    /// Asks nginx to open its logs again.
+    void reopen_logs() const { ::kill(nginx_, SIGUSR1); }
     const server::ProjectConfig& config() const { return config_; }
 
     static std::string head(std::string_view path, std::size_t length) {
@@ -243,4 +247,29 @@ TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[ser
     CHECK(refusals([](const std::string& i) { return "2001:db8:1:2:" + i + "::1"; }) > 0);
     // What the client says of itself is not believed: the last address is the proxy's word.
     CHECK(refusals([](const std::string& i) { return "192.0.2." + i + ", 198.51.100.7"; }) > 0);
+}
+
+TEST_CASE("every request is in the access log or in its old part after a rotation",
+          "[server][boinc]") {
+    const Site site;
+    const auto lines = [](const std::filesystem::path& log) {
+        if (!std::filesystem::exists(log)) return 0L;
+        const std::string text = platform::read_text(log);
+        return static_cast<long>(std::ranges::count(text, '\n'));
+    };
+    const auto wait_until = [](const auto& holds) {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (!holds()) {
+            REQUIRE(std::chrono::steady_clock::now() < deadline);
+            std::this_thread::sleep_for(10ms);
+        }
+    };
+    const std::filesystem::path old = site.access_log().string() + ".1";
+    for (int i = 0; i < 5; ++i) site.get("/");
+    wait_until([&] { return lines(site.access_log()) == 5; });
+    CHECK(cli::rotate_by_renaming(site.access_log(), {.bytes = 1}, [&] { site.reopen_logs(); }));
+    wait_until([&] { return std::filesystem::exists(site.access_log()); });
+    for (int i = 0; i < 5; ++i) site.get("/");
+    wait_until([&] { return lines(site.access_log()) + lines(old) == 10; });
+    CHECK(lines(site.access_log()) > 0);
 }

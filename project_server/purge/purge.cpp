@@ -1,0 +1,223 @@
+#include "project_server/purge/purge.hpp"
+
+// Must be the first of BOINC's headers: it configures the others.
+#include <config.h>
+
+#include <boinc_db_types.h>
+#include <fmt/format.h>
+#include <sched_util.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+
+namespace dedloc::purge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFilesKept = 0;     // workunit.file_delete_state: FILE_DELETE_INIT
+constexpr int kFilesDeleted = 2;  // FILE_DELETE_DONE
+constexpr int kFilesStuck = 3;    // FILE_DELETE_ERROR
+
+/// The end of the name of an upload that is not complete (project_server/transfer).
+constexpr const char* kUnfinished = ".unfinished";
+
+/// A closed job of which nothing has changed since the given time. The subquery holds for late
+/// reports, which may come as long as the row is there.
+constexpr const char* kIsOver =
+    "w.appid = ? and w.assimilate_state = ? and w.file_delete_state = ? and "
+    "w.mod_time < from_unixtime(?) and w.need_validate = 0 and not exists (select 1 from result r "
+    "where r.workunitid = w.id and (r.server_state <> ? or r.mod_time >= from_unixtime(?)))";
+
+bool is_plain_name(std::string_view name) {
+    return !name.empty() && name.size() <= 255 && name.front() != '.' &&
+           name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
+/// The result that an output file RESULT_rRANDOM_NUMBER belongs to; empty for any other name.
+std::string result_of(std::string name) {
+    if (name.ends_with(kUnfinished))
+        name.resize(name.size() - std::string_view{kUnfinished}.size());
+    const auto number = name.rfind('_');
+    if (number == std::string::npos || number == 0) return {};
+    const auto random = name.rfind("_r", number - 1);
+    return random == std::string::npos ? std::string{} : name.substr(0, random);
+}
+
+}  // namespace
+
+std::vector<std::string> output_file_names(std::string_view xml) {
+    constexpr std::string_view kOpen = "<file_name>";
+    constexpr std::string_view kClose = "</file_name>";
+    std::vector<std::string> names;
+    for (auto at = xml.find(kOpen); at != std::string_view::npos; at = xml.find(kOpen, at)) {
+        at += kOpen.size();
+        const auto end = xml.find(kClose, at);
+        if (end == std::string_view::npos) break;
+        const auto name = xml.substr(at, end - at);
+        if (is_plain_name(name)) names.emplace_back(name);
+    }
+    return names;
+}
+
+Purge::Purge(server::ProjectConfig project, server::Database& database, PurgeOptions options)
+    : config_(std::move(project)), database_(database), options_(std::move(options)) {}
+
+PurgeReport Purge::pass(std::int64_t now) {
+    PurgeReport report;
+    database_.ensure_connected();
+    const std::int64_t before = now - options_.grace;
+    if (!options_.keeps_jobs) {
+        delete_files(before, report);
+        delete_jobs(before, report);
+        sweep_uploads(before, report);
+        delete_messages(before, report);
+    }
+    delete_tickets(before, report);
+    delete_seats(before, report);
+    return report;
+}
+
+fs::path Purge::path_of(const std::string& name) const {
+    std::array<char, 4096> path{};
+    if (dir_hier_path(name.c_str(), config_.upload_directory.c_str(), config_.directory_fanout,
+                      path.data(), false) != 0) {
+        throw IoError(fmt::format("Cannot compute the path of the output file {}.", name));
+    }
+    return path.data();
+}
+
+void Purge::delete_files(std::int64_t before, PurgeReport& report) {
+    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
+    if (!app) return;
+    if (!std::exchange(has_retried_, true)) {
+        database_.execute(
+            "update workunit set file_delete_state = ?, mod_time = mod_time where appid = ? and "
+            "assimilate_state = ? and file_delete_state = ?",
+            {kFilesKept, app->integer("id"), ASSIMILATE_DONE, kFilesStuck});
+    }
+    for (const auto& job : database_.query(
+             fmt::format("select w.id from workunit w where {} order by w.mod_time limit ?",
+                         kIsOver),
+             {app->integer("id"), ASSIMILATE_DONE, kFilesKept, before, RESULT_SERVER_STATE_OVER,
+              before, options_.batch})) {
+        int state = kFilesDeleted;
+        for (const auto& result : database_.query(
+                 "select xml_doc_in from result where workunitid = ?", {job.integer("id")})) {
+            for (const auto& name : output_file_names(result.text("xml_doc_in"))) {
+                for (const auto& path : {path_of(name), fs::path{path_of(name) += kUnfinished}}) {
+                    std::error_code failure;
+                    if (fs::remove(path, failure)) ++report.files;
+                    if (!failure) continue;
+                    log_warning("cannot delete {}: {}", path.string(), failure.message());
+                    state = kFilesStuck;
+                }
+            }
+        }
+        // The time of the last change stays, because the rows' grace period runs from it.
+        server::in_transaction(database_, [&] {
+            database_.execute(
+                "update workunit set file_delete_state = ?, mod_time = mod_time where id = ?",
+                {state, job.integer("id")});
+            database_.execute(
+                "update result set file_delete_state = ?, mod_time = mod_time where "
+                "workunitid = ?",
+                {state, job.integer("id")});
+        });
+    }
+}
+
+/// The newest workunit stays: dedloc-work names the next job after its number, and no name may be
+/// used twice.
+void Purge::delete_jobs(std::int64_t before, PurgeReport& report) {
+    const auto app = database_.query_one("select id from app where name = ?", {options_.app});
+    if (!app) return;
+    const auto newest = database_.query_one("select coalesce(max(id), 0) as id from workunit");
+    for (const auto& job : database_.query(
+             fmt::format("select w.id from workunit w where {} and w.id < ? order by w.mod_time "
+                         "limit ?",
+                         kIsOver),
+             {app->integer("id"), ASSIMILATE_DONE, kFilesDeleted, before, RESULT_SERVER_STATE_OVER,
+              before, newest->integer("id"), options_.batch})) {
+        server::in_transaction(database_, [&] {
+            // Locked and looked at again: a report may have arrived.
+            const auto locked = database_.query_one(
+                fmt::format("select w.id from workunit w where w.id = ? and {} for update",
+                            kIsOver),
+                {job.integer("id"), app->integer("id"), ASSIMILATE_DONE, kFilesDeleted, before,
+                 RESULT_SERVER_STATE_OVER, before});
+            if (!locked) return;
+            database_.execute("delete from result where workunitid = ?", {job.integer("id")});
+            database_.execute("delete from workunit where id = ?", {job.integer("id")});
+            ++report.jobs;
+        });
+    }
+}
+
+void Purge::sweep_uploads(std::int64_t before, PurgeReport& report) {
+    if (config_.directory_fanout <= 0) return;
+    for (int i = 0; i < options_.upload_folders; ++i) {
+        sweep_folder(config_.upload_directory / fmt::format("{:x}", next_folder_), before, report);
+        next_folder_ = (next_folder_ + 1) % config_.directory_fanout;
+    }
+}
+
+void Purge::sweep_folder(const fs::path& folder, std::int64_t before, PurgeReport& report) {
+    std::error_code failure;
+    for (fs::directory_iterator entry{folder, failure}, end; !failure && entry != end;
+         entry.increment(failure)) {
+        struct stat facts {};
+        if (lstat(entry->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+        if (facts.st_mtime >= before) continue;
+        const std::string result = result_of(entry->path().filename().string());
+        if (result.empty()) continue;  // not an output file
+        if (database_.query_one("select id from result where name = ?", {result})) continue;
+        std::error_code failed;
+        if (fs::remove(entry->path(), failed)) ++report.files;
+        if (failed) log_warning("cannot delete {}: {}", entry->path().string(), failed.message());
+    }
+}
+
+/// Messages that no daemon has taken go as well, or a volunteer could fill the disk with them.
+void Purge::delete_messages(std::int64_t before, PurgeReport& report) {
+    for (const char* const table : {"msg_from_host", "msg_to_host"}) {
+        for (const int handled : {0, 1}) {
+            report.messages += static_cast<int>(database_.execute(
+                fmt::format("delete from {} where handled = ? and create_time < ? "
+                            "order by create_time limit ?",
+                            table),
+                {handled, before, options_.batch}));
+        }
+    }
+}
+
+/// A ticket says whose a key's contributions are. It stays until the database has all commits of
+/// its lifetime, and while a contribution is pending or withheld.
+void Purge::delete_tickets(std::int64_t before, PurgeReport& report) {
+    for (const auto& run : database_.query(
+             "select d.id, d.state, coalesce((select s.committed_at from dedloc_step s where "
+             "s.runid = d.id order by s.step desc limit 1), 0) as recorded from dedloc_run d")) {
+        const auto recorded = static_cast<std::int64_t>(run.real("recorded"));
+        const auto last = run.text("state") == "finished" ? before : std::min(before, recorded);
+        report.tickets += static_cast<int>(database_.execute(
+            "delete from dedloc_ticket where runid = ? and expires < ? and not exists (select 1 "
+            "from dedloc_contribution c where c.credit_state in (0, 2) and "
+            "c.runid = dedloc_ticket.runid and c.peer_key = dedloc_ticket.peer_key) "
+            "order by expires limit ?",
+            {run.integer("id"), last, options_.batch}));
+    }
+}
+
+void Purge::delete_seats(std::int64_t before, PurgeReport& report) {
+    report.seats += static_cast<int>(database_.execute(
+        "delete from dedloc_seat where last_seen < ? and (state = 'left' or exists (select 1 from "
+        "dedloc_run d where d.id = dedloc_seat.runid and d.state = 'finished')) "
+        "order by last_seen limit ?",
+        {before, options_.batch}));
+}
+
+}  // namespace dedloc::purge

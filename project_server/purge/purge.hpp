@@ -1,0 +1,69 @@
+// Deletes what a project does not need any more, so that nothing grows for ever: uploaded receipts
+// and rows of closed jobs, handled messages, tickets and seats of the past. Each pass does a
+// bounded amount of work through indices, and every step may be repeated, so a crash between any
+// two statements leaves work for the next pass and nothing else. Credit is not touched:
+// contributions stay, with the jobs that they were credited to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "project_server/database/database.hpp"
+#include "project_server/database/project_config.hpp"
+
+namespace dedloc::purge {
+
+/// Settings of a Purge.
+struct PurgeOptions {
+    std::string app = "dedloc_train";  ///< BOINC app whose jobs are deleted
+    std::int64_t grace = 7 * 86'400;   ///< seconds after the last change of a row or file
+    /// An official server's file_deleter and db_purge delete jobs, files and messages.
+    bool keeps_jobs = false;
+    int batch = 200;         ///< rows of one kind in a pass
+    int upload_folders = 8;  ///< folders of the upload tree searched in a pass
+};
+
+/// Numbers of things that a pass has deleted.
+struct PurgeReport {
+    int files = 0;     ///< output files
+    int jobs = 0;      ///< workunits with their results
+    int messages = 0;  ///< trickle-ups and trickle-downs
+    int tickets = 0;   ///< rows of dedloc_ticket
+    int seats = 0;     ///< rows of dedloc_seat
+};
+
+/// Names in the `<file_name>` elements of a result's xml_doc_in that are plain file names.
+std::vector<std::string> output_file_names(std::string_view xml);
+
+/// Deletes, a pass at a time. Thread: one.
+class Purge {
+  public:
+    /// `database` must outlive the purge.
+    Purge(server::ProjectConfig project, server::Database& database, PurgeOptions options);
+
+    /// Does one pass as of `now`, UTC seconds. A file that cannot be deleted is logged, and its job
+    /// is left alone until the next start. Errors: DatabaseError, IoError.
+    PurgeReport pass(std::int64_t now);
+
+  private:
+    void delete_files(std::int64_t before, PurgeReport& report);
+    void delete_jobs(std::int64_t before, PurgeReport& report);
+    /// Deletes uploads of jobs that have no row any more: those that arrived after the purge.
+    void sweep_uploads(std::int64_t before, PurgeReport& report);
+    void sweep_folder(const std::filesystem::path& folder, std::int64_t before,
+                      PurgeReport& report);
+    void delete_messages(std::int64_t before, PurgeReport& report);
+    void delete_tickets(std::int64_t before, PurgeReport& report);
+    void delete_seats(std::int64_t before, PurgeReport& report);
+    std::filesystem::path path_of(const std::string& name) const;
+
+    const server::ProjectConfig config_;
+    server::Database& database_;
+    const PurgeOptions options_;
+    int next_folder_ = 0;  ///< the upload tree's next folder to search
+    bool has_retried_ = false;
+};
+
+}  // namespace dedloc::purge

@@ -1,0 +1,322 @@
+#include "project_server/purge/purge.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <config.h>
+
+#include <sched_util.h>
+
+#include <array>
+#include <ctime>
+#include <set>
+
+#include "peer/platform/files.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+using namespace dedloc;
+using namespace dedloc::purge;
+
+namespace {
+
+constexpr std::int64_t kDay = 86'400;
+constexpr std::int64_t kNow = 1'800'000'000;
+
+/// A project with one run and a newest job that is in progress.
+struct World {
+    server::TestProject project;
+
+    World() {
+        database().execute("insert into app (id, name) values (7, 'dedloc_train')");
+        database().execute(
+            "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
+            "flops_per_sample, credit_per_sample, created) values (3, 'demo', '', '{}', 8, 10, "
+            "1e6, 1, 0)");
+        add_job(1'000, 0);
+        database().execute("update workunit set assimilate_state = 0");
+        database().execute("update result set server_state = 4");
+    }
+    server::Database& database() { return project.database(); }
+
+    /// A closed job of one valid result with its receipt, all last changed `age` days ago.
+    void add_job(int number, int age) {
+        const std::int64_t time = kNow - age * kDay;
+        database().execute(
+            "insert into workunit (id, appid, name, assimilate_state, canonical_resultid, opaque, "
+            "mod_time) values (?, 7, ?, 2, ?, 3, from_unixtime(?))",
+            {number, fmt::format("demo_{}", number), number, time});
+        add_result(number, number, 0, age);
+    }
+    void add_result(int number, int job, int suffix, int age) {
+        const std::string name = fmt::format("demo_{}_{}", job, suffix);
+        database().execute(
+            "insert into result (id, workunitid, server_state, outcome, validate_state, name, "
+            "xml_doc_in, mod_time) values (?, ?, 5, 1, 1, ?, ?, from_unixtime(?))",
+            {number, job, name,
+             fmt::format("<result><file_ref><file_name>{}_r123_0</file_name></file_ref></result>",
+                         name),
+             kNow - age * kDay});
+        upload(name + "_r123_0", age);
+    }
+    std::filesystem::path path_of(const std::string& name) const {
+        std::array<char, 4096> path{};
+        REQUIRE(dir_hier_path(name.c_str(), project.config().upload_directory.c_str(),
+                              project.config().directory_fanout, path.data(), true) == 0);
+        return path.data();
+    }
+    void upload(const std::string& name, int age) const {
+        const auto path = path_of(name);
+        platform::replace_file(path, "receipt");
+        const timespec then{.tv_sec = kNow - age * kDay, .tv_nsec = 0};
+        const std::array<timespec, 2> times{then, then};
+        REQUIRE(utimensat(AT_FDCWD, path.c_str(), times.data(), 0) == 0);
+    }
+    bool has(const std::string& file) const { return std::filesystem::exists(path_of(file)); }
+
+    PurgeReport pass(PurgeOptions options = {}) {
+        return Purge{project.config(), database(), std::move(options)}.pass(kNow);
+    }
+    std::string one(const std::string& sql) {
+        const auto row = database().query_one(sql);
+        REQUIRE(row);
+        return row->text("x");
+    }
+    std::string jobs() {
+        return one(
+            "select concat_ws(' ', (select group_concat(id order by id) from workunit), "
+            "(select group_concat(id order by id) from result)) x");
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a closed job goes after its grace period: receipt, results, workunit",
+          "[server][integration]") {
+    World world;
+    world.add_job(1, 8);
+    world.add_result(2, 1, 1, 9);
+    world.add_job(3, 6);
+    world.database().execute(
+        "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, resultid, "
+        "credit, credit_state) values (3, 1, 'a', 8, 0, 1, 8, 1)");
+    const auto report = world.pass();
+    CHECK(report.jobs == 1);
+    CHECK(report.files == 2);
+    CHECK(world.jobs() == "3,1000 3,1000");
+    CHECK_FALSE(world.has("demo_1_0_r123_0"));
+    CHECK_FALSE(world.has("demo_1_1_r123_0"));
+    CHECK(world.has("demo_3_0_r123_0"));
+    CHECK(world.one("select concat_ws(' ', credit, resultid) x from dedloc_contribution") == "8 1");
+    CHECK(world.pass().jobs == 0);
+}
+
+TEST_CASE("what a late report or a running job may need stays", "[server][integration]") {
+    World world;
+    world.add_job(1, 8);
+    SECTION("another result is in progress") {
+        world.add_result(2, 1, 1, 8);
+        world.database().execute(
+            "update result set server_state = 4, mod_time = mod_time where id = 2");
+    }
+    SECTION("a result was reported lately") {
+        world.add_result(2, 1, 1, 1);
+    }
+    SECTION("a result waits for its verdict") {
+        world.database().execute("update workunit set need_validate = 1, mod_time = mod_time");
+    }
+    SECTION("it is not closed") {
+        world.database().execute("update workunit set assimilate_state = 1, mod_time = mod_time");
+    }
+    SECTION("it is of another app") {
+        world.database().execute("update workunit set appid = 8, mod_time = mod_time where id = 1");
+    }
+    SECTION("it is the newest job") {
+        world.database().execute("delete from workunit where id = 1000");
+        CHECK(world.pass().jobs == 0);
+        CHECK(world.one("select max(id) x from workunit") == "1");
+        return;
+    }
+    SECTION("an official server deletes jobs") {
+        CHECK(world.pass({.keeps_jobs = true}).files == 0);
+        CHECK(world.has("demo_1_0_r123_0"));
+        return;
+    }
+    const auto report = world.pass();
+    CHECK(report.jobs + report.files == 0);
+    CHECK(world.has("demo_1_0_r123_0"));
+    CHECK(world.one("select count(*) x from workunit") == "2");
+}
+
+TEST_CASE("a crash between file and rows is repaired by the next pass", "[server][integration]") {
+    World world;
+    world.add_job(1, 8);
+    world.add_job(2, 8);
+    std::filesystem::remove(world.path_of("demo_1_0_r123_0"));
+    world.database().execute(
+        "update workunit set file_delete_state = 2, mod_time = mod_time where id = 2");
+    CHECK(world.pass().jobs == 2);
+    CHECK(world.jobs() == "1000 1000");
+    CHECK(world.one("select count(*) x from workunit where file_delete_state <> 0") == "0");
+}
+
+TEST_CASE("a file that cannot be deleted keeps its job, until the next start",
+          "[server][integration]") {
+    World world;
+    world.add_job(1, 8);
+    world.add_job(2, 8);
+    const auto path = world.path_of("demo_1_0_r123_0");
+    std::filesystem::remove(path);
+    std::filesystem::create_directories(path / "in the way");
+    Purge purge{world.project.config(), world.database(), {}};
+    CHECK(purge.pass(kNow).jobs == 1);
+    CHECK(purge.pass(kNow).jobs == 0);
+    CHECK(world.one("select file_delete_state x from workunit where id = 1") == "3");
+    std::filesystem::remove(path / "in the way");
+    CHECK(purge.pass(kNow).jobs == 0);
+    CHECK(world.pass().jobs == 1);
+}
+
+TEST_CASE("uploads that arrived after their job was deleted are found", "[server][integration]") {
+    World world;
+    world.upload("demo_5_0_r77_0", 8);
+    world.upload("demo_5_1_r77_0.unfinished", 8);
+    world.upload("demo_5_2_r77_0", 6);
+    world.upload("demo_1000_0_r9_0", 8);  // its job is there
+    world.upload("readme", 8);
+    Purge purge{world.project.config(), world.database(), {.upload_folders = 100}};
+    int files = 0;
+    for (int i = 0; i < 11; ++i) files += purge.pass(kNow).files;
+    CHECK(files == 2);
+    CHECK_FALSE(world.has("demo_5_0_r77_0"));
+    CHECK_FALSE(world.has("demo_5_1_r77_0.unfinished"));
+    for (const char* const kept : {"demo_5_2_r77_0", "demo_1000_0_r9_0", "readme"}) {
+        CHECK(world.has(kept));
+    }
+}
+
+TEST_CASE("names of output files are taken from the result's description only if they are plain",
+          "[server]") {
+    const auto names = [](const std::string& text) { return output_file_names(text); };
+    CHECK(names("<file_ref><file_name>a_r1_0</file_name></file_ref><file_name>b</file_name>") ==
+          std::vector<std::string>{"a_r1_0", "b"});
+    CHECK(names("<file_name>../secret</file_name><file_name></file_name><file_name>.x</file_name>")
+              .empty());
+    CHECK(names("<file_name>" + std::string(300, 'a') + "</file_name>").empty());
+    CHECK(names("<file_name>cut").empty());
+    CHECK(names("").empty());
+}
+
+TEST_CASE("a ticket goes when the ledger has been recorded beyond it and its key is paid",
+          "[server][integration]") {
+    World world;
+    const auto ticket = [&](const char* key, int days) {
+        world.database().execute(
+            "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values "
+            "(3, ?, 1, 0, ?)",
+            {key, kNow - days * kDay});
+    };
+    const auto contribution = [&](const char* key, int state) {
+        world.database().execute(
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
+            "credit_state) values (3, 1, ?, 8, 0, ?)",
+            {key, state});
+    };
+    const auto recorded = [&](int days) {
+        world.database().execute("replace into dedloc_step values (3, 9, 8, 1, 1, 1, 1, '', 1, ?)",
+                                 {kNow - days * kDay});
+    };
+    ticket("paid", 8);
+    ticket("never", 8);
+    ticket("pending", 8);
+    ticket("withheld", 8);
+    ticket("young", 6);
+    contribution("paid", 1);
+    contribution("pending", 0);
+    contribution("withheld", 2);
+    // The backbone could not write for nine days: contributions of these keys may follow.
+    recorded(9);
+    CHECK(world.pass().tickets == 0);
+    recorded(0);
+    CHECK(world.pass().tickets == 2);
+    CHECK(world.one("select group_concat(peer_key order by peer_key) x from dedloc_ticket") ==
+          "pending,withheld,young");
+}
+
+TEST_CASE("old seats and messages go", "[server][integration]") {
+    World world;
+    for (const auto& [key, state, days] :
+         {std::tuple{"a", "left", 8}, std::tuple{"b", "left", 6}, std::tuple{"c", "working", 8}}) {
+        world.database().execute(
+            "insert into dedloc_seat (runid, peer_key, state, last_seen) values (3, ?, ?, ?)",
+            {key, state, kNow - days * kDay});
+    }
+    for (const char* const table : {"msg_from_host", "msg_to_host"}) {
+        for (const int days : {6, 8}) {
+            for (const int handled : {0, 1}) {
+                world.database().execute(
+                    fmt::format("insert into {} (create_time, handled) values (?, ?)", table),
+                    {kNow - days * kDay, handled});
+            }
+        }
+    }
+    const auto report = world.pass();
+    CHECK(report.seats == 1);
+    CHECK(report.messages == 4);
+    CHECK(world.one("select count(*) x from msg_from_host") == "2");
+    world.database().execute("update dedloc_run set state = 'finished'");
+    CHECK(world.pass().seats == 1);
+    CHECK(world.one("select group_concat(peer_key) x from dedloc_seat") == "b");
+}
+
+TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
+          "[server][integration]") {
+    World world;
+    for (int i = 1; i <= 300; ++i) {
+        world.add_job(i, i <= 20 ? 8 : 1);
+        world.database().execute(
+            "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values "
+            "(3, ?, 1, 0, ?)",
+            {fmt::format("{:064x}", i), kNow});
+        world.database().execute(
+            "insert into dedloc_seat (runid, peer_key, last_seen) values (3, ?, ?)",
+            {fmt::format("{:064x}", i), kNow});
+        world.database().execute("insert into dedloc_step values (3, ?, 8, 1, 1, 1, 1, '', 1, ?)",
+                                 {i, kNow});
+        for (const char* const table : {"msg_from_host", "msg_to_host"}) {
+            world.database().execute(
+                fmt::format("insert into {} (create_time, handled) values (?, ?)", table),
+                {kNow, i % 2});
+        }
+        world.database().execute(
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
+            "credit_state) values (3, ?, 'a', 8, 0, 1)",
+            {i});
+    }
+    for (const char* const table : {"dedloc_contribution", "dedloc_ticket", "dedloc_seat",
+                                    "msg_from_host", "msg_to_host", "result", "workunit"}) {
+        world.database().query(fmt::format("analyze table {}", table));
+    }
+    server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
+    administrator.execute("truncate table mysql.general_log");
+    administrator.execute("set global log_output = 'TABLE'");
+    administrator.execute("set global general_log = 1");
+    CHECK(world.pass({.batch = 7}).jobs == 7);
+    administrator.execute("set global general_log = 0");
+    const std::set<std::string> small{"app", "dedloc_run", "d"};
+    std::set<std::string> kinds;
+    for (const auto& row : administrator.query(
+             "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
+             "command_type = 'Query'")) {
+        const std::string sql = row.text("sql_");
+        const std::string verb = sql.substr(0, 6);
+        if (verb != "select" && verb != "update" && verb != "delete") continue;
+        if (!kinds.insert(sql.substr(0, 60)).second) continue;
+        for (const auto& line : world.database().query("explain " + sql)) {
+            INFO(sql << " reads " << line.text("table") << " by " << line.text("type"));
+            const bool is_whole = line.text("type") == "ALL" || line.text("type") == "index";
+            CHECK((!is_whole || small.contains(line.text("table"))));
+        }
+    }
+    CHECK(kinds.size() > 10);
+}

@@ -1,0 +1,296 @@
+#include "validators/creditor.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "project_server/database/revocations.hpp"
+#include "tests/validators/credit_world.hpp"
+
+using namespace dedloc;
+using namespace dedloc::validation;
+
+namespace {
+
+std::string credited(CreditWorld& world, int number) {
+    return world.one(fmt::format(
+        "select concat_ws(' ', (select granted_credit from result where id = {0}), (select "
+        "total_credit from host where id = {0}), (select total_credit from user where id = {0})) x",
+        number));
+}
+
+/// Runs a pass in a child process that dies after `places` statements. True if it got to the end.
+bool pass_until(CreditWorld& world, int places, int batch) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int passed = 0;
+        world.pass({.batch = batch, .passing = [&](std::string_view) {
+                        if (++passed == places) ::_exit(77);
+                    }});
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE((WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77));
+    return WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("samples are credited while the job runs, and each contribution once",
+          "[validation][integration]") {
+    CreditWorld world{0.25};
+    const int seat = world.add_seat();
+    world.commit({{world.key(seat), 8}});
+    world.record();
+    CHECK(world.pass().credit == 2.0);
+    CHECK(credited(world, 1) == "2 2 2");
+    CHECK(world.one("select server_state x from result") == "4");
+    world.commit({{world.key(seat), 4}});
+    world.record();
+    const auto report = world.pass();
+    CHECK(report.credit == 1.0);
+    CHECK(report.contributions == 1);
+    CHECK(report.seats == 1);
+    CHECK(world.pass().contributions == 0);
+    CHECK(credited(world, 1) == "3 3 3");
+    CHECK(world.one("select total_credit x from team where id = 1") == "3");
+    CHECK(world.one("select group_concat(resultid, ':', credit order by step) x from "
+                    "dedloc_contribution") == "1:2,1:1");
+    for (const char* const table : {"user", "host", "team where id = 1"}) {
+        CHECK(world.one(fmt::format("select expavg_credit > 0 x from {}", table)) == "1");
+    }
+    // The first batch counts as a day's work at least, so it is not extrapolated from a minute.
+    CHECK(world.number("select expavg_credit x from user") < 4);
+}
+
+TEST_CASE("jobs that were aborted, reset, refused or lost are credited like others",
+          "[validation][integration]") {
+    CreditWorld world{0.25};
+    const int seat = world.add_seat();
+    const int other = world.add_seat();
+    world.commit({{world.key(seat), 8}, {world.key(other), 16}});
+    world.record();
+    SECTION("aborted by the volunteer") {
+        world.database().execute("update result set server_state = 5, outcome = 3 where id = 1");
+    }
+    SECTION("its deadline is over") {
+        world.database().execute("update result set server_state = 5, outcome = 4 where id = 1");
+    }
+    SECTION("the volunteer has left the project") {
+        world.database().execute("update result set server_state = 5, outcome = 7 where id = 1");
+    }
+    SECTION("its receipt was refused") {
+        world.database().execute(
+            "update result set server_state = 5, outcome = 6, validate_state = 2 where id = 1");
+    }
+    SECTION("its rows have been purged") {
+        world.database().execute("delete from result where id = 1");
+        world.database().execute("delete from workunit where id = 1");
+    }
+    SECTION("its host has been merged into another one") {
+        world.database().execute("delete from result where id = 1");
+        world.database().execute("update host set userid = 0 where id = 1");
+        CHECK(world.pass().credit == 6.0);
+        CHECK(world.one("select group_concat(total_credit order by id) x from host") == "0,4");
+        CHECK(world.one("select group_concat(total_credit order by id) x from user") == "2,4");
+        return;
+    }
+    CHECK(world.pass().credit == 6.0);
+    CHECK(world.pass().credit == 0.0);
+    for (const char* const table : {"user", "host", "team"}) {
+        CHECK(world.one(fmt::format("select group_concat(total_credit order by id) x from {}",
+                                    table)) == "2,4");
+    }
+}
+
+TEST_CASE("a key belongs to the first job that got a ticket for it", "[validation][integration]") {
+    CreditWorld world{0.25};
+    const int seat = world.add_seat();
+    const int thief = world.add_seat();
+    world.commit({{world.key(seat), 8}});
+    world.record();
+    CHECK_THROWS_WITH(world.ask_ticket(world.key(seat), thief), "this key belongs to another job");
+    world.ask_ticket(world.key(seat), seat);  // a renewal
+    CHECK(world.pass().credit == 2.0);
+    CHECK(world.one("select group_concat(total_credit order by id) x from user") == "2,0");
+}
+
+TEST_CASE("keys without a ticket or an account earn nothing", "[validation][integration]") {
+    CreditWorld world{0.25};
+    const int seat = world.add_seat();
+    const int gone = world.add_seat();
+    const PeerKey stranger = KeyPair::generate().public_key();
+    world.database().execute("delete from user where id = 2");
+    world.commit({{world.key(seat), 8}, {world.key(gone), 8}, {stranger, 8}});
+    world.record();
+    const auto report = world.pass();
+    CHECK(report.credit == 2.0);
+    CHECK(report.unowned == 2);
+    CHECK(world.pass().unowned == 0);
+    CHECK(world.one("select group_concat(credit_state order by credit_state) x from "
+                    "dedloc_contribution") == "1,3,3");
+    CHECK(world.one("select sum(credit) x from dedloc_contribution") == "2");
+}
+
+TEST_CASE(
+    "contributions after a revocation are withheld with a reason, and paid when it is "
+    "withdrawn",
+    "[validation][integration]") {
+    CreditWorld world{0.25};
+    const int seat = world.add_seat();
+    const int other = world.add_seat();
+    for (int step = 0; step < 4; ++step)
+        world.commit({{world.key(seat), 8}, {world.key(other), 4}});
+    world.record();
+    formats::Revocations revoked;
+    std::string who;
+    SECTION("of the account") {
+        revoked.users = {1};
+        who = "user 1";
+    }
+    SECTION("of the computer") {
+        revoked.hosts = {1};
+        who = "host 1";
+    }
+    SECTION("of the key") {
+        revoked.peers = {world.key(seat)};
+        who = "key " + world.key(seat).hex();
+    }
+    const formats::UtcSeconds third{std::chrono::seconds{kFirstCommit + 2}};
+    server::revoke(world.database(), revoked, third);
+    const auto report = world.pass();
+    CHECK(report.credit == 8.0);
+    CHECK(report.withheld == 2);
+    CHECK(world.pass().withheld == 0);
+    CHECK(world.one("select group_concat(total_credit order by id) x from user") == "4,4");
+    CHECK(world.one("select concat_ws(' ', kind, subject, since, contributions, samples) x from "
+                    "dedloc_withheld") == fmt::format("{} {} 2 16", who, kFirstCommit + 2));
+    server::forgive(world.database(), revoked);
+    CHECK(world.pass().credit == 4.0);
+    CHECK(world.pass().credit == 0.0);
+    CHECK(world.one("select group_concat(total_credit order by id) x from user") == "8,4");
+    CHECK(world.one("select count(*) x from dedloc_withheld") == "0");
+}
+
+TEST_CASE(
+    "10,000 contributions, repeated and reordered, with crashes at every statement, aborted "
+    "jobs and purged rows, are credited exactly once",
+    "[validation][integration]") {
+    constexpr int kSeats = 100;
+    constexpr int kSteps = 100;
+    constexpr int kRecordEvery = 10;
+    // With the first rate every sum is an exact double.
+    const double rate = GENERATE(0.25, 0.012345678901234567);
+    CreditWorld world{rate, 5};
+    for (int seat = 0; seat < kSeats; ++seat) world.add_seat();
+    const PeerKey stranger = KeyPair::generate().public_key();
+    std::map<int, std::uint64_t> samples_of_user;
+    std::uint64_t state = 22;
+    std::uint64_t total = 0;
+    int crashes = 0;
+    int place = 0;
+    for (int step = 0; step < kSteps; ++step) {
+        std::vector<std::pair<PeerKey, std::uint64_t>> lines{{stranger, 8}};
+        for (int seat = 0; seat < kSeats; ++seat) {
+            state = state * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+            const std::uint64_t samples = 1 + (state >> 33) % 4'096;
+            lines.emplace_back(world.key(seat), samples);
+            samples_of_user[seat / 5 + 1] += samples;
+            total += samples;
+        }
+        world.commit(std::move(lines));
+        if (step % kRecordEvery != kRecordEvery - 1) continue;
+        world.record();
+        if (step == 49) {
+            // The swarm goes back four steps and repeats them with other samples: what has been
+            // credited stays credited, and the repetition earns nothing.
+            world.pass();
+            world.return_to(46);
+            for (int i = 0; i < 4; ++i) world.commit({{world.key(i), 1'000'000}});
+            world.record();
+        }
+        const auto first = std::to_string(step);
+        world.database().execute("update result set server_state = 5, outcome = 3 where id = ?",
+                                 {first});
+        world.database().execute("delete from result where id = ?", {step / 2});
+        world.database().execute("delete from workunit where id = ?", {step / 2});
+        while (!pass_until(world, place = place % 150 + 1, 7)) {
+            ++crashes;
+            if (crashes % 20 == 0) world.record();  // every row once more, in between
+        }
+    }
+    CHECK(crashes > 100);
+    CHECK(world.one("select concat_ws(' ', sum(credit_state = 0), sum(credit_state = 1), "
+                    "sum(credit_state = 3)) x from dedloc_contribution") ==
+          fmt::format("0 {} {}", kSeats * kSteps, kSteps));
+    const auto is_sum = [&](double credit, std::uint64_t samples) {
+        const double exact = static_cast<double>(samples) * rate;
+        return rate == 0.25 ? credit == exact : std::abs(credit - exact) <= 1e-13 * exact;
+    };
+    for (const auto& [user, samples] : samples_of_user) {
+        CHECK(
+            is_sum(world.number(fmt::format("select total_credit x from user where id = {}", user)),
+                   samples));
+    }
+    for (const std::string sum :
+         {"sum(total_credit) x from user", "sum(total_credit) x from host",
+          "sum(total_credit) x from team", "sum(credit) x from dedloc_contribution"}) {
+        CHECK(is_sum(world.number("select " + sum), total));
+    }
+    CHECK(world.one("select max(abs(granted_credit - (select sum(credit) from dedloc_contribution "
+                    "where resultid = result.id))) < 1e-9 x from result") == "1");
+}
+
+TEST_CASE("no statement of a pass reads a whole table", "[validation][integration]") {
+    CreditWorld world{0.25};
+    for (int seat = 0; seat < 40; ++seat) world.add_seat();
+    const auto commit_all = [&](int steps) {
+        for (int step = 0; step < steps; ++step) {
+            std::vector<std::pair<PeerKey, std::uint64_t>> lines;
+            for (int seat = 0; seat < 40; ++seat) lines.emplace_back(world.key(seat), 8);
+            world.commit(std::move(lines));
+        }
+        world.record();
+    };
+    commit_all(50);
+    world.pass();
+    server::revoke(world.database(), {.as_of = {}, .users = {9}, .hosts = {}, .peers = {}},
+                   formats::UtcSeconds{std::chrono::seconds{kFirstCommit + 50}});
+    for (int i = 1'000; i < 3'000; ++i) {
+        world.database().execute("insert into dedloc_revocation values ('user', ?, ?)",
+                                 {std::to_string(i), kFirstCommit + i});
+    }
+    commit_all(2);
+    for (const char* const table : {"dedloc_contribution", "dedloc_revocation", "dedloc_ticket",
+                                    "user", "host", "team", "result", "workunit"}) {
+        world.database().query(fmt::format("analyze table {}", table));
+    }
+    server::Database administrator{server::mariadb_administrator(server::test_mariadb().place())};
+    administrator.execute("truncate table mysql.general_log");
+    administrator.execute("set global log_output = 'TABLE'");
+    administrator.execute("set global general_log = 1");
+    CHECK(world.pass().contributions == 78);
+    administrator.execute("set global general_log = 0");
+    // Runs, and revocations of keys with withheld contributions, are few.
+    const std::set<std::string> small{"dedloc_run", "w"};
+    std::set<std::string> kinds;
+    for (const auto& row : administrator.query(
+             "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
+             "command_type = 'Query'")) {
+        const std::string sql = row.text("sql_");
+        const std::string verb = sql.substr(0, 6);
+        if (verb != "select" && verb != "update" && verb != "SELECT" && verb != "UPDATE") continue;
+        if (!kinds.insert(sql.substr(0, 70)).second) continue;
+        for (const auto& line : world.database().query("explain " + sql)) {
+            INFO(sql << " reads " << line.text("table") << " by " << line.text("type"));
+            const bool is_whole = line.text("type") == "ALL" || line.text("type") == "index";
+            CHECK((!is_whole || small.contains(line.text("table"))));
+        }
+    }
+    CHECK(kinds.size() > 10);
+}

@@ -1,0 +1,109 @@
+#include "validators/creditor.hpp"
+
+// Must precede BOINC's other headers: it defines the macros that they depend on.
+#include <config.h>
+
+#include <boinc_db.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include "peer/base/digest.hpp"
+#include "peer/base/log.hpp"
+#include "validators/credit_batch.hpp"
+
+namespace dedloc::validation {
+namespace {
+
+constexpr int kKeysAtOnce = 500;
+constexpr int kAttempts = 3;  ///< attempts at a transaction that conflicts with another one
+
+bool is_key(const std::string& text) {
+    PeerKey key;
+    return from_hex(text, key.bytes);
+}
+
+}  // namespace
+
+Creditor::Creditor(BoincConnection& connection, CreditorOptions options)
+    : connection_(connection), options_(std::move(options)) {}
+
+CreditReport Creditor::pass() {
+    CreditReport report;
+    reconsider_withheld();
+    for (const auto& run : connection_.query("select id, credit_per_sample from dedloc_run")) {
+        const auto id = std::strtoll(run[0].c_str(), nullptr, 10);
+        const double rate = std::strtod(run[1].c_str(), nullptr);
+        std::string last;
+        for (bool is_more = true; is_more && !options_.must_stop();) {
+            const auto keys = connection_.query(
+                fmt::format("select distinct peer_key from dedloc_contribution where "
+                            "credit_state = {} and runid = {} and peer_key > '{}' "
+                            "order by peer_key limit {}",
+                            static_cast<int>(CreditState::kPending), id, last, kKeysAtOnce));
+            for (const auto& key : keys) {
+                if (options_.must_stop()) break;
+                credit_key(id, rate, key[0], report);
+            }
+            is_more = keys.size() == kKeysAtOnce && is_key(keys.back()[0]);
+            if (is_more) last = keys.back()[0];
+        }
+    }
+    return report;
+}
+
+/// Contributions whose revocation has been withdrawn (`dedloc forgive`) are pending again.
+void Creditor::reconsider_withheld() {
+    const auto forgiven = connection_.query(
+        "select w.runid, w.peer_key, w.kind, w.subject from dedloc_withheld w left join "
+        "dedloc_revocation r on r.kind = w.kind and r.subject = w.subject where r.kind is null");
+    for (const auto& row : forgiven) {
+        if (!is_key(row[1]) || !is_plain_word(row[2]) || !is_plain_word(row[3])) continue;
+        BoincTransaction transaction;
+        connection_.execute(fmt::format(
+            "update dedloc_contribution set credit_state = {} where credit_state = {} and "
+            "runid = {} and peer_key = '{}'",
+            static_cast<int>(CreditState::kPending), static_cast<int>(CreditState::kWithheld),
+            row[0], row[1]));
+        options_.passing("withheld rows pending again");
+        connection_.execute(fmt::format(
+            "delete from dedloc_withheld where runid = {} and peer_key = '{}' and kind = '{}' and "
+            "subject = '{}'",
+            row[0], row[1], row[2], row[3]));
+        options_.passing("withholding deleted");
+        transaction.commit();
+        log_info("the contributions of key {} to run {} are paid again: {} {} was forgiven",
+                 row[1].substr(0, 8), row[0], row[2], row[3]);
+    }
+}
+
+void Creditor::credit_key(std::int64_t run, double credit_per_sample, const std::string& key,
+                          CreditReport& report) {
+    if (!is_key(key)) {
+        log_warning("run {} has contributions of an invalid key", run);
+        return;
+    }
+    const std::uint64_t before = report.contributions;
+    for (int attempt = 1;;) {
+        try {
+            CreditBatch batch{connection_, options_, run, credit_per_sample, key};
+            if (!batch.credit(report)) break;
+            attempt = 1;
+        } catch (const Error& error) {
+            // A key that cannot be credited must not block the others.
+            if (boinc_db.ping() != 0) throw;
+            if (++attempt <= kAttempts) continue;
+            log_warning("Key {} of run {} cannot be credited now: {}", key.substr(0, 8), run,
+                        error.what());
+            break;
+        }
+        if (options_.must_stop()) break;
+    }
+    if (report.contributions > before) ++report.seats;
+}
+
+}  // namespace dedloc::validation

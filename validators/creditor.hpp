@@ -1,0 +1,66 @@
+// Grants credit for the samples that the ledger proves, while jobs run and after their end,
+// whatever their end was. A contribution belongs to the job whose ticket its key has
+// (dedloc_ticket). Its row, the result, host, user and team change in one transaction, so a crash
+// at any moment neither loses nor doubles credit. Contributions after the moment of a revocation
+// are withheld.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "validators/boinc_connection.hpp"
+
+namespace dedloc::validation {
+
+/// dedloc_contribution.credit_state.
+enum class CreditState : std::uint8_t {
+    kPending = 0,   ///< not looked at yet
+    kCredited = 1,  ///< paid to the row's resultid
+    kWithheld = 2,  ///< committed after the revocation that dedloc_withheld names
+    kUnowned = 3,   ///< its key has no ticket of this project, or its account is gone
+};
+
+/// Settings of a Creditor.
+struct CreditorOptions {
+    /// Contributions in one transaction; its locks last for some milliseconds.
+    int batch = 1'000;
+    /// Asked between two transactions; true ends the pass early.
+    std::function<bool()> must_stop = [] { return false; };
+    /// Called after each statement that writes, with a name of the place. For tests, which crash
+    /// there.
+    std::function<void(std::string_view place)> passing = [](std::string_view) {};
+};
+
+/// The result of one pass.
+struct CreditReport {
+    std::uint64_t contributions = 0;  ///< credited
+    std::uint64_t withheld = 0;       ///< contributions withheld
+    std::uint64_t unowned = 0;        ///< contributions without an owner
+    int seats = 0;                    ///< keys that got credit
+    double credit = 0;                ///< granted
+};
+
+/// Credits the pending contributions of all runs. Thread: one.
+class Creditor {
+  public:
+    /// `connection` must outlive the creditor.
+    Creditor(BoincConnection& connection, CreditorOptions options);
+
+    /// Credits everything that is pending. Throws BoincError when the connection is lost; a key
+    /// that fails is logged and left to the next pass.
+    /// Cost: one index lookup per run, and about twelve statements per key with pending rows.
+    CreditReport pass();
+
+  private:
+    void reconsider_withheld();
+    /// Credits one key's pending rows, a batch at a time.
+    void credit_key(std::int64_t run, double credit_per_sample, const std::string& key,
+                    CreditReport& report);
+
+    BoincConnection& connection_;
+    const CreditorOptions options_;
+};
+
+}  // namespace dedloc::validation
