@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
@@ -26,13 +28,8 @@ std::string physical_name(const AppFile& file, const std::string& md5) {
     return name;
 }
 
-void check_version(const AppVersion& version) {
-    const auto mains = std::ranges::count_if(version.files, &AppFile::is_main_program);
-    if (mains != 1) {
-        throw InputError(
-            fmt::format("An app version needs exactly one main program; {} were given.", mains));
-    }
-    for (const AppFile& file : version.files) {
+void check_files(const std::vector<AppFile>& files) {
+    for (const AppFile& file : files) {
         if (!fs::is_regular_file(file.source)) {
             throw InputError(
                 fmt::format("The app's file {} does not exist.", file.source.string()));
@@ -60,14 +57,55 @@ void publish_file(const fs::path& source, const fs::path& target) {
     platform::move_file(unfinished, target);
 }
 
+constexpr std::size_t kMaxSignature = 4'096;  // bytes of a signature's file
+
+/// Where the signatures of a version's files come from.
+class Signatures {
+  public:
+    Signatures(const ProjectConfig& config, fs::path folder)
+        : folder_(std::move(folder)), open_(config.key_directory / "code_sign_public") {
+        const fs::path key = config.key_directory / "code_sign_private";
+        if (!folder_.empty()) return;
+        if (!fs::exists(key)) {
+            throw InputError(fmt::format(
+                "{} is not here: sign the files where it is, and name the folder of signatures",
+                key.string()));
+        }
+        secret_ = std::make_unique<SigningKey>(key);
+    }
+
+    /// The signature of `file`, whose permanent name is `name`.
+    std::string of(const fs::path& file, const std::string& name) const {
+        if (secret_) return secret_->sign_file(file);
+        const fs::path path = folder_ / (name + ".sig");
+        if (!fs::exists(path)) {
+            throw InputError(
+                fmt::format("{} has no signature: there is no {}", file.string(), path.string()));
+        }
+        const std::string signature = platform::read_text(path, kMaxSignature);
+        if (!open_.verifies_file(file, signature)) {
+            throw InputError(
+                fmt::format("{} is not a signature of {} by the project's code_sign key",
+                            path.string(), file.string()));
+        }
+        return signature;
+    }
+
+  private:
+    const fs::path folder_;
+    const VerifyingKey open_;
+    std::unique_ptr<SigningKey> secret_;  ///< null: the folder has the signatures
+};
+
 std::string file_info(const AppFile& file, const std::string& name, const ProjectConfig& config,
-                      const SigningKey& key) {
+                      const Signatures& signatures) {
+    const std::string signature = signatures.of(file.source, name);
     const fs::path published = config.download_directory / name;
     publish_file(file.source, published);
     return fmt::format(
         "<file_info>\n    <name>{}</name>\n    <url>{}/{}</url>\n    <executable/>\n"
         "    <file_signature>\n{}    </file_signature>\n    <nbytes>{}</nbytes>\n</file_info>\n",
-        name, config.download_url, name, key.sign_file(published), fs::file_size(published));
+        name, config.download_url, name, signature, fs::file_size(published));
 }
 
 std::string file_ref(const AppFile& file, const std::string& name) {
@@ -83,13 +121,13 @@ std::string file_ref(const AppFile& file, const std::string& name) {
     return text + "</file_ref>\n";
 }
 
-std::string document(const AppVersion& version, const ProjectConfig& config) {
-    const SigningKey key{config.key_directory / "code_sign_private"};
+std::string document(const AppVersion& version, const ProjectConfig& config,
+                     const Signatures& signatures) {
     std::string infos;
     std::string refs;
     for (const AppFile& file : version.files) {
         const std::string name = physical_name(file, md5_of_file(file.source));
-        infos += file_info(file, name, config, key);
+        infos += file_info(file, name, config, signatures);
         refs += file_ref(file, name);
     }
     std::string text = infos;
@@ -120,15 +158,20 @@ std::int64_t app_id(Database& database, const AppVersion& version) {
 }  // namespace
 
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
-                             const AppVersion& version) {
-    check_version(version);
+                             const AppVersion& version, const fs::path& signatures) {
+    check_files(version.files);
+    const auto mains = std::ranges::count_if(version.files, &AppFile::is_main_program);
+    if (mains != 1) {
+        throw InputError(
+            fmt::format("An app version needs exactly one main program; {} were given.", mains));
+    }
     const auto platform =
         database.query_one("select id from platform where name = ?", {version.platform});
     if (!platform) {
         throw InputError(
             fmt::format("The platform {} is not in the project's database.", version.platform));
     }
-    const std::string xml = document(version, config);
+    const std::string xml = document(version, config, Signatures{config, signatures});
     return in_transaction(database, [&]() -> std::int64_t {
         const std::int64_t app = app_id(database, version);
         const auto existing = database.query_one(
@@ -149,6 +192,19 @@ std::int64_t add_app_version(Database& database, const ProjectConfig& config,
              xml, version.plan_class});
         return database.insert_id();
     });
+}
+
+std::vector<std::string> sign_files(const std::vector<AppFile>& files, const fs::path& private_key,
+                                    const fs::path& folder) {
+    check_files(files);
+    const SigningKey key{private_key};
+    fs::create_directories(folder);
+    std::vector<std::string> names;
+    for (const AppFile& file : files) {
+        names.push_back(physical_name(file, md5_of_file(file.source)));
+        platform::replace_file(folder / (names.back() + ".sig"), key.sign_file(file.source));
+    }
+    return names;
 }
 
 }  // namespace dedloc::server

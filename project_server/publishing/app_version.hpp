@@ -32,12 +32,23 @@ struct AppVersion {
     bool dont_throttle = true;  ///< clients do not throttle its CPU time
 };
 
-/// Publishes `version` and returns its id. Repeating it with the same files changes nothing.
+/// Publishes `version` and returns its id. Repeating it with the same files changes nothing. The
+/// signatures come from the folder `signatures`, as sign_files() writes them, or, if that is empty,
+/// from the project's key on this machine.
 ///
-/// Errors  InputError (a file is absent, no main program, unknown platform, or this version exists
-///         with other files: volunteers may have them, so a version never changes), IoError,
+/// Errors  InputError (a file is absent, no main program, unknown platform, no key, a signature
+///         that is absent or not of this file by the project's key, or this version exists with
+///         other files: volunteers may have them, so a version never changes), IoError,
 ///         DatabaseError
 std::int64_t add_app_version(Database& database, const ProjectConfig& config,
-                             const AppVersion& version);
+                             const AppVersion& version,
+                             const std::filesystem::path& signatures = {});
+
+/// Signs files on a machine that is not the project's: writes FOLDER/NAME.sig for each, where NAME
+/// is the file's permanent name. Returns the names. Errors: InputError (no such file, no key),
+/// IoError.
+std::vector<std::string> sign_files(const std::vector<AppFile>& files,
+                                    const std::filesystem::path& private_key,
+                                    const std::filesystem::path& folder);
 
 }  // namespace dedloc::server

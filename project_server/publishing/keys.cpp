@@ -152,10 +152,12 @@ std::string SigningKey::sign_text(std::string_view text) const {
 
 struct VerifyingKey::Key {
     R_RSA_PUBLIC_KEY boinc{};
+    std::string text{};  ///< the file
 };
 
 VerifyingKey::VerifyingKey(const fs::path& file) : key_(std::make_unique<Key>()) {
     read_key(file, key_->boinc);
+    key_->text = read_public_key_text(file);
 }
 
 VerifyingKey::~VerifyingKey() = default;
@@ -167,6 +169,15 @@ bool VerifyingKey::verifies(std::string_view text, std::string_view signature) c
     bool good = false;
     const int failure = check_string_signature(std::string{text}.c_str(),
                                                std::string{signature}.c_str(), key, good);
+    return failure == 0 && good;
+}
+
+bool VerifyingKey::verifies_file(const fs::path& file, std::string_view signature) const {
+    // libboinc_crypt decodes into a buffer of the key's size without checking the length.
+    if (signature.size() > SIGNATURE_SIZE_TEXT) return false;
+    bool good = false;
+    const int failure = check_file_signature2(
+        md5_of_file(file).c_str(), std::string{signature}.c_str(), key_->text.c_str(), good);
     return failure == 0 && good;
 }
 

@@ -53,6 +53,8 @@ class VerifyingKey {
 
     /// Whether `signature`, in the form of SigningKey, is one of `text`. Thread: any.
     bool verifies(std::string_view text, std::string_view signature) const;
+    /// Whether `signature` is one of the file's bytes. Thread: any. Errors: IoError.
+    bool verifies_file(const std::filesystem::path& file, std::string_view signature) const;
 
   private:
     struct Key;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/project_fixture.hpp"
@@ -77,6 +78,48 @@ TEST_CASE("an app version is published once and never changes", "[server]") {
     version.files[0].is_main_program = false;
     CHECK_THROWS_WITH(add_app_version(project.database(), project.config(), version),
                       Catch::Contains("one main program"));
+}
+
+TEST_CASE("a version is signed where the project's key is not", "[server]") {
+    TestProject project;
+    const TemporaryDirectory elsewhere;
+    make_key_pair(elsewhere.path(), "code_sign");
+    const auto keys = project.config().key_directory;
+    std::filesystem::copy(elsewhere.path() / "code_sign_public", keys / "code_sign_public");
+    const auto program = project.root() / "program";
+    write(program, "#!/bin/sh\n");
+    const AppVersion version{
+        .app = "dedloc_train",
+        .friendly_name = "Trainer",
+        .files = {{.source = program, .open_name = "dedloc_train", .is_main_program = true}}};
+    const auto add = [&](const std::filesystem::path& signatures) {
+        return add_app_version(project.database(), project.config(), version, signatures);
+    };
+    const auto folder = elsewhere.path() / "signatures";
+    CHECK_THROWS_WITH(add({}), Catch::Contains("is not here: sign the files where it is"));
+    CHECK_THROWS_WITH(add(folder), Catch::Contains("has no signature"));
+    const auto names = sign_files(version.files, elsewhere.path() / "code_sign_private", folder);
+    REQUIRE(names.size() == 1);
+    const auto file = folder / (names[0] + ".sig");
+    const std::string signature = platform::read_text(file);
+    for (const std::string& wrong : {std::string{}, std::string{"zz"}, std::string(100'000, '0'),
+                                     (signature[0] == '0' ? '1' : '0') + signature.substr(1)}) {
+        write(file, wrong);
+        CHECK_THROWS_AS(add(folder), InputError);
+    }
+    CHECK(project.database().query("select id from app_version").empty());
+    CHECK(std::filesystem::is_empty(project.config().download_directory));
+    write(file, signature);
+    const auto id = add(folder);
+    CHECK_THAT(project.database()
+                   .query_one("select xml_doc from app_version where id = ?", {id})
+                   ->text("xml_doc"),
+               Catch::Contains(signature));
+    // Another key's signature is not the project's.
+    const TemporaryDirectory stranger;
+    make_key_pair(stranger.path(), "code_sign");
+    sign_files(version.files, stranger.path() / "code_sign_private", folder);
+    CHECK_THROWS_WITH(add(folder), Catch::Contains("not a signature of"));
 }
 
 }  // namespace dedloc::server
