@@ -93,7 +93,15 @@ struct PeerConfig {
     std::optional<Decision> last_decision{};       ///< the last action::Committed of `generation`
     /// The last action::Voted, or first_memory(). Empty: this peer never votes.
     std::optional<VoterState> voter{};
+    /// How often the run was paused or resumed: odd while it is paused. The last
+    /// action::PauseChanged.
+    std::uint64_t pause_count = 0;
 };
+
+/// Whether a run with this PeerConfig::pause_count is paused.
+constexpr bool is_paused_at(std::uint64_t pause_count) {
+    return pause_count % 2 == 1;
+}
 
 /// The memory of a key that has never voted. `is_first_voter` is true for the run's own backbone at
 /// the beginning of the run: it may vote at once. Any other key votes only after its appointment in

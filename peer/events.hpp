@@ -28,9 +28,10 @@ struct Contribution {
 };
 
 /// What a backbone knows about one connected peer, for status pages and the seat table. Apart from
-/// key and host address, all values are the peer's own claims (Hello, last heartbeat).
+/// key, user and host address, all values are the peer's own claims (Hello, last heartbeat).
 struct SeatView {
     PeerKey peer;                   ///< the peer's public key
+    std::uint64_t user = 0;         ///< the user in its ticket; 0: none. Proven by the link
     Role role = Role::kTrainer;     ///< what it does in the swarm
     std::string result_name;        ///< BOINC's name of its job; empty outside BOINC
     Endpoint endpoint;              ///< where it listens; port 0: it cannot be dialled
@@ -137,6 +138,11 @@ struct VotersWanted {
     /// is wanted even with the same voters: one of them has lost its memory and is appointed again.
     std::uint64_t min_generation = 0;
 };
+/// Only with PeerConfig::may_begin_generations: the project pauses the run, or lets it go on.
+/// action::PauseChanged follows if that changes anything.
+struct PauseWanted {
+    bool is_paused = false;  ///< whether the run is to be paused
+};
 /// The answer to action::ReadHistory.
 struct HistoryRead {
     PeerKey to;  ///< as in action::ReadHistory
@@ -153,12 +159,12 @@ struct ReturnRequested {};
 }  // namespace event
 
 /// Everything that a Peer can be told.
-using Event =
-    std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
-                 event::DialFailed, event::FrameWritten, event::FrameReceived, event::Progressed,
-                 event::ContributionFrozen, event::StateReached, event::StateRefused,
-                 event::SnapshotTaken, event::GenerationSigned, event::VotersWanted,
-                 event::HistoryRead, event::LeaveRequested, event::ReturnRequested>;
+using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened, event::LinkClosed,
+                           event::DialFailed, event::FrameWritten, event::FrameReceived,
+                           event::Progressed, event::ContributionFrozen, event::StateReached,
+                           event::StateRefused, event::SnapshotTaken, event::GenerationSigned,
+                           event::VotersWanted, event::PauseWanted, event::HistoryRead,
+                           event::LeaveRequested, event::ReturnRequested>;
 
 /// What a Peer asks of its driver. Actions are carried out in the order of the list.
 namespace action {
@@ -238,6 +244,11 @@ struct GenerationBegun {
 struct GenerationWanted {
     GenerationRecord record;  ///< what the project is to sign
 };
+/// The run is paused or goes on, as the project wants it. The host of the run's own backbone writes
+/// the count to the disk before it continues, since frames that tell it are sent next.
+struct PauseChanged {
+    std::uint64_t pause_count = 0;  ///< PeerConfig::pause_count, higher than before
+};
 /// Backbone only: another backbone has missed the decisions from this place on. The host reads them
 /// from its ledger and answers with event::HistoryRead.
 struct ReadHistory {
@@ -279,7 +290,8 @@ struct Refused {
 struct Left {};
 /// One line for the log.
 struct Note {
-    std::string line;  ///< what has happened and why
+    std::string line;                  ///< what has happened and why
+    std::optional<PeerKey> suspect{};  ///< the peer that the line accuses; nothing: none
 };
 
 }  // namespace action
@@ -289,8 +301,8 @@ using Action =
     std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
-                 action::ReadHistory, action::Settled, action::SwarmSeen, action::Finished,
-                 action::Refused, action::Left, action::Note, action::Overlap>;
+                 action::PauseChanged, action::ReadHistory, action::Settled, action::SwarmSeen,
+                 action::Finished, action::Refused, action::Left, action::Note, action::Overlap>;
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 

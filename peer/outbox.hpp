@@ -34,6 +34,10 @@ struct Outbox {
     void act(Action action) { actions.push_back(std::move(action)); }
     /// Asks for one line in the log.
     void note(std::string line) { actions.push_back(action::Note{std::move(line)}); }
+    /// Asks for one line in the log that accuses a peer.
+    void accuse(const PeerKey& suspect, std::string line) {
+        actions.push_back(action::Note{std::move(line), suspect});
+    }
 };
 
 }  // namespace dedloc

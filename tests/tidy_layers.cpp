@@ -227,6 +227,13 @@ Layers project_layers() {
                  kJson, kText}),
          {"random"},
          kNoChance},
+        // The control plane: messages and their sockets, which alone know nng.
+        {"project_server/control/",
+         joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
+                       "peer/base/", "nng/"},
+                 kSystem, kJson, kText}),
+         {"random"},
+         kNoChance},
         // The backbone is a member of the swarm as well.
         {"project_server/backbone/",
          joined({Names{"project_server/", "peer/", "kernels/", "CLI/", "sodium.h"}, kSystem, kJson,

@@ -39,6 +39,11 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
     donor_.begin(head().generation);
     last_decision_ = config_.last_decision;
+    pause_count_ = config_.pause_count;
+    if (is_paused_at(pause_count_)) {
+        member_.set_paused(true, out_);
+        coordinator_.set_paused(now_, true);
+    }
     bandwidth_measured();
     head_changed(false);
 }

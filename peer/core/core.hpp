@@ -67,6 +67,8 @@ class Peer::Core {
     void on(const event::GenerationSigned& event);
     /// The project appoints other voters (generations.cpp).
     void on(const event::VotersWanted& event);
+    /// The project pauses the run or lets it go on (pausing.cpp).
+    void on(const event::PauseWanted& event);
     /// Commits from the host's ledger, for a keeper that has missed them (history.cpp).
     void on(const event::HistoryRead& event);
     /// Finishes what may be sent within leave_limit, then is away.
@@ -205,6 +207,10 @@ class Peer::Core {
     void want_generation();
     void begin_generation(const SignedGeneration& generation);
 
+    // --- pausing (pausing.cpp) ---
+    void hear_pause(const PeerKey& from, std::uint64_t pause_count);
+    void set_pause_count(std::uint64_t pause_count);
+
     // --- what other parts ask (core.cpp) ---
     const Head& head() const { return voter_.head(); }
     /// The state that this peer could give to others.
@@ -227,6 +233,7 @@ class Peer::Core {
         bool has_state = false;
         bool may_vote = false;
         Term term;  ///< the living coordinator's; empty without one
+        std::uint64_t pause_count = 0;
         bool operator==(const Standing&) const = default;
     };
     Standing standing() const;
@@ -263,6 +270,7 @@ class Peer::Core {
     TimePoint last_heartbeat_ = TimePoint::min();
     TimePoint next_heartbeat_ = TimePoint::min();
     TimePoint next_progress_ = kNever;
+    std::uint64_t pause_count_ = 0;  ///< the highest known
     Standing told_standing_;         ///< what the last heartbeat said
     bool is_heartbeat_due_ = false;  ///< there is news
     bool is_progress_due_ = false;   ///< there are more samples

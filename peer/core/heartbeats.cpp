@@ -52,7 +52,8 @@ void Peer::Core::report_progress() {
 Peer::Core::Standing Peer::Core::standing() const {
     return {.has_state = is_current(),
             .may_vote = voter_.may_vote(),
-            .term = election_.has_live_leader() ? election_.term() : Term{}};
+            .term = election_.has_live_leader() ? election_.term() : Term{},
+            .pause_count = pause_count_};
 }
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
@@ -67,7 +68,8 @@ wire::Heartbeat Peer::Core::heartbeat_body() const {
             .is_frozen = member_.is_in_round(),
             .may_vote = standing.may_vote,
             .term = standing.term,
-            .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0};
+            .attempt = member_.last_plan() != nullptr ? member_.last_plan()->attempt : 0,
+            .pause_count = standing.pause_count};
 }
 
 /// A new state is told to every peer, because it may want to load it; other news to every peer of a
@@ -97,6 +99,7 @@ void Peer::Core::report_swarm() {
         const wire::Heartbeat& heartbeat = known.heartbeat;
         if (known.step == seen.step) seen.samples += heartbeat.samples;
         seen.seats.push_back({.peer = peer,
+                              .user = known.user,
                               .role = known.role,
                               .result_name = known.result_name,
                               .endpoint = known.endpoint,
@@ -116,6 +119,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
         return;
     }
     if (m.generation > head().generation) return;  // its Generation follows
+    hear_pause(m.sender, body.pause_count);
     if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);

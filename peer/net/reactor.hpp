@@ -43,6 +43,9 @@ class Host {
     /// Sign a generation and answer with event::GenerationSigned. Only if
     /// PeerConfig::may_begin_generations.
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
+    /// The run is paused or goes on. At the run's own backbone the count must be durable when this
+    /// returns.
+    virtual void pause_changed(const action::PauseChanged& changed) = 0;
     /// Read the ledger and answer with event::HistoryRead. Backbone only.
     virtual void read_history(const action::ReadHistory& wanted) = 0;
     /// Members have reported the state after a commit. Backbone only.

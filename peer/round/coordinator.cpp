@@ -46,6 +46,21 @@ void Coordinator::head_changed(TimePoint now, bool is_live, const CommitRecord* 
     batch_.begin(voter_.head().step);
 }
 
+/// No trainer computes while the run is paused, except to finish a micro-batch: that time makes no
+/// larger claim possible.
+void Coordinator::set_paused(TimePoint now, bool is_paused) {
+    now_ = now;
+    if (is_paused) {
+        if (!paused_at_) paused_at_ = now;
+        return;
+    }
+    if (!paused_at_) return;
+    const TimePoint idle_since =
+        std::max(*paused_at_, computing_since_) + config_.rules.join_timeout;
+    if (now > idle_since) computing_since_ += now - idle_since;
+    paused_at_.reset();
+}
+
 void Coordinator::reduced(const PeerKey& from, StepIndex step, const wire::Reduced& reduced) {
     if (!is_about_us(step, reduced.term) || phase_ != Phase::kPlanned) return;
     if (reduced.attempt == attempt_) reduced_.insert(from);
@@ -190,7 +205,7 @@ void Coordinator::gather(TimePoint now, Outbox& out) {
     ask_at_ = kNever;
     const bool has_state = own_.has_state() && own_.step() == voter_.head().step;
     const bool is_over = own_.step() >= config_.rules.last_step;
-    if (!has_state || is_over || !election_.has_majority_here()) {
+    if (!has_state || is_over || paused_at_ || !election_.has_majority_here()) {
         deadline_ = kNever;
         return;
     }

@@ -64,6 +64,9 @@ class Coordinator {
     /// The head has changed. `is_live`: by a decision made at this moment, so no trainer has begun
     /// earlier to compute on the new state. `last`: the record that led to the head; null: unknown.
     void head_changed(TimePoint now, bool is_live, const CommitRecord* last);
+    /// The run is paused, or goes on. While it is paused no round is called; a round that has been
+    /// called ends as usual.
+    void set_paused(TimePoint now, bool is_paused);
     /// True when the swarm has computed the target batch, as estimated from the reports.
     bool is_target_reached(TimePoint now) const {
         return batch_.estimate(now) >= config_.rules.target_batch;
@@ -157,6 +160,7 @@ class Coordinator {
     TimePoint head_since_{};       ///< when our head last changed
     bool is_live_ = false;         ///< the head last changed by a decision made at that time
     TimePoint computing_since_{};  ///< since when trainers compute for the round of the head
+    std::optional<TimePoint> paused_at_{};  ///< since when the run is paused
     Samples stored_;               ///< most samples that a trainer can have held at head_since_
     Samples carried_;              ///< most samples of the round from before computing_since_
     TimePoint retry_at_ = kNever;  ///< when a cancelled round is called again

@@ -63,7 +63,7 @@ void Coordinator::exclude(const PeerKey& peer, const std::string& why, Outbox& o
         if (account_of(other) == account) batch_.forget(other);
     }
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(length).count();
-    out.note(peer.brief() + " " + why + ": left out for " + std::to_string(seconds) + " s");
+    out.accuse(peer, peer.brief() + " " + why + ": left out for " + std::to_string(seconds) + " s");
 }
 
 // --- samples ------------------------------------------------------------------
@@ -103,7 +103,7 @@ void Coordinator::joined(TimePoint now, const PeerKey& from, StepIndex step, con
         return;
     }
     if (join.receives && join.state != own_.digest()) {
-        out.note(from.brief() + " joined with a different state: left out");
+        out.accuse(from, from.brief() + " joined with a different state: left out");
         seats_.erase(seat);
         return;
     }
@@ -186,7 +186,7 @@ void Coordinator::judge_stalls(Outbox& out) {
             if (is_corroborated(witnesses)) {
                 exclude(sender, "joined and does not send", out);
             } else {
-                out.note(sender.brief() + " does not send: left out");
+                out.accuse(sender, sender.brief() + " does not send: left out");
             }
             lose(seat->second);
         }

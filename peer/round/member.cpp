@@ -48,8 +48,12 @@ CommitRecord record_of(const wire::Plan& plan, const Digest& average, const Dige
 void Member::work(Outbox& out) {
     phase_ = Phase::kWorking;
     samples_ = std::exchange(ahead_, Samples{0});
+    compute(out);
+}
+
+void Member::compute(Outbox& out) {
     const bool has_more = step_ < config_.rules.last_step && !is_finished_;
-    if (config_.role != Role::kTrainer || !has_more) return;
+    if (config_.role != Role::kTrainer || !has_more || is_paused_) return;
     if (!std::exchange(has_sum_, true)) sum_began_at_ = step_;
     out.act(action::Work{step_});
 }
@@ -57,7 +61,8 @@ void Member::work(Outbox& out) {
 /// The frozen contribution is on its way: the trainer goes on with the next one.
 void Member::overlap(Outbox& out) {
     const bool has_next_round = step_.next() < config_.rules.last_step && !is_finished_;
-    if (!config_.rules.overlaps || config_.role != Role::kTrainer || !has_next_round) return;
+    const bool may_compute = config_.role == Role::kTrainer && has_next_round && !is_paused_;
+    if (!config_.rules.overlaps || !may_compute) return;
     if (std::exchange(has_sum_, true)) return;
     sum_began_at_ = step_;
     out.act(action::Overlap{.step = step_, .most = config_.rules.target_batch});

@@ -106,6 +106,9 @@ class Member {
     void outdated(Outbox& out);
     /// Goes back to work if the state is still the head's.
     void resume(Outbox& out);
+    /// The run is paused, or goes on: the trainer stops after its micro-batch and keeps its sum,
+    /// and goes on with it. A round that has been called ends as usual.
+    void set_paused(bool is_paused, Outbox& out);
     /// A new generation begins with this state. If this peer has that state, it keeps it and its
     /// contribution, and only the round begins again.
     void restart(const Digest& state, Outbox& out);
@@ -178,7 +181,7 @@ class Member {
     StepIndex step() const { return step_; }
     const Digest& digest() const { return digest_; }
     Samples samples() const { return samples_; }
-    double samples_per_second() const { return samples_per_second_; }
+    double samples_per_second() const { return is_paused_ ? 0 : samples_per_second_; }
     /// The plan that is followed; null: none.
     const wire::Plan* plan() const {
         return reduction_ && reduction_->is_following() ? &reduction_->plan() : nullptr;
@@ -196,6 +199,7 @@ class Member {
     static constexpr std::size_t kSealedFrames = 64;
 
     void work(Outbox& out);
+    void compute(Outbox& out);
     void overlap(Outbox& out);
     void freeze(Outbox& out);
     void drop_sum(Outbox& out);
@@ -216,6 +220,7 @@ class Member {
     membership::Voter& voter_;
     Phase phase_ = Phase::kIdle;
     bool is_finished_ = false;
+    bool is_paused_ = false;
     bool holds_state_ = false;  ///< the trainer has the state `step_`, current or not
     StepIndex step_;
     Digest digest_;

@@ -23,6 +23,7 @@ struct World::Disk {
     /// All decisions and generations, in order.
     std::vector<std::variant<Decision, SignedGeneration>> ledger;
     std::optional<VoterState> voter;   ///< a voter's memory: promises and votes
+    std::uint64_t pause_count = 0;     ///< the last action::PauseChanged
     std::vector<Written> checkpoints;  ///< the newest three, oldest first
 };
 
@@ -58,6 +59,7 @@ struct World::Node {
     Exit kill_exit = Exit::kFlushed;        ///< how it dies there
     bool was_killed = false;                ///< it has died there
     bool has_flip_coming = false;           ///< a bit flips with one of its next updates
+    std::uint64_t pause_count = 0;          ///< the last action::PauseChanged of this life
     PeerKey coordinator{};                  ///< the coordinator by its last action::SwarmSeen
     std::vector<PeerKey> wanted_voters{};   ///< for event::VotersWanted at each start
 };

@@ -15,10 +15,10 @@ namespace dedloc::simulation {
 namespace {
 
 constexpr std::array kEventNames{
-    "Tick",           "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
-    "FrameWritten",   "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
-    "StateRefused",   "SnapshotTaken",  "GenerationSigned", "VotersWanted",       "HistoryRead",
-    "LeaveRequested", "ReturnRequested"};
+    "Tick",         "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
+    "FrameWritten", "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
+    "StateRefused", "SnapshotTaken",  "GenerationSigned", "VotersWanted",       "PauseWanted",
+    "HistoryRead",  "LeaveRequested", "ReturnRequested"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames{"Dial",
@@ -34,6 +34,7 @@ constexpr std::array kActionNames{"Dial",
                                   "Committed",
                                   "GenerationBegun",
                                   "GenerationWanted",
+                                  "PauseChanged",
                                   "ReadHistory",
                                   "Settled",
                                   "SwarmSeen",

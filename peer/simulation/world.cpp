@@ -155,6 +155,11 @@ void World::appoint(const std::vector<Id>& voters) {
     if (node(0).is_alive) deliver(0, event::VotersWanted{wanted});
 }
 
+void World::set_paused(bool is_paused) {
+    note(0, is_paused ? "is told to pause the run" : "is told to resume the run");
+    if (node(0).is_alive) deliver(0, event::PauseWanted{is_paused});
+}
+
 World::Id World::add_trainer(const Profile& profile) {
     const Id id = add(Role::kTrainer, profile);
     start(id);
@@ -200,11 +205,13 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .may_begin_generations = id == 0,
         .generation = {},
         .last_decision = {},
-        .voter = {}};
+        .voter = {},
+        .pause_count = 0};
     if (memory != Memory::kLost || host.life == 1) {
         config.generation = last_generation(host.disk);
         config.last_decision = last_decision(host.disk);
         config.voter = host.disk.voter;
+        config.pause_count = host.disk.pause_count;
     }
     return config;
 }
@@ -255,6 +262,7 @@ void World::start(Id id, Memory memory) {
     network_.start(id);
     const PeerConfig config = config_for(id, memory);
     if (config.generation) host.generation = config.generation->record.generation;
+    host.pause_count = config.pause_count;
     host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
     start_adversary(id);

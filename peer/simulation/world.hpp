@@ -112,6 +112,9 @@ class World final : private NetworkSink {
     /// The project appoints these voters: host 0 receives event::VotersWanted now and at each
     /// start.
     void appoint(const std::vector<Id>& voters);
+    /// The project pauses the run or lets it go on: host 0 receives event::PauseWanted, if it
+    /// runs.
+    void set_paused(bool is_paused);
     /// Adds and starts a trainer.
     Id add_trainer(const Profile& profile = {});
     /// Adds and starts `count` equal trainers.
@@ -186,6 +189,7 @@ class World final : private NetworkSink {
     bool has_state(Id id) const;             ///< its trainer holds a model state
     StepIndex step(Id id) const;             ///< step of its model state; 0 without one
     Digest digest(Id id) const;              ///< digest of its model state
+    bool is_paused(Id id) const;             ///< its peer knows that the run is paused
     std::uint64_t loads(Id id) const;        ///< whole states that it has loaded in this life
     std::size_t ledger_length(Id id) const;  ///< number of ledger entries on its disk
     /// Whether every honest peer that is up and receives holds this or a later state, or was told

@@ -71,6 +71,10 @@ void World::perform(Id id, const Action& action) {
                        host.generation = a.generation.record.generation;
                    },
                    [&](const action::GenerationWanted& a) { sign(id, a.record); },
+                   [&](const action::PauseChanged& a) {
+                       do_write(id, action);
+                       host.pause_count = a.pause_count;
+                   },
                    [&](const action::ReadHistory& a) { read_history(id, a); },
                    [&](const action::Settled& a) { settled_.push_back(a); },
                    [&](const action::SwarmSeen& a) { host.coordinator = a.coordinator; },
@@ -129,6 +133,8 @@ void World::do_write(Id id, const Action& action) {
         disk.ledger.emplace_back(Decision{committed->record, committed->certificate});
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
         disk.ledger.emplace_back(begun->generation);
+    } else if (const auto* changed = std::get_if<action::PauseChanged>(&action)) {
+        disk.pause_count = changed->pause_count;
     }
 }
 
@@ -396,6 +402,9 @@ StepIndex World::step(Id id) const {
 }
 Digest World::digest(Id id) const {
     return trainer(id).state().digest();
+}
+bool World::is_paused(Id id) const {
+    return is_paused_at(node(id).pause_count);
 }
 std::uint64_t World::loads(Id id) const {
     return node(id).loads;

@@ -54,6 +54,7 @@ class StepLog final : public net::Host {
     void finished(const action::Finished& finished) override;
     void refused(const action::Refused& refused) override;
     void left(const action::Left&) override {}
+    void pause_changed(const action::PauseChanged&) override {}
     void note(const action::Note& note) override;
     void failed(const std::string& sentence) override;
 

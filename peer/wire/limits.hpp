@@ -72,6 +72,8 @@ inline constexpr double kMaxLossSum = 0x1p200;
 /// Highest step and highest generation; the next ones cannot overflow.
 inline constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 48;
 inline constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 48;
+/// How often a run can be paused and resumed.
+inline constexpr std::uint64_t kMaxPauseCount = std::uint64_t{1} << 48;
 
 /// A signed ticket: format, run, key, seat, speed limit, two times, signature.
 inline constexpr std::size_t kTicketBytes = 4 + 32 + 32 + 3 * 8 + 8 + 2 * 8 + kSignatureBytes;

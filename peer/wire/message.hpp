@@ -74,6 +74,8 @@ struct Heartbeat {
     bool may_vote = false;      ///< it is an appointed voter that remembers its votes
     Term term;                  ///< the term that the sender follows or leads
     std::uint32_t attempt = 0;  ///< Plan::attempt of the newest plan in this round; 0: none
+    /// How often the run was paused or resumed, as far as the sender knows: odd while it is paused.
+    std::uint64_t pause_count = 0;
     bool operator==(const Heartbeat&) const = default;
 };
 /// Any peer to one that may not know this generation: the project has appointed voters.

@@ -148,7 +148,7 @@ struct IsGood {
     bool operator()(const Heartbeat& m) const {
         return are_samples(m.samples) && m.samples_per_second >= 0 &&
                m.samples_per_second <= static_cast<double>(kMaxSamples) && is_bandwidth(m.upload) &&
-               is_bandwidth(m.download) && is_good(m.term);
+               is_bandwidth(m.download) && is_good(m.term) && m.pause_count <= kMaxPauseCount;
     }
     bool operator()(const Generation& m) const { return is_good(m.generation.record); }
     bool operator()(const Elect& m) const { return is_good(m.term); }

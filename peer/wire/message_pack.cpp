@@ -156,7 +156,7 @@ struct Packer {
         const auto term = packed(m.term);
         return fb::CreateHeartbeat(out, m.has_state, &state, &head, m.samples.value(),
                                    m.samples_per_second, packed(m.upload), packed(m.download),
-                                   m.is_frozen, m.may_vote, &term, m.attempt)
+                                   m.is_frozen, m.may_vote, &term, m.attempt, m.pause_count)
             .Union();
     }
     Offset<void> operator()(const Generation& m) const {

@@ -209,7 +209,8 @@ class Unpacker {
                          .is_frozen = t.is_frozen(),
                          .may_vote = t.may_vote(),
                          .term = unpacked(*t.term()),
-                         .attempt = t.attempt()};
+                         .attempt = t.attempt(),
+                         .pause_count = t.pause_count()};
     }
     Body body(const fb::Generation& t) { return Generation{generation(*t.generation())}; }
     Body body(const fb::Elect& t) { return Elect{unpacked(*t.term())}; }

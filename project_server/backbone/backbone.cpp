@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
 #include "kernels/thread_workers.hpp"
@@ -19,14 +20,19 @@
 #include "peer/run_config.hpp"
 #include "peer/state/run_state.hpp"
 #include "project_server/backbone/checkpoint.hpp"
+#include "project_server/backbone/commands.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_history.hpp"
 #include "project_server/backbone/ledger_states.hpp"
+#include "project_server/backbone/live_run.hpp"
+#include "project_server/backbone/pause_file.hpp"
+#include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/backbone/round_log.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 #include "project_server/backbone/state_keeper.hpp"
 #include "project_server/backbone/voter_memory.hpp"
 #include "project_server/backbone/voters_watch.hpp"
+#include "project_server/control/sockets.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -36,6 +42,10 @@ constexpr std::chrono::hours kOwnTicketLife{24};
 constexpr std::chrono::hours kTicketWarning{24 * 30};
 /// How often the peer gets the address of the run's own backbone.
 constexpr std::chrono::seconds kNameBackboneEvery{10};
+/// Commands that are carried out at the same time: one may wait for a checkpoint.
+constexpr std::size_t kCommandThreads = 3;
+constexpr std::chrono::seconds kPauseLimit{4};
+constexpr std::chrono::minutes kCheckpointLimit{5};
 
 struct Start {
     std::unique_ptr<state::ModelState> state;
@@ -75,6 +85,7 @@ Start starting_state(const RunFolder& run, const CheckpointStore& store, const H
 
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config = dedloc::peer_config(run.run);
+    config.pause_count = read_pause_count(run.pause());
     config.role = Role::kBackbone;
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
@@ -155,15 +166,21 @@ class Backbone::Impl {
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints,
                  [this](const formats::CheckpointHead& head) { return states_.judge(head); }),
           history_(run_.ledger(), owner()),
+          live_(run_.run, read_pause_count(run_.pause())),
           ledger_(run_.ledger(), owner(),
                   [this](const LedgerRecord& record, const LedgerReader::Place& after) {
                       states_.take(record);
                       history_.take(record, after);
+                      live_.take(record);
                   }),
           recorder_(make_recorder()),
           workers_(kernels::threads_within_reach(options_.threads)),
           seed_(make_seed()),
           transport_(transport_options(run_, options_), queue_.sink()),
+          revocations_(
+              {.database = run_.settings ? std::nullopt : options_.database,
+               .pending = run_.pending_revocations(),
+               .publish = [this](const formats::Revocations& all) { transport_.revoke(all); }}),
           directory_({.run = run_.id,
                       .seeds = seeds_of(run_, options_),
                       .listen = directory_listen(options_),
@@ -183,7 +200,14 @@ class Backbone::Impl {
                      Endpoint{options_.dht_listen->host, seed_->port()}.text());
         }
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
+        if (recorder_) recorder_->pause_changed(is_paused_at(read_pause_count(run_.pause())));
         poll();
+        live_.open(sockets_.address(control::kEventsSocket));
+        commands_ = std::make_unique<control::Replier>(
+            sockets_.address(control::kCommandsSocket), kCommandThreads,
+            [handlers = handlers()](const std::string& request) {
+                return answer(request, handlers);
+            });
     }
     ~Impl() { stop(); }
 
@@ -192,16 +216,18 @@ class Backbone::Impl {
         if (!run_.run.gateway.empty() && !run_.settings) transport_.present(own_ticket(run_));
     }
     void poll() {
+        revocations_.poll(platform::utc_now());
+        const std::lock_guard lock{poll_mutex_};
         const auto now = std::chrono::steady_clock::now();
         if (run_.project_key) voters_.poll(now);
         if (!backbone_ || now < name_backbone_) return;
         name_backbone_ = now + kNameBackboneEvery;
         queue_.post(event::EndpointsFound{{*backbone_}});
     }
-    void revoke(const formats::Revocations& latest) { transport_.revoke(latest); }
     std::uint16_t port() const { return transport_.listening_port(); }
 
     void stop() {
+        commands_.reset();
         reactor_.stop();
         keeper_.stop();
         if (recorder_) recorder_->stop();
@@ -223,11 +249,41 @@ class Backbone::Impl {
                                                              .ledger = run_.ledger()},
                                              store_);
     }
+    CommandHandlers handlers() {
+        return {.snapshot = [this] { return live_.picture(); },
+                .set_paused = [this](bool is_paused) { return set_paused(is_paused); },
+                .checkpoint = [this]() -> std::optional<std::uint64_t> {
+                    const auto step = keeper_.checkpoint(kCheckpointLimit);
+                    return step ? std::optional{step->value()} : std::nullopt;
+                },
+                .read_voters = [this] { poll_voters(); },
+                .revoke =
+                    [this](const control::Revocation& named) {
+                        revocations_.revoke(named, platform::utc_now());
+                    },
+                .forgive =
+                    [this](const control::Revocation& named) {
+                        revocations_.forgive(named, platform::utc_now());
+                    }};
+    }
+    control::RunState set_paused(bool is_paused) {
+        if (!run_.project_key) {
+            throw InputError("only the backbone that has the project's key pauses a run");
+        }
+        queue_.post(event::PauseWanted{is_paused});
+        return live_.await_pause(is_paused, kPauseLimit);
+    }
+    void poll_voters() {
+        const std::lock_guard lock{poll_mutex_};
+        if (run_.project_key) voters_.poll(std::chrono::steady_clock::now());
+    }
     RoundLogOptions log_options() {
         return {
             .run = run_.id,
             .last_step = StepIndex{run_.run.steps},
             .voter = run_.voter(),
+            .pause = run_.pause(),
+            .live = &live_,
             .project_key = run_.project_key,
             .events = queue_.sink(),
             .begun = [this](const GenerationRecord& record) { voters_.begun(record); },
@@ -264,19 +320,24 @@ class Backbone::Impl {
     LedgerStates states_;
     const CheckpointStore store_;
     LedgerHistory history_;
+    LiveRun live_;
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed
     net::TcpTransport transport_;
+    RevocationWatch revocations_;
     net::DhtDirectory directory_;
     const std::optional<Endpoint> backbone_;  ///< the run's own backbone, if this is another voter
     std::chrono::steady_clock::time_point name_backbone_{};
+    std::mutex poll_mutex_;  ///< one thread at a time uses voters_
     VotersWatch voters_;
     StateKeeper keeper_;
     RoundLog host_;
     net::Reactor reactor_;
+    const control::SocketFolder sockets_{run_.folder};
+    std::unique_ptr<control::Replier> commands_;  ///< null once stopped
 };
 
 Backbone::Backbone(RunFolder run, BackboneOptions options)
@@ -287,9 +348,6 @@ void Backbone::maintain() {
 }
 void Backbone::poll() {
     impl_->poll();
-}
-void Backbone::revoke(const formats::Revocations& latest) {
-    impl_->revoke(latest);
 }
 void Backbone::stop() {
     impl_->stop();

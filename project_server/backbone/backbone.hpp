@@ -1,5 +1,6 @@
 // An always-on member of a swarm that the project has appointed to vote: it may coordinate, and it
-// keeps state, ledger and checkpoints. The run's own backbone is also the seed of the run's DHT.
+// keeps state, ledger and checkpoints. The run's own backbone is also the seed of the run's DHT. On
+// the control plane it publishes what happens and answers commands.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,6 @@
 #include <string>
 
 #include "peer/events.hpp"
-#include "peer/formats/ticket.hpp"
 #include "project_server/backbone/run_folder.hpp"
 #include "project_server/database/database.hpp"
 
@@ -43,13 +43,9 @@ class Backbone {
     /// Saves the DHT's nodes for the next start and renews the backbone's own ticket. Call it every
     /// few minutes.
     void maintain();
-    /// Checks voters.json, and gives the address of the run's own backbone to the peer. Call it
-    /// every two seconds.
+    /// Checks voters.json, reads the project's revocations, and gives the address of the run's own
+    /// backbone to the peer. Call it every two seconds.
     void poll();
-    /// Replaces the list of revocations: closes the links of revoked peers and refuses new ones;
-    /// peers that are not on the list any more may link again. A list that is older than the last
-    /// one changes nothing.
-    void revoke(const formats::Revocations& latest);
     /// Leaves the swarm, writes the last checkpoint and rows, ends all threads. Idempotent.
     void stop();
 

@@ -17,11 +17,9 @@
 #include "peer/base/log.hpp"
 #include "peer/base/version.hpp"
 #include "peer/net/endpoint_text.hpp"
-#include "peer/platform/clock.hpp"
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/backbone/backbone.hpp"
-#include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/settings.hpp"
@@ -112,10 +110,9 @@ Addresses own_addresses(const Arguments& arguments, const backbone::RunFolder& r
     return addresses;
 }
 
-/// Calls maintain() and poll(), and forwards revocations, until a stop signal or a failure.
-void run_until_stopped(backbone::Backbone& member,
-                       std::optional<backbone::RevocationWatch> revocations,
-                       const platform::StopSignals& signals, FirstFailure& failure) {
+/// Calls maintain() and poll() until a stop signal or a failure.
+void run_until_stopped(backbone::Backbone& member, const platform::StopSignals& signals,
+                       FirstFailure& failure) {
     constexpr std::chrono::minutes kTendEvery{5};
     constexpr std::chrono::seconds kLookEvery{2};
     constexpr std::chrono::milliseconds kTick{200};
@@ -130,10 +127,6 @@ void run_until_stopped(backbone::Backbone& member,
         if (now < next_look) continue;
         next_look = now + kLookEvery;
         member.poll();
-        if (revocations) {
-            const auto seen = revocations->poll(platform::utc_now());
-            if (seen) member.revoke(*seen);
-        }
     }
 }
 
@@ -164,10 +157,8 @@ void serve(const Arguments& arguments) {
     if (!arguments.no_database && arguments.folder.empty()) {
         options.database = server::load_project_config(arguments.project).database;
     }
-    std::optional<backbone::RevocationWatch> revocations;
-    if (options.database) revocations.emplace(*options.database);
     backbone::Backbone member{std::move(run), std::move(options)};
-    run_until_stopped(member, std::move(revocations), signals, failure);
+    run_until_stopped(member, signals, failure);
     member.stop();
     if (!failure.get().empty()) throw Error(failure.get());
     log_info("stopped");

@@ -7,6 +7,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/voter_memory.hpp"
 
 namespace dedloc::backbone {
@@ -81,6 +82,12 @@ void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
                        .signature = options_.project_key->sign(digest.bytes)}});
 }
 
+void RoundLog::pause_changed(const action::PauseChanged& changed) {
+    write_pause_count(options_.pause, changed.pause_count);
+    if (recorder_ != nullptr) recorder_->pause_changed(is_paused_at(changed.pause_count));
+    if (options_.live != nullptr) options_.live->pause_changed(changed);
+}
+
 void RoundLog::read_history(const action::ReadHistory& wanted) {
     event::HistoryRead answer{.to = wanted.to, .entries = {}};
     try {
@@ -97,6 +104,7 @@ void RoundLog::settled(const action::Settled& settled) {
         .step = settled.step, .reported = settled.reported, .equal = settled.equal, .digest = {}};
     if (settled.step == options_.last_step) record.digest = settled.digest;
     ledger_.append(record);
+    if (options_.live != nullptr) options_.live->settled(settled);
     if (options_.project_key) options_.publish(settled, other_voters_);
     if (pending_ && pending_->reached == settled.step) {
         log_info("{}, digest {} at {} of {}", pending_->line, settled.digest.brief(), settled.equal,
@@ -115,6 +123,7 @@ void RoundLog::swarm_seen(const action::SwarmSeen& swarm) {
         }
     }
     if (recorder_ != nullptr) recorder_->swarm_seen(swarm.seats);
+    if (options_.live != nullptr) options_.live->swarm_seen(swarm);
 }
 
 void RoundLog::finished(const action::Finished& finished) {
@@ -129,6 +138,7 @@ void RoundLog::finished(const action::Finished& finished) {
                                         .votes = finished.votes});
     }
     if (recorder_ != nullptr) recorder_->run_is_finished(finished.digest);
+    if (options_.live != nullptr) options_.live->finished();
 }
 
 void RoundLog::refused(const action::Refused& refused) {
@@ -141,6 +151,7 @@ void RoundLog::left(const action::Left&) {
 
 void RoundLog::note(const action::Note& note) {
     log_info("{}", note.line);
+    if (options_.live != nullptr) options_.live->note(note);
 }
 
 void RoundLog::failed(const std::string& sentence) {

@@ -15,6 +15,7 @@
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_history.hpp"
+#include "project_server/backbone/live_run.hpp"
 #include "project_server/backbone/run_recorder.hpp"
 
 namespace dedloc::backbone {
@@ -24,6 +25,8 @@ struct RoundLogOptions {
     RunId run;                           ///< the run's id
     StepIndex last_step;                 ///< the run ends with this state
     std::filesystem::path voter;         ///< file of the voter's memory
+    std::filesystem::path pause;         ///< file of the pause count
+    LiveRun* live = nullptr;             ///< gets every event; null: none are published
     std::optional<KeyPair> project_key;  ///< absent: signs no generations, publishes nothing
     EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
     /// Called when a generation is in the ledger.
@@ -50,6 +53,8 @@ class RoundLog final : public net::Host {
     void generation_begun(const action::GenerationBegun& begun) override;
     /// Signs the generation with the project's key and answers with event::GenerationSigned.
     void generation_wanted(const action::GenerationWanted& wanted) override;
+    /// Writes the pause count. Throws IoError.
+    void pause_changed(const action::PauseChanged& changed) override;
     /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
     void read_history(const action::ReadHistory& wanted) override;
     /// Appends the digest reports to the ledger and publishes the run's head. Throws IoError.

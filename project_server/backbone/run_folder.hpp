@@ -32,6 +32,10 @@ struct RunFolder {
     /// `dedloc run appoint` writes wanted_voters().
     std::filesystem::path ledger() const { return folder / "ledger"; }
     std::filesystem::path voter() const { return folder / "voter"; }
+    /// How often the run was paused or resumed (pause_file.hpp), and what was revoked and is not in
+    /// the database yet (pending_revocations.hpp).
+    std::filesystem::path pause() const { return folder / "pause"; }
+    std::filesystem::path pending_revocations() const { return folder / "pending_revocations"; }
     std::filesystem::path wanted_voters() const { return folder / "voters.json"; }
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
     std::filesystem::path dht_nodes() const { return folder / "dht_nodes"; }

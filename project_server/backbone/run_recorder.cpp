@@ -79,6 +79,14 @@ void RunRecorder::run_is_finished(const Digest& digest) {
     changed_.notify_all();
 }
 
+void RunRecorder::pause_changed(bool is_paused) {
+    {
+        const std::lock_guard lock{mutex_};
+        news_.is_paused = is_paused;
+    }
+    changed_.notify_all();
+}
+
 void RunRecorder::stop() {
     {
         const std::lock_guard lock{mutex_};
@@ -111,6 +119,7 @@ void RunRecorder::keep_unrecorded(News&& news) {
     news_.checkpoints = news_.checkpoints || news.checkpoints;
     if (!news_.seats) news_.seats = std::move(news.seats);
     if (!news_.final_digest) news_.final_digest = news.final_digest;
+    if (!news_.is_paused) news_.is_paused = news.is_paused;
 }
 
 /// Writes the news, and unsets in `news` what it has written. False if the database failed.
@@ -123,6 +132,8 @@ bool RunRecorder::record(News& news) {
         news.checkpoints = false;
         if (news.seats) record_seats(*news.seats);
         news.seats.reset();
+        if (news.is_paused) record_pause(*news.is_paused);
+        news.is_paused.reset();
         if (news.final_digest) record_end(*news.final_digest);
         news.final_digest.reset();
     } catch (const Error& error) {
@@ -257,6 +268,11 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
 void RunRecorder::record_end(const Digest& digest) {
     database_->execute("update dedloc_run set state = 'finished', final_digest = ? where id = ?",
                        {digest.hex(), run_row_});
+}
+
+void RunRecorder::record_pause(bool is_paused) {
+    database_->execute("update dedloc_run set state = ? where id = ? and state <> 'finished'",
+                       {is_paused ? "paused" : "running", run_row_});
 }
 
 }  // namespace dedloc::backbone

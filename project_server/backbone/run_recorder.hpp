@@ -46,6 +46,7 @@ class RunRecorder {
     void checkpoints_have_changed();
     void swarm_seen(std::vector<SeatView> seats);
     void run_is_finished(const Digest& digest);
+    void pause_changed(bool is_paused);
 
     /// Tries once more to write what is new, then ends the thread; does not wait for a database
     /// that cannot be reached.
@@ -57,7 +58,8 @@ class RunRecorder {
         bool checkpoints = true;
         std::optional<std::vector<SeatView>> seats{};
         std::optional<Digest> final_digest{};
-        bool any() const { return ledger || checkpoints || seats || final_digest; }
+        std::optional<bool> is_paused{};
+        bool any() const { return ledger || checkpoints || seats || final_digest || is_paused; }
     };
 
     void run();
@@ -71,6 +73,7 @@ class RunRecorder {
     void record_checkpoints();
     void record_seats(const std::vector<SeatView>& seats);
     void record_end(const Digest& digest);
+    void record_pause(bool is_paused);
     void keep_unrecorded(News&& news);
 
     const RecorderOptions options_;

@@ -53,6 +53,18 @@ void StateKeeper::stop() {
     if (worker_.joinable()) worker_.join();
 }
 
+std::optional<StepIndex> StateKeeper::checkpoint(std::chrono::milliseconds limit) {
+    auto written = std::make_shared<std::promise<std::optional<StepIndex>>>();
+    auto step = written->get_future();
+    push(Checkpoint{std::move(written)});
+    if (step.wait_for(limit) != std::future_status::ready) return std::nullopt;
+    try {
+        return step.get();
+    } catch (const std::future_error&) {
+        return std::nullopt;  // the worker has ended
+    }
+}
+
 void StateKeeper::push(Command command) {
     std::unique_lock lock{mutex_};
     changed_.wait(lock, [this] { return is_stopping_ || commands_.size() < kMaxCommands; });
@@ -127,6 +139,11 @@ void StateKeeper::execute(const Load& command) {
     } else {
         options_.events(event::StateRefused{.step = command.step});
     }
+}
+
+void StateKeeper::execute(const Checkpoint& command) {
+    if (holds_state_ && checkpointed_ != state_->step()) write_checkpoint(state_->digest(workers_));
+    command.written->set_value(holds_state_ ? std::optional{state_->step()} : std::nullopt);
 }
 
 void StateKeeper::reached(const Digest& digest) {

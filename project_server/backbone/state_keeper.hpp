@@ -3,10 +3,12 @@
 // queue.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,6 +55,10 @@ class StateKeeper final : public Trainer {
     void load(StepIndex step, const Digest& digest, SharedBytes bytes) override;
     void pause() override;
 
+    /// Writes a checkpoint of the present state, unless there is one. Returns the state's step when
+    /// it is on the disk; nothing if there is no state yet, after `limit`, or after stop(). Thread:
+    /// any but the worker's and the network thread.
+    std::optional<StepIndex> checkpoint(std::chrono::milliseconds limit);
     /// Executes the queued commands, writes a checkpoint of the last state unless there is one, and
     /// ends the worker. Thread: any but the worker's. Idempotent.
     void stop();
@@ -62,7 +68,10 @@ class StateKeeper final : public Trainer {
     using Apply = action::Apply;
     using Snapshot = action::TakeSnapshot;
     using Load = action::Load;
-    using Command = std::variant<Freeze, Apply, Snapshot, Load>;
+    struct Checkpoint {
+        std::shared_ptr<std::promise<std::optional<StepIndex>>> written;
+    };
+    using Command = std::variant<Freeze, Apply, Snapshot, Load, Checkpoint>;
 
     void push(Command command);
     std::optional<Command> pop();
@@ -72,6 +81,7 @@ class StateKeeper final : public Trainer {
     void execute(const Apply& command);
     void execute(const Snapshot& command);
     void execute(const Load& command);
+    void execute(const Checkpoint& command);
     void reached(const Digest& digest);
     void write_checkpoint(const Digest& digest);
 

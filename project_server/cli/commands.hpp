@@ -14,6 +14,7 @@ void add_project_commands(CLI::App& dedloc);
 void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
 void add_run_commands(CLI::App& dedloc);
+void add_live_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc run`
 void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_revocation_commands(CLI::App& dedloc);

@@ -13,6 +13,7 @@
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_export.hpp"
+#include "project_server/cli/run_control.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -125,6 +126,10 @@ void verify(const CheckpointOptions& options) {
 
 void export_to(const ExportOptions& options) {
     ProgressLine line;
+    // The newest state, unless a step or a file is named.
+    if (!options.step && options.checkpoint.empty()) {
+        (void)checkpoint_now(options.project, options.run);
+    }
     ExportOptions shown = options;
     shown.progress = [&](const char* what, double share) { line.show(what, share); };
     const ExportedModel model = export_model(shown);

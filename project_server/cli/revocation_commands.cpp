@@ -10,6 +10,7 @@
 #include "peer/platform/clock.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/cli/run_control.hpp"
 #include "project_server/database/revocations.hpp"
 
 namespace dedloc::cli {
@@ -20,35 +21,68 @@ struct Named {
     std::vector<std::uint64_t> users;
     std::vector<std::uint64_t> hosts;
     std::vector<std::string> keys;
+    bool prints_json = false;
 };
 
-formats::Revocations named(const Named& who) {
-    formats::Revocations revocations;
-    revocations.users.insert(who.users.begin(), who.users.end());
-    revocations.hosts.insert(who.hosts.begin(), who.hosts.end());
+control::Revocation named(const Named& who) {
+    control::Revocation named{.users = who.users, .hosts = who.hosts};
     for (const std::string& digits : who.keys) {
         PeerKey key;
         if (!from_hex(digits, key.bytes)) {
             throw InputError(fmt::format("--key wants 64 hex digits, not \"{}\"", digits));
         }
-        revocations.peers.insert(key);
+        named.keys.push_back(key);
     }
-    if (revocations.size() == 0) throw InputError("name a --user, a --host or a --key");
+    if (named == control::Revocation{}) throw InputError("name a --user, a --host or a --key");
+    return named;
+}
+
+formats::Revocations rows_of(const control::Revocation& named) {
+    formats::Revocations revocations;
+    revocations.users.insert(named.users.begin(), named.users.end());
+    revocations.hosts.insert(named.hosts.begin(), named.hosts.end());
+    revocations.peers.insert(named.keys.begin(), named.keys.end());
     return revocations;
 }
 
-void revoke(const Named& who) {
-    const formats::Revocations revocations = named(who);
-    ProjectDatabase access{existing_project(who.project)};
-    server::revoke(access.database(), revocations, platform::utc_now());
-    fmt::print("revoked: backbones learn it within seconds, other peers within half an hour\n");
+void print(const Named& who, const char* what, std::size_t backbones, bool is_in_database) {
+    if (who.prints_json) {
+        fmt::print("{{\"backbones\":{},\"database\":{}}}\n", backbones, is_in_database);
+        return;
+    }
+    fmt::print("{}: {} {} acted at once, other peers follow within half an hour{}\n", what,
+               backbones, backbones == 1 ? "backbone has" : "backbones have",
+               is_in_database ? "" : "; the database is away and gets it when it is back");
 }
 
+/// The backbones first: they close the links whether the database answers or not, and keep for it
+/// what it does not get here.
+void revoke(const Named& who) {
+    const auto revocation = named(who);
+    const auto project = existing_project(who.project);
+    const std::size_t backbones =
+        tell_backbones(project, {.command = control::Command::kRevoke, .revocation = revocation});
+    bool is_in_database = true;
+    try {
+        ProjectDatabase access{project};
+        server::revoke(access.database(), rows_of(revocation), platform::utc_now());
+    } catch (const server::DatabaseError& error) {
+        if (backbones == 0 || !error.is_away()) throw;
+        is_in_database = false;
+    }
+    print(who, "revoked", backbones, is_in_database);
+}
+
+/// The backbones first drop what they keep for the database, then read what it has.
 void forgive(const Named& who) {
-    const formats::Revocations revocations = named(who);
-    ProjectDatabase access{existing_project(who.project)};
-    server::forgive(access.database(), revocations);
-    fmt::print("forgiven: backbones learn it within seconds, other peers within half an hour\n");
+    const control::Request request{.command = control::Command::kForgive, .revocation = named(who)};
+    const auto project = existing_project(who.project);
+    (void)tell_backbones(project, request);
+    {
+        ProjectDatabase access{project};
+        server::forgive(access.database(), rows_of(request.revocation));
+    }
+    print(who, "forgiven", tell_backbones(project, request), true);
 }
 
 void add_command(CLI::App& dedloc, const char* name, const char* what,
@@ -59,6 +93,7 @@ void add_command(CLI::App& dedloc, const char* name, const char* what,
     added->add_option("--user", who->users, "BOINC id of an account");
     added->add_option("--host", who->hosts, "BOINC id of a computer");
     added->add_option("--key", who->keys, "A peer's key, 64 hex digits");
+    added->add_flag("--json", who->prints_json, "Print JSON");
     added->callback([who, command] { command(*who); });
 }
 

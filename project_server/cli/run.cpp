@@ -251,15 +251,6 @@ RunStatus run_status(server::Database& database, const std::string& name, std::u
     return status;
 }
 
-void set_run_state(server::Database& database, const std::string& name, const std::string& state) {
-    const auto row = run_row(database, name);
-    if (row.text("state") == "finished") {
-        throw InputError(fmt::format("the run {} is finished", name));
-    }
-    database.execute("update dedloc_run set state = ? where id = ? and state <> 'finished'",
-                     {state, row.integer("id")});
-}
-
 std::vector<LeaderLine> leaderboard(server::Database& database, int count) {
     std::vector<LeaderLine> lines;
     for (const auto& row : database.query(

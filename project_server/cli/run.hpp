@@ -77,14 +77,13 @@ struct RunStatus {
     std::vector<StepLine> lines;    ///< ascending by step
     std::string final_digest;       ///< digest of the last state, hex; empty until finished
     std::vector<server::EvaluationRow> held_out;  ///< figures on held-out text, ascending by step
+    bool is_live = false;            ///< its backbone answers: the next two are of the present
+    std::uint64_t samples = 0;       ///< computed for the next step
+    std::uint64_t target_batch = 0;  ///< samples of a step
 };
 
 /// The run and its steps after step `after`. Errors: InputError when there is no such run.
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after);
-
-/// Sets the state to "running" or "paused". Errors: InputError when there is no such run or it is
-/// finished.
-void set_run_state(server::Database& database, const std::string& name, const std::string& state);
 
 /// One user of the leaderboard.
 struct LeaderLine {

@@ -1,6 +1,4 @@
 #include <fmt/core.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -17,7 +15,6 @@
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_import.hpp"
 #include "project_server/cli/run.hpp"
-#include "project_server/cli/run_view.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -32,8 +29,6 @@ constexpr std::size_t kLossWindow = 10;  // steps over which "loss at the end" i
 struct Chosen {
     fs::path project;
     std::string run;
-    bool follows = false;
-    bool prints_json = false;
     bool waits_for_evaluation = false;
     int seconds = 600;
     int count = 20;
@@ -47,39 +42,6 @@ void create(const RunOptions& options) {
                run.name, formats::parameter_count(run), run.steps, run.target_batch,
                formats::credit_per_sample(run), formats::run_id(run).brief());
 }
-
-std::size_t terminal_columns() {
-    winsize size{};
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-/// On a terminal, prints over its earlier output; elsewhere adds lines.
-class Progress final {
-  public:
-    void show(const RunStatus& status) {
-        for (const auto& step : status.lines) {
-            if (step.equal_digests == 0)
-                break;  // its members have not reported yet: show it next time
-            steps_.push_back(step);
-            if (!is_terminal_) fmt::print("{}\n", step_line(status, step));
-        }
-        if (is_terminal_) redraw(status);
-        std::fflush(stdout);
-    }
-    std::uint64_t last_step() const { return steps_.empty() ? 0 : steps_.back().step; }
-
-  private:
-    void redraw(const RunStatus& status) {
-        if (height_ > 0) fmt::print("\033[{}A", height_);
-        const auto lines = terminal_view(status, steps_, terminal_columns());
-        for (const auto& line : lines) fmt::print("\033[2K{}\n", line);
-        height_ = lines.size();
-    }
-
-    const bool is_terminal_ = isatty(STDOUT_FILENO) != 0;
-    std::size_t height_ = 0;
-    std::vector<StepLine> steps_;
-};
 
 using Clock = std::chrono::steady_clock;
 
@@ -102,34 +64,6 @@ void watch(server::Database& database, Clock::time_point deadline, const Look& l
         }
         if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
     }
-}
-
-void follow(server::Database& database, const std::string& run) {
-    Progress progress;
-    watch(database, Clock::time_point::max(), [&] {
-        const auto status = run_status(database, run, progress.last_step());
-        progress.show(status);
-        return status.state == "finished" && progress.last_step() >= status.steps;
-    });
-}
-
-void status(const Chosen& chosen) {
-    ProjectDatabase access{existing_project(chosen.project)};
-    if (chosen.follows) return follow(access.database(), chosen.run);
-    const auto now = run_status(access.database(), chosen.run, 0);
-    if (chosen.prints_json) {
-        fmt::print("{}\n", status_json(now));
-        return;
-    }
-    for (const auto& line : terminal_view(now, now.lines, terminal_columns())) {
-        fmt::print("{}\n", line);
-    }
-}
-
-void change_state(const Chosen& chosen, const std::string& state) {
-    ProjectDatabase access{existing_project(chosen.project)};
-    set_run_state(access.database(), chosen.run, state);
-    fmt::print("run {} is {}\n", chosen.run, state);
 }
 
 bool is_settled(const RunStatus& status, const RunReport& report) {
@@ -330,15 +264,10 @@ void add_run_commands(CLI::App& dedloc) {
     auto* const run = dedloc.add_subcommand("run", "Create, watch and control a run");
     run->require_subcommand(1);
     add_create(*run);
+    add_live_commands(*run);
     add_voter_commands(*run);
     add_model_commands(*run);
     const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
-
-    auto* const status_command = add_command(*run, "status", "Print the progress", chosen);
-    auto* const json = status_command->add_flag("--json", chosen->prints_json, "As a JSON object");
-    status_command->add_flag("--follow", chosen->follows, "Print until it is finished")
-        ->excludes(json);
-    status_command->callback([chosen] { status(*chosen); });
 
     auto* const wait_command =
         add_command(*run, "wait", "Wait until it is finished and credited", chosen);
@@ -350,13 +279,6 @@ void add_run_commands(CLI::App& dedloc) {
     add_command(*run, "report", "Print losses, digests and credit; fail if they do not agree",
                 chosen)
         ->callback([chosen] { report(*chosen); });
-    add_command(*run, "pause", "Stop its backbone; volunteers wait", chosen)->callback([chosen] {
-        change_state(*chosen, "paused");
-    });
-    add_command(*run, "resume", "Resume after a pause", chosen)->callback([chosen] {
-        change_state(*chosen, "running");
-    });
-
     auto* const leaders = dedloc.add_subcommand("leaderboard", "List users by credit");
     leaders->add_option("--project", chosen->project, "The project's folder")->required();
     leaders->add_option("--count", chosen->count, "Number of users")->capture_default_str();

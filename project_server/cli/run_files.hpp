@@ -20,6 +20,7 @@ struct RunFiles {
     /// The run's files.
     std::filesystem::path ledger() const { return folder / "ledger"; }
     std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+    std::filesystem::path pause() const { return folder / "pause"; }
     std::filesystem::path tokenizer() const { return folder / "tokenizer.model"; }
 };
 

@@ -22,6 +22,15 @@ std::string bar(double share, std::size_t width) {
     return text;
 }
 
+/// The state, and how much of the next step is computed.
+std::string state_text(const RunStatus& status) {
+    if (status.state == "finished") return status.state;
+    if (!status.is_live) return status.state + ", its backbone does not answer";
+    return fmt::format("{}, {} of {} samples of step {}", status.state, status.samples,
+                       status.target_batch,
+                       status.lines.empty() ? 1 : status.lines.back().step + 1);
+}
+
 /// The last `width` losses as block characters of eight heights.
 std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
     static constexpr std::array<const char*, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -51,12 +60,12 @@ std::vector<std::string> terminal_view(const RunStatus& status, const std::vecto
     const std::size_t width = std::clamp<std::size_t>(columns, 40, 100) - 4;
     if (steps.empty()) {
         return {fmt::format("run {}: {}, waiting for the first step ({} peers)", status.name,
-                            status.state, status.peers)};
+                            state_text(status), status.peers)};
     }
     const auto& last = steps.back();
     const double share = static_cast<double>(last.step) / static_cast<double>(status.steps);
     std::vector<std::string> lines{
-        fmt::format("run {}: {}", status.name, status.state),
+        fmt::format("run {}: {}", status.name, state_text(status)),
         "  " + bar(std::min(share, 1.0), width),
         fmt::format("  step {}/{}   loss {:.4f} (first {:.4f})   {:.0f} samples/s   {} peers",
                     last.step, status.steps, last.loss, steps.front().loss, rate_of(last),
@@ -73,6 +82,26 @@ std::string held_out_line(const server::EvaluationRow& row) {
         row.loss, row.loss_error, row.step, 100 * row.masked_accuracy, 100 * row.order_accuracy);
 }
 
+std::string step_json(const StepLine& step) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+    writer.StartObject();
+    for (const auto& [name, count] :
+         {std::pair{"step", step.step}, std::pair{"samples", step.samples},
+          std::pair{"members", static_cast<std::uint64_t>(step.members)},
+          std::pair{"equal_digests", static_cast<std::uint64_t>(step.equal_digests)}}) {
+        writer.Key(name);
+        writer.Uint64(count);
+    }
+    for (const auto& [name, value] :
+         {std::pair{"loss", step.loss}, std::pair{"seconds", step.seconds}}) {
+        writer.Key(name);
+        writer.Double(value);
+    }
+    writer.EndObject();
+    return buffer.GetString();
+}
+
 std::string status_json(const RunStatus& status) {
     rapidjson::StringBuffer buffer;
     rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
@@ -85,6 +114,10 @@ std::string status_json(const RunStatus& status) {
     writer.Uint64(status.lines.empty() ? 0 : status.lines.back().step);
     writer.Key("steps");
     writer.Uint64(status.steps);
+    writer.Key("live");
+    writer.Bool(status.is_live);
+    writer.Key("samples");
+    writer.Uint64(status.samples);
     writer.Key("peers");
     writer.Int(status.peers);
     writer.Key("samples_per_second");

@@ -19,6 +19,9 @@ std::string held_out_line(const server::EvaluationRow& row);
 std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,
                                        std::size_t columns);
 
+/// The step as one JSON object in one line.
+std::string step_json(const StepLine& step);
+
 /// The run as one JSON object, with all its steps and evaluations.
 std::string status_json(const RunStatus& status);
 

@@ -135,14 +135,12 @@ void RunningProject::follow_runs() {
             const auto& run = row.text("name");
             const auto daemon = "dedloc-backbone-" + run;
             const auto& state = row.text("state");
-            if (state == "running" && !supervisor_.knows(daemon)) {
-                auto command = program("dedloc-backbone");
-                command.insert(command.end(), {"--run", run});
-                launch(daemon, command);
-            } else if (state == "paused" && supervisor_.knows(daemon)) {
-                supervisor_.stop(daemon);
-                log_info("{} stopped: its run is paused", daemon);
-            }  // the backbone of a finished run stays and tells peers that come later
+            // The backbone of a paused run tells its members so; that of a finished run stays and
+            // tells peers that come later.
+            if (state == "finished" || supervisor_.knows(daemon)) continue;
+            auto command = program("dedloc-backbone");
+            command.insert(command.end(), {"--run", run});
+            launch(daemon, command);
         }
     } catch (const Error& error) {
         log_warning("cannot read the runs from the database: {}", error.what());

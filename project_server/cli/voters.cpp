@@ -22,6 +22,7 @@
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/cli/run_control.hpp"
 #include "project_server/database/revocations.hpp"
 
 namespace dedloc::cli {
@@ -175,6 +176,19 @@ const WantedVoter& find(const WantedVoters& wanted, const std::string& prefix) {
     return *found;
 }
 
+/// Revokes a voter's ticket: the run's backbone does it at once, and keeps it for the database
+/// while that is away.
+void revoke(const fs::path& project, const std::string& run, const PeerKey& voter) {
+    const bool is_kept = tell_backbone(
+        project, run, {.command = control::Command::kRevoke, .revocation = {.voters = {voter}}});
+    try {
+        ProjectDatabase access{existing_project(project)};
+        server::revoke_voter(access.database(), voter, platform::utc_now());
+    } catch (const server::DatabaseError& error) {
+        if (!is_kept || !error.is_away()) throw;
+    }
+}
+
 }  // namespace
 
 VotersChange appoint(const AppointOptions& options) {
@@ -184,8 +198,11 @@ VotersChange appoint(const AppointOptions& options) {
     const Run run = read_run(options.project, options.run);
     const platform::FolderLock lock{run.folder.parent_path()};
     WantedVoters wanted = wanted_in(run);
-    if (!options.key.empty()) return appoint_key(run, std::move(wanted), options.key);
-    return appoint_new(run, std::move(wanted), options);
+    const VotersChange change = options.key.empty()
+                                    ? appoint_new(run, std::move(wanted), options)
+                                    : appoint_key(run, std::move(wanted), options.key);
+    (void)tell_backbone(options.project, options.run, {.command = control::Command::kReadVoters});
+    return change;
 }
 
 VotersChange dismiss(const fs::path& project, const std::string& run_name,
@@ -200,11 +217,9 @@ VotersChange dismiss(const fs::path& project, const std::string& run_name,
     }
     std::erase(wanted.voters, voter);
     // Revoke first: repeating a revocation after a failure does no harm.
-    if (voter.ticket_expires > formats::UtcSeconds{}) {
-        ProjectDatabase access{existing_project(project)};
-        server::revoke_voter(access.database(), voter.key, platform::utc_now());
-    }
+    if (voter.ticket_expires > formats::UtcSeconds{}) revoke(project, run_name, voter.key);
     backbone::write_voters(run.voters(), wanted);
+    (void)tell_backbone(project, run_name, {.command = control::Command::kReadVoters});
     return {.key = voter.key, .voters = wanted.voters.size()};
 }
 

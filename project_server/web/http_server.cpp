@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/live_events.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -17,19 +18,25 @@ constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certifica
 /// The routes and the objects that they use.
 struct HttpServer::Routes {
     explicit Routes(const ProjectConfig& config)
-        : pool(config.database), scheduler(config), uploads(config), site(config, pool, server) {
-        set_up(server, kThreads, kMaxUpload);
+        : pool(config.database),
+          scheduler(config),
+          uploads(config),
+          live_events(config.directory / "runs"),
+          site(config, pool, server) {
+        set_up(server, kThreads + kMaxStreams, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
         add_public_routes(site);
         add_account_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
         add_file_routes(site, uploads);
+        live_events.add_route(server, site.prefix);
     }
 
     DatabasePool pool;
     const Scheduler scheduler;
     const UploadStore uploads;
+    LiveEvents live_events;
     httplib::Server server;
     Site site;
     HttpRun running{server};
@@ -48,6 +55,7 @@ void HttpServer::run() {
 }
 
 void HttpServer::stop() {
+    routes_->live_events.stop();
     routes_->running.stop();
 }
 

@@ -233,13 +233,15 @@ void PeerWorld::answer_trainer() {
 }
 
 void PeerWorld::host() {
-    switch (pick(5)) {
+    switch (pick(6)) {
         case 0:
             return tell(event::EndpointsFound{{{"10.0.1." + std::to_string(pick(4)), 4'000}}});
         case 1:
             return tell(event::LeaveRequested{});
         case 2:
             return tell(event::ReturnRequested{});
+        case 4:
+            return tell(event::PauseWanted{pick(2) == 1});
         case 3:
             if (self_ == 1) tell(event::VotersWanted{any_voters()});
             return;

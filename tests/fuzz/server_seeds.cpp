@@ -6,6 +6,7 @@
 #include "peer/formats/enrolment.hpp"
 #include "tests/fuzz/seeds.hpp"
 #include "tests/peer/wire/samples.hpp"
+#include "tests/project_server/control/samples.hpp"
 
 namespace dedloc::fuzz {
 namespace {
@@ -110,6 +111,27 @@ void write_gateway(const std::filesystem::path& root) {
     add("coprocessors", "[CUDA|Some GPU|2|16384MB|0][CAL|x|1|8MB|][BOINC|7.20.5]");
 }
 
+void write_control(const std::filesystem::path& root) {
+    const Corpus corpus(root, "control");
+    for (const control::Event& event : control::sample_events()) {
+        corpus.add("event_" + std::to_string(event.sequence), bytes_of(control::write(event)));
+    }
+    corpus.add("pause",
+               bytes_of(control::write(control::Request{.command = control::Command::kPause})));
+    corpus.add(
+        "revoke",
+        bytes_of(control::write(control::Request{.command = control::Command::kRevoke,
+                                                 .revocation = {.users = {1},
+                                                                .hosts = {2},
+                                                                .keys = {control::key(3)},
+                                                                .voters = {control::key(4)}}})));
+    corpus.add("snapshot",
+               bytes_of(control::write(control::Reply{.is_done = true,
+                                                      .note = "a snapshot",
+                                                      .step = 4,
+                                                      .snapshot = control::sample_snapshot()})));
+}
+
 }  // namespace
 
 void write_server_seeds(const std::filesystem::path& root) {
@@ -119,6 +141,7 @@ void write_server_seeds(const std::filesystem::path& root) {
     write_forms(root);
     write_gateway(root);
     write_model_folders(root);
+    write_control(root);
 }
 
 }  // namespace dedloc::fuzz

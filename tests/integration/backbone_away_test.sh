@@ -85,11 +85,17 @@ for away in "${absences[@]}"; do
 done
 
 await 120 "more steps" has_step $(($(step) + between))
-"$dedloc" run pause --project "$project" --name away >/dev/null
-is_paused() { ! kill -0 "$backbone" 2>/dev/null; }
 backbone=$(<"$pid_file")
-await 20 "the pause" is_paused
-sleep 5
+"$dedloc" run pause --project "$project" --name away >/dev/null
+# A round that has been called ends.
+is_calm() {
+    local before
+    before=$(logged | wc -l)
+    sleep 5
+    [[ $(logged | wc -l) == "$before" ]]
+}
+await 60 "the pause" is_calm
+! is_backbone_new "$backbone" || fail_test "the backbone ended with the pause"
 returns "paused" "$dedloc" run resume --project "$project" --name away
 
 await 120 "more steps" has_step $(($(step) + between))
@@ -101,7 +107,8 @@ await 240 "the end" has_step "$steps"
 "$dedloc" run wait --project "$project" --name away --timeout 240
 wait "$follower" || fail_test "the view ended early: $(tail -n 1 "$folder/followed")"
 [[ $(grep -c '^step ' "$folder/followed") == "$steps" ]] || fail_test "the view left out steps"
-grep -q 'the database does not answer' "$folder/followed" || fail_test "the view said nothing"
+grep -q 'the backbone of the run away does not answer' "$folder/followed" \
+    || fail_test "the view said nothing"
 "$dedloc" leaderboard --project "$project" >"$folder/leaders"
 cat "$folder/leaders"
 "$dedloc" run report --project "$project" --name away | tee "$folder/report"

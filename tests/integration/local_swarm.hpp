@@ -53,6 +53,7 @@ class Witness final : public net::Host {
     void refused(const action::Refused& refused) override { failed(refused.reason); }
     void left(const action::Left&) override {}
     void note(const action::Note&) override {}
+    void pause_changed(const action::PauseChanged&) override {}
     void failed(const std::string& sentence) override {
         change([&] { failure_ = sentence; });
     }

@@ -119,7 +119,9 @@ async function refresh() {
   } catch (error) {
     element('run-note').textContent = 'The server does not answer; trying again.';
   }
-  setTimeout(refresh, document.hidden ? 10 * refreshMilliseconds : refreshMilliseconds);
+  // live.js keeps the figures up to date meanwhile.
+  const isSlow = document.hidden || document.documentElement.classList.contains('live');
+  setTimeout(refresh, isSlow ? 10 * refreshMilliseconds : refreshMilliseconds);
 }
 
 refresh();

@@ -60,6 +60,7 @@ class WatchingHost final : public Host {
     void left(const action::Left&) override {
         set([&] { ++departures_; });
     }
+    void pause_changed(const action::PauseChanged&) override {}
     void note(const action::Note& note) override {
         set([&] { notes_ += note.line + "\n"; });
     }

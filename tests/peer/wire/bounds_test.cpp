@@ -109,6 +109,7 @@ TEST_CASE("every bound of a heartbeat is kept", "[wire]") {
     for (const double bad : {kNan, kInfinity, -1.0, std::nextafter(most, kInfinity)}) {
         check_limit<Heartbeat>(&Heartbeat::samples_per_second, most, bad);
     }
+    check_limit<Heartbeat>(&Heartbeat::pause_count, kMaxPauseCount, kMaxPauseCount + 1);
     check_bandwidths<Heartbeat>();
 }
 

@@ -116,7 +116,8 @@ class WireSamples {
              .is_frozen = coin(),
              .may_vote = coin(),
              .term = term(),
-             .attempt = word()};
+             .attempt = word(),
+             .pause_count = word()};
     }
     void make(wire::Generation& m) { make(m.generation); }
     void make(wire::Elect& m) { m.term = term(); }

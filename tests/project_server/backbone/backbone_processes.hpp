@@ -59,6 +59,7 @@ class NotingHost final : public net::Host {
     void generation_wanted(const action::GenerationWanted&) override {}
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
+    void pause_changed(const action::PauseChanged&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override {
         set([&] { final_digest_ = finished.digest; });

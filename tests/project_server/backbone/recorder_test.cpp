@@ -123,6 +123,22 @@ TEST_CASE("the recorder writes the ledger's rows, and repeating that changes not
     }
 }
 
+TEST_CASE("the run's row follows the backbone's pause, until the run is finished",
+          "[server][integration]") {
+    World world;
+    const auto tell = [&](bool is_paused) {
+        RunRecorder recorder{world.options(), world.store};
+        recorder.pause_changed(is_paused);
+        recorder.stop();
+        return world.one("select state x from dedloc_run");
+    };
+    CHECK(tell(true) == "paused");
+    CHECK(tell(true) == "paused");
+    CHECK(tell(false) == "running");
+    world.project.database().execute("update dedloc_run set state = 'finished'");
+    CHECK(tell(true) == "finished");
+}
+
 TEST_CASE("a step without a settled record gets its digest from the next commit",
           "[server][integration]") {
     World world;

@@ -12,6 +12,7 @@
 #include "peer/tool/synthetic_run.hpp"
 #include "project_server/backbone/backbone.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
+#include "project_server/control/client.hpp"
 #include "project_server/settings.hpp"
 #include "tests/peer/net/tcp/inbox.hpp"
 #include "tests/project_server/project_fixture.hpp"
@@ -20,6 +21,7 @@ namespace dedloc::backbone {
 namespace {
 
 using namespace std::chrono_literals;
+using control::Command;
 
 formats::UtcSeconds now() {
     return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -66,6 +68,11 @@ class World {
         return options;
     }
     const formats::RunFile& run() const { return run_; }
+    /// Whether the backbone does what is asked.
+    bool asks(const control::Request& request) const {
+        const auto answer = control::ask(folder_.path() / "runs/first", request);
+        return answer.outcome == control::Outcome::kAnswered && answer.reply.is_done;
+    }
 
   private:
     const TemporaryDirectory folder_;
@@ -94,21 +101,37 @@ TEST_CASE("a backbone links with peers that have a ticket, until it is revoked",
         CHECK(failed->why == net::describe_told(net::LinkRefusal::kNoTicket));
     }
     SECTION("a revoked peer gets the reason, and the others stay linked") {
-        backbone.revoke({.users = {}, .hosts = {8}, .peers = {}});
+        CHECK(world.asks({.command = Command::kRevoke, .revocation = {.hosts = {8}}}));
         backbone.maintain();
         CHECK_FALSE(inbox.next<event::LinkClosed>(200ms));
-        backbone.revoke({.users = {}, .hosts = {7}, .peers = {}});
+        CHECK(world.asks({.command = Command::kRevoke, .revocation = {.hosts = {7}}}));
         const auto closed = inbox.next<event::LinkClosed>();
         REQUIRE(closed);
         CHECK(closed->why == net::describe_told(net::LinkRefusal::kRevoked));
     }
     SECTION("a forgiven peer can link again") {
-        backbone.revoke({.as_of = now(), .users = {}, .hosts = {7}, .peers = {}});
+        const control::Revocation host{.hosts = {7}};
+        CHECK(world.asks({.command = Command::kRevoke, .revocation = host}));
         REQUIRE(inbox.next<event::LinkClosed>());
-        backbone.revoke({.as_of = now(), .users = {}, .hosts = {}, .peers = {}});
+        CHECK(world.asks({.command = Command::kForgive, .revocation = host}));
         member.dial(place);
         CHECK(inbox.next<event::LinkOpened>());
     }
+}
+
+TEST_CASE("what is revoked without a database outlives the backbone's process", "[server][net]") {
+    const World world;
+    {
+        Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
+        CHECK(world.asks({.command = Command::kRevoke, .revocation = {.users = {1}}}));
+    }
+    Backbone backbone(read_run_folder(world.folder(), "first"), world.options());
+    net::Inbox inbox;
+    net::TcpTransport member(world.member(KeyPair::generate(), 7), inbox.sink());
+    member.dial({"127.0.0.1", backbone.port()});
+    const auto failed = inbox.next<event::DialFailed>();
+    REQUIRE(failed);
+    CHECK(failed->why == net::describe_told(net::LinkRefusal::kRevoked));
 }
 
 TEST_CASE("a backbone that cannot sign its own ticket reports an error", "[server]") {
@@ -118,23 +141,61 @@ TEST_CASE("a backbone that cannot sign its own ticket reports an error", "[serve
                       Catch::Contains("the project's key, which signs this backbone's ticket"));
 }
 
+/// A RevocationWatch, and the last list that it has published.
+struct Watching {
+    explicit Watching(server::TestProject& project)
+        : watch({.database = project.config().database,
+                 .pending = project.root() / "pending",
+                 .publish = [this](const formats::Revocations& all) { latest = all; }}) {}
+    formats::Revocations poll(formats::UtcSeconds when) {
+        watch.poll(when);
+        return latest;
+    }
+    formats::Revocations latest;
+    RevocationWatch watch;
+};
+
 TEST_CASE("RevocationWatch reads the revocations in the database", "[server]") {
     server::TestProject project;
-    RevocationWatch watch(project.config().database);
+    Watching watching(project);
     const formats::UtcSeconds when = now();
     const formats::Revocations nobody{.as_of = when, .users = {}, .hosts = {}, .peers = {}};
     const formats::Revocations host{.as_of = when, .users = {}, .hosts = {7}, .peers = {}};
-    CHECK(watch.poll(when) == nobody);
+    CHECK(watching.poll(when) == nobody);
     server::revoke(project.database(), host, when);
-    CHECK(watch.poll(when) == host);
-    CHECK(watch.poll(when - 1h) == host);
+    CHECK(watching.poll(when) == host);
+    CHECK(watching.poll(when - 1h) == host);
     server::forgive(project.database(), host);
-    CHECK(watch.poll(when) == nobody);
+    CHECK(watching.poll(when) == nobody);
+}
+
+TEST_CASE("a revocation works while the database is away, and gets there later", "[server]") {
+    server::TestProject project;
+    const formats::UtcSeconds when = now();
+    const control::Revocation host{.hosts = {7}};
+    const PeerKey voter = KeyPair::generate().public_key();
+    Watching watching(project);
+    (void)watching.poll(when);
     project.database().execute("drop table dedloc_revocation");
-    CHECK_FALSE(watch.poll(when));
-    server::apply_schema(project.database());
-    server::revoke(project.database(), host, when);
-    CHECK(watch.poll(when) == host);
+    watching.watch.revoke(host, when);
+    watching.watch.revoke({.users = {3}, .voters = {voter}}, when);
+    const formats::Revocations all{.as_of = when, .users = {3}, .hosts = {7}, .peers = {voter}};
+    CHECK(watching.latest == all);
+    SECTION("the file outlives the process") {
+        Watching again(project);
+        server::apply_schema(project.database());
+        CHECK(again.poll(when) == all);
+        CHECK_FALSE(std::filesystem::exists(project.root() / "pending"));
+        CHECK(server::recent_revocations(project.database(), when) == all);
+    }
+    SECTION("what is forgiven meanwhile never gets there") {
+        watching.watch.forgive(host, when);
+        server::apply_schema(project.database());
+        const formats::Revocations others{
+            .as_of = when, .users = {3}, .hosts = {}, .peers = {voter}};
+        CHECK(watching.poll(when) == others);
+        CHECK(server::recent_revocations(project.database(), when) == others);
+    }
 }
 
 }  // namespace

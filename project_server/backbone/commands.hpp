@@ -1,0 +1,32 @@
+// Answers the commands of the control plane (project_server/control).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "project_server/control/messages.hpp"
+
+namespace dedloc::backbone {
+
+/// What carries the commands out. Each function returns when the command has taken effect and what
+/// must be durable is on the disk; it may throw Error, whose sentence is then the reply. Thread:
+/// any, also several at once.
+struct CommandHandlers {
+    /// Returns the picture of the run.
+    std::function<control::Snapshot()> snapshot;
+    /// Returns the run's state afterwards.
+    std::function<control::RunState(bool is_paused)> set_paused;
+    /// Returns the step of the state; nothing if this backbone holds none yet.
+    std::function<std::optional<std::uint64_t>()> checkpoint;
+    std::function<void()> read_voters;
+    std::function<void(const control::Revocation&)> revoke;
+    std::function<void(const control::Revocation&)> forgive;
+};
+
+/// The reply to a request, both as text; the request is not trusted. Never throws an Error.
+std::string answer(std::string_view request, const CommandHandlers& handlers);
+
+}  // namespace dedloc::backbone

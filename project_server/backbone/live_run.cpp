@@ -1,0 +1,180 @@
+#include "project_server/backbone/live_run.hpp"
+
+#include <utility>
+#include <variant>
+
+#include "peer/config.hpp"
+#include "peer/wire/types.hpp"
+#include "project_server/control/picture.hpp"
+
+namespace dedloc::backbone {
+namespace {
+
+using control::RunState;
+
+double unix_now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+const char* name_of(Role role) {
+    switch (role) {
+        case Role::kTrainer:
+            return "trainer";
+        case Role::kAggregator:
+            return "aggregator";
+        case Role::kBackbone:
+            return "backbone";
+    }
+    return "";
+}
+
+control::MemberView view_of(const SeatView& seat) {
+    return {.key = seat.peer,
+            .role = name_of(seat.role),
+            .user = seat.user,
+            .has_state = seat.has_state};
+}
+
+}  // namespace
+
+LiveRun::LiveRun(const formats::RunFile& run, std::uint64_t pause_count)
+    : is_paused_(is_paused_at(pause_count)) {
+    picture_.session =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                       std::chrono::system_clock::now().time_since_epoch())
+                                       .count());
+    picture_.run = run.name;
+    picture_.steps = run.steps;
+    picture_.target_batch = run.target_batch;
+    picture_.state = state();
+}
+
+RunState LiveRun::state() const {
+    if (is_finished_) return RunState::kFinished;
+    return is_paused_ ? RunState::kPaused : RunState::kRunning;
+}
+
+void LiveRun::happen(control::Happening what) {
+    const std::lock_guard lock{mutex_};
+    happen_locked(std::move(what));
+}
+
+void LiveRun::happen_locked(control::Happening what) {
+    const control::Event event{.session = picture_.session,
+                               .sequence = picture_.sequence + 1,
+                               .time = unix_now(),
+                               .what = std::move(what)};
+    (void)control::apply(picture_, event);
+    if (socket_) socket_->publish(control::write(event));
+    changed_.notify_all();
+}
+
+void LiveRun::open(const std::string& address) {
+    const std::lock_guard lock{mutex_};
+    socket_.emplace(control::Socket::Kind::kPublish).listen(address);
+}
+
+void LiveRun::take(const LedgerRecord& record) {
+    if (const auto* commit = std::get_if<LedgerCommit>(&record)) {
+        take_commit(*commit);
+    } else if (const auto* settled = std::get_if<LedgerSettled>(&record)) {
+        settled_ = *settled;
+    } else if (const auto* generation = std::get_if<SignedGeneration>(&record)) {
+        const std::lock_guard lock{mutex_};
+        happen_locked(control::StepsVoid{generation->record.step.value()});
+        if (!std::exchange(is_finished_, false)) return;
+        happen_locked(control::StateChanged{state()});
+    } else if (std::holds_alternative<StateCertificate>(record)) {
+        finished();
+    }
+}
+
+void LiveRun::take_commit(const LedgerCommit& commit) {
+    const CommitRecord& record = commit.decision.record;
+    // An old step's digest is in the next commit; a new step is settled before that.
+    if (settled_ && settled_->step == record.step) {
+        happen(control::StepSettled{.step = record.step.value(),
+                                    .digest = record.previous_state,
+                                    .reported = settled_->reported,
+                                    .equal = settled_->equal});
+    }
+    Samples samples;
+    double loss_sum = 0;
+    for (const auto& line : record.members) {
+        samples += line.samples;
+        loss_sum += line.loss_sum;
+    }
+    happen(control::StepCommitted{
+        {.step = record.step.next().value(),
+         .samples = samples.value(),
+         .loss = samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value()),
+         .seconds = std::chrono::duration<double>(commit.took).count(),
+         .members = record.members.size(),
+         .digest = {}}});
+}
+
+void LiveRun::settled(const action::Settled& settled) {
+    settled_.reset();
+    happen(control::StepSettled{.step = settled.step.value(),
+                                .digest = settled.digest,
+                                .reported = settled.reported,
+                                .equal = settled.equal});
+}
+
+void LiveRun::swarm_seen(const action::SwarmSeen& swarm) {
+    control::ProgressView progress{.step = swarm.step.value(),
+                                   .samples = swarm.samples.value(),
+                                   .coordinator = swarm.coordinator};
+    const std::lock_guard lock{mutex_};
+    // Both lists ascend by key.
+    const auto before = picture_.members;
+    auto known = before.begin();
+    for (const SeatView& seat : swarm.seats) {
+        while (known != before.end() && known->key < seat.peer) {
+            happen_locked(control::MemberLeft{(known++)->key});
+        }
+        const bool is_known = known != before.end() && known->key == seat.peer;
+        if (!is_known || *known != view_of(seat)) {
+            happen_locked(control::MemberJoined{view_of(seat)});
+        }
+        if (is_known) ++known;
+        if (seat.role != Role::kTrainer || !seat.has_state) continue;
+        ++progress.trainers;
+        progress.samples_per_second += seat.samples_per_second;
+    }
+    while (known != before.end()) happen_locked(control::MemberLeft{(known++)->key});
+    happen_locked(control::Progress{progress});
+}
+
+void LiveRun::pause_changed(const action::PauseChanged& changed) {
+    const std::lock_guard lock{mutex_};
+    is_paused_ = is_paused_at(changed.pause_count);
+    if (state() != picture_.state) happen_locked(control::StateChanged{state()});
+}
+
+void LiveRun::finished() {
+    const std::lock_guard lock{mutex_};
+    is_finished_ = true;
+    if (state() != picture_.state) happen_locked(control::StateChanged{state()});
+}
+
+void LiveRun::note(const action::Note& note) {
+    if (note.suspect) happen(control::Suspicion{.key = *note.suspect, .text = note.line});
+}
+
+control::Snapshot LiveRun::picture() const {
+    const std::lock_guard lock{mutex_};
+    return picture_;
+}
+
+RunState LiveRun::await_pause(bool is_paused, std::chrono::milliseconds limit) const {
+    const RunState wanted = is_paused ? RunState::kPaused : RunState::kRunning;
+    std::unique_lock lock{mutex_};
+    changed_.wait_for(lock, limit, [&] {
+        return picture_.state == wanted || picture_.state == RunState::kFinished;
+    });
+    return picture_.state;
+}
+
+}  // namespace dedloc::backbone

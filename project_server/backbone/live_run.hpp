@@ -1,0 +1,62 @@
+// Publishes what happens to the run on the control plane (project_server/control), and keeps the
+// picture that new subscribers get.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "peer/events.hpp"
+#include "peer/formats/run_file.hpp"
+#include "project_server/backbone/ledger.hpp"
+#include "project_server/control/messages.hpp"
+#include "project_server/control/sockets.hpp"
+
+namespace dedloc::backbone {
+
+/// The events of one run. Publishing costs microseconds and never waits for a subscriber.
+class LiveRun {
+  public:
+    /// A run that is paused as `pause_count` says, and without a history.
+    LiveRun(const formats::RunFile& run, std::uint64_t pause_count);
+    LiveRun(const LiveRun&) = delete;
+    LiveRun& operator=(const LiveRun&) = delete;
+
+    /// A record of the ledger, in order: at first the old ones, then each new one.
+    void take(const LedgerRecord& record);
+    /// Listens at this address: from now on events are published. Errors: IoError.
+    void open(const std::string& address);
+
+    // Thread: the network thread.
+    void settled(const action::Settled& settled);
+    void swarm_seen(const action::SwarmSeen& swarm);
+    void pause_changed(const action::PauseChanged& changed);
+    void finished();
+    void note(const action::Note& note);
+
+    /// The picture now. Thread: any.
+    control::Snapshot picture() const;
+    /// Waits until the run is paused, or is not, or is finished; returns its state then, or after
+    /// `limit`. Thread: any but the network thread.
+    control::RunState await_pause(bool is_paused, std::chrono::milliseconds limit) const;
+
+  private:
+    void happen(control::Happening what);
+    void happen_locked(control::Happening what);
+    control::RunState state() const;
+    void take_commit(const LedgerCommit& commit);
+
+    mutable std::mutex mutex_;
+    mutable std::condition_variable changed_;
+    control::Snapshot picture_;              ///< guarded by mutex_
+    std::optional<control::Socket> socket_;  ///< guarded by mutex_
+    bool is_paused_ = false;                 ///< guarded by mutex_
+    bool is_finished_ = false;               ///< guarded by mutex_
+    std::optional<LedgerSettled> settled_;   ///< the last one taken before open()
+};
+
+}  // namespace dedloc::backbone

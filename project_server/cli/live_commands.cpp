@@ -1,0 +1,172 @@
+// dedloc run status, pause and resume: by the run's files and its backbone. The database adds only
+// the figures on held-out text, if it answers.
+#include <fmt/core.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/run_control.hpp"
+#include "project_server/cli/run_view.hpp"
+#include "project_server/control/client.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kSignalsEvery = 200ms;
+constexpr auto kHeldOutEvery = 5s;
+
+struct Chosen {
+    std::filesystem::path project;
+    std::string run;
+    bool follows = false;
+    bool prints_json = false;
+};
+
+std::size_t terminal_columns() {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/// The figures on held-out text, if the database answers.
+std::vector<server::EvaluationRow> held_out_of(const Chosen& chosen) {
+    try {
+        server::Database database{server::load_project_config(chosen.project).database};
+        const auto row =
+            database.query_one("select id from dedloc_run where name = ?", {chosen.run});
+        if (row) return server::read_evaluations(database, row->integer("id"));
+    } catch (const Error&) {
+        // The run is shown without them.
+    }
+    return {};
+}
+
+/// On a terminal, prints over its earlier output; elsewhere adds lines.
+class Progress final {
+  public:
+    explicit Progress(const Chosen& chosen) : chosen_(chosen) {}
+
+    void show(RunStatus status) {
+        for (const auto& step : status.lines) {
+            if (step.step <= shown_) continue;
+            if (step.equal_digests == 0) break;  // its members have not reported yet
+            shown_ = step.step;
+            if (chosen_.prints_json) {
+                fmt::print("{}\n", step_json(step));
+            } else if (!is_terminal_) {
+                fmt::print("{}\n", step_line(status, step));
+            }
+        }
+        if (is_terminal_ && !chosen_.prints_json) redraw(status);
+        std::fflush(stdout);
+    }
+    std::uint64_t last_step() const { return shown_; }
+
+  private:
+    void redraw(RunStatus& status) {
+        if (Clock::now() >= held_out_at_) {
+            held_out_ = held_out_of(chosen_);
+            held_out_at_ = Clock::now() + kHeldOutEvery;
+        }
+        status.held_out = held_out_;
+        if (height_ > 0) fmt::print("\033[{}A", height_);
+        const auto lines = terminal_view(status, status.lines, terminal_columns());
+        for (const auto& line : lines) fmt::print("\033[2K{}\n", line);
+        for (std::size_t more = lines.size(); more < height_; ++more) fmt::print("\033[2K\n");
+        height_ = std::max(height_, lines.size());
+    }
+
+    const Chosen& chosen_;
+    const bool is_terminal_ = isatty(STDOUT_FILENO) != 0;
+    std::size_t height_ = 0;
+    std::uint64_t shown_ = 0;
+    std::vector<server::EvaluationRow> held_out_;
+    Clock::time_point held_out_at_{};
+};
+
+/// Shows the run until it is finished: through restarts of its backbone and of the database.
+void follow(const Chosen& chosen) {
+    using Change = control::Subscriber::Change;
+    const platform::StopSignals signals;
+    RunHistory history{read_run_files(chosen.project, chosen.run)};
+    control::Subscriber subscriber{history.files().folder};
+    Progress progress{chosen};
+    for (;;) {
+        const Change change = subscriber.wait(kSignalsEvery);
+        history.update();
+        const auto status =
+            status_of(history, subscriber.is_live() ? &subscriber.picture() : nullptr);
+        progress.show(status);
+        if (status.state == "finished" && progress.last_step() >= status.steps) return;
+        if (change == Change::kAway) {
+            fmt::print(stderr,
+                       "dedloc: the backbone of the run {} does not answer, waiting for it\n",
+                       chosen.run);
+        }
+        if (signals.arrived()) throw IoError("interrupted; the run continues");
+    }
+}
+
+void status(const Chosen& chosen) {
+    if (chosen.follows) return follow(chosen);
+    auto now = present_status(chosen.project, chosen.run);
+    now.held_out = held_out_of(chosen);
+    if (chosen.prints_json) {
+        fmt::print("{}\n", status_json(now));
+        return;
+    }
+    for (const auto& line : terminal_view(now, now.lines, terminal_columns())) {
+        fmt::print("{}\n", line);
+    }
+}
+
+void change_pause(const Chosen& chosen, bool is_paused) {
+    const bool is_live = set_paused(chosen.project, chosen.run, is_paused);
+    const char* const state = is_paused ? "paused" : "running";
+    if (chosen.prints_json) {
+        fmt::print("{{\"run\":\"{}\",\"state\":\"{}\",\"live\":{}}}\n", chosen.run, state, is_live);
+        return;
+    }
+    fmt::print(
+        "run {} is {}{}\n", chosen.run, state,
+        is_live ? "" : "; its backbone does not work now, and will find that when it starts");
+}
+
+CLI::App* add_command(CLI::App& group, const char* name, const char* what,
+                      const std::shared_ptr<Chosen>& chosen) {
+    auto* const command = group.add_subcommand(name, what);
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    return command;
+}
+
+}  // namespace
+
+void add_live_commands(CLI::App& run) {
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
+    auto* const status_command = add_command(run, "status", "Print the progress", chosen);
+    status_command->add_flag("--follow", chosen->follows,
+                             "Print until it is finished; with --json an object for each step");
+    status_command->callback([chosen] { status(*chosen); });
+    add_command(run, "pause", "No step begins any more; volunteers keep what they have computed",
+                chosen)
+        ->callback([chosen] { change_pause(*chosen, true); });
+    add_command(run, "resume", "Go on after a pause", chosen)->callback([chosen] {
+        change_pause(*chosen, false);
+    });
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,62 @@
+// Server-sent events of a run (text/event-stream): GET PREFIX/api/run/NAME/events. Browsers follow
+// a run without asking again and again. One thread for each run that is watched follows the run's
+// control plane; every stream holds one of the server's threads, which sleeps between events.
+//
+// The first event of a stream is `snapshot`, the whole picture; then come the events of
+// project_server/control/messages.hpp under their names. An id names session and sequence: a
+// browser that returns with Last-Event-ID gets what it has missed, or a new snapshot. `away` says
+// that the run's backbone does not answer.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace httplib {
+class Server;
+struct Request;
+struct Response;
+}  // namespace httplib
+
+namespace dedloc::server {
+
+/// Streams at the same time; the server needs as many threads more. Others get status 503, and ask
+/// for JSON instead.
+inline constexpr std::size_t kMaxStreams = 128;
+/// Streams of one address at the same time.
+inline constexpr std::size_t kMaxStreamsOfAddress = 16;
+
+/// The streams of one server.
+class LiveEvents {
+  public:
+    /// `runs` is the project's folder of runs.
+    explicit LiveEvents(std::filesystem::path runs);
+    /// Requires that no stream is open: the server must have ended.
+    ~LiveEvents();
+    LiveEvents(const LiveEvents&) = delete;
+    LiveEvents& operator=(const LiveEvents&) = delete;
+
+    /// Adds the route. Requires that the server ends before this object.
+    void add_route(httplib::Server& server, const std::string& prefix);
+    /// Ends all streams. Thread: any.
+    void stop();
+
+  private:
+    class Feed;
+    class Seat;
+
+    void open(const httplib::Request& request, httplib::Response& response);
+    std::shared_ptr<Feed> feed_of(const std::string& run);
+
+    const std::filesystem::path runs_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<Feed>> feeds_;  ///< keys are runs; guarded by mutex_
+    std::map<std::string, std::size_t> streams_;          ///< keys are addresses; guarded by mutex_
+    std::size_t stream_count_ = 0;                        ///< guarded by mutex_
+    bool is_stopping_ = false;                            ///< guarded by mutex_
+};
+
+}  // namespace dedloc::server

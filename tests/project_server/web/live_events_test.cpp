@@ -1,0 +1,183 @@
+// Server-sent events: what a browser gets at first, afterwards, and when it returns.
+#include <httplib.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "peer/platform/files.hpp"
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/live_events.hpp"
+#include "tests/project_server/control/backbone_end.hpp"
+#include "tests/project_server/control/samples.hpp"
+#include "tests/temporary_directory.hpp"
+
+using namespace dedloc;
+using namespace dedloc::server;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A server whose project has a run, and the run's backbone.
+class World {
+  public:
+    World() {
+        std::filesystem::create_directories(folder());
+        platform::replace_file(folder() / "run.json", "{}");
+        set_up(server_, 8 + kMaxStreams, 1'000);
+        events_.add_route(server_, "/p");
+        port_ = bind(server_, "127.0.0.1", 0);
+        thread_ = std::thread{[this] { running_.run(); }};
+    }
+    ~World() {
+        events_.stop();
+        running_.stop();
+        thread_.join();
+    }
+    std::filesystem::path folder() const { return folder_.path() / "first"; }
+    int port() const { return port_; }
+
+  private:
+    const TemporaryDirectory folder_;
+    LiveEvents events_{folder_.path()};
+    httplib::Server server_;
+    HttpRun running_{server_};
+    std::uint16_t port_ = 0;
+    std::thread thread_;
+};
+
+/// A browser's stream.
+class Stream {
+  public:
+    Stream(const World& world, httplib::Headers headers, const std::string& run = "first")
+        : client_("127.0.0.1", world.port()) {
+        client_.set_read_timeout(60s);
+        thread_ = std::thread{[this, headers = std::move(headers), run] {
+            const auto result = client_.Get(("/p/api/run/" + run + "/events").c_str(), headers,
+                                            [this](const httplib::Response& response) {
+                                                set([&] { status_ = response.status; });
+                                                return response.status == 200;
+                                            },
+                                            [this](const char* data, std::size_t size) {
+                                                set([&] { text_.append(data, size); });
+                                                return !is_closed_;
+                                            });
+            set([&] { is_closed_ = true; });
+        }};
+    }
+    ~Stream() {
+        is_closed_ = true;
+        client_.stop();
+        thread_.join();
+    }
+    /// Waits until the stream has this text.
+    bool has(const std::string& text) {
+        return await([&] { return text_.find(text) != std::string::npos; });
+    }
+    int status() {
+        await([&] { return status_ != 0; });
+        return status_;
+    }
+    std::string text() {
+        const std::lock_guard lock{mutex_};
+        return text_;
+    }
+    /// The id of the last event so far.
+    std::string last_id() {
+        const std::string all = text();
+        const auto at = all.rfind("id: ") + 4;
+        return all.substr(at, all.find('\n', at) - at);
+    }
+
+  private:
+    template <class Change>
+    void set(const Change& change) {
+        {
+            const std::lock_guard lock{mutex_};
+            change();
+        }
+        changed_.notify_all();
+    }
+    template <class Condition>
+    bool await(const Condition& condition) {
+        std::unique_lock lock{mutex_};
+        return changed_.wait_for(lock, 30s, condition);
+    }
+    httplib::Client client_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::string text_;
+    int status_ = 0;
+    std::atomic<bool> is_closed_ = false;
+    std::thread thread_;
+};
+
+control::Happening step(std::uint64_t number) {
+    return control::StepCommitted{{.step = number, .samples = 1, .digest = {}}};
+}
+
+httplib::Headers from(int address) {
+    return {{"X-Forwarded-For", "192.0.2." + std::to_string(address)}};
+}
+
+}  // namespace
+
+TEST_CASE("a browser gets the picture, every event, and what it missed", "[server][net]") {
+    World world;
+    control::BackboneEnd backbone{world.folder()};
+    backbone.happen(step(1));
+    std::string last;
+    {
+        Stream stream{world, from(1)};
+        REQUIRE(stream.has("event: snapshot\ndata: {\"version\":1,"));
+        backbone.happen(step(2));
+        REQUIRE(stream.has("event: step\ndata: {"));
+        CHECK(stream.has("\"step\":2,"));
+        last = stream.last_id();
+    }
+    backbone.happen(step(3));
+    Stream again{world, {{"Last-Event-ID", last}}};
+    REQUIRE(again.has("\"step\":3,"));
+    CHECK(again.text().find("snapshot") == std::string::npos);
+    Stream unknown{world, {{"Last-Event-ID", "1-1"}}};
+    CHECK(unknown.has("event: snapshot"));
+    // Whose peer it is, is not told.
+    backbone.happen(control::MemberJoined{{.key = control::key(1), .user = 77}});
+    REQUIRE(again.has("event: joined"));
+    CHECK(again.text().find("77") == std::string::npos);
+}
+
+TEST_CASE("a stream says when the backbone is away, and goes on when it is back", "[server][net]") {
+    World world;
+    Stream stream{world, from(1)};
+    REQUIRE(stream.has("event: away\n"));
+    control::BackboneEnd backbone{world.folder(), 9};
+    backbone.happen(step(5));
+    CHECK(stream.has("\"session\":9"));
+}
+
+TEST_CASE("streams are limited, for each address and together, and unknown runs have none",
+          "[server][net]") {
+    World world;
+    const control::BackboneEnd backbone{world.folder()};
+    CHECK(Stream(world, from(1), "second").status() == 404);
+    std::vector<std::unique_ptr<Stream>> streams;
+    const auto add = [&](int address) {
+        streams.push_back(std::make_unique<Stream>(world, from(address)));
+        return streams.back()->status();
+    };
+    for (std::size_t i = 0; i < kMaxStreamsOfAddress; ++i) CHECK(add(1) == 200);
+    CHECK(add(1) == 503);
+    int address = 2;
+    for (std::size_t i = kMaxStreamsOfAddress; i < kMaxStreams; ++i) {
+        CHECK(add(2 + address++ / 8) == 200);
+    }
+    CHECK(add(200) == 503);
+    for (const auto& stream : streams) {
+        if (stream->status() == 200) CHECK(stream->has("event: snapshot"));
+    }
+}
