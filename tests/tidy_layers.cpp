@@ -201,7 +201,7 @@ Layers project_layers() {
         {"project_server/",
          joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
                        "peer/base/", "CLI/", "sodium.h", "mysql.h", "mysqld_error.h", "httplib.h",
-                       "openssl/", "curl/", "sentencepiece_", "unicode/", "kainjow/"},
+                       "openssl/", "curl/", "sentencepiece_", "unicode/", "kainjow/", "zlib.h"},
                  kBoincServer, kSystem, kJson, kText}),
          {"random"},
          kNoChance},

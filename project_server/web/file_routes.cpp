@@ -79,6 +79,18 @@ void add_transfers(Site& site, const UploadStore& uploads) {
                     });
 }
 
+/// The statistics that main.cpp writes every hour.
+void add_statistics(Site& site) {
+    site.server.Get(
+        literal(site.prefix) +
+            R"(/stats/((?:user|team|host|user_deleted|host_deleted)\.gz|(?:tables|db_dump)\.xml))",
+        [&site](const Request& request, Response& response) {
+            const std::string name = request.matches[1];
+            send_file(site.config.directory / "html/stats" / name, response,
+                      name.ends_with(".xml") ? "text/xml; charset=utf-8" : "application/gzip");
+        });
+}
+
 }  // namespace
 
 void add_file_routes(Site& site, const UploadStore& uploads) {
@@ -88,6 +100,7 @@ void add_file_routes(Site& site, const UploadStore& uploads) {
                 "/usr/share/bootstrap-html/css/bootstrap.min.css", kCss);
     add_library(site, "/chart.js/chart.min.js", "/usr/share/javascript/chart.js/chart.min.js",
                 kScript);
+    add_statistics(site);
     add_transfers(site, uploads);
 }
 

@@ -2,6 +2,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -10,19 +12,25 @@
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/transitioner/transitioner.hpp"
+#include "project_server/web/data/stats_export.hpp"
 #include "project_server/web/http_server.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr auto kPassInterval = std::chrono::milliseconds{500};
+constexpr auto kStatisticsInterval = std::chrono::minutes{1};
 
-/// Runs passes of the transitioner on a thread of its own until destruction.
-class TransitionerThread {
+/// Calls `pass` on a thread of its own, again and again until destruction. A pass that throws is
+/// logged; the next one follows after the pause.
+class Repeating {
   public:
-    explicit TransitionerThread(const ProjectConfig& config)
-        : thread_([this, &config] { run(config); }) {}
-    ~TransitionerThread() {
+    Repeating(std::string name, std::chrono::milliseconds pause, std::function<void()> pass)
+        : name_(std::move(name)),
+          pause_(pause),
+          pass_(std::move(pass)),
+          thread_([this] { run(); }) {}
+    ~Repeating() {
         {
             const std::lock_guard lock{mutex_};
             stop_ = true;
@@ -30,32 +38,56 @@ class TransitionerThread {
         changed_.notify_all();
         thread_.join();
     }
-    TransitionerThread(const TransitionerThread&) = delete;
-    TransitionerThread& operator=(const TransitionerThread&) = delete;
+    Repeating(const Repeating&) = delete;
+    Repeating& operator=(const Repeating&) = delete;
 
   private:
-    void run(const ProjectConfig& config) {
-        std::unique_ptr<Transitioner> transitioner;
+    void run() {
         do {
             try {
-                if (!transitioner) transitioner = std::make_unique<Transitioner>(config);
-                transitioner->pass(static_cast<std::int64_t>(unix_now()));
+                pass_();
             } catch (const std::exception& error) {
-                log_error("transitioner: {}", error.what());
-                transitioner.reset();
+                log_error("{}: {}", name_, error.what());
             }
         } while (!wait());
     }
     bool wait() {
         std::unique_lock lock{mutex_};
-        return changed_.wait_for(lock, kPassInterval, [this] { return stop_; });
+        return changed_.wait_for(lock, pause_, [this] { return stop_; });
     }
 
+    const std::string name_;
+    const std::chrono::milliseconds pause_;
+    const std::function<void()> pass_;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool stop_ = false;
     std::thread thread_;
 };
+
+/// A pass of the transitioner; it connects again after a failure.
+std::function<void()> transitioner_pass(const ProjectConfig& config) {
+    const auto transitioner = std::make_shared<std::unique_ptr<Transitioner>>();
+    return [&config, transitioner] {
+        try {
+            if (!*transitioner) *transitioner = std::make_unique<Transitioner>(config);
+            (*transitioner)->pass(static_cast<std::int64_t>(unix_now()));
+        } catch (...) {
+            transitioner->reset();
+            throw;
+        }
+    };
+}
+
+/// Writes the statistics files if the last ones are an hour old.
+std::function<void()> statistics_pass(const ProjectConfig& config) {
+    return [&config] {
+        const auto folder = config.directory / "html/stats";
+        if (!is_export_due(folder)) return;
+        Database database{config.database};
+        export_statistics(database, folder, unix_now());
+    };
+}
 
 void serve(const std::string& project, const ListenAddress& address) {
     const platform::StopSignals signals;
@@ -69,7 +101,8 @@ void serve(const std::string& project, const ListenAddress& address) {
     HttpServer server{config, address.host, address.port};
     std::thread serving{[&] { server.run(); }};
     {
-        const TransitionerThread transitioner{config};
+        const Repeating transitioner{"transitioner", kPassInterval, transitioner_pass(config)};
+        const Repeating statistics{"statistics", kStatisticsInterval, statistics_pass(config)};
         log_info("serving {} on {}:{}", config.master_url, address.host, server.port());
         log_info("signal {}: stopping", signals.wait());
     }

@@ -8,6 +8,7 @@
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/data/server_status.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -146,6 +147,21 @@ void add_status(Site& site) {
     });
 }
 
+/// Prometheus asks every 15 s or so; anyone may, since nothing here is secret.
+void add_metrics(Site& site) {
+    site.get("/metrics", [&site](const Request&, Response& response) {
+        std::string text = site.text_of("metrics", 5s, [](Database& database) {
+            return project_metrics(database, unix_now());
+        });
+        const std::string name = "dedloc_request_seconds";
+        text += "# HELP " + name + " Time to answer a request.\n# TYPE " + name + " histogram\n" +
+                site.scheduler_times.text(name, "kind=\"scheduler\"") +
+                site.page_times.text(name, "kind=\"page\"");
+        response.set_header("Cache-Control", "no-store");
+        response.set_content(text, "text/plain; version=0.0.4; charset=utf-8");
+    });
+}
+
 }  // namespace
 
 void add_public_routes(Site& site) {
@@ -154,6 +170,7 @@ void add_public_routes(Site& site) {
     add_leaders(site);
     add_rows(site);
     add_status(site);
+    add_metrics(site);
 }
 
 }  // namespace dedloc::server

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "peer/base/log.hpp"
+#include "project_server/accounts/account_manager.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/scheduler/xml.hpp"
@@ -82,6 +83,7 @@ void answer_account(Site& site, const Request& request, Response& response,
 
 void schedule(Site& site, const Scheduler& scheduler, const Request& request, Response& response,
               const httplib::ContentReader& read) {
+    const TimedRequest timed{site.scheduler_times};
     std::string body;
     read([&](const char* data, std::size_t size) {
         if (body.size() + size > kMaxRequest) return false;
@@ -99,6 +101,62 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
         reply = project_down_reply(site.config);
     }
     response.set_content(reply, kXml);
+}
+
+/// A request of an account manager. Keys have 128 bits, so attempts need no limit.
+using ManagerAnswer = std::function<std::string(Database&, const Request&)>;
+
+void answer_manager(Site& site, const Request& request, Response& response,
+                    const ManagerAnswer& answer) {
+    response.set_header("Cache-Control", "no-store");
+    try {
+        response.set_content(
+            site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
+    } catch (const TooBusyError& error) {
+        response.set_content(account_error(ERR_PROJECT_DOWN, error.what()), kXml);
+    }
+}
+
+std::string set_info(Database& database, const Request& request) {
+    return set_account_info(
+        database, request.get_param_value("account_key"),
+        [&](const char* name) -> std::optional<std::string> {
+            if (!request.has_param(name)) return std::nullopt;
+            return request.get_param_value(name);
+        },
+        unix_now());
+}
+
+std::string set_host(Database& database, const Request& request) {
+    return set_host_venue(database, request.get_param_value("account_key"),
+                          number_of(request.get_param_value("hostid")).value_or(0),
+                          request.get_param_value("venue"));
+}
+
+void add_manager_routes(Site& site) {
+    const auto add = [&site](const char* path, const ManagerAnswer& answer) {
+        const auto handler = [&site, answer](const Request& request, Response& response) {
+            answer_manager(site, request, response, answer);
+        };
+        site.server.Get(literal(site.prefix + path), handler);
+        site.server.Post(literal(site.prefix + path), handler);
+    };
+    add("/am_get_info.php", [](Database& database, const Request& request) {
+        return account_info(database, request.get_param_value("account_key"));
+    });
+    add("/am_set_info.php", set_info);
+    add("/am_set_host_info.php", set_host);
+    site.get("/show_user.php", [&site](const Request& request, Response& response) {
+        const auto user = number_of(request.get_param_value("userid")).value_or(0);
+        if (request.get_param_value("format") != "xml") {
+            return response.set_redirect(site.prefix + "/user/" + std::to_string(user));
+        }
+        answer_manager(site, request, response, [user](Database& database, const Request& asked) {
+            return asked.has_param("auth")
+                       ? user_xml_by_key(database, asked.get_param_value("auth"))
+                       : user_xml(database, user);
+        });
+    });
 }
 
 }  // namespace
@@ -123,6 +181,7 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
     both("/lookup_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response, look_up_account);
     });
+    add_manager_routes(site);
     site.server.Post(literal(site.prefix + "/cgi/scheduler"),
                      [&site, &scheduler](const Request& request, Response& response,
                                          const httplib::ContentReader& read) {

@@ -105,6 +105,7 @@ void Site::add_page(PageRoute route, Read read) {
 
 void Site::serve(const PageRoute& route, const Read& read, const httplib::Request& request,
                  httplib::Response& response, bool is_json) {
+    const TimedRequest timed{page_times};
     PageRequest asked = page_request(request);
     const Visitor who = visitor_of_page(route, request);
     asked.viewer = who.user();

@@ -17,6 +17,7 @@
 #include "project_server/web/data/run_history.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/form.hpp"
+#include "project_server/web/metrics.hpp"
 
 namespace httplib {
 class Server;
@@ -95,12 +96,14 @@ class Site {
     void refuse(const httplib::Request& request, httplib::Response& response, int status,
                 const std::string& sentence);
 
-    const ProjectConfig& config;  ///< the project's
-    DatabasePool& pool;           ///< connections
-    httplib::Server& server;      ///< to add routes that are not pages
-    const std::string prefix;     ///< path of the master URL, without a slash at the end
-    RunHistories histories;       ///< curves of the runs
-    Throttle throttle;            ///< failed sign-ins
+    const ProjectConfig& config;   ///< the project's
+    DatabasePool& pool;            ///< connections
+    httplib::Server& server;       ///< to add routes that are not pages
+    const std::string prefix;      ///< path of the master URL, without a slash at the end
+    RunHistories histories;        ///< curves of the runs
+    Throttle throttle;             ///< failed sign-ins
+    RequestTimes scheduler_times;  ///< requests to the scheduler
+    RequestTimes page_times;       ///< requests for pages and their JSON
 
   private:
     void serve(const PageRoute& route, const Read& read, const httplib::Request& request,

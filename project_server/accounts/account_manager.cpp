@@ -1,0 +1,264 @@
+#include "project_server/accounts/account_manager.hpp"
+
+#include <config.h>
+
+#include <error_numbers.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "project_server/accounts/account_changes.hpp"
+#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/passwords.hpp"
+#include "project_server/accounts/sessions.hpp"
+#include "project_server/accounts/teams.hpp"
+#include "project_server/publishing/keys.hpp"
+#include "project_server/scheduler/xml.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxPreferences = 16 * 1024;
+constexpr const char* kHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n";
+
+std::string refused(int number, std::string_view sentence) {
+    return kHeader + account_error(number, sentence);
+}
+
+std::string no_account() {
+    return refused(ERR_DB_NOT_FOUND, "No account has this key.");
+}
+
+std::string url_encoded(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                              (c >= 'A' && c <= 'Z') ||
+                              std::string_view{"-_."}.find(c) != std::string_view::npos;
+        out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return out;
+}
+
+std::optional<Row> account_of(Database& database, const std::string& key) {
+    if (key.size() != 32) return std::nullopt;
+    return database.query_one("select * from user where authenticator = ?", {key});
+}
+
+/// `text` with only flat elements in it: <name>body</name> without markup in the body. Nothing if
+/// it is too long or is not an element `name`.
+std::optional<std::string> flat_preferences(const std::string& text, const std::string& name) {
+    if (text.size() > kMaxPreferences) return std::nullopt;
+    const auto whole = find_element(text, name);
+    if (!whole) return std::nullopt;
+    std::string out = '<' + name + ">\n";
+    XmlReader reader{whole->body};
+    while (const auto element = reader.next()) {
+        const bool is_name = std::ranges::all_of(element->name, [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+        });
+        if (!is_name || element->body.find_first_of("<>&") != std::string_view::npos) continue;
+        out += fmt::format("<{0}>{1}</{0}>\n", element->name, clean_text(element->body));
+    }
+    return out + "</" + name + '>';
+}
+
+bool is_venue(const std::string& venue) {
+    return venue.empty() || venue == "home" || venue == "work" || venue == "school";
+}
+
+/// A new value of the column, cut to the limit.
+struct Change {
+    const char* parameter;  ///< name in the request
+    const char* column;     ///< column of table user
+    std::size_t limit;      ///< bytes
+};
+constexpr std::array kTexts{Change{"name", "name", kMaxAccountName},
+                            Change{"country", "country", 60}, Change{"url", "url", 200},
+                            Change{"postal_code", "postal_code", 60}};
+
+std::optional<std::string> change_texts(Database& database, std::int64_t user,
+                                        const RequestParameter& parameter) {
+    for (const Change& change : kTexts) {
+        const auto value = parameter(change.parameter);
+        if (!value || value->empty()) continue;
+        database.execute(fmt::format("update user set {} = ? where id = ?", change.column),
+                         {clean_text(*value, change.limit), user});
+    }
+    for (const char* const flag : {"send_email", "show_hosts"}) {
+        const auto value = parameter(flag);
+        if (!value || value->empty()) continue;
+        database.execute(fmt::format("update user set {} = ? where id = ?", flag),
+                         {*value == "0" ? 0 : 1, user});
+    }
+    if (const auto venue = parameter("venue"); venue && !venue->empty()) {
+        if (!is_venue(*venue)) return refused(ERR_XML_PARSE, "The venue is not valid.");
+        database.execute("update user set venue = ? where id = ?", {*venue, user});
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> change_preferences(Database& database, const Row& account,
+                                              const RequestParameter& parameter) {
+    const std::int64_t user = account.integer("id");
+    if (const auto asked = parameter("global_prefs"); asked && !asked->empty()) {
+        const auto text = flat_preferences(*asked, "global_preferences");
+        if (!text) return refused(ERR_XML_PARSE, "The global preferences are not valid.");
+        database.execute("update user set global_prefs = ? where id = ?", {*text, user});
+    }
+    if (const auto asked = parameter("project_prefs"); asked && !asked->empty()) {
+        auto text = flat_preferences(*asked, "project_preferences");
+        if (!text) return refused(ERR_XML_PARSE, "The project preferences are not valid.");
+        // The manager does not know what belongs to this project only.
+        const auto old = find_element(account.text("project_prefs"), "project_preferences");
+        const auto specific = old ? find_element(old->body, "project_specific") : std::nullopt;
+        if (specific) {
+            text->insert(text->rfind("</"), std::string{specific->whole} + '\n');
+        }
+        database.execute("update user set project_prefs = ? where id = ?", {*text, user});
+    }
+    return std::nullopt;
+}
+
+/// The hash depends on the address, so both change together; a hash alone is a new password.
+std::optional<std::string> change_sign_in(Database& database, const Row& account,
+                                          const RequestParameter& parameter, double now) {
+    const auto email = parameter("email_addr");
+    const auto hash = parameter("password_hash");
+    if ((!email || email->empty()) && (!hash || hash->empty())) return std::nullopt;
+    const std::string address =
+        email && !email->empty() ? clean_email(*email) : account.text("email_addr");
+    if (address != account.text("email_addr") && (!hash || hash->empty())) {
+        return refused(ERR_BAD_EMAIL_ADDR,
+                       "A new e-mail address needs the password hash that belongs to it.");
+    }
+    if (!hash || hash->empty()) return std::nullopt;
+    const AccountRequest request{.email = address, .password_hash = *hash, .name = "unchanged"};
+    if (const auto fault = fault_of(request)) return kHeader + *fault;
+    const std::string stored = slow_hash(*hash);
+    try {
+        in_transaction(database, [&] {
+            database.execute(
+                "update user set email_addr = ?, passwd_hash = ?, email_addr_change_time = "
+                "if(email_addr = ?, email_addr_change_time, ?) where id = ?",
+                {address, stored, address, now, account.integer("id")});
+            end_sessions(database, account.integer("id"));
+        });
+    } catch (const DatabaseError& failure) {
+        if (!failure.is_duplicate()) throw;
+        return refused(ERR_DB_NOT_UNIQUE, "There is an account with this e-mail address already.");
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> change_team(Database& database, std::int64_t user,
+                                       const RequestParameter& parameter) {
+    const auto asked = parameter("teamid");
+    if (!asked || asked->empty()) return std::nullopt;
+    const std::int64_t team = integer_value(*asked);
+    if (team == 0) {
+        leave_team(database, user);
+    } else if (const Refusal refusal = join_team(database, user, team)) {
+        return refused(ERR_DB_NOT_FOUND, *refusal);
+    }
+    return std::nullopt;
+}
+
+std::string host_elements(Database& database, std::int64_t user) {
+    std::string text;
+    for (const Row& row : database.query(
+             "select id, create_time, rpc_time, total_credit, expavg_credit, expavg_time, p_ncpus, "
+             "p_vendor, p_model, os_name, os_version, m_nbytes, venue, host_cpid from host "
+             "where userid = ? order by id limit 1000",
+             {user})) {
+        text += fmt::format(
+            "<host>\n<id>{}</id>\n<create_time>{}</create_time>\n<rpc_time>{}</rpc_time>\n"
+            "<total_credit>{:.6f}</total_credit>\n<expavg_credit>{:.6f}</expavg_credit>\n"
+            "<expavg_time>{:.6f}</expavg_time>\n<p_ncpus>{}</p_ncpus>\n<p_vendor>{}</p_vendor>\n"
+            "<p_model>{}</p_model>\n<os_name>{}</os_name>\n<os_version>{}</os_version>\n"
+            "<m_nbytes>{:.0f}</m_nbytes>\n<venue>{}</venue>\n<host_cpid>{}</host_cpid>\n</host>\n",
+            row.integer("id"), row.integer("create_time"), row.integer("rpc_time"),
+            row.real("total_credit"), row.real("expavg_credit"), row.real("expavg_time"),
+            row.integer("p_ncpus"), escape_markup(row.text("p_vendor")),
+            escape_markup(row.text("p_model")), escape_markup(row.text("os_name")),
+            escape_markup(row.text("os_version")), row.real("m_nbytes"),
+            escape_markup(row.text("venue")), escape_markup(row.text("host_cpid")));
+    }
+    return text;
+}
+
+std::string user_reply(const Row& row, const std::string& hosts) {
+    return fmt::format(
+        "{}<user>\n<id>{}</id>\n<cpid>{}</cpid>\n<create_time>{}</create_time>\n<name>{}</name>\n"
+        "<country>{}</country>\n<total_credit>{:.6f}</total_credit>\n"
+        "<expavg_credit>{:.6f}</expavg_credit>\n<expavg_time>{:.6f}</expavg_time>\n"
+        "<teamid>{}</teamid>\n<url>{}</url>\n<has_profile>{}</has_profile>\n{}</user>\n",
+        kHeader, row.integer("id"),
+        md5_of_text(row.text("cross_project_id") + row.text("email_addr")),
+        row.integer("create_time"), escape_markup(row.text("name")),
+        escape_markup(row.text("country")), row.real("total_credit"), row.real("expavg_credit"),
+        row.real("expavg_time"), row.integer("teamid"), escape_markup(row.text("url")),
+        row.integer("has_profile"), hosts);
+}
+
+}  // namespace
+
+std::string account_info(Database& database, const std::string& key) {
+    const auto row = account_of(database, key);
+    if (!row) return no_account();
+    const auto founded = database.query_one("select id from team where id = ? and userid = ?",
+                                            {row->integer("teamid"), row->integer("id")});
+    return fmt::format(
+        "{}<am_get_info_reply>\n<success/>\n<id>{}</id>\n<name>{}</name>\n<country>{}</country>\n"
+        "<postal_code>{}</postal_code>\n<global_prefs>\n{}\n</global_prefs>\n<project_prefs>\n{}\n"
+        "</project_prefs>\n<url>{}</url>\n<send_email>{}</send_email>\n"
+        "<show_hosts>{}</show_hosts>\n<teamid>{}</teamid>\n<venue>{}</venue>\n{}"
+        "</am_get_info_reply>\n",
+        kHeader, row->integer("id"), url_encoded(row->text("name")),
+        url_encoded(row->text("country")), url_encoded(row->text("postal_code")),
+        row->text("global_prefs"), row->text("project_prefs"), url_encoded(row->text("url")),
+        row->integer("send_email"), row->integer("show_hosts"), row->integer("teamid"),
+        escape_markup(row->text("venue")), founded ? "<teamfounder/>\n" : "");
+}
+
+std::string set_account_info(Database& database, const std::string& key,
+                             const RequestParameter& parameter, double now) {
+    const auto row = account_of(database, key);
+    if (!row) return no_account();
+    const std::int64_t user = row->integer("id");
+    // The changes that may be refused come first.
+    if (auto error = change_sign_in(database, *row, parameter, now)) return *error;
+    if (auto error = change_preferences(database, *row, parameter)) return *error;
+    if (auto error = change_team(database, user, parameter)) return *error;
+    if (auto error = change_texts(database, user, parameter)) return *error;
+    return std::string{kHeader} + "<am_set_info_reply>\n<success/>\n</am_set_info_reply>\n";
+}
+
+std::string set_host_venue(Database& database, const std::string& key, std::int64_t host,
+                           const std::string& venue) {
+    const auto row = account_of(database, key);
+    if (!row) return no_account();
+    if (!is_venue(venue)) return refused(ERR_XML_PARSE, "The venue is not valid.");
+    if (database.execute("update host set venue = ? where id = ? and userid = ?",
+                         {venue, host, row->integer("id")}) == 0) {
+        return refused(ERR_DB_NOT_FOUND, "The account has no such computer.");
+    }
+    return std::string{kHeader} +
+           "<am_set_host_info_reply>\n<success/>\n</am_set_host_info_reply>\n";
+}
+
+std::string user_xml(Database& database, std::int64_t user) {
+    const auto row = database.query_one("select * from user where id = ?", {user});
+    if (!row) return refused(ERR_DB_NOT_FOUND, "There is no such user.");
+    return user_reply(*row, {});
+}
+
+std::string user_xml_by_key(Database& database, const std::string& key) {
+    const auto row = account_of(database, key);
+    if (!row) return no_account();
+    return user_reply(*row, host_elements(database, row->integer("id")));
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,20 @@
+// The statistics files that BOINC's db_dump writes, for sites such as BOINCstats.
+#pragma once
+
+#include <filesystem>
+
+#include "project_server/database/database.hpp"
+
+namespace dedloc::server {
+
+/// Writes user.gz, team.gz, host.gz, user_deleted.gz, host_deleted.gz, db_dump.xml and, last,
+/// tables.xml into `folder`, each complete or not at all: they are written under another name,
+/// synced and renamed. Users without consent are left out if the project has enabled BOINC's
+/// consent STATSEXPORT; so are the computers of users who do not show them. Rows are read a
+/// thousand at a time. `now`: UTC seconds. Errors: DatabaseError, IoError.
+void export_statistics(Database& database, const std::filesystem::path& folder, double now);
+
+/// The export in `folder` is older than an hour, or absent.
+bool is_export_due(const std::filesystem::path& folder);
+
+}  // namespace dedloc::server

@@ -1,0 +1,196 @@
+// What programs ask for: account managers, sites of statistics, Prometheus.
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "project_server/accounts/passwords.hpp"
+#include "project_server/web/data/stats_export.hpp"
+#include "project_server/web/metrics.hpp"
+#include "tests/project_server/web/site_fixture.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+std::string output_of(const std::string& command) {
+    FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (const std::size_t count = fread(piece.data(), 1, piece.size(), pipe)) {
+        text.append(piece.data(), count);
+    }
+    pclose(pipe);
+    return text;
+}
+
+std::string unpacked(const fs::path& file) {
+    return output_of("gzip -dc '" + file.string() + "'");
+}
+
+/// A key of add_user.
+std::string key_of(Database& database, std::int64_t user) {
+    return database.query_one("select authenticator from user where id = ?", {user})
+        ->text("authenticator");
+}
+
+}  // namespace
+
+TEST_CASE("an account manager reads and changes an account by its key", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto user = add_user(database, "Ann & Lee <b>", 50);
+    const auto other = add_user(database, "Other", 40);
+    const auto host = add_host(database, user, "CPU", 5);
+    const auto others_host = add_host(database, other, "CPU", 5);
+    database.execute("insert into team (name, userid) values ('Riga', ?)", {other});
+    const std::string key = key_of(database, user);
+    const std::string get = "/am_get_info.php?account_key=" + key;
+    CHECK_THAT(site.page(get), Contains("<name>Ann%20%26%20Lee%20%3Cb%3E</name>") &&
+                                   Contains("<success/>") && !Contains(key));
+    for (const std::string& bad : {std::string{}, std::string(32, '0'), std::string{"' or 1=1"}}) {
+        const auto reply = site.client().Get(
+            "/am_get_info.php", httplib::Params{{"account_key", bad}}, httplib::Headers{});
+        REQUIRE(reply);
+        CHECK_THAT(reply->body, Contains("<error_num>-136</error_num>"));
+    }
+    const auto set = [&](httplib::Params parameters) {
+        parameters.emplace("account_key", key);
+        const auto reply = site.client().Post("/am_set_info.php", parameters);
+        REQUIRE(reply);
+        return reply->body;
+    };
+    CHECK_THAT(set({{"name", "Ann"},
+                    {"country", "Estonia"},
+                    {"show_hosts", "0"},
+                    {"send_email", "1"},
+                    {"teamid", "1"},
+                    {"venue", "home"},
+                    {"global_prefs",
+                     "<global_preferences>\n<run_on_batteries>0</run_on_batteries>\n"
+                     "<x><app_version>evil</app_version></x>\n</global_preferences>"}}),
+               Contains("<success/>"));
+    const auto row = database.query_one("select * from user where id = ?", {user});
+    CHECK(row->text("name") == "Ann");
+    CHECK(row->integer("show_hosts") == 0);
+    CHECK(row->integer("send_email") == 1);
+    CHECK(row->integer("teamid") == 1);
+    CHECK(row->text("venue") == "home");
+    CHECK(row->text("global_prefs") ==
+          "<global_preferences>\n<run_on_batteries>0</run_on_batteries>\n</global_preferences>");
+    CHECK_THAT(set({{"global_prefs", "</scheduler_reply>"}}), Contains("error_num"));
+    CHECK_THAT(set({{"venue", "<b>"}}), Contains("error_num"));
+    CHECK_THAT(set({{"teamid", "77"}}), Contains("error_num"));
+    CHECK_THAT(set({{"email_addr", "new@example.org"}}), Contains("-205"));
+    const std::string hash = boinc_password_hash("secret", "new@example.org");
+    CHECK_THAT(set({{"email_addr", "New@example.org"}, {"password_hash", hash}}),
+               Contains("<success/>"));
+    CHECK_THAT(site.page("/lookup_account.php?email_addr=new@example.org&passwd_hash=" + hash),
+               Contains(key));
+    const std::string venue = "/am_set_host_info.php?venue=work&account_key=" + key + "&hostid=";
+    CHECK_THAT(site.page(venue + std::to_string(host)), Contains("<success/>"));
+    CHECK_THAT(site.page(venue + std::to_string(others_host)), Contains("-136"));
+}
+
+TEST_CASE("show_user.php names computers to the owner only", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto user = add_user(database, kHostileText, 50, false);
+    add_host(database, user, "HiddenModel", 5);
+    CHECK_THAT(site.page("/show_user.php?format=xml&userid=" + std::to_string(user)),
+               Contains("<total_credit>50.000000</total_credit>") && !Contains("<script>") &&
+                   !Contains("HiddenModel") && !Contains("@example.org"));
+    CHECK_THAT(site.page("/show_user.php?format=xml&auth=" + key_of(database, user)),
+               Contains("HiddenModel") && !Contains("203.0.113.7") && !Contains("secret-domain"));
+    CHECK_THAT(site.page("/show_user.php?format=xml&userid=99"), Contains("-136"));
+    CHECK(site.get("/show_user.php?userid=1").status == 302);
+}
+
+TEST_CASE("the statistics are complete, private and replaced as a whole", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const fs::path folder = site.project().root() / "html/stats";
+    CHECK(is_export_due(folder));
+    CHECK(site.get("/stats/user.gz").status == 404);
+    for (int i = 1; i <= 1201; ++i) add_user(database, "u" + std::to_string(i), i, i % 2 == 0);
+    const auto hostile = add_user(database, "A & <b>\"", 5000);
+    add_host(database, hostile, "<Shown> & CPU", 7);
+    add_host(database, 1, "HiddenModel", 6);
+    database.execute("insert into team (name, description) values ('T & U', '<script>')");
+    database.execute("insert into user_deleted values (77, 'cpid77', 5)");
+    export_statistics(database, folder, 1'800'000'000);
+    CHECK_FALSE(is_export_due(folder));
+    const std::string users = unpacked(folder / "user.gz");
+    CHECK_THAT(users, Contains("<id>1201</id>") &&
+                          Contains("<name>A &amp; &lt;b&gt;&quot;</name>") &&
+                          Contains("</users>") && !Contains("@example.org"));
+    CHECK_THAT(unpacked(folder / "host.gz"),
+               Contains("&lt;Shown&gt; &amp; CPU") && !Contains("HiddenModel") &&
+                   !Contains("203.0.113.7") && !Contains("secret-domain"));
+    CHECK_THAT(unpacked(folder / "team.gz"), Contains("T &amp; U") && !Contains("<script>"));
+    CHECK_THAT(unpacked(folder / "user_deleted.gz"), Contains("cpid77"));
+    CHECK_THAT(site.page("/stats/tables.xml"), Contains("<nusers_total>1202</nusers_total>"));
+    CHECK_THAT(site.page("/stats/db_dump.xml"), Contains("<table>host_deleted</table>"));
+    CHECK(site.get("/stats/user.gz").body == [&] {
+        std::ifstream file{folder / "user.gz", std::ios::binary};
+        return std::string{std::istreambuf_iterator<char>{file}, {}};
+    }());
+    for (const char* const absent : {"/stats/", "/stats/../config.xml", "/stats/passwd",
+                                     "/stats/user.gz.tmp", "/stats/%2e%2e/config.xml"}) {
+        INFO(absent);
+        CHECK(site.get(absent).status == 404);
+    }
+    // With BOINC's consent enabled, only users who agreed are exported.
+    database.execute("insert into consent_type (shortname, enabled) values ('STATSEXPORT', 1)");
+    database.execute(
+        "insert into consent (userid, consent_type_id, consent_flag) values "
+        "(5, 1, 1), (6, 1, 1), (6, 1, 0)");
+    export_statistics(database, folder, 1'800'000'000);
+    const std::string agreed = unpacked(folder / "user.gz");
+    CHECK_THAT(agreed, Contains("<name>u5</name>") && !Contains("<name>u6</name>") &&
+                           !Contains("<name>u7</name>"));
+    CHECK_THAT(unpacked(folder / "host.gz"), !Contains("Shown"));
+    for (const auto& entry : fs::directory_iterator{folder}) {
+        CHECK(entry.path().extension() != ".tmp");
+    }
+}
+
+TEST_CASE("metrics are Prometheus' text format", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto run = add_run(database, "we\"ird");
+    database.execute("insert into dedloc_step values (?, 3, 10, 2.5, 0.1, 3, 3, 'ab', 2, 1)",
+                     {run});
+    site.page("/users");
+    const std::string text = site.page("/metrics");
+    CHECK_THAT(text, Contains("dedloc_run_loss{run=\"we\\\"ird\",state=\"running\"} 2.5\n") &&
+                         Contains("# TYPE dedloc_request_seconds histogram\n") &&
+                         Contains("dedloc_tasks{state=\"unsent\"} 0\n") &&
+                         Contains("dedloc_request_seconds_count{kind=\"page\"} 1\n"));
+    // Each line is a comment or a name, labels and a number; each name is described before.
+    std::istringstream lines{text};
+    std::string described;
+    for (std::string line; std::getline(lines, line);) {
+        INFO(line);
+        if (line.starts_with("# TYPE ")) described = line.substr(7, line.find(' ', 7) - 7);
+        if (line.starts_with("#")) continue;
+        CHECK(line.starts_with(described));
+        const auto space = line.rfind(' ');
+        REQUIRE(space != line.npos);
+        std::size_t used = 0;
+        std::stod(line.substr(space + 1), &used);
+        CHECK(used == line.size() - space - 1);
+    }
+    RequestTimes times;
+    times.count(std::chrono::milliseconds{3});
+    times.count(std::chrono::seconds{30});
+    CHECK_THAT(times.text("t", "a=\"b\""), Contains("t_bucket{a=\"b\",le=\"0.0025\"} 0\n") &&
+                                               Contains("t_bucket{a=\"b\",le=\"0.005\"} 1\n") &&
+                                               Contains("t_bucket{a=\"b\",le=\"+Inf\"} 2\n") &&
+                                               Contains("t_sum{a=\"b\"} 30.003\n"));
+}
+
+}  // namespace dedloc::server
