@@ -53,6 +53,7 @@ struct World {
                   {.run = history.run,
                    .last_step = StepIndex{100},
                    .voter = folder.path() / "voter",
+                   .pause = folder.path() / "pause",
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
                    .begun = [this](const GenerationRecord& r) { begun.push_back(r); },
