@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
 
 namespace {
 
@@ -122,6 +123,13 @@ class BoincRuntime final : public VolunteerRuntime {
     void begin_writing() override { boinc_begin_critical_section(); }
     void end_writing() override { boinc_end_critical_section(); }
     void state_is_saved() override { boinc_checkpoint_completed(); }
+    void send_message(const std::string& variety, const std::string& text) override {
+        std::string name = variety;  // BOINC's function takes both as char*
+        std::string body = text;
+        if (const int code = boinc_send_trickle_up(name.data(), body.data()); code != 0) {
+            log_warning("a message to the project was not sent (BOINC error {})", code);
+        }
+    }
 
     [[noreturn]] void finish(int status) override {
         boinc_finish(status);
@@ -169,6 +177,7 @@ class StandaloneRuntime final : public VolunteerRuntime {
     void begin_writing() override {}
     void end_writing() override {}
     void state_is_saved() override {}
+    void send_message(const std::string&, const std::string&) override {}
     [[noreturn]] void finish(int status) override { std::exit(status); }
     [[noreturn]] void quit() override { std::exit(0); }
     [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {

@@ -35,7 +35,8 @@ Seat::Seat(const formats::RunFile& run, std::span<const formats::Shard> shards,
       directory_(directory_options(), queue_.sink()),
       compute_(make_compute(device(), run, workers_, runtime.granted_cpus())),
       trainer_(run, shards, *compute_.replica, trainer_options(), queue_.sink()),
-      reported_(journal_.samples()) {}
+      reported_(journal_.samples()),
+      paid_for_(journal_.samples()) {}
 
 Seat::~Seat() {
     if (reactor_) reactor_->stop();
@@ -188,6 +189,16 @@ void Seat::report(const SeatNews& news) {
     if (news.samples != reported_) runtime_.state_is_saved();
     if (news.samples > reported_) options_.has_trained();
     reported_ = news.samples;
+    ask_for_credit(news);
+}
+
+void Seat::ask_for_credit(const SeatNews& news) {
+    const auto now = Clock::now();
+    if (news.samples <= paid_for_ || now - last_message_ < options_.message_interval) return;
+    last_message_ = now;
+    paid_for_ = news.samples;
+    runtime_.send_message(formats::kCreditMessage,
+                          fmt::format("<samples>{}</samples>\n", news.samples.value()));
 }
 
 double Seat::progress() const {

@@ -47,6 +47,8 @@ struct SeatOptions {
     /// The swarm counts as unreachable when no frame has arrived for this long; also the timeout of
     /// the first ticket request.
     std::chrono::seconds failure_timeout{600};
+    /// Least time between two messages that ask the project for credit.
+    std::chrono::seconds message_interval{3'600};
     /// Called when a commit has counted samples of this stay, by the thread of run().
     std::function<void()> has_trained = [] {};
 };
@@ -102,6 +104,8 @@ class Seat {
     void obey(const HostWish& wish);
     void report(const SeatNews& news);
     double progress() const;
+    /// Asks the project for credit from time to time, if there are new samples.
+    void ask_for_credit(const SeatNews& news);
 
     const formats::RunFile& run_;
     const SeatOptions options_;
@@ -121,6 +125,8 @@ class Seat {
     std::chrono::steady_clock::time_point begin_;  ///< when run() began
     bool is_away_ = false;
     Samples reported_;  ///< the journal's samples at the last report
+    Samples paid_for_;  ///< the journal's samples at the last message
+    std::chrono::steady_clock::time_point last_message_ = std::chrono::steady_clock::now();
     StepIndex furthest_;
     double progress_ = 0;  ///< as reported
 };

@@ -54,6 +54,10 @@ class VolunteerRuntime {
     /// Everything that must survive a restart is on disk.
     virtual void state_is_saved() = 0;
 
+    /// Sends a short text to the project (BOINC's trickle-up); the client takes it within seconds.
+    /// A later one replaces it until then; it is lost if the process ends earlier.
+    virtual void send_message(const std::string& variety, const std::string& text) = 0;
+
     // The three ways to end the process. None returns; close everything else before.
     /// The job is done (status 0) or has failed (1 … 127).
     [[noreturn]] virtual void finish(int status) = 0;

@@ -1,4 +1,6 @@
 // dedloc-credit: grants credit for the contributions in the ledger until a signal stops it.
+#include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 
 #include "peer/base/log.hpp"
@@ -11,35 +13,52 @@ namespace {
 
 using namespace dedloc;
 
-constexpr double kTenMinutes = 600;
+using Clock = std::chrono::steady_clock;
 
 struct Shift {
     validation::BoincConnection connection;
     validation::Creditor creditor;
+    Clock::time_point next_pass{};
     Shift(const std::filesystem::path& project, const platform::StopSignals& signals)
         : connection(project),
           creditor(connection, {.must_stop = [&signals] { return signals.arrived(); }}) {}
 };
 
-void run_pass(validation::Creditor& creditor) {
-    const auto report = creditor.pass();
+void tell(const validation::CreditReport& report) {
     if (report.contributions == 0) return;
     log_info("{:.6f} credits for {} contributions of {} seats", report.credit, report.contributions,
              report.seats);
 }
 
+void look(Shift& shift, double every) {
+    tell(shift.creditor.heed_messages());
+    if (Clock::now() < shift.next_pass) return;
+    shift.next_pass = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                         std::chrono::duration<double>{every});
+    tell(shift.creditor.pass());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    double every = 600;
     const server::LoopDaemon daemon{
         .name = "dedloc-credit",
         .purpose = "Grants credit for the samples that the ledger proves, while jobs run.",
         .once = "Credit what is pending now, then exit",
-        .interval_seconds = kTenMinutes,
-        .connect = [](const auto& project, const auto& signals) -> server::LoopDaemon::Look {
+        .interval_seconds = 5,
+        .add_options =
+            [&](CLI::App& app) {
+                app.add_option("--every", every,
+                               "Seconds between two passes over all contributions; messages of "
+                               "jobs are looked at every --interval seconds")
+                    ->check(CLI::Range(1.0, 86'400.0))
+                    ->capture_default_str();
+            },
+        .connect = [&](const auto& project, const auto& signals) -> server::LoopDaemon::Look {
             const auto shift = std::make_shared<Shift>(project, signals);
-            log_info("Crediting the contributions of {}", project.string());
-            return [shift] { run_pass(shift->creditor); };
+            log_info("Crediting the contributions of {} every {} s", project.string(), every);
+            return [shift, every] { look(*shift, every); };
         }};
     return server::run_loop_daemon(argc, argv, daemon);
 }

@@ -8,23 +8,46 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
-#include <optional>
+#include <cctype>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/base/digest.hpp"
 #include "peer/base/log.hpp"
+#include "peer/formats/receipt.hpp"
 #include "validators/credit_batch.hpp"
 
 namespace dedloc::validation {
 namespace {
 
 constexpr int kKeysAtOnce = 500;
+constexpr int kMessagesAtOnce = 100;
 constexpr int kAttempts = 3;  ///< attempts at a transaction that conflicts with another one
 
 bool is_key(const std::string& text) {
     PeerKey key;
     return from_hex(text, key.bytes);
+}
+
+/// A name that may be inserted into a statement: that of any result which dedloc-work made.
+bool is_result_name(std::string_view text) {
+    return !text.empty() && text.size() < 255 && std::ranges::all_of(text, [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+    });
+}
+
+/// The name in the <result_name> element that the client writes before the app's text; empty if
+/// there is none.
+std::string result_name_in(std::string_view xml) {
+    constexpr std::string_view kOpen = "<result_name>";
+    const auto begin = xml.find(kOpen);
+    if (begin == std::string_view::npos) return {};
+    const auto end = xml.find("</result_name>", begin);
+    if (end == std::string_view::npos) return {};
+    const auto name = xml.substr(begin + kOpen.size(), end - begin - kOpen.size());
+    return is_result_name(name) ? std::string{name} : std::string{};
 }
 
 }  // namespace
@@ -53,6 +76,38 @@ CreditReport Creditor::pass() {
             if (is_more) last = keys.back()[0];
         }
     }
+    return report;
+}
+
+CreditReport Creditor::heed_messages() {
+    CreditReport report;
+    const auto messages = connection_.query(
+        fmt::format("select id, hostid, left(xml, 1000) from msg_from_host where handled = 0 and "
+                    "variety = '{}' order by id limit {}",
+                    formats::kCreditMessage, kMessagesAtOnce));
+    if (messages.empty()) return report;
+    std::set<std::pair<std::string, std::string>> jobs;  // host and result
+    std::vector<std::string> ids;
+    for (const auto& message : messages) {
+        ids.push_back(message[0]);
+        const std::string name = result_name_in(message[2]);
+        if (!name.empty()) jobs.emplace(message[1], name);
+    }
+    for (const auto& [host, name] : jobs) {
+        if (options_.must_stop()) return report;
+        for (const auto& row : connection_.query(
+                 fmt::format("select t.runid, t.peer_key, d.credit_per_sample from result r join "
+                             "dedloc_ticket t on t.resultid = r.id join dedloc_run d on "
+                             "d.id = t.runid where r.name = '{}' and r.hostid = {}",
+                             name, host))) {
+            credit_key(std::strtoll(row[0].c_str(), nullptr, 10),
+                       std::strtod(row[2].c_str(), nullptr), row[1], report);
+        }
+    }
+    // Last: after a crash they are heeded once more, and find nothing to credit.
+    connection_.execute(
+        fmt::format("update msg_from_host set handled = 1 where id in ({})", fmt::join(ids, ", ")));
+    options_.passing("messages handled");
     return report;
 }
 

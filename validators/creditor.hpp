@@ -53,6 +53,12 @@ class Creditor {
     /// Cost: one index lookup per run, and about twelve statements per key with pending rows.
     CreditReport pass();
 
+    /// Takes the messages (trickle-ups) of jobs that ask for their credit, marks them as handled,
+    /// and credits the contributions of these jobs. What a message says counts for nothing.
+    /// Throws BoincError as pass() does. Cost: one index lookup, and for each job that asks about
+    /// five statements; at most 100 messages.
+    CreditReport heed_messages();
+
   private:
     void reconsider_withheld();
     /// Credits one key's pending rows, a batch at a time.

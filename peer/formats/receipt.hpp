@@ -15,6 +15,10 @@
 
 namespace dedloc::formats {
 
+/// BOINC's variety of the message (trickle-up) by which a job asks for its credit now. Its text
+/// says nothing that counts: credit comes from the ledger.
+inline constexpr const char* kCreditMessage = "dedloc_credit";
+
 /// Lines of a receipt.
 inline constexpr std::size_t kMaxReceiptLines = std::size_t{1} << 20;
 /// Size of a receipt file: kMaxReceiptLines lines of 16 bytes, names, keys and signature.

@@ -115,7 +115,7 @@ bool RunningProject::start() {
     launch("dedloc-work", program("dedloc-work"));
     launch("dedloc-validator", program("dedloc-validator"));
     auto credit = program("dedloc-credit");
-    credit.insert(credit.end(), {"--interval", fmt::format("{}", credit_seconds(config_))});
+    credit.insert(credit.end(), {"--every", fmt::format("{}", credit_seconds(config_))});
     launch("dedloc-credit", credit);
     launch("dedloc-purge", program("dedloc-purge"));
     const auto evaluate = program("dedloc-evaluate");

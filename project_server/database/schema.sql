@@ -629,6 +629,7 @@ create index if not exists dedloc_wu_closed
     on workunit (appid, assimilate_state, file_delete_state, mod_time);
 create index if not exists dedloc_message_age on msg_from_host (handled, create_time);
 create index if not exists dedloc_message_age on msg_to_host (handled, create_time);
+create index if not exists dedloc_message_variety on msg_from_host (variety, handled);
 create index if not exists dedloc_ticket_age on dedloc_ticket (runid, expires);
 create index if not exists dedloc_seat_age on dedloc_seat (last_seen);
 alter table dedloc_run add column if not exists jobs bigint not null default 0;

@@ -166,7 +166,15 @@ void parse_report(SchedulerRequest& request, const XmlElement& element) {
 }
 
 void parse_message(SchedulerRequest& request, const XmlElement& element) {
-    if (request.messages.size() == kMaxMessages || element.body.size() > kMaxMessage) return;
+    if (element.body.size() > kMaxMessage) {
+        request.message_refusal = fmt::format("a message of {} bytes is larger than {}",
+                                              element.body.size(), kMaxMessage);
+        return;
+    }
+    if (request.messages.size() == kMaxMessages) {
+        request.message_refusal = fmt::format("more than {} messages at once", kMaxMessages);
+        return;
+    }
     HostMessage message;
     std::string_view body = element.body;
     if (const auto variety = find_element(body, "variety")) {

@@ -12,9 +12,10 @@
 namespace dedloc::server {
 
 /// Limits per request; more entries of a kind are ignored. Ignored results are not acknowledged, so
-/// the client reports them again; ignored messages are lost, because the reply acknowledges all.
+/// the client reports them again. A request with more messages has none stored or acknowledged. The
+/// app sends one an hour, so they suffice for an outage of 41 days.
 inline constexpr std::size_t kMaxReports = 200;
-inline constexpr std::size_t kMaxMessages = 100;
+inline constexpr std::size_t kMaxMessages = 1'000;
 inline constexpr std::size_t kMaxOtherResults = 1000;
 
 /// Contents of <host_info>, <time_stats>, <net_stats>, <disk_usage> and <coprocs>.
@@ -115,6 +116,7 @@ struct SchedulerRequest {
     NvidiaGpus nvidia;
     std::vector<ReportedResult> reports;  ///< at most kMaxReports
     std::vector<HostMessage> messages;    ///< at most kMaxMessages
+    std::string message_refusal;          ///< why a message is refused; empty: none is
     /// Names of the results that the client still has; absent if it does not list them.
     std::optional<std::vector<std::string>> other_results;
 };

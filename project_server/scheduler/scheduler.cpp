@@ -130,7 +130,11 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         add_missing_resources(reply, *catalogue);
         add_named(reply, "result_ack",
                   store_reports(database, config_, *account, host, request->reports, seconds));
-        if (!request->messages.empty()) {
+        // The acknowledgement is for all messages of the request: the client deletes them.
+        if (!request->message_refusal.empty()) {
+            log_warning("messages of host {} refused: {}", host.id, request->message_refusal);
+            reply.message("low", "Messages of tasks are refused: " + request->message_refusal);
+        } else if (!request->messages.empty()) {
             store_messages(database, host, request->messages, seconds);
             reply.add("message_ack", 1);
         }

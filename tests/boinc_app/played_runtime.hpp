@@ -31,6 +31,7 @@ class PlayedRuntime final : public VolunteerRuntime {
     void begin_writing() override {}
     void end_writing() override {}
     void state_is_saved() override {}
+    void send_message(const std::string&, const std::string&) override {}
     [[noreturn]] void finish(int) override { std::abort(); }
     [[noreturn]] void quit() override { std::abort(); }
     [[noreturn]] void come_back_in(std::chrono::seconds, const std::string&) override {

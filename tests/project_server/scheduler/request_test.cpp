@@ -72,6 +72,7 @@ TEST_CASE("a request cannot make the server store unbounded data", "[server]") {
     REQUIRE(request);
     CHECK(request->reports.size() == kMaxReports);
     CHECK(request->messages.size() == kMaxMessages);
+    CHECK_THAT(request->message_refusal, Catch::Contains("more than 1000 messages"));
 }
 
 }  // namespace dedloc::server

@@ -4,6 +4,7 @@
 
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/database/revocations.hpp"
+#include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/xml.hpp"
 #include "tests/project_server/scheduler/office.hpp"
 
@@ -145,6 +146,26 @@ TEST_CASE("messages of apps are stored and acknowledged", "[server][boinc]") {
     REQUIRE(row);
     CHECK(row->text("variety") == "loss");
     CHECK_THAT(row->text("xml"), Catch::Contains("1 < 2"));
+}
+
+TEST_CASE("messages over a limit are neither stored nor acknowledged", "[server][boinc]") {
+    Office office{0};
+    const std::string one = "<msg_from_host><variety>v</variety>x</msg_from_host>";
+    std::string messages = one;
+    std::string reason;
+    SECTION("too many") {
+        for (std::size_t i = 0; i < kMaxMessages; ++i) messages += one;
+        reason = "more than 1000 messages at once";
+    }
+    SECTION("too large") {
+        messages +=
+            "<msg_from_host><variety>v</variety>" + std::string(250'001, 'x') + "</msg_from_host>";
+        reason = "is larger than 250000";
+    }
+    const std::string reply = office.ask(messages);
+    CHECK_THAT(reply, !Catch::Contains("message_ack"));
+    CHECK_THAT(reply, Catch::Contains(reason));
+    CHECK(office.project.database().query("select id from msg_from_host").empty());
 }
 
 TEST_CASE("cancelled and unknown tasks are aborted", "[server][boinc]") {

@@ -1,0 +1,59 @@
+// The statements that the test's database server gets, and how it reads tables for them.
+#pragma once
+
+#include <cctype>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/project_server/project_fixture.hpp"
+
+namespace dedloc::server {
+
+/// Logs all statements of all connections while it lives.
+class StatementLog {
+  public:
+    StatementLog() {
+        administrator_.execute("truncate table mysql.general_log");
+        administrator_.execute("set global log_output = 'TABLE'");
+        administrator_.execute("set global general_log = 1");
+    }
+    ~StatementLog() { administrator_.execute("set global general_log = 0"); }
+    StatementLog(const StatementLog&) = delete;
+    StatementLog& operator=(const StatementLog&) = delete;
+
+    /// What has been found in the log.
+    struct Findings {
+        std::size_t kinds = 0;             ///< different statements that read tables
+        std::vector<std::string> scans{};  ///< those that read a whole table or index
+    };
+    /// Asks the server how it reads for each kind of statement. Tables (or aliases) in `small` may
+    /// be read whole. Ends the log.
+    Findings explain(Database& database, const std::set<std::string>& small) {
+        administrator_.execute("set global general_log = 0");
+        Findings findings;
+        std::set<std::string> kinds;
+        for (const auto& row : administrator_.query(
+                 "select convert(argument using utf8mb4) as sql_ from mysql.general_log where "
+                 "command_type = 'Query'")) {
+            const std::string sql = row.text("sql_");
+            std::string verb = sql.substr(0, 6);
+            for (char& c : verb) c = static_cast<char>(std::tolower(c));
+            if (verb != "select" && verb != "update" && verb != "delete") continue;
+            if (!kinds.insert(sql.substr(0, 70)).second) continue;
+            for (const auto& line : database.query("explain " + sql)) {
+                const std::string& type = line.text("type");
+                const bool is_whole = type == "ALL" || type == "index";
+                if (!is_whole || small.contains(line.text("table"))) continue;
+                findings.scans.push_back(sql + " reads " + line.text("table") + " by " + type);
+            }
+        }
+        findings.kinds = kinds.size();
+        return findings;
+    }
+
+  private:
+    Database administrator_{mariadb_administrator(test_mariadb().place())};
+};
+
+}  // namespace dedloc::server
