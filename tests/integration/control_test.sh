@@ -110,6 +110,8 @@ voters_are() { [[ $(generation) -gt $generations ]]; }
 generations=0
 await 90 "the generation with the new voter" voters_are
 more 1
+"$dedloc" run status --folder "$folder/voter-2" --json | grep -q '"live":true' \
+    || fail_test "the new voter does not answer"
 generations=$(generation)
 timed 30 "dismiss, until the new generation begins" voters_are \
     "$dedloc" run dismiss --project "$project" --name first "$key"
