@@ -148,7 +148,7 @@ await 60 "the new view's lines" is_seen_again
 doubled=$(grep -o '^step *[0-9]*' "$folder/followed-2" | sort | uniq -d)
 [[ -z $doubled ]] || fail_test "the view has lines twice: $doubled"
 
-has_row() { curl -fs "${url}api/run/third.json" | grep -q '"state":"paused"'; }
+has_row() { curl -fs "${url}run/third.json" | grep -q '"state":"paused"'; }
 await 60 "the paused run in the database" has_row
 # The gateway reads the database: the host that was revoked without it is revoked there.
 is_empty() { [[ ! -e $project/runs/first/pending_revocations ]]; }
