@@ -1,5 +1,5 @@
-// A member of a paused run. The trainer keeps its sum and its state; which of its calls goes on with
-// the sum depends on the phase.
+// A member of a paused run. The trainer keeps its sum and its state; which of its calls goes on
+// with the sum depends on the phase.
 #include <utility>
 
 #include "peer/round/member.hpp"

@@ -31,8 +31,15 @@ constexpr auto kHeldOutEvery = 5s;
 struct Chosen {
     std::filesystem::path project;
     std::string run;
+    std::filesystem::path folder;
     bool follows = false;
     bool prints_json = false;
+
+    RunFiles files() const {
+        if (!folder.empty()) return read_run_files(folder);
+        if (project.empty()) throw InputError("name a run: --project with --name, or --folder");
+        return read_run_files(project, run);
+    }
 };
 
 std::size_t terminal_columns() {
@@ -42,6 +49,7 @@ std::size_t terminal_columns() {
 
 /// The figures on held-out text, if the database answers.
 std::vector<server::EvaluationRow> held_out_of(const Chosen& chosen) {
+    if (chosen.project.empty()) return {};
     try {
         server::Database database{server::load_project_config(chosen.project).database};
         const auto row =
@@ -100,7 +108,7 @@ class Progress final {
 void follow(const Chosen& chosen) {
     using Change = control::Subscriber::Change;
     const platform::StopSignals signals;
-    RunHistory history{read_run_files(chosen.project, chosen.run)};
+    RunHistory history{chosen.files()};
     control::Subscriber subscriber{history.files().folder};
     Progress progress{chosen};
     for (;;) {
@@ -113,7 +121,7 @@ void follow(const Chosen& chosen) {
         if (change == Change::kAway) {
             fmt::print(stderr,
                        "dedloc: the backbone of the run {} does not answer, waiting for it\n",
-                       chosen.run);
+                       status.name);
         }
         if (signals.arrived()) throw IoError("interrupted; the run continues");
     }
@@ -121,7 +129,7 @@ void follow(const Chosen& chosen) {
 
 void status(const Chosen& chosen) {
     if (chosen.follows) return follow(chosen);
-    auto now = present_status(chosen.project, chosen.run);
+    auto now = present_status(chosen.files());
     now.held_out = held_out_of(chosen);
     if (chosen.prints_json) {
         fmt::print("{}\n", status_json(now));
@@ -144,29 +152,36 @@ void change_pause(const Chosen& chosen, bool is_paused) {
         is_live ? "" : "; its backbone does not work now, and will find that when it starts");
 }
 
-CLI::App* add_command(CLI::App& group, const char* name, const char* what,
-                      const std::shared_ptr<Chosen>& chosen) {
-    auto* const command = group.add_subcommand(name, what);
+void add_pause_command(CLI::App& run, const char* name, const char* what, bool is_paused) {
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = run.add_subcommand(name, what);
     command->add_option("--project", chosen->project, "The project's folder")->required();
     command->add_option("--name", chosen->run, "The run's name")->required();
     command->add_flag("--json", chosen->prints_json, "Print JSON");
-    return command;
+    command->callback([chosen, is_paused] { change_pause(*chosen, is_paused); });
+}
+
+void add_status_command(CLI::App& run) {
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = run.add_subcommand("status", "Print the progress");
+    auto* const project = command->add_option("--project", chosen->project, "The project's folder");
+    auto* const name = command->add_option("--name", chosen->run, "The run's name")->needs(project);
+    project->needs(name);
+    command->add_option("--folder", chosen->folder, "Instead: folder of a voter on this machine")
+        ->excludes(project);
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->add_flag("--follow", chosen->follows,
+                      "Print until it is finished; with --json an object for each step");
+    command->callback([chosen] { status(*chosen); });
 }
 
 }  // namespace
 
 void add_live_commands(CLI::App& run) {
-    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
-    auto* const status_command = add_command(run, "status", "Print the progress", chosen);
-    status_command->add_flag("--follow", chosen->follows,
-                             "Print until it is finished; with --json an object for each step");
-    status_command->callback([chosen] { status(*chosen); });
-    add_command(run, "pause", "No step begins any more; volunteers keep what they have computed",
-                chosen)
-        ->callback([chosen] { change_pause(*chosen, true); });
-    add_command(run, "resume", "Go on after a pause", chosen)->callback([chosen] {
-        change_pause(*chosen, false);
-    });
+    add_status_command(run);
+    add_pause_command(run, "pause",
+                      "No step begins any more; volunteers keep what they have computed", true);
+    add_pause_command(run, "resume", "Go on after a pause", false);
 }
 
 }  // namespace dedloc::cli

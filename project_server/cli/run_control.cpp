@@ -120,8 +120,8 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
     return status;
 }
 
-RunStatus present_status(const fs::path& project, const std::string& run) {
-    RunHistory history{read_run_files(project, run)};
+RunStatus present_status(const RunFiles& files) {
+    RunHistory history{files};
     const auto answer =
         control::ask(history.files().folder, {.command = Command::kSnapshot}, kPictureLimit);
     history.update();

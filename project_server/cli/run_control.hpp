@@ -34,7 +34,7 @@ std::size_t tell_backbones(const std::filesystem::path& project, const control::
 /// The run's state: from its history and, if its backbone works, from the backbone's picture (null:
 /// it does not). Without figures on held-out text.
 RunStatus status_of(const RunHistory& history, const control::Snapshot* picture);
-/// The run's present state, asked of its backbone. Errors: InputError (no such run), IoError.
-RunStatus present_status(const std::filesystem::path& project, const std::string& run);
+/// The run's present state, asked of the backbone that works in its folder. Errors: IoError.
+RunStatus present_status(const RunFiles& files);
 
 }  // namespace dedloc::cli

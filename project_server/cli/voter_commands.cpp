@@ -11,6 +11,15 @@
 namespace dedloc::cli {
 namespace {
 
+struct Chosen : AppointOptions {
+    bool prints_json = false;
+};
+
+/// A change of the voters as a JSON object.
+void print_json(const VotersChange& change) {
+    fmt::print("{{\"key\":\"{}\",\"voters\":{}}}\n", change.key.hex(), change.voters);
+}
+
 std::string count_of_voters(std::size_t voters) {
     std::string text = fmt::format("{} {}", voters, voters == 1 ? "voter" : "voters");
     if (voters % 2 == 0) {
@@ -20,8 +29,9 @@ std::string count_of_voters(std::size_t voters) {
     return text;
 }
 
-void print_appointment(const AppointOptions& options) {
+void print_appointment(const Chosen& options) {
     const VotersChange change = appoint(options);
+    if (options.prints_json) return print_json(change);
     const std::string where = options.file.empty()
                                   ? std::string{}
                                   : fmt::format(
@@ -32,8 +42,9 @@ void print_appointment(const AppointOptions& options) {
                count_of_voters(change.voters));
 }
 
-void print_dismissal(const AppointOptions& options) {
+void print_dismissal(const Chosen& options) {
     const VotersChange change = dismiss(options.project, options.run, options.key);
+    if (options.prints_json) return print_json(change);
     fmt::print("dismissed {}; {}\n", change.key.hex(), count_of_voters(change.voters));
 }
 
@@ -42,8 +53,20 @@ const char* standing_of(const VoterLine& line) {
     return "appointed, votes once it holds the state";
 }
 
-void print_voters(const AppointOptions& options) {
+void print_voters_json(const VotersView& view) {
+    std::string lines;
+    for (const VoterLine& line : view.lines) {
+        lines +=
+            fmt::format("{}{{\"key\":\"{}\",\"votes\":{},\"is_wanted\":{},\"is_own_backbone\":{}}}",
+                        lines.empty() ? "" : ",", line.key.hex(), line.votes, line.is_wanted,
+                        line.is_own_backbone);
+    }
+    fmt::print("{{\"generation\":{},\"voters\":[{}]}}\n", view.generation, lines);
+}
+
+void print_voters(const Chosen& options) {
     const VotersView view = voters_of(options.project, options.run);
+    if (options.prints_json) return print_voters_json(view);
     fmt::print("generation {}\n", view.generation);
     for (const VoterLine& line : view.lines) {
         std::string more = line.is_own_backbone ? ", the run's own backbone" : "";
@@ -55,17 +78,18 @@ void print_voters(const AppointOptions& options) {
 }
 
 CLI::App* add_command(CLI::App& run, const char* name, const char* what,
-                      const std::shared_ptr<AppointOptions>& options) {
+                      const std::shared_ptr<Chosen>& options) {
     auto* const command = run.add_subcommand(name, what);
     command->add_option("--project", options->project, "The project's folder")->required();
     command->add_option("--name", options->run, "The run's name")->required();
+    command->add_flag("--json", options->prints_json, "Print JSON");
     return command;
 }
 
 }  // namespace
 
 void add_voter_commands(CLI::App& run) {
-    const auto options = std::make_shared<AppointOptions>();  // shared by parser and callbacks
+    const auto options = std::make_shared<Chosen>();  // shared by parser and callbacks
     auto* const appointing =
         add_command(run, "appoint", "Appoint one more voter of the run", options);
     auto* const file = appointing->add_option(

@@ -35,11 +35,12 @@ void unavailable(Response& response, const server::DatabaseError& error) {
     refuse(response, kUnavailable, "the project's database is not available now");
 }
 
-/// The first DHT seed of each running run.
+/// The first DHT seed of each run that is not finished. Members of a paused run stay in its swarm.
 std::vector<std::string> running_seeds(server::Database& database) {
     std::vector<std::string> seeds;
-    for (const server::Row& row : database.query(
-             "select spec from dedloc_run where state = 'running' limit ?", {formats::kMaxSeeds})) {
+    for (const server::Row& row :
+         database.query("select spec from dedloc_run where state <> 'finished' limit ?",
+                        {formats::kMaxSeeds})) {
         const formats::RunFile run = formats::parse_run_file(row.text("spec"));
         if (!run.dht_seeds.empty()) seeds.push_back(run.dht_seeds.front().text());
     }
@@ -151,8 +152,6 @@ struct GatewayServer::Routes {
         } catch (const Refused& error) {
             log_info("no ticket for {}: {}", address, error.what());
             refuse(response, kForbidden, error.what());
-        } catch (const NotNow& error) {
-            refuse(response, kUnavailable, error.what());
         } catch (const server::DatabaseError& error) {
             unavailable(response, error);
         }

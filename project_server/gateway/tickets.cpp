@@ -18,7 +18,7 @@ Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
         "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
-        "d.id as run, d.run_id, d.name, d.state, d.flops_per_sample from result r "
+        "d.id as run, d.run_id, d.name, d.flops_per_sample from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
         "join workunit w on w.id = r.workunitid join dedloc_run d on d.id = w.opaque "
         "where r.name = ? and r.hostid = ? and u.authenticator = ?",
@@ -36,9 +36,6 @@ void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
     }
     if (job.integer("server_state") != RESULT_SERVER_STATE_IN_PROGRESS) {
         throw Refused(fmt::format("the job {} is over", request.result));
-    }
-    if (job.text("state") == "paused") {
-        throw NotNow(fmt::format("the run {} is paused", job.text("name")));
     }
 }
 

@@ -18,12 +18,6 @@ class Refused : public Error {
     using Error::Error;
 };
 
-/// No ticket now; a retry may succeed.
-class NotNow : public Error {
-  public:
-    using Error::Error;
-};
-
 /// Keys that one result may use. A restarted result keeps its key, so a result with many keys runs
 /// on more than one computer. Concurrent requests may exceed this by a few.
 inline constexpr int kKeysOfAResult = 8;
@@ -45,7 +39,7 @@ struct Issued {
 /// first ticket of a key binds it to its result for ever, because dedloc-credit pays a key's
 /// contributions to that result.
 ///
-/// Errors   Refused, NotNow, DatabaseError
+/// Errors   Refused, DatabaseError
 /// Thread   any, each with its own `database`
 /// Cost     five statements, one signature
 Issued issue_ticket(server::Database& database, const KeyPair& project,

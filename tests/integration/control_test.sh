@@ -110,6 +110,8 @@ voters_are() { [[ $(generation) -gt $generations ]]; }
 generations=0
 await 90 "the generation with the new voter" voters_are
 more 1
+"$dedloc" run status --folder "$folder/voter-2" --json | grep -q '"live":true' \
+    || fail_test "the new voter does not answer"
 generations=$(generation)
 timed 30 "dismiss, until the new generation begins" voters_are \
     "$dedloc" run dismiss --project "$project" --name first "$key"
@@ -146,7 +148,7 @@ await 60 "the new view's lines" is_seen_again
 doubled=$(grep -o '^step *[0-9]*' "$folder/followed-2" | sort | uniq -d)
 [[ -z $doubled ]] || fail_test "the view has lines twice: $doubled"
 
-has_row() { curl -fs "${url}api/run/third.json" | grep -q '"state":"paused"'; }
+has_row() { curl -fs "${url}run/third.json" | grep -q '"state":"paused"'; }
 await 60 "the paused run in the database" has_row
 # The gateway reads the database: the host that was revoked without it is revoked there.
 is_empty() { [[ ! -e $project/runs/first/pending_revocations ]]; }

@@ -4,12 +4,15 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
@@ -180,4 +183,45 @@ TEST_CASE("streams are limited, for each address and together, and unknown runs 
     for (const auto& stream : streams) {
         if (stream->status() == 200) CHECK(stream->has("event: snapshot"));
     }
+}
+
+TEST_CASE("viewers of a live run cost little", "[.viewers]") {
+    // Run by hand: live_events_test "[.viewers]". The viewers are processes of their own.
+    constexpr int kViewers = 100;
+    constexpr auto kTime = 20s;
+    World world;
+    control::BackboneEnd backbone{world.folder()};
+    for (std::uint64_t i = 0; i < 32; ++i)
+        backbone.happen(control::MemberJoined{{.key = control::key(i)}});
+    const TemporaryDirectory folder;
+    std::string script =
+        "for n in $(seq " + std::to_string(kViewers) + "); do timeout " +
+        std::to_string(kTime.count()) + " curl -sN -H \"X-Forwarded-For: 192.0.2.$n\" -o '" +
+        folder.path().string() + "'/$n http://127.0.0.1:" + std::to_string(world.port()) +
+        "/p/api/run/first/events & done; wait";
+    const auto child = platform::spawn({"/bin/bash", "-c", script}, {});
+    std::this_thread::sleep_for(2s);
+    const auto seconds = [] {
+        timespec time{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    };
+    const double before = seconds();
+    const auto began = std::chrono::steady_clock::now();
+    std::uint64_t events = 0;
+    while (std::chrono::steady_clock::now() < began + kTime - 4s) {
+        backbone.happen(step(++events));
+        std::this_thread::sleep_for(500ms);
+    }
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - began;
+    const double share = (seconds() - before) / wall.count();
+    platform::wait_for_child(child);
+    std::uintmax_t bytes = 0;
+    for (int n = 1; n <= kViewers; ++n) {
+        bytes += std::filesystem::file_size(folder.path() / std::to_string(n));
+    }
+    std::printf("%d viewers, %d events in %.0f s, %ju bytes each: server %.2f %% of a core\n",
+                kViewers, static_cast<int>(events), wall.count(), bytes / kViewers, 100 * share);
+    CHECK(share < 0.1);
+    CHECK(bytes > 100 * kViewers * events);
 }
