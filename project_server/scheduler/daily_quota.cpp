@@ -2,14 +2,8 @@
 
 namespace dedloc::server {
 
-DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host,
-                       std::int64_t now)
+DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host)
     : database_(database), host_(host.id), initial_(config.daily_jobs_per_seat) {
-    constexpr std::int64_t kDay = 86'400;
-    if (host.last_request / kDay != now / kDay) {
-        database.execute("update host_app_version set n_jobs_today = 0 where host_id = ?",
-                         {host.id});
-    }
     for (const Row& row : database.query(
              "select app_version_id, max_jobs_per_day, n_jobs_today from host_app_version "
              "where host_id = ?",

@@ -18,8 +18,8 @@ namespace dedloc::server {
 /// Before  a transaction is open and the host row is locked      Errors  DatabaseError
 class DailyQuota {
   public:
-    /// Reads them; on the first request of a day starts the counts again.
-    DailyQuota(Database& database, const ProjectConfig& config, const Host& host, std::int64_t now);
+    /// Reads them.
+    DailyQuota(Database& database, const ProjectConfig& config, const Host& host);
 
     /// Whether the host may get another job of this app version today, if it has `seats` seats for
     /// it. If not, spent() says so.

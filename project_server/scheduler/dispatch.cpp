@@ -22,11 +22,18 @@ namespace {
 constexpr int kCandidates = 64;
 
 constexpr const char* kJobColumns =
-    "select r.id, r.name, r.workunitid, w.appid, w.name as workunit_name, w.rsc_fpops_est, "
+    "select straight_join r.id, r.name, r.workunitid, w.appid, w.name as workunit_name, "
+    "w.rsc_fpops_est, "
     "w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, w.delay_bound, w.error_mask, "
-    "w.canonical_resultid, coalesce(d.gpu_memory, 0) as gpu_memory from result r "
-    "join workunit w on w.id = r.workunitid join app a on a.id = w.appid "
+    "w.canonical_resultid, coalesce(d.gpu_memory, 0) as gpu_memory from ";
+constexpr const char* kJobJoins =
+    " r join workunit w on w.id = r.workunitid join app a on a.id = w.appid "
     "left join dedloc_run d on d.id = w.opaque ";
+/// The index on state and priority yields these rows in order, however many are unsent. The joins
+/// begin with them, or the database would read all workunits.
+constexpr const char* kFirstUnsent =
+    "(select id, name, workunitid, priority from result where server_state = ? "
+    "order by server_state desc, priority desc limit ?)";
 
 /// Serves one request; collects the elements of the reply.
 class Dispatcher {
@@ -42,7 +49,7 @@ class Dispatcher {
           seats_(seats_of(config, request)),
           choice_(catalogue, request,
                   parse_project_preferences(account.project_preferences, host.venue)),
-          quota_(database, config, host, now) {}
+          quota_(database, config, host) {}
 
     Dispatch run(const std::vector<HeldJob>& recorded, const JobCounts& wanted) && {
         wanted_ = wanted;
@@ -79,8 +86,8 @@ class Dispatcher {
         for (const HeldJob& lost : recorded) {
             if (total(wanted_) == 0) return;
             if (listed.contains(lost.name)) continue;
-            const auto job =
-                database_.query_one(std::string{kJobColumns} + "where r.name = ?", {lost.name});
+            const auto job = database_.query_one(
+                std::string{kJobColumns} + "result" + kJobJoins + "where r.name = ?", {lost.name});
             if (!job || is_over(*job)) continue;
             const UsableVersion* const version = choose(*job, false);
             if (version != nullptr && send(*job, *version, RESULT_SERVER_STATE_IN_PROGRESS)) {
@@ -89,15 +96,17 @@ class Dispatcher {
         }
     }
 
+    /// Among jobs of equal priority hosts begin at different ones, so that concurrent requests do
+    /// not wait for each other's rows.
     void send_unsent() {
         if (total(wanted_) == 0) return;
-        for (const Row& job : database_.query(
-                 std::string{kJobColumns} +
-                     "where r.server_state = ? and a.deprecated = 0 and "
-                     "w.transitioner_flags = 0 and w.rsc_memory_bound <= ? and "
-                     "w.rsc_disk_bound <= ? order by r.priority desc, r.random, r.id limit ?",
-                 {RESULT_SERVER_STATE_UNSENT, usable_memory(request_), usable_disk(request_),
-                  kCandidates})) {
+        const Rows jobs = database_.query(
+            std::string{kJobColumns} + kFirstUnsent + kJobJoins +
+                "where a.deprecated = 0 and w.transitioner_flags = 0 and w.rsc_memory_bound <= ? "
+                "and w.rsc_disk_bound <= ? order by r.priority desc, crc32(concat(r.id, ' ', ?))",
+            {RESULT_SERVER_STATE_UNSENT, kCandidates, usable_memory(request_),
+             usable_disk(request_), host_.id});
+        for (const Row& job : jobs) {
             if (total(wanted_) == 0) return;
             if (is_over(job)) continue;
             const UsableVersion* const version = choose(job, true);

@@ -9,6 +9,7 @@ namespace dedloc::server {
 namespace {
 
 constexpr double kMegabyte = 1e6;
+constexpr int kLookedAt = 100;  // unsent jobs that are compared with the host
 
 const char* name_of(Resource resource) {
     return resource == Resource::kNvidia ? "NVIDIA GPUs" : "processors";
@@ -85,11 +86,11 @@ std::vector<std::string> reasons_for_none(Database& database, const NoWork& none
         return reasons;
     }
     const auto least = database.query_one(
-        "select count(*) as unsent, coalesce(min(w.rsc_memory_bound), 0) as memory, "
+        "select straight_join count(*) as unsent, coalesce(min(w.rsc_memory_bound), 0) as memory, "
         "coalesce(min(w.rsc_disk_bound), 0) as disk, coalesce(min(d.gpu_memory), 0) as gpu_memory "
-        "from result r join workunit w on w.id = r.workunitid left join dedloc_run d "
-        "on d.id = w.opaque where r.server_state = ?",
-        {RESULT_SERVER_STATE_UNSENT});
+        "from (select workunitid from result where server_state = ? limit ?) r "
+        "join workunit w on w.id = r.workunitid left join dedloc_run d on d.id = w.opaque",
+        {RESULT_SERVER_STATE_UNSENT, kLookedAt});
     reasons.push_back(lack_of(none, *least));
     return reasons;
 }

@@ -9,9 +9,7 @@
 #include "project_server/scheduler/dispatch.hpp"
 #include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/reports.hpp"
-#include "project_server/scheduler/request.hpp"
-#include "project_server/scheduler/volunteer.hpp"
-#include "project_server/scheduler/xml_writer.hpp"
+#include "project_server/scheduler/seats.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -91,6 +89,25 @@ void add_missing_resources(XmlWriter& reply, const Catalogue& catalogue) {
     for (const char* const kind : {"ATI", "intel_gpu"}) reply.add("no_rsc_apps", kind);
 }
 
+/// Tells the client which of the jobs that it lists it shall abort.
+void add_aborts(XmlWriter& reply, Database& database, const SchedulerRequest& request,
+                const Account& account) {
+    if (!request.other_results) return;
+    const Aborts aborts = useless_results(database, account, *request.other_results);
+    add_named(reply, "result_abort", aborts.now);
+    add_named(reply, "result_abort_if_not_started", aborts.if_not_started);
+}
+
+/// Whether a request needs no statement but reads: nothing is reported or wanted, and what is
+/// stored about the host is recent.
+bool changes_nothing(const SchedulerRequest& request, const Caller& caller, std::int64_t now) {
+    if (!caller.host || caller.has_messages) return false;
+    const std::int64_t age = now - caller.host->last_request;
+    return age >= 0 && age < kHostRefresh && request.reports.empty() && request.messages.empty() &&
+           request.message_refusal.empty() && total(requested(request)) == 0 &&
+           !has_newer_preferences(caller.account, request);
+}
+
 void add_links(XmlWriter& reply, const ProjectConfig& config) {
     reply.open("gui_urls");
     reply.open("gui_url");
@@ -108,8 +125,8 @@ Scheduler::Scheduler(const ProjectConfig& config) : config_(config), keys_(confi
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
     const auto request = parse_scheduler_request(text);
-    const auto account = request ? find_account(database, request->authenticator) : std::nullopt;
-    if (!account) {
+    const auto caller = request ? find_caller(database, *request) : std::nullopt;
+    if (!caller) {
         XmlWriter reply = open_reply(config_, kMissingKeyDelay);
         reply.message("notice", request ? "Invalid or missing account key. To fix this, remove "
                                           "this project and add it again."
@@ -119,17 +136,21 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
     }
     const auto seconds = static_cast<std::int64_t>(now);
     const auto catalogue = catalogue_.get(database, seconds);
+    if (changes_nothing(*request, *caller, seconds)) {
+        XmlWriter reply = describe(*catalogue, *request, caller->account, *caller->host);
+        add_aborts(reply, database, *request, caller->account);
+        add_links(reply, config_);
+        return close_reply(std::move(reply));
+    }
     return in_transaction(database, [&] {
-        const Host host = identify_host(database, *account, *request, address, seconds);
-        XmlWriter reply = open_reply(config_, static_cast<double>(config_.min_rpc_seconds));
-        if (config_.next_rpc_seconds > 0) reply.add("next_rpc_delay", config_.next_rpc_seconds);
-        add_account(reply, *account);
-        add_host(reply, host);
-        reply.raw(exchange_preferences(database, *account, *request));
-        add_key(reply, keys_.notice_for(request->code_sign_key));
-        add_missing_resources(reply, *catalogue);
+        const Account& account = caller->account;
+        const Host host = identify_host(database, account, *request, address, seconds);
+        if (has_newer_preferences(account, *request)) {
+            store_preferences(database, account, *request);
+        }
+        XmlWriter reply = describe(*catalogue, *request, account, host);
         add_named(reply, "result_ack",
-                  store_reports(database, config_, *account, host, request->reports, seconds));
+                  store_reports(database, config_, account, host, request->reports, seconds));
         // The acknowledgement is for all messages of the request: the client deletes them.
         if (!request->message_refusal.empty()) {
             log_warning("messages of host {} refused: {}", host.id, request->message_refusal);
@@ -138,19 +159,29 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
             store_messages(database, host, request->messages, seconds);
             reply.add("message_ack", 1);
         }
-        if (request->other_results) {
-            const Aborts aborts = useless_results(database, *account, *request->other_results);
-            add_named(reply, "result_abort", aborts.now);
-            add_named(reply, "result_abort_if_not_started", aborts.if_not_started);
+        add_aborts(reply, database, *request, account);
+        if (config_.send_messages_to_hosts && caller->has_messages) {
+            reply.raw(take_messages_for(database, host));
         }
-        if (config_.send_messages_to_hosts) reply.raw(take_messages_for(database, host));
         const Dispatch jobs =
-            dispatch_jobs(database, config_, *catalogue, *account, host, *request, seconds);
+            dispatch_jobs(database, config_, *catalogue, account, host, *request, seconds);
         for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
         reply.raw(jobs.elements);
         add_links(reply, config_);
         return close_reply(std::move(reply));
     });
+}
+
+XmlWriter Scheduler::describe(const Catalogue& catalogue, const SchedulerRequest& request,
+                              const Account& account, const Host& host) const {
+    XmlWriter reply = open_reply(config_, static_cast<double>(config_.min_rpc_seconds));
+    if (config_.next_rpc_seconds > 0) reply.add("next_rpc_delay", config_.next_rpc_seconds);
+    add_account(reply, account);
+    add_host(reply, host);
+    reply.raw(preferences_for(account, request));
+    add_key(reply, keys_.notice_for(request.code_sign_key));
+    add_missing_resources(reply, catalogue);
+    return reply;
 }
 
 }  // namespace dedloc::server

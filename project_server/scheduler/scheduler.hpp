@@ -8,6 +8,9 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/catalogue.hpp"
 #include "project_server/scheduler/code_sign_keys.hpp"
+#include "project_server/scheduler/request.hpp"
+#include "project_server/scheduler/volunteer.hpp"
+#include "project_server/scheduler/xml_writer.hpp"
 
 namespace dedloc::server {
 
@@ -18,9 +21,10 @@ class Scheduler {
     /// InputError.
     explicit Scheduler(const ProjectConfig& config);
 
-    /// Serves one request: host row, reports, messages, jobs, all in one transaction. The reply to
-    /// an invalid request or an unknown account says so. `address` is the client's network address,
-    /// `now` the Unix time in seconds.
+    /// Serves one request: host row, reports, messages, jobs, all in one transaction. If nothing is
+    /// reported or wanted and the host was stored in the last kHostRefresh seconds, it only reads.
+    /// The reply to an invalid request or an unknown account says so. `address` is the client's
+    /// network address, `now` the Unix time in seconds.
     ///
     /// Thread  any, each with its own `database`
     /// Errors  DatabaseError: nothing was stored, the client may retry
@@ -28,6 +32,10 @@ class Scheduler {
                       double now) const;
 
   private:
+    /// The beginning of a reply, up to what the request changes.
+    XmlWriter describe(const Catalogue& catalogue, const SchedulerRequest& request,
+                       const Account& account, const Host& host) const;
+
     const ProjectConfig& config_;
     const CodeSignKeys keys_;
     CatalogueCache catalogue_;

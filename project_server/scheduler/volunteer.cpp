@@ -9,6 +9,7 @@ constexpr int kInProgress = 4;
 constexpr int kOver = 5;
 constexpr int kClientDetached = 7;
 constexpr int kBanned = -1;
+constexpr std::int64_t kDay = 86'400;  // seconds
 
 constexpr const char* kHostColumns =
     "select id, create_time, rpc_seqno, rpc_time, venue, total_credit, expavg_credit, "
@@ -21,6 +22,7 @@ Host as_host(const Row& row) {
             .total_credit = row.real("total_credit"),
             .recent_credit = row.real("expavg_credit"),
             .is_banned = row.integer("max_results_day") == kBanned,
+            .sequence = row.integer("rpc_seqno"),
             .last_request = row.integer("rpc_time")};
 }
 
@@ -122,38 +124,56 @@ std::string public_host_name(const SchedulerRequest& request, const Account& acc
     return md5_of_text(request.host.cpid + account.email);
 }
 
-std::optional<Account> find_account(Database& database, const std::string& authenticator) {
+std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request) {
     const auto row = database.query_one(
-        "select u.id, u.create_time, u.name, u.email_addr, u.cross_project_id, u.teamid, u.venue, "
-        "u.total_credit, u.expavg_credit, u.project_prefs, u.global_prefs, t.name as team_name "
-        "from user u left join team t on t.id = u.teamid where u.authenticator = ?",
-        {authenticator});
+        "select u.id as account, u.create_time as account_time, u.name, u.email_addr, "
+        "u.cross_project_id, u.teamid, u.venue as account_venue, u.total_credit as account_credit, "
+        "u.expavg_credit as account_average, u.project_prefs, u.global_prefs, "
+        "t.name as team_name, h.id, h.create_time, h.rpc_seqno, h.rpc_time, h.venue, "
+        "h.total_credit, h.expavg_credit, h.max_results_day, exists (select 1 from msg_to_host m "
+        "where m.hostid = h.id and m.handled = 0) as has_messages from user u "
+        "left join team t on t.id = u.teamid left join host h on h.id = ? and h.userid = u.id "
+        "where u.authenticator = ?",
+        {request.host_id, request.authenticator});
     if (!row) return std::nullopt;
-    return Account{.id = row->integer("id"),
-                   .create_time = row->integer("create_time"),
-                   .name = row->text("name"),
-                   .email = row->text("email_addr"),
-                   .cross_project_id = row->text("cross_project_id"),
-                   .team_id = row->integer("teamid"),
-                   .team_name = row->text("team_name"),
-                   .total_credit = row->real("total_credit"),
-                   .recent_credit = row->real("expavg_credit"),
-                   .project_preferences = row->text("project_prefs"),
-                   .preferences = row->text("global_prefs"),
-                   .venue = row->text("venue")};
+    Caller caller{.account = {.id = row->integer("account"),
+                              .create_time = row->integer("account_time"),
+                              .name = row->text("name"),
+                              .email = row->text("email_addr"),
+                              .cross_project_id = row->text("cross_project_id"),
+                              .team_id = row->integer("teamid"),
+                              .team_name = row->text("team_name"),
+                              .total_credit = row->real("account_credit"),
+                              .recent_credit = row->real("account_average"),
+                              .project_preferences = row->text("project_prefs"),
+                              .preferences = row->text("global_prefs"),
+                              .venue = row->text("account_venue")},
+                  .has_messages = row->integer("has_messages") != 0};
+    if (!row->is_null("id") && row->integer("rpc_seqno") <= request.sequence) {
+        caller.host = as_host(*row);
+    }
+    return caller;
 }
 
-std::string exchange_preferences(Database& database, const Account& account,
-                                 const SchedulerRequest& request) {
+bool has_newer_preferences(const Account& account, const SchedulerRequest& request) {
+    if (request.account_preferences.empty()) return false;
+    return request.preferences_email_hash == md5_of_text(account.email) &&
+           parse_computing_preferences(request.account_preferences).modified >
+               parse_computing_preferences(account.preferences).modified;
+}
+
+void store_preferences(Database& database, const Account& account,
+                       const SchedulerRequest& request) {
+    database.execute("update user set global_prefs = ? where id = ?",
+                     {request.account_preferences, account.id});
+}
+
+std::string preferences_for(const Account& account, const SchedulerRequest& request) {
     const std::string& theirs = request.account_preferences;
-    const double client_time = parse_computing_preferences(theirs).modified;
-    const double own_time = parse_computing_preferences(account.preferences).modified;
-    const bool is_same_account = request.preferences_email_hash == md5_of_text(account.email);
-    if (!theirs.empty() && is_same_account && client_time > own_time) {
-        database.execute("update user set global_prefs = ? where id = ?", {theirs, account.id});
-        return {};
-    }
-    const bool is_newer = theirs.empty() || own_time > client_time;
+    if (has_newer_preferences(account, request)) return {};
+    const bool is_newer =
+        theirs.empty() || parse_computing_preferences(account.preferences).modified >
+                              parse_computing_preferences(theirs).modified;
     return is_newer ? account.preferences : std::string{};
 }
 
@@ -161,6 +181,10 @@ Host identify_host(Database& database, const Account& account, const SchedulerRe
                    const std::string& address, std::int64_t now) {
     const auto known = known_host(database, account, request, now);
     const Host host = known ? *known : new_host(database, account, now);
+    if (known && host.last_request / kDay != now / kDay) {
+        database.execute("update host_app_version set n_jobs_today = 0 where host_id = ?",
+                         {host.id});
+    }
     update_host(database, host, account, request, address, now);
     return host;
 }

@@ -34,30 +34,46 @@ struct Host {
     double total_credit = 0;        ///< sum of all credit
     double recent_credit = 0;       ///< BOINC's average with exponential decay
     bool is_banned = false;         ///< gets no jobs
-    std::int64_t last_request = 0;  ///< when it asked before this request; 0: never
+    std::int64_t sequence = 0;      ///< number of its last stored request
+    std::int64_t last_request = 0;  ///< when its last stored request came; 0: never
     bool is_new_to_client = false;  ///< the reply must tell the client this id
 };
 
-/// The account with this authenticator; nothing if there is none.
-std::optional<Account> find_account(Database& database, const std::string& authenticator);
+/// The sender of a request, as the database knows it.
+struct Caller {
+    Account account;  ///< the one with the authenticator of the request
+    /// The host that the request names, unless it is not one of the account or the request is an
+    /// old one; then identify_host() decides.
+    std::optional<Host> host{};
+    bool has_messages = false;  ///< trickle-downs wait for the host
+};
+
+/// Finds the sender of a request with one statement; nothing if no account has its authenticator.
+std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request);
+
+/// Age in seconds at which what is stored about a host is old: then its next request is stored. So
+/// long a copied client folder may go unnoticed.
+inline constexpr std::int64_t kHostRefresh = 60;
 
 /// Finds the host row of this request, updates it from the request and locks it until the
 /// transaction ends, so that requests of one host are served one after the other. Creates a row for
 /// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
 /// was copied. A client that lost its id but has the name of a known host gets that row back, and
-/// the jobs that the row had in progress are over, unless several clients may run on the host.
+/// the jobs that the row had in progress are over, unless several clients may run on the host. The
+/// first request of a day (UTC) sets the counts of the host's daily quota to zero.
 ///
 /// Before  a transaction is open
 Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now);
 
+/// Whether the client has newer computing preferences of the same account, which the volunteer has
+/// changed through another project.
+bool has_newer_preferences(const Account& account, const SchedulerRequest& request);
+/// Stores them.
+void store_preferences(Database& database, const Account& account, const SchedulerRequest& request);
 /// The <global_preferences> element that the client must be sent: the account's, unless the client
-/// has the same or newer ones. Newer ones of the same account, which the volunteer has changed
-/// through another project, are stored.
-///
-/// Before  a transaction is open
-std::string exchange_preferences(Database& database, const Account& account,
-                                 const SchedulerRequest& request);
+/// has the same or newer ones.
+std::string preferences_for(const Account& account, const SchedulerRequest& request);
 
 /// Hash of the client's secret cpid and the e-mail address: the host's public id across projects.
 std::string public_host_name(const SchedulerRequest& request, const Account& account);

@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include <chrono>
+#include <memory>
 #include <string_view>
 
 #include "peer/base/error.hpp"
@@ -14,6 +15,7 @@ namespace dedloc::server {
 namespace {
 
 constexpr int kIdleSeconds = 2;
+constexpr int kBacklog = 1024;  // connections that wait for a thread
 constexpr std::size_t kMaxAddressBytes = 64;
 
 }  // namespace
@@ -24,11 +26,6 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
     server.set_payload_max_length(largest);
     // stop() waits this long for idle connections.
     server.set_keep_alive_timeout(kIdleSeconds);
-    // httplib's default, SO_REUSEPORT, would let two servers share a port.
-    server.set_socket_options([](socket_t socket) {
-        const int yes = 1;
-        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    });
     server.set_exception_handler([](const httplib::Request& request, httplib::Response& response,
                                     std::exception_ptr failure) {
         response.status = 503;
@@ -41,12 +38,22 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
 }
 
 std::uint16_t bind(httplib::Server& server, const std::string& host, std::uint16_t port) {
+    // httplib's default, SO_REUSEPORT, would let two servers share a port.
+    const auto listening = std::make_shared<socket_t>(-1);
+    server.set_socket_options([listening](socket_t socket) {
+        const int yes = 1;
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+        *listening = socket;
+    });
     const int bound =
         port == 0 ? server.bind_to_any_port(host) : (server.bind_to_port(host, port) ? port : -1);
     if (bound < 0) {
         throw IoError(fmt::format(
             "Cannot listen on {}:{}: it is in use or not an address of this machine.", host, port));
     }
+    // httplib lets five connections wait to be accepted; the system drops more of them, and their
+    // clients try again after a second.
+    ::listen(*listening, kBacklog);
     return static_cast<std::uint16_t>(bound);
 }
 

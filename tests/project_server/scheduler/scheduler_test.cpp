@@ -125,6 +125,7 @@ TEST_CASE("jobs of a lost reply are resent", "[server][boinc]") {
 TEST_CASE("a copied client folder becomes a new host", "[server][boinc]") {
     Office office{0};
     office.ask("", 0, 1);
+    office.now += kHostRefresh;
     office.ask("", 1, 7);
     CHECK_THAT(office.ask("<allow_multiple_clients>1</allow_multiple_clients>", 1, 3),
                Catch::Contains("<hostid>2</hostid>"));
@@ -247,6 +248,72 @@ TEST_CASE("failures lower the number of jobs that a host gets in a day", "[serve
     }
     CHECK(jobs == 3);
     CHECK(office.count("host_app_version where max_jobs_per_day = 3 and n_jobs_today = 3") == 1);
+}
+
+TEST_CASE("a request that reports and wants nothing writes nothing for a minute",
+          "[server][boinc]") {
+    Office office{1};
+    const auto stored = [&] {
+        return office.project.database()
+            .query_one("select rpc_time from host")
+            ->integer("rpc_time");
+    };
+    office.ask("");
+    const auto first = stored();
+    CHECK_THAT(office.ask("", 1, 2), Catch::Contains("<host_total_credit>") &&
+                                         Catch::Contains("</gui_urls>\n</scheduler_reply>"));
+    CHECK(stored() == first);
+    // Trickle-downs, a report and a request for work are stored at once, and so is the host again
+    // after a minute.
+    office.config.send_messages_to_hosts = true;
+    office.project.database().execute(
+        "insert into msg_to_host (hostid, xml) values (1, '<trickle_down>x</trickle_down>')");
+    CHECK_THAT(office.ask("", 1, 3), Catch::Contains("<trickle_down>x"));
+    CHECK_THAT(office.ask("", 1, 4), !Catch::Contains("<trickle_down>"));
+    CHECK(sent(office.ask(kWantTwo, 1, 5)) == 1);
+    CHECK_THAT(office.ask(report("w0_0"), 1, 6), Catch::Contains("<result_ack>"));
+    const auto last = stored();
+    office.now += kHostRefresh;
+    office.ask("", 1, 7);
+    CHECK(stored() > last);
+    // A copied client folder is noticed although the last number was not stored.
+    office.ask("<allow_multiple_clients/>", 1, 2);
+    CHECK(office.count("host") == 2);
+}
+
+TEST_CASE("a new day's quota begins with any request of that day", "[server][boinc]") {
+    Office office{3, 1};
+    CHECK(sent(office.ask("<cpu_req_secs>9</cpu_req_secs>")) == 1);
+    office.ask(report("w0_0") + report("w1_0") + report("w2_0"), 1, 2);
+    CHECK_THAT(office.ask("<cpu_req_secs>9</cpu_req_secs>", 1, 3),
+               Catch::Contains("that it may get today"));
+    office.now += 86'400;
+    office.ask("", 1, 4);
+    CHECK(sent(office.ask("<cpu_req_secs>9</cpu_req_secs>", 1, 5)) == 1);
+}
+
+TEST_CASE("the choice of a job reads few rows, however many are unsent", "[server][boinc]") {
+    Office office{1};
+    Database& database = office.project.database();
+    database.execute(
+        "insert into workunit (id, name, appid, xml_doc, delay_bound, transition_time) select seq, "
+        "concat('w', seq), 1, '<workunit>\n</workunit>\n', 100, 1 from seq_2_to_5000");
+    database.execute(
+        "insert into result (name, workunitid, appid, server_state, priority, xml_doc_in) select "
+        "concat('w', seq, '_0'), seq, 1, 2, seq % 7, '<result>\n</result>\n' from seq_2_to_5000");
+    const auto rows_read = [&] {
+        std::int64_t sum = 0;
+        for (const Row& row : database.query("show session status like 'Handler_read%'")) {
+            sum += row.integer("Value");
+        }
+        return sum;
+    };
+    office.ask("");
+    const std::int64_t before = rows_read();
+    CHECK(sent(office.ask(kWantTwo, 1, 2)) == 1);
+    CHECK(rows_read() - before < 1000);
+    // Jobs of the highest priority go first.
+    CHECK(office.count("result where server_state = 4 and priority = 6") == 1);
 }
 
 TEST_CASE("an account is created once and found only with its password", "[server][boinc]") {
