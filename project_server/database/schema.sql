@@ -590,6 +590,39 @@ create table if not exists dedloc_evaluation (
 alter table dedloc_run add column if not exists gpu_memory double not null default 0;
 -- The scheduler counts the jobs in progress of a host at each request for work.
 create index if not exists dedloc_result_host on result (hostid, server_state);
+
+-- News on the web page; created: UTC seconds.
+create table if not exists dedloc_news (
+    id                  integer not null auto_increment primary key,
+    created             double not null,
+    title               varchar(120) not null,
+    body                text not null
+) engine=InnoDB;
+
+-- Badges for credit. target: user, team. measure: total (credit of at least the threshold),
+-- percentile (among the best that many percent by recent credit; only the best such badge counts).
+-- A rule that is deleted comes back at the next start; a threshold of 0 percent or of 1e300 credits
+-- turns it off.
+create table if not exists dedloc_badge_rule (
+    name                varchar(64) not null primary key,
+    title               varchar(120) not null,
+    target              varchar(8) not null,
+    measure             varchar(16) not null,
+    threshold           double not null
+) engine=InnoDB;
+insert ignore into dedloc_badge_rule (name, title, target, measure, threshold) values
+    ('user_top_1', 'Top 1 % by recent credit', 'user', 'percentile', 1),
+    ('user_top_5', 'Top 5 % by recent credit', 'user', 'percentile', 5),
+    ('user_top_25', 'Top 25 % by recent credit', 'user', 'percentile', 25),
+    ('user_10k', '10,000 credits', 'user', 'total', 1e4),
+    ('user_1m', '1 million credits', 'user', 'total', 1e6),
+    ('user_100m', '100 million credits', 'user', 'total', 1e8),
+    ('team_top_1', 'Top 1 % of teams by recent credit', 'team', 'percentile', 1),
+    ('team_top_5', 'Top 5 % of teams by recent credit', 'team', 'percentile', 5),
+    ('team_top_25', 'Top 25 % of teams by recent credit', 'team', 'percentile', 25),
+    ('team_1m', 'Team with 1 million credits', 'team', 'total', 1e6),
+    ('team_100m', 'Team with 100 million credits', 'team', 'total', 1e8);
+
 -- Members of a team; expired sessions; teams by recent credit; what the status page counts.
 create index if not exists dedloc_user_team on user (teamid, total_credit);
 create index if not exists dedloc_user_created on user (create_time);

@@ -156,6 +156,30 @@ void add_overview(Site& site) {
                  });
 }
 
+/// A cobblestone is 1/200 day of a gigaflop per second.
+constexpr double kOperationsPerCredit = 86'400e9 / 200;
+
+void add_certificate(Site& site) {
+    add_own_page(site, "/account/certificate", "certificate.html",
+                 [](Database& database, const Request&, std::int64_t user) {
+                     std::optional<Page> page;
+                     const auto row = database.query_one(
+                         "select id, name, create_time, total_credit from user where id = ?",
+                         {user});
+                     if (!row) return page;
+                     const double credit = row->real("total_credit");
+                     PageData data;
+                     data.set("id", row->integer("id"))
+                         .set("name", row->text("name"))
+                         .set("created", row->integer("create_time"))
+                         .set("now", unix_now())
+                         .set("credit", credit)
+                         .set("exaflops", credit * kOperationsPerCredit / 1e18);
+                     page = Page{.title = "Certificate", .data = std::move(data)};
+                     return page;
+                 });
+}
+
 Page settings_page(Database& database, std::int64_t user) {
     const Preferences now = read_preferences(database, user);
     PageData data;
@@ -279,6 +303,7 @@ void add_account_routes(Site& site) {
     add_sign_in(site);
     add_registration(site);
     add_overview(site);
+    add_certificate(site);
     add_settings(site);
     add_removal(site);
 }

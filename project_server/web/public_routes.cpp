@@ -4,6 +4,7 @@
 
 #include "project_server/scheduler/xml.hpp"
 #include "project_server/web/data/leaders.hpp"
+#include "project_server/web/data/news_list.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/data/server_status.hpp"
@@ -21,6 +22,9 @@ using httplib::Response;
 // How long all viewers get the same answer.
 constexpr auto kLiveLife = 2s;
 constexpr auto kSlowLife = 60s;
+
+constexpr int kNewsAtHome = 3;
+constexpr int kNews = 50;
 
 constexpr const char* kId = "/([1-9][0-9]{0,8})";
 
@@ -45,13 +49,21 @@ void add_start(Site& site) {
             .set("user_count", sums->integer("users"))
             .set("host_count", sums->integer("hosts"))
             .set("team_count", sums->integer("teams"))
-            .set("runs", run_list(database));
+            .set("runs", run_list(database))
+            .set("news", news_list(database, kNewsAtHome));
+        data.set("has_news", !std::get<PageData::List>(data.field("news").value()).empty());
         return Page{.title = site.config.name, .data = std::move(data)};
     };
     site.add_page({.path = "/(?:index)?", .content = "home.html", .is_home = true, .life = 5s},
                   home);
     site.add_page(
         {.path = "/index.(?:html|php)", .content = "home.html", .is_home = true, .life = 5s}, home);
+    site.add_page({.path = "/news", .content = "news.html", .life = 5s},
+                  [](Database& database, const PageRequest&) {
+                      PageData data;
+                      data.set("news", news_list(database, kNews));
+                      return Page{.title = "News", .data = std::move(data)};
+                  });
     site.add_page(
         {.path = "/join", .content = "join.html", .life = kSlowLife},
         [](Database&, const PageRequest&) { return Page{.title = "How to join", .data = {}}; });

@@ -99,8 +99,8 @@ Fields converted(const PageData& data) {
 }
 
 /// Templates that others include as {{>name}}.
-constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",
-                                  "pager",      "badges",      "fault"};
+constexpr const char* kParts[] = {"runs_table", "hosts_table", "sorting",   "pager",
+                                  "badge_list", "fault_note",  "news_items"};
 
 std::string render(std::string_view name, const Fields& fields) {
     Mustache page{std::string{page_file(name)}};

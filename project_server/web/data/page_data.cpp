@@ -3,6 +3,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -55,6 +56,14 @@ PageData& PageData::set(std::string name, PageData value) {
     DEDLOC_CHECK(fields != nullptr, "only an object has fields", name);
     fields->emplace_back(std::move(name), std::move(value));
     return *this;
+}
+
+const PageData& PageData::field(std::string_view name) const {
+    const auto* const fields = std::get_if<Fields>(&value_);
+    DEDLOC_CHECK(fields != nullptr, "only an object has fields", name);
+    const auto found = std::ranges::find(*fields, name, &std::pair<std::string, PageData>::first);
+    DEDLOC_CHECK(found != fields->end(), "the field must be there", name);
+    return found->second;
 }
 
 std::string json_of(const PageData& data) {

@@ -31,6 +31,8 @@ class PageData {
 
     /// Adds a field to an object (DEDLOC_CHECK); names are not repeated.
     PageData& set(std::string name, PageData value);
+    /// A field of an object (DEDLOC_CHECK that both are there).
+    const PageData& field(std::string_view name) const;
     /// The value itself.
     const Value& value() const { return value_; }
 

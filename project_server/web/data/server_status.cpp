@@ -138,11 +138,6 @@ std::string elements(const PageData& object, const std::string& indent,
     return text;
 }
 
-const PageData& field(const PageData& object, std::string_view name) {
-    const auto& fields = std::get<PageData::Fields>(object.value());
-    return std::ranges::find(fields, name, &std::pair<std::string, PageData>::first)->second;
-}
-
 }  // namespace
 
 PageData status_data(Database& database, const ProjectConfig& config, double now) {
@@ -158,15 +153,15 @@ PageData status_data(Database& database, const ProjectConfig& config, double now
 
 std::string status_xml(const PageData& status, const std::string& host) {
     std::string daemons;
-    for (const PageData& daemon : std::get<PageData::List>(field(status, "daemons").value())) {
+    for (const PageData& daemon : std::get<PageData::List>(status.field("daemons").value())) {
         daemons += fmt::format(
             "        <daemon>\n            <host>{}</host>\n            <command>{}</command>\n"
             "            <status>{}</status>\n        </daemon>\n",
-            escape_markup(host), scalar(field(daemon, "name")),
-            std::get<bool>(field(daemon, "is_running").value()) ? "running" : "not running");
+            escape_markup(host), scalar(daemon.field("name")),
+            std::get<bool>(daemon.field("is_running").value()) ? "running" : "not running");
     }
     std::string apps;
-    for (const PageData& app : std::get<PageData::List>(field(status, "apps").value())) {
+    for (const PageData& app : std::get<PageData::List>(status.field("apps").value())) {
         apps += "            <app>\n" + elements(app, "                ", "short_name") +
                 "            </app>\n";
     }
@@ -176,9 +171,8 @@ std::string status_xml(const PageData& status, const std::string& host) {
         "    <update_time>{}</update_time>\n    <daemon_status>\n{}    </daemon_status>\n"
         "    <database_file_states>\n{}{}{}        <tasks_by_app>\n{}        </tasks_by_app>\n"
         "    </database_file_states>\n</server_status>\n",
-        scalar(field(status, "update_time")), daemons, elements(field(status, "jobs"), indent),
-        elements(field(status, "users"), indent), elements(field(status, "computers"), indent),
-        apps);
+        scalar(status.field("update_time")), daemons, elements(status.field("jobs"), indent),
+        elements(status.field("users"), indent), elements(status.field("computers"), indent), apps);
 }
 
 }  // namespace dedloc::server

@@ -140,7 +140,10 @@ TEST_CASE("an account of the web page is that of BOINC's clients", "[server][int
 
     Browser other{site};
     CHECK(register_as(other, "Ada").status == 422);
-    CHECK(sign_in_as(other, "Ada", "wrong").status == 422);
+    const auto refused = sign_in_as(other, "Ada", "wrong");
+    CHECK(refused.status == 422);
+    CHECK_THAT(refused.body, Contains("E-mail address or password is wrong."));
+    CHECK_THAT(other.get("/account/sign_in").body, !Contains("role=\"alert\""));
     CHECK(other.get("/account").status == 303);
     CHECK(sign_in_as(other, "Ada", "secret-Ada").status == 303);
     CHECK(other.get("/account").status == 200);

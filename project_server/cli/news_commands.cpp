@@ -1,0 +1,84 @@
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/project.hpp"
+#include "project_server/database/news.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+constexpr std::size_t kMaxFile = 64 * 1024;
+constexpr int kListed = 100;
+
+struct Choice {
+    std::filesystem::path project;
+    std::string title;
+    std::string text;
+    std::string file;
+    std::int64_t id = 0;
+};
+
+std::string text_of(const Choice& choice) {
+    if (choice.file.empty()) return choice.text;
+    if (choice.file == "-") {
+        return {std::istreambuf_iterator<char>{std::cin}, std::istreambuf_iterator<char>{}};
+    }
+    return platform::read_text(choice.file, kMaxFile);
+}
+
+void add(const Choice& choice) {
+    ProjectDatabase access{existing_project(choice.project)};
+    const auto id =
+        server::add_news(access.database(), choice.title, text_of(choice), server::unix_now());
+    fmt::print("news {} is on the project's home page\n", id);
+}
+
+void list(const Choice& choice) {
+    ProjectDatabase access{existing_project(choice.project)};
+    for (const auto& item : server::read_news(access.database(), kListed)) {
+        fmt::print("{:>6}  {:%Y-%m-%d %H:%M}  {}\n", item.id,
+                   fmt::gmtime(static_cast<std::time_t>(item.created)), item.title);
+    }
+}
+
+void remove(const Choice& choice) {
+    ProjectDatabase access{existing_project(choice.project)};
+    if (!server::remove_news(access.database(), choice.id)) {
+        throw InputError(fmt::format("the project has no news {}", choice.id));
+    }
+    fmt::print("news {} removed\n", choice.id);
+}
+
+}  // namespace
+
+void add_news_commands(CLI::App& dedloc) {
+    auto* const news = dedloc.add_subcommand("news", "News on the project's web page");
+    news->require_subcommand(1);
+    const auto choice = std::make_shared<Choice>();  // shared by parser and callbacks
+    const auto command = [&](const char* name, const char* what, void (*work)(const Choice&)) {
+        auto* const added = news->add_subcommand(name, what);
+        added->add_option("--project", choice->project, "The project's folder")->required();
+        added->callback([choice, work] { work(*choice); });
+        return added;
+    };
+    auto* const adding = command("add", "Publish news", add);
+    adding->add_option("--title", choice->title, "One line")->required();
+    auto* const text = adding->add_option("--text", choice->text, "The text");
+    auto* const file =
+        adding->add_option("--file", choice->file, "The file with the text; -: standard input");
+    text->excludes(file);
+    command("list", "List the newest 100", list);
+    auto* const removal = command("remove", "Remove news", remove);
+    removal->add_option("--id", choice->id, "The number that list shows")->required();
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,20 @@
+#include "project_server/web/data/news_list.hpp"
+
+#include "project_server/database/news.hpp"
+
+namespace dedloc::server {
+
+PageData::List news_list(Database& database, int count) {
+    PageData::List list;
+    for (const NewsItem& item : read_news(database, count)) {
+        PageData data;
+        data.set("id", item.id)
+            .set("title", item.title)
+            .set("created", item.created)
+            .set("text", item.text);
+        list.push_back(std::move(data));
+    }
+    return list;
+}
+
+}  // namespace dedloc::server
