@@ -295,7 +295,9 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
     database.execute(
         "insert into dedloc_seat (runid, peer_key, address) values (1, 'k', "
         "'203.0.113.7:5')");
-    database.execute("insert into dedloc_ticket values (1, 'k', 1, 1, 2)");
+    database.execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values (1, 'k', 1, "
+        "1, 2)");
     ada.submit("/teams/create", "/teams/create", {{"name", "Riga"}, {"is_joinable", "1"}});
     eve.submit("/team/1", "/team/1/join", {});
     const auto exported = ada.get("/account/export.json");

@@ -25,7 +25,10 @@ void add_peer(Database& database, std::int64_t run, const std::string& key, std:
         "insert into dedloc_seat (runid, peer_key, result_name, role, state, samples_per_second, "
         "last_seen) values (?, ?, ?, 'trainer', 'working', 2.5, unix_timestamp())",
         {run, key, claim});
-    database.execute("insert into dedloc_ticket values (?, ?, ?, 1, 2)", {run, key, result});
+    database.execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values (?, ?, ?, "
+        "1, 2)",
+        {run, key, result});
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {

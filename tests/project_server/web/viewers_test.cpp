@@ -58,8 +58,10 @@ void fill(Database& database, int steps) {
         database.execute("insert into result (name, userid, hostid) values (?, ?, ?)",
                          {"r" + std::to_string(at), user, host});
         const std::string key = std::to_string(100 + at) + std::string(61, 'a');
-        database.execute("insert into dedloc_ticket values (?, ?, ?, 1, 2)",
-                         {run, key, database.insert_id()});
+        database.execute(
+            "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values (?, ?, "
+            "?, 1, 2)",
+            {run, key, database.insert_id()});
         database.execute(
             "insert into dedloc_seat (runid, peer_key, role, state, step, samples_per_second, "
             "digest, last_seen) values (?, ?, 'trainer', 'working', ?, 8.5, ?, "
