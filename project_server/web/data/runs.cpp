@@ -170,7 +170,6 @@ std::optional<PageData> run_data(Database& database, RunHistories& histories,
         .set("learning_rate", last ? last->real("learning_rate") : 0.0)
         .set("seconds", last ? last->real("seconds") : 0.0)
         .set("digest", last ? last->text("digest") : "")
-        .set("short_digest", last ? last->text("digest").substr(0, 16) : "")
         .set("members", last ? last->integer("members") : 0)
         .set("equal_digests", last ? last->integer("equal_digests") : 0)
         .set("curve", curve_points(curve));
