@@ -100,7 +100,7 @@ http {{
             proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # nginx writes a failed request with its arguments into the error log.
-        location ~ ^/(create_account|lookup_account|am_[a-z_]+)\.php$ {{
+        location ~ ^/((create_account|lookup_account|am_[a-z_]+)\.php|account/(create|sign_in))$ {{
             limit_req zone=accounts burst=60 nodelay;
             limit_req_status 503;
             error_log "{project}/log/nginx.log" crit;

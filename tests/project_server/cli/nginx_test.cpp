@@ -232,12 +232,12 @@ TEST_CASE("uploads leave the server threads for everything else", "[server][boin
 
 TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[server][boinc]") {
     const Site site{{"127.0.0.1"}};
+    const std::string path = GENERATE("/lookup_account.php", "/account/create");
     // More than the burst of account requests that a client has.
     const auto refusals = [&](const auto& address_of) {
         int count = 0;
         for (int i = 0; i < 100; ++i) {
-            const auto reply = site.get("/lookup_account.php",
-                                        "X-Forwarded-For: " + address_of(std::to_string(i)));
+            const auto reply = site.get(path, "X-Forwarded-For: " + address_of(std::to_string(i)));
             count += reply.starts_with("HTTP/1.1 503") ? 1 : 0;
         }
         return count;
