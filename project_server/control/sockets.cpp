@@ -25,6 +25,8 @@ constexpr int kQueuedEvents = 128;
 constexpr nng_duration kFirstRedial = 50;
 constexpr nng_duration kLastRedial = 500;
 constexpr int kOwnerOnly = 0600;
+/// How long a Replier's thread waits at once, so how long its destructor takes.
+constexpr nng_duration kLongestWait = 200;
 
 void check(int error, const std::string& what) {
     if (error != 0) throw IoError(fmt::format("cannot {}: {}", what, nng_strerror(error)));
@@ -44,6 +46,7 @@ class Context {
     explicit Context(const Socket& socket) {
         check(nng_ctx_open(&context_, handle(socket)), "open a context of a socket");
         check(nng_aio_alloc(&aio_, nullptr, nullptr), "wait for messages of a socket");
+        nng_aio_set_timeout(aio_, kLongestWait);
     }
     ~Context() {
         nng_aio_free(aio_);
@@ -52,7 +55,7 @@ class Context {
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
 
-    /// Waits. Nothing when the socket is closed.
+    /// Waits for kLongestWait at most. Nothing if no request came.
     std::optional<std::string> receive() {
         nng_ctx_recv(context_, aio_);
         nng_aio_wait(aio_);
@@ -196,14 +199,18 @@ Replier::Replier(const std::string& address, std::size_t threads,
     for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
 }
 
+/// The socket is closed after the last use of its contexts: nng 1.5.2 panics when a context is used
+/// while its socket closes.
 Replier::~Replier() {
-    socket_.close();
+    is_stopping_ = true;
     for (std::thread& thread : threads_) thread.join();
 }
 
 void Replier::serve() {
     Context context{socket_};
-    while (const auto request = context.receive()) context.send(handle_(*request));
+    while (!is_stopping_) {
+        if (const auto request = context.receive()) context.send(handle_(*request));
+    }
 }
 
 }  // namespace dedloc::control

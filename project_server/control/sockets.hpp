@@ -5,6 +5,7 @@
 // at most 107 bytes, and folders of projects may have longer ones. Only the owner can connect.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -79,7 +80,7 @@ class Replier {
     /// throw, and must outlive this object. Errors: IoError.
     Replier(const std::string& address, std::size_t threads,
             std::function<std::string(const std::string&)> handle);
-    /// Waits for requests that are being answered.
+    /// Waits for requests that are being answered; takes up to 0.2 s.
     ~Replier();
     Replier(const Replier&) = delete;
     Replier& operator=(const Replier&) = delete;
@@ -89,6 +90,7 @@ class Replier {
 
     const std::function<std::string(const std::string&)> handle_;
     Socket socket_;
+    std::atomic<bool> is_stopping_ = false;
     std::vector<std::thread> threads_;
 };
 
