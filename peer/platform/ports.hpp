@@ -8,7 +8,7 @@
 
 namespace dedloc::platform {
 
-/// Where a server listens.
+/// Address that a server listens on.
 struct ListenAddress {
     std::string host;        ///< name or address, without brackets; not empty
     std::uint16_t port = 0;  ///< 0: any

@@ -1,5 +1,5 @@
 // The capability survives setresuid() because of PR_SET_KEEPCAPS, and exec because it is ambient.
-// Where a container's root lacks it, the process goes on without it.
+// If a container's root lacks the capability, the process goes on without it.
 #include "peer/platform/privileges.hpp"
 
 #include <fmt/format.h>

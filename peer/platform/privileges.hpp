@@ -9,7 +9,7 @@ namespace dedloc::platform {
 bool is_root();
 
 /// Turns this process, which is root's, into one of the account `user` with its groups, for good.
-/// Of root's capabilities only CAP_NET_BIND_SERVICE stays, and programs that are started from here
+/// The process keeps one capability of root's, CAP_NET_BIND_SERVICE, and its child processes
 /// inherit it: they may listen on ports below 1024. HOME, USER and LOGNAME change with it.
 ///
 /// Errors    InputError (no such account), IoError (the system refuses)

@@ -9,7 +9,7 @@ namespace dedloc::round {
 void Member::set_paused(bool is_paused, Outbox& out) {
     if (std::exchange(is_paused_, is_paused) == is_paused) return;
     if (!is_paused) {
-        // In any other phase the next call of work() goes on with the sum.
+        // In the other phases the next call of work() continues the sum.
         if (phase_ == Phase::kWorking) compute(out);
     } else if (has_sum_) {
         out.act(action::Overlap{.step = step_, .most = Samples{0}});

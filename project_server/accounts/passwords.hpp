@@ -19,8 +19,8 @@ std::string boinc_password_hash(const std::string& password, const std::string& 
 
 /// Argon2id of a secret, with a random salt, and the check of one.
 ///
-/// At most 3 hashes are computed at once, with 64 MiB each, and 3 more wait for at most 5 s, so
-/// that sign-ins never occupy the memory or all serving threads. Errors: TooBusyError; Error
+/// At most 3 hashes are computed at once, each in 64 MiB, and 3 more callers wait, for 5 s at most,
+/// so sign-ins never occupy the memory or all serving threads. Errors: TooBusyError; Error
 /// without memory. Thread: any. Cost: about 50 ms of a processor.
 std::string slow_hash(const std::string& secret);
 bool is_password(const std::string& hash, const std::string& secret);

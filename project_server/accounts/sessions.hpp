@@ -1,4 +1,4 @@
-// Who is signed in on the web pages, and the tokens that prove that a form was ours.
+// Sessions of users who have signed in on the web pages, and CSRF tokens of forms.
 #pragma once
 
 #include <cstdint>

@@ -133,7 +133,7 @@ net::TransportOptions transport_options(const RunFolder& run, const BackboneOpti
     return transport;
 }
 
-/// Where the DHT session of this process listens; empty: the directory decides by its seeds.
+/// Listen address of the DHT session; empty: the directory chooses one by its seeds.
 Endpoint directory_listen(const BackboneOptions& options) {
     const bool is_open = options.dht_listen && !net::is_dialable_host(options.dht_listen->host);
     return is_open ? Endpoint{options.dht_listen->host, 0} : Endpoint{};

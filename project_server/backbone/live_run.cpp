@@ -4,34 +4,18 @@
 #include <variant>
 
 #include "peer/config.hpp"
-#include "peer/wire/types.hpp"
+#include "project_server/backbone/role_name.hpp"
 #include "project_server/control/picture.hpp"
+#include "project_server/database/database.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 using control::RunState;
 
-double unix_now() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
-const char* name_of(Role role) {
-    switch (role) {
-        case Role::kTrainer:
-            return "trainer";
-        case Role::kAggregator:
-            return "aggregator";
-        case Role::kBackbone:
-            return "backbone";
-    }
-    return "";
-}
-
 control::MemberView view_of(const SeatView& seat) {
     return {.key = seat.peer,
-            .role = name_of(seat.role),
+            .role = role_name(seat.role),
             .user = seat.user,
             .has_state = seat.has_state};
 }
@@ -63,7 +47,7 @@ void LiveRun::happen(control::Happening what) {
 void LiveRun::happen_locked(control::Happening what) {
     const control::Event event{.session = picture_.session,
                                .sequence = picture_.sequence + 1,
-                               .time = unix_now(),
+                               .time = server::unix_now(),
                                .what = std::move(what)};
     (void)control::apply(picture_, event);
     if (socket_) socket_->publish(control::write(event));

@@ -73,7 +73,7 @@ backbone::RunFolder open_folder(const Arguments& arguments) {
         arguments.folder, has_appointment ? std::optional{arguments.voter} : std::nullopt);
 }
 
-/// Where the run's own backbone listens and is dialled.
+/// Listen addresses of the run's own backbone, and the host that members dial.
 struct Addresses {
     Endpoint listen;          ///< TCP
     Endpoint dht;             ///< UDP

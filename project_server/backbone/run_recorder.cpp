@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/role_name.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -15,18 +16,6 @@ namespace {
 /// Ledger records in one transaction while catching up.
 constexpr int kRecordsAtOnce = 200;
 constexpr std::chrono::seconds kRetryAfter{2};
-
-const char* name_of(Role role) {
-    switch (role) {
-        case Role::kTrainer:
-            return "trainer";
-        case Role::kAggregator:
-            return "aggregator";
-        case Role::kBackbone:
-            return "backbone";
-    }
-    return "";
-}
 
 /// Seconds with three decimals, from milliseconds.
 double seconds_of(std::chrono::milliseconds time) {
@@ -254,7 +243,7 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
                 "address = values(address), state = values(state), step = values(step), "
                 "samples_per_second = values(samples_per_second), digest = values(digest), "
                 "last_seen = values(last_seen)",
-                {run_row_, seat.peer.hex(), seat.result_name, name_of(seat.role),
+                {run_row_, seat.peer.hex(), seat.result_name, role_name(seat.role),
                  seat.endpoint.text(), seat.has_state ? "working" : "joining", seat.step.value(),
                  seat.samples_per_second, seat.digest.hex(), now, now});
         }

@@ -59,7 +59,7 @@ void publish_file(const fs::path& source, const fs::path& target) {
 
 constexpr std::size_t kMaxSignature = 4'096;  // bytes of a signature's file
 
-/// Where the signatures of a version's files come from.
+/// Source of the signatures of a version's files.
 class Signatures {
   public:
     Signatures(const ProjectConfig& config, fs::path folder)

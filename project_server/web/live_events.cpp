@@ -41,8 +41,7 @@ std::string id_of(const control::Snapshot& picture) {
     return fmt::format("{}-{}", picture.session, picture.sequence);
 }
 
-// Whose peer it is is shown only on pages, which know who wants to be seen.
-
+/// Without users' ids: only pages show a peer's owner, because they respect show_hosts.
 control::Snapshot anonymous(control::Snapshot picture) {
     for (control::MemberView& member : picture.members) member.user = 0;
     return picture;

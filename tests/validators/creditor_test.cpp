@@ -254,7 +254,7 @@ TEST_CASE(
     constexpr int kSeats = 100;
     constexpr int kSteps = 100;
     constexpr int kRecordEvery = 10;
-    // With the first rate every sum is an exact double.
+    // With the first rate a double represents every sum exactly.
     const double rate = GENERATE(0.25, 0.012345678901234567);
     CreditWorld world{rate, 5};
     for (int seat = 0; seat < kSeats; ++seat) world.add_seat();

@@ -30,6 +30,17 @@ PageData::List badges(Database& database, const std::string& kind, std::int64_t 
     return list;
 }
 
+/// What is said of a user or a team everywhere.
+PageData standing(const Row& row) {
+    PageData data;
+    data.set("id", row.integer("id"))
+        .set("name", row.text("name"))
+        .set("country", row.text("country"))
+        .set("credit", row.real("total_credit"))
+        .set("recent_credit", row.real("expavg_credit"));
+    return data;
+}
+
 PageData brief_host(const Row& row) {
     PageData data;
     data.set("id", row.integer("id"))
@@ -63,13 +74,8 @@ std::optional<PageData> user_data(Database& database, std::int64_t user) {
         {user});
     if (!row) return std::nullopt;
     const bool shows_hosts = row->integer("show_hosts") != 0;
-    PageData data;
-    data.set("id", row->integer("id"))
-        .set("name", row->text("name"))
-        .set("created", row->integer("create_time"))
-        .set("credit", row->real("total_credit"))
-        .set("recent_credit", row->real("expavg_credit"))
-        .set("country", row->text("country"))
+    PageData data = standing(*row);
+    data.set("created", row->integer("create_time"))
         .set("url", safe_link(row->text("url")))
         .set("team_id", row->integer("team_id"))
         .set("team", row->text("team"))
@@ -94,21 +100,10 @@ std::optional<PageData> team_data(Database& database, std::int64_t team, std::in
              "select id, name, country, total_credit, expavg_credit from user where teamid = ? "
              "order by total_credit desc, id limit ?",
              {team, kMaxMembers})) {
-        PageData data;
-        data.set("id", member.integer("id"))
-            .set("name", member.text("name"))
-            .set("country", member.text("country"))
-            .set("credit", member.real("total_credit"))
-            .set("recent_credit", member.real("expavg_credit"));
-        members.push_back(std::move(data));
+        members.push_back(standing(member));
     }
-    PageData data;
-    data.set("id", row->integer("id"))
-        .set("name", row->text("name"))
-        .set("created", row->integer("create_time"))
-        .set("credit", row->real("total_credit"))
-        .set("recent_credit", row->real("expavg_credit"))
-        .set("country", row->text("country"))
+    PageData data = standing(*row);
+    data.set("created", row->integer("create_time"))
         .set("url", safe_link(row->text("url")))
         .set("description", row->text("description"))
         .set("founder_id", row->integer("founder_id"))

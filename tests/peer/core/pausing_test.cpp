@@ -1,4 +1,4 @@
-// Whose word pauses a run, and what the peer asks of its trainer and of its host.
+// Which peers may pause a run, and what a paused peer asks of its trainer and of its host.
 #include <catch2/catch.hpp>
 
 #include "tests/peer/core/beside_backbone.hpp"

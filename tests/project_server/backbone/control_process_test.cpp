@@ -123,7 +123,7 @@ TEST_CASE("a pause is on the disk or was never answered, whenever the backbone i
         const auto answer = reply.get();
         const bool is_done = answer.outcome == Outcome::kAnswered && answer.reply.is_done;
         answered += is_done ? 1 : 0;
-        // Without an answer either may be; the file is the truth.
+        // Without an answer both states are possible; the file has the right one.
         const bool now = backbone::is_paused(world.run_folder() / "pause");
         if (is_done) CHECK(now == wants);
         is_paused = now;

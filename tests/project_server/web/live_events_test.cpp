@@ -148,7 +148,7 @@ TEST_CASE("a browser gets the picture, every event, and what it missed", "[serve
     CHECK(again.text().find("snapshot") == std::string::npos);
     Stream unknown{world, {{"Last-Event-ID", "1-1"}}};
     CHECK(unknown.has("event: snapshot"));
-    // Whose peer it is, is not told.
+    // The event does not name the peer's owner.
     backbone.happen(control::MemberJoined{{.key = control::key(1), .user = 77}});
     REQUIRE(again.has("event: joined"));
     CHECK(again.text().find("77") == std::string::npos);
