@@ -111,8 +111,8 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         .max_samples_per_second = bound_of(job),
         .issued = now,
         .expires = now + server::kTicketLife};
-    if (server::is_revoked(database, ticket)) {
-        throw Refused("the project has revoked this account, computer or key");
+    if (const auto ban = server::ban_of(database, ticket)) {
+        throw Refused(server::sentence_of(*ban));
     }
     record(database, job, ticket);
     return {.ticket = formats::sign(ticket, project),

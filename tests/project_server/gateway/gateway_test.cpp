@@ -275,9 +275,9 @@ TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[
          {formats::Revocations{.users = {}, .hosts = {host}, .peers = {}},
           {.users = {static_cast<std::uint64_t>(gateway.user())}, .hosts = {}, .peers = {}},
           {.users = {}, .hosts = {}, .peers = {wanted.request.key}}}) {
-        server::revoke(gateway.database(), own, now);
-        CHECK(gateway.refusal_of(wanted) ==
-              "the project has revoked this account, computer or key");
+        server::revoke(gateway.database(), own, now, "it sends nonsense");
+        CHECK_THAT(gateway.refusal_of(wanted), Catch::StartsWith("The project has banned this ") &&
+                                                   Catch::EndsWith(": it sends nonsense"));
         server::forgive(gateway.database(), own);
         CHECK(net::enrol(wanted, kWanted));
     }
