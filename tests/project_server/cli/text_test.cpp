@@ -158,6 +158,7 @@ server::Settings public_settings(const std::filesystem::path& folder) {
     settings.peer_listen = "0.0.0.0";
     settings.peer_address = "192.0.2.7";
     settings.peer_port = 7400;
+    settings.keep_days = 20;
     return settings;
 }
 
