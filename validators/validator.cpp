@@ -188,6 +188,7 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
     LedgerView view;
     view.last_step = run.last_step;
     // Read the last recorded step first, then the lines: rows that arrive in between do no harm.
+    // The compacted step is read last, since rows up to it may go at any time.
     const auto recorded = connection_.query(
         fmt::format("select coalesce(max(step), 0) from dedloc_step where runid = {}", run.id));
     view.recorded = StepIndex{whole(recorded.at(0).at(0))};
@@ -201,6 +202,9 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
                               .step = StepIndex{whole(row[0]) - 1},
                               .samples = Samples{whole(row[1])}});
     }
+    const auto compacted =
+        connection_.query(fmt::format("select compacted from dedloc_run where id = {}", run.id));
+    view.compacted = StepIndex{whole(compacted.at(0).at(0))};
     return view;
 }
 

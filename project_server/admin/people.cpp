@@ -25,9 +25,8 @@ constexpr int kSuspicions = 50;
 
 /// Whose work is summed: of an account or of a computer.
 struct Owner {
-    const char* column = "";         ///< in result
-    const char* ticket_column = "";  ///< in dedloc_ticket
-    std::int64_t id = 0;
+    const char* column = "";  ///< "userid" or "hostid"
+    std::int64_t id = 0;      ///< its value
 };
 
 /// Escapes the wildcards of `like`, so that the text stands for itself.
@@ -84,19 +83,21 @@ PageData job_counts(Database& database, const Owner& owner) {
 PageData::List work_by_run(Database& database, const Owner& owner) {
     PageData::List list;
     for (const Row& row : database.query(
-             fmt::format("select d.name, count(distinct c.peer_key) as peers, "
-                         "count(distinct c.step) as steps, sum(c.samples) as samples, "
-                         "sum(c.credit) as credit, sum(if(c.credit_state = 0, c.samples, 0)) as "
-                         "pending, sum(if(c.credit_state = 2, c.samples, 0)) as withheld "
-                         "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
-                         "c.peer_key = t.peer_key join dedloc_run d on d.id = t.runid "
-                         "where t.{} = ? group by d.id order by d.id",
-                         owner.ticket_column),
-             {owner.id})) {
+             fmt::format(
+                 "select d.name, sum(w.contributions) as contributions, sum(w.samples) as samples, "
+                 "sum(w.credit) as credit, sum(w.pending) as pending, sum(w.withheld) as withheld "
+                 "from (select c.runid, 1 as contributions, c.samples, c.credit, "
+                 "if(c.credit_state = 0, c.samples, 0) as pending, "
+                 "if(c.credit_state = 2, c.samples, 0) as withheld "
+                 "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
+                 "c.peer_key = t.peer_key where t.{0} = ? union all select runid, contributions, "
+                 "samples, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
+                 "join dedloc_run d on d.id = w.runid group by d.id order by d.id",
+                 owner.column),
+             {owner.id, owner.id})) {
         PageData run;
         run.set("run", row.text("name"))
-            .set("keys", row.integer("peers"))
-            .set("steps", row.integer("steps"))
+            .set("contributions", row.integer("contributions"))
             .set("samples", row.integer("samples"))
             .set("credit", row.real("credit"))
             .set("pending_samples", row.integer("pending"))
@@ -113,7 +114,7 @@ PageData::List withheld_of(Database& database, const Owner& owner) {
                          "w.samples from dedloc_withheld w join dedloc_ticket t on t.runid = "
                          "w.runid and t.peer_key = w.peer_key join dedloc_run d on d.id = w.runid "
                          "where t.{} = ? order by w.noted desc limit 100",
-                         owner.ticket_column),
+                         owner.column),
              {owner.id})) {
         PageData withheld;
         withheld.set("run", row.text("name"))
@@ -279,7 +280,7 @@ PageData user_facts(Database& database, std::int64_t user) {
         .set("is_banned", !bans.empty())
         .set("bans", std::move(bans))
         .set("hosts", host_list(database, {.user = user, .limit = kHosts}).field("hosts"));
-    add_work(data, database, {.column = "userid", .ticket_column = "userid", .id = user});
+    add_work(data, database, {.column = "userid", .id = user});
     data.set("suspicions", suspicions(database, {.user = user, .limit = kSuspicions}))
         .set("same_addresses", same_addresses(database, user));
     return data;
@@ -314,7 +315,7 @@ PageData host_facts(Database& database, std::int64_t host) {
         .set("is_banned", !bans.empty())
         .set("bans", std::move(bans))
         .set("versions", versions_of(database, host));
-    add_work(data, database, {.column = "hostid", .ticket_column = "hostid", .id = host});
+    add_work(data, database, {.column = "hostid", .id = host});
     data.set("suspicions", suspicions(database, {.host = host, .limit = kSuspicions}))
         .set("recent_jobs", recent_jobs(database, host));
     return data;

@@ -33,8 +33,7 @@ server::PageData host_list(server::Database& database, const ListChoice& choice)
 ///   bans            [{kind, subject, since_at, reason}]
 ///   jobs            {in_progress, succeeded, waiting, failed, refused, timed_out, given_up}
 ///   hosts           as host_list(), at most 100
-///   runs            [{run, keys, steps, samples, credit, pending_samples, withheld_samples}] of
-///                   the keys that dedloc_ticket still has
+///   runs            [{run, contributions, samples, credit, pending_samples, withheld_samples}]
 ///   withheld        [{run, key, kind, subject, since_at, contributions, samples}]
 ///   suspicions      as suspicions_of()
 ///   same_addresses  [{user_id, user, is_banned, address}]: other accounts with a computer that was

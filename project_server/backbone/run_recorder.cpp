@@ -152,6 +152,10 @@ void RunRecorder::connect() {
 void RunRecorder::record_ledger() {
     for (bool is_more = true; is_more;) {
         server::in_transaction(*database_, [&] {
+            // The lock keeps dedloc-purge from compacting what this transaction inserts.
+            const auto row = database_->query_one(
+                "select compacted from dedloc_run where id = ? lock in share mode", {run_row_});
+            compacted_ = row ? static_cast<std::uint64_t>(row->integer("compacted")) : 0;
             reader_.return_to(recorded_);
             int count = 0;
             while (count < kRecordsAtOnce) {
@@ -166,14 +170,10 @@ void RunRecorder::record_ledger() {
     }
 }
 
-void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
-    const CommitRecord& record = commit.decision.record;
-    const auto updates = record.step.next().value();
-    Samples samples;
-    double loss_sum = 0;
-    for (const auto& line : record.members) {
-        samples += line.samples;
-        loss_sum += line.loss_sum;
+void RunRecorder::record_contributions(const LedgerCommit& commit) {
+    const auto updates = commit.decision.record.step.next().value();
+    if (updates <= compacted_) return;
+    for (const auto& line : commit.decision.record.members) {
         if (line.samples == Samples{0}) continue;
         // A row that has been credited is not changed.
         database_->execute(
@@ -184,6 +184,18 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
             "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
             {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum,
              seconds_of(commit.committed_at.time_since_epoch())});
+    }
+}
+
+void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
+    const CommitRecord& record = commit.decision.record;
+    const auto updates = record.step.next().value();
+    record_contributions(commit);
+    Samples samples;
+    double loss_sum = 0;
+    for (const auto& line : record.members) {
+        samples += line.samples;
+        loss_sum += line.loss_sum;
     }
     const double loss =
         samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());

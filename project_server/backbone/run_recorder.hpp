@@ -66,6 +66,7 @@ class RunRecorder {
     bool record(News& news);
     void connect();
     void record_ledger();
+    void record_contributions(const LedgerCommit& commit);
     void record_ledger_record(const LedgerCommit& commit);
     void record_ledger_record(const LedgerSettled& settled);
     void record_ledger_record(const SignedGeneration& generation);
@@ -84,7 +85,9 @@ class RunRecorder {
     LedgerReader::Place recorded_;  ///< the rows of all records before this place are written
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
-    bool is_down_ = false;      ///< an outage that has been logged
+    /// dedloc_run.compacted, valid in a transaction: contributions up to it are in daily sums.
+    std::uint64_t compacted_ = 0;
+    bool is_down_ = false;  ///< an outage that has been logged
 
     std::mutex mutex_;
     std::condition_variable changed_;

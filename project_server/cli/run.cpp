@@ -306,10 +306,16 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "coalesce(sum(if(credit_state = 3, samples, 0)), 0) as unowned "
         "from dedloc_contribution where runid = ?",
         {id});
-    const auto users =
-        database.query_one("select coalesce(sum(total_credit), 0) as credit from user");
-    const auto all_runs =
-        database.query_one("select coalesce(sum(credit), 0) as credit from dedloc_contribution");
+    const auto daily = database.query_one(
+        "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
+        "coalesce(sum(unowned), 0) as unowned from dedloc_daily_credit where runid = ?",
+        {id});
+    const auto users = database.query_one(
+        "select (select coalesce(sum(total_credit), 0) from user) + "
+        "(select coalesce(sum(credit), 0) from dedloc_deleted_credit) as credit");
+    const auto all_runs = database.query_one(
+        "select (select coalesce(sum(credit), 0) from dedloc_contribution) + "
+        "(select coalesce(sum(credit), 0) from dedloc_daily_credit) as credit");
     const auto results = database.query_one(
         "select count(*) as open from result r join workunit w on w.id = r.workunitid "
         "where w.opaque = ? and (r.server_state = 4 or "
@@ -319,13 +325,13 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "select coalesce(sum(members = equal_digests), 0) as equal from dedloc_step "
         "where runid = ?",
         {id});
-    return {.samples = count_of(*lines, "samples"),
+    return {.samples = count_of(*lines, "samples") + count_of(*daily, "samples"),
             .uncredited = count_of(*lines, "uncredited"),
             .withheld = count_of(*lines, "withheld"),
-            .unowned = count_of(*lines, "unowned"),
+            .unowned = count_of(*lines, "unowned") + count_of(*daily, "unowned"),
             .open_results = count_of(*results, "open"),
             .rate = run.real("credit_per_sample"),
-            .credit_of_lines = lines->real("credit"),
+            .credit_of_lines = lines->real("credit") + daily->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
             .withholdings = withholdings(database, id),

@@ -105,7 +105,7 @@ struct RunReport {
     double rate = 0;                 ///< credit per sample
     double credit_of_lines = 0;      ///< sum over all contributions
     double credit_of_all_runs = 0;   ///< sum over the contributions to all runs of the project
-    double credit_of_users = 0;      ///< sum over all users of the project
+    double credit_of_users = 0;      ///< sum over all users of the project, also deleted ones
     std::vector<std::string> withholdings{};  ///< a sentence for each revocation
     std::uint64_t equal_steps = 0;            ///< steps at which all members had the same digest
     /// Whether nothing is pending, the credit is samples × rate, and users have the credit of all

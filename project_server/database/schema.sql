@@ -693,6 +693,25 @@ create table if not exists dedloc_suspicion (
     key dedloc_suspicion_run (runid, last_seen)
 ) engine=InnoDB;
 
+-- Contributions that dedloc-purge has compacted, by the day (UTC, since 1970) of their commits.
+-- userid and hostid are 0 where the owner is not known any more. samples: credited ones; unowned:
+-- samples of keys without an owner. dedloc_run.compacted: the recorder inserts no contribution up
+-- to this step any more.
+create table if not exists dedloc_daily_credit (
+    runid               integer not null,
+    userid              bigint not null,
+    hostid              bigint not null,
+    day                 integer not null,
+    contributions       bigint not null,
+    samples             bigint not null,
+    unowned             bigint not null,
+    credit              double not null,
+    primary key (runid, userid, hostid, day),
+    key dedloc_daily_credit_user (userid),
+    key dedloc_daily_credit_host (hostid)
+) engine=InnoDB;
+alter table dedloc_run add column if not exists compacted bigint not null default 0;
+
 -- Credit of deleted accounts, without which the sum over all accounts is too small.
 create table if not exists dedloc_deleted_credit (
     userid              bigint not null primary key,

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "project_server/backbone/run_recorder.hpp"
+#include "project_server/purge/compaction.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
@@ -214,4 +215,26 @@ TEST_CASE("the recorder never blocks during an outage, and catches up when the d
     nowhere.database.port = 1;
     RunRecorder hopeless{nowhere, world.store};
     hopeless.stop();
+}
+
+TEST_CASE("a contribution that was compacted does not come back when the ledger is read again",
+          "[server][integration]") {
+    World world;
+    for (int step = 1; step <= 5; ++step) world.commit({line(1, 10, 70.0), line(2, 20, 70.0)});
+    world.record();
+    auto& database = world.project.database();
+    database.execute(
+        "update dedloc_contribution set credit_state = 1, credit = samples where step <= 3");
+    purge::Compaction compaction{database, 4};
+    CHECK(compaction.pass(1'900'000'000) == 6);
+    world.commit({line(1, 10, 70.0)});
+    world.record();
+    CHECK(world.one("select group_concat(step order by step, peer_key) x from "
+                    "dedloc_contribution") == "4,4,5,5,6");
+    CHECK(world.one("select sum(credit) x from dedloc_daily_credit") == "90");
+    CHECK(world.one("select count(*) x from dedloc_step") == "6");
+    // Had the mark not been raised, they would be back and pending.
+    database.execute("update dedloc_run set compacted = 0");
+    world.record();
+    CHECK(world.one("select count(*) x from dedloc_contribution where credit_state = 0") == "11");
 }
