@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -237,4 +239,29 @@ TEST_CASE("a contribution that was compacted does not come back when the ledger 
     database.execute("update dedloc_run set compacted = 0");
     world.record();
     CHECK(world.one("select count(*) x from dedloc_contribution where credit_state = 0") == "11");
+}
+
+TEST_CASE("accusations are counted by kind and belong to the owner of the ticket",
+          "[server][integration]") {
+    World world;
+    world.commit({line(1, 10, 70.0)});
+    world.project.database().execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
+        "values (1, ?, 1, 5, 50, 0, 0)",
+        {peer(1).hex()});
+    {
+        RunRecorder recorder{world.options(), world.store};
+        for (int time = 1; time <= 3; ++time) {
+            recorder.suspected(peer(1),
+                               fmt::format("{} claims {} samples", peer(1).brief(), 10 * time),
+                               StepIndex{static_cast<std::uint64_t>(time)});
+        }
+        recorder.suspected(peer(2), peer(2).brief() + " does not send: left out", StepIndex{3});
+        recorder.stop();
+    }
+    CHECK(world.one("select group_concat(userid, ':', hostid, ':', what, ':', step, ':', times "
+                    "order by userid) x from dedloc_suspicion") ==
+          "0:0:does not send: left out:3:1,5:50:claims # samples:3:3");
+    CHECK(world.one("select detail x from dedloc_suspicion where userid = 5") ==
+          peer(1).brief() + " claims 30 samples");
 }

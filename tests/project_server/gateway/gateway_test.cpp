@@ -206,6 +206,14 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
         CHECK(net::enrol(wanted, kWanted));
         wanted.request.key = KeyPair::generate().public_key();
         CHECK(gateway.refusal_of(wanted) == "this job has used 8 keys already");
+        wanted.request.key = KeyPair::generate().public_key();
+        CHECK(gateway.refusal_of(wanted) == "this job has used 8 keys already");
+        // One row for the administrator, however many keys are tried.
+        const auto row = database.query_one("select * from dedloc_suspicion");
+        CHECK(row->integer("userid") == gateway.user());
+        CHECK(row->integer("hostid") == gateway.host());
+        CHECK(row->text("source") == "ticket");
+        CHECK(row->integer("times") == 2);
     }
     SECTION("a run of another project") {
         wanted.project = KeyPair::generate().public_key();
