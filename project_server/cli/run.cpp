@@ -223,6 +223,40 @@ CreatedRun create_run(const RunOptions& options) {
             .initialised = imported ? imported->initialised : std::vector<std::string>{}};
 }
 
+std::int64_t run_number(server::Database& database, const std::string& name) {
+    return run_row(database, name).integer("id");
+}
+
+server::PageData run_list(server::Database& database) {
+    server::PageData::List runs;
+    for (const auto& row : database.query(
+             "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, d.created, "
+             "coalesce(s.step, 0) as step, coalesce(s.loss, 0) as loss, "
+             "coalesce(s.committed_at, 0) as recorded, (select count(*) from dedloc_seat t where "
+             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as peers, "
+             "(select coalesce(sum(t.samples_per_second), 0) from dedloc_seat t where "
+             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as rate "
+             "from dedloc_run d left join dedloc_step s on s.runid = d.id and s.step = "
+             "(select max(m.step) from dedloc_step m where m.runid = d.id) order by d.id")) {
+        server::PageData run;
+        run.set("name", row.text("name"))
+            .set("state", row.text("state"))
+            .set("step", row.integer("step"))
+            .set("steps", row.integer("steps"))
+            .set("target_batch", row.integer("target_batch"))
+            .set("loss", row.real("loss"))
+            .set("peers", row.integer("peers"))
+            .set("samples_per_second", row.real("rate"))
+            .set("credit_per_sample", row.real("credit_per_sample"))
+            .set("created_at", row.real("created"))
+            .set("recorded_at", row.real("recorded"));
+        runs.push_back(std::move(run));
+    }
+    server::PageData data;
+    data.set("runs", std::move(runs));
+    return data;
+}
+
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after) {
     const auto row = run_row(database, name);
     RunStatus status{.name = name,

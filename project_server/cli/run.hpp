@@ -10,6 +10,7 @@
 #include "peer/formats/run_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/web/data/page_data.hpp"
 
 namespace dedloc::cli {
 
@@ -81,6 +82,14 @@ struct RunStatus {
     std::uint64_t samples = 0;       ///< computed for the next step
     std::uint64_t target_batch = 0;  ///< samples of a step
 };
+
+/// The run's number in the database (dedloc_run.id). Errors: InputError when there is no such run.
+std::int64_t run_number(server::Database& database, const std::string& name);
+
+/// {runs: [{name, state, step, steps, target_batch, loss, peers, samples_per_second,
+/// credit_per_sample, created_at, recorded_at}]} as the database has it, by creation: `loss` of the
+/// last step, which was recorded at recorded_at; `peers` are the trainers that work now.
+server::PageData run_list(server::Database& database);
 
 /// The run and its steps after step `after`. Errors: InputError when there is no such run.
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after);
