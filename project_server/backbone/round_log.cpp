@@ -156,6 +156,8 @@ void RoundLog::left(const action::Left&) {
 void RoundLog::note(const action::Note& note) {
     log_info("{}", note.line);
     if (options_.live != nullptr) options_.live->note(note);
+    if (recorder_ == nullptr || !note.suspect) return;
+    recorder_->suspected(*note.suspect, note.line, ledger_.head().step);
 }
 
 void RoundLog::failed(const std::string& sentence) {

@@ -68,8 +68,8 @@ class RoundLog final : public net::Host {
     void finished(const action::Finished& finished) override;
     /// A failure of the backbone, as failed().
     void refused(const action::Refused& refused) override;
-    // Only logged.
-    void left(const action::Left& left) override;
+    void left(const action::Left& left) override;  ///< logs it
+    /// Logs the line; the recorder gets it if it accuses a peer.
     void note(const action::Note& note) override;
     /// Calls on_failure.
     void failed(const std::string& sentence) override;

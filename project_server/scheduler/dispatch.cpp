@@ -215,9 +215,8 @@ Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Ca
     if (host.is_banned) {
         return {.messages = {"This computer gets no tasks; ask the project's administrator."}};
     }
-    if (is_revoked(database, account.id, host.id)) {
-        return {.messages = {"The project has excluded this account or this computer, so it gets "
-                             "no tasks; ask the project's administrator."}};
+    if (const auto ban = ban_of(database, account.id, host.id)) {
+        return {.messages = {sentence_of(*ban)}};
     }
     const std::vector<HeldJob> recorded = jobs_of(database, host);
     const JobCounts wanted = wanted_jobs(config, request, held_seats(recorded, request));
