@@ -19,5 +19,6 @@ void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc ru
 void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_revocation_commands(CLI::App& dedloc);
 void add_news_commands(CLI::App& dedloc);
+void add_install_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

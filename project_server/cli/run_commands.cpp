@@ -131,8 +131,8 @@ void report(const Chosen& chosen) {
     const auto status = run_status(access.database(), chosen.run, 0);
     const auto facts = run_report(access.database(), chosen.run);
     if (status.lines.empty()) throw Error(fmt::format("the run {} has no step yet", chosen.run));
-    const auto run = formats::parse_run_file(
-        platform::read_text(chosen.project / "runs" / chosen.run / "run.json"));
+    const auto run = formats::parse_run_file(platform::read_text(
+        server::state_folder(chosen.project) / "runs" / chosen.run / "run.json"));
     const double start = status.lines.front().loss;
     const double end = mean_of_last_losses(status.lines);
     fmt::print(

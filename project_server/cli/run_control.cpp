@@ -79,7 +79,7 @@ bool tell_backbone(const fs::path& project, const std::string& run,
 
 std::size_t tell_backbones(const fs::path& project, const control::Request& request) {
     std::size_t count = 0;
-    const auto runs = existing_project(project) / "runs";
+    const auto runs = server::state_folder(existing_project(project)) / "runs";
     if (!fs::exists(runs)) return 0;
     for (const auto& entry : fs::directory_iterator{runs}) {
         if (!fs::exists(entry.path() / "run.json")) continue;
