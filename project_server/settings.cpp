@@ -11,6 +11,7 @@
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/official_settings.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -19,6 +20,7 @@ using Addresses = std::vector<platform::ListenAddress>;
 using formats::JsonFields;
 
 constexpr const char* kFile = "dedloc.json";
+constexpr const char* kOfficialFolder = "dedloc";
 constexpr std::size_t kMaxBytes = 64 << 10;
 constexpr std::size_t kMaxText = 4'096;
 constexpr std::size_t kMaxEntries = 64;
@@ -177,11 +179,21 @@ void check_settings(const Settings& settings) {
     }
 }
 
+bool is_official(const std::filesystem::path& project) {
+    return !std::filesystem::exists(project / kFile) &&
+           std::filesystem::is_directory(project / kOfficialFolder);
+}
+
+std::filesystem::path state_folder(const std::filesystem::path& project) {
+    return is_official(project) ? project / kOfficialFolder : project;
+}
+
 bool has_settings(const std::filesystem::path& project) {
-    return std::filesystem::exists(project / kFile);
+    return std::filesystem::exists(project / kFile) || is_official(project);
 }
 
 Settings read_settings(const std::filesystem::path& project) {
+    if (is_official(project)) return read_official_settings(project / "config.xml");
     const auto file = project / kFile;
     if (!has_settings(project)) {
         throw InputError(

@@ -1,4 +1,5 @@
-// dedloc.json in a project's folder: the project's name, its public address, and ports.
+// dedloc.json in a project's folder: the project's name, its public address, and ports. An official
+// BOINC server's project has them in config.xml.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,18 @@ struct Settings {
 /// Refuses settings that contradict each other. Errors: InputError in one sentence.
 void check_settings(const Settings& settings);
 
-/// Whether the folder has settings: an official BOINC server's project has none.
+/// Whether the folder is an official BOINC server's project that `dedloc install` has prepared: it
+/// has no dedloc.json, but a folder dedloc/.
+bool is_official(const std::filesystem::path& project);
+/// The folder that holds runs/, keys/project.key, log/ and pids/ of a project: its own one, or
+/// dedloc/ in that of an official BOINC server.
+std::filesystem::path state_folder(const std::filesystem::path& project);
+
+/// Whether the folder has settings: dedloc.json, or those of `dedloc install` in config.xml.
 bool has_settings(const std::filesystem::path& project);
-/// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the name of the invalid
-/// field).
+/// Reads PROJECT/dedloc.json, or config.xml of an official BOINC server's project. Of the latter it
+/// fills in name, url, gateway_port and the fields of peers. Errors: InputError (no project there,
+/// or the name of the invalid field).
 Settings read_settings(const std::filesystem::path& project);
 /// Writes PROJECT/dedloc.json. Errors: IoError.
 void write_settings(const std::filesystem::path& project, const Settings& settings);

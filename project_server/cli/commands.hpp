@@ -20,5 +20,6 @@ void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc ru
 void add_ban_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
+void add_install_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

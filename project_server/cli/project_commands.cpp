@@ -95,7 +95,7 @@ void start_in_background(const fs::path& project) {
 
 void start(const fs::path& folder, bool stays_in_foreground) {
     platform::raise_descriptor_limit();  // nginx inherits it
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto url = server::read_settings(project).url;
     const auto report = [&] {
         fmt::print("running at {}\n", url);
@@ -113,7 +113,7 @@ void start(const fs::path& folder, bool stays_in_foreground) {
 }
 
 void stop(const fs::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto supervisor = supervisor_of(project);
     if (!supervisor) {
         fmt::print("not running\n");
@@ -132,7 +132,7 @@ void stop(const fs::path& folder) {
 }
 
 void print_status(const fs::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto settings = server::read_settings(project);
     const auto supervisor = supervisor_of(project);
     fmt::print("{} at {}: {}\n", settings.name, settings.url,

@@ -195,7 +195,8 @@ void RunEvaluations::pass(server::Database& database) {
         if (!run) run = std::make_unique<Run>();
         if (Clock::now() < run->retry) continue;
         try {
-            run->open(options_.project / "runs" / row.name, row.samples, options_.threads);
+            run->open(server::state_folder(options_.project) / "runs" / row.name, row.samples,
+                      options_.threads);
             visit(database, row, *run);
         } catch (const server::DatabaseError&) {
             throw;

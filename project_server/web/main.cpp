@@ -119,5 +119,6 @@ void serve(const std::string& project, const ListenAddress& address) {
 int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-server",
-        "Serves a DeDLOC@home project to BOINC clients and browsers.", dedloc::server::serve);
+        "Serves a DeDLOC@home project to BOINC clients and browsers.",
+        &dedloc::server::Settings::server_port, dedloc::server::serve);
 }
