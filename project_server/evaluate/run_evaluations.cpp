@@ -24,6 +24,7 @@
 #include "peer/platform/priority.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::evaluate {
 namespace {

@@ -19,8 +19,8 @@ std::string path_of(const std::string& url) {
 
 std::string apache_configuration(const std::string& master_url, std::uint16_t gateway_port) {
     return fmt::format(
-        R"(# Written by dedloc install. Include it in the project's <VirtualHost>, beside the .httpd.conf
-# of make_project. It needs the modules proxy and proxy_http.
+        R"(# Written by dedloc install. Include it in the <VirtualHost> of the project, beside
+# the .httpd.conf of make_project. It needs the modules proxy and proxy_http.
 <Location "{path}dedloc/">
     ProxyPass "http://127.0.0.1:{port}{path}dedloc/" \
         connectiontimeout=5 timeout=60 disablereuse=On

@@ -82,6 +82,17 @@ void require_boinc_tables(server::Database& database, const std::string& name) {
     }
 }
 
+/// The server goes on with the statement of a process that was killed: two of them must not create
+/// and drop tables at the same time. The lock ends with the connection.
+void lock(server::Database& database) {
+    constexpr int kSeconds = 120;
+    const auto row = database.query_one(
+        "select get_lock(concat('dedloc install ', database()), ?) as taken", {kSeconds});
+    if (row->integer("taken") != 1) {
+        throw IoError("the database still works for another dedloc install; try again");
+    }
+}
+
 /// Whether a process holds the lock that bin/start takes before it becomes the daemon.
 bool is_locked(const fs::path& file) {
     const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
@@ -104,6 +115,7 @@ Project::Project(const fs::path& folder)
     : root_(checked_root(folder)), lock_(root_), config_(server::load_project_config(root_)) {
     database_ = std::make_unique<server::Database>(config_.database);
     require_mariadb(*database_);
+    lock(*database_);
     require_boinc_tables(*database_, config_.database.name);
 }
 
