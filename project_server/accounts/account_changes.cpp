@@ -4,6 +4,7 @@
 
 #include "project_server/accounts/account_request.hpp"
 #include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/scheduler/xml.hpp"
@@ -14,16 +15,6 @@ namespace {
 constexpr std::size_t kMaxCountry = 60;
 constexpr std::size_t kMaxUrl = 200;
 constexpr const char* kTaken = "There is an account with this e-mail address already.";
-
-Refusal password_fault(const std::string& password) {
-    if (password.size() < kMinPassword) {
-        return fmt::format("A password has at least {} characters.", kMinPassword);
-    }
-    if (password.size() > kMaxPassword) {
-        return fmt::format("A password has at most {} bytes.", kMaxPassword);
-    }
-    return std::nullopt;
-}
 
 bool is_hash_of(const Row& row, const std::string& password) {
     return password.size() <= kMaxPassword &&
@@ -41,6 +32,16 @@ Refusal request_fault(const AccountRequest& request) {
 }
 
 }  // namespace
+
+Refusal password_fault(const std::string& password) {
+    if (password.size() < kMinPassword) {
+        return fmt::format("A password has at least {} characters.", kMinPassword);
+    }
+    if (password.size() > kMaxPassword) {
+        return fmt::format("A password has at most {} bytes.", kMaxPassword);
+    }
+    return std::nullopt;
+}
 
 std::optional<std::int64_t> user_of(Database& database, const std::string& email,
                                     const std::string& password) {
@@ -86,6 +87,7 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
     if (!has_password(database, user, password)) return "The password is wrong.";
     const std::string hash = slow_hash(request.password_hash);
     try {
+        void_mail_tokens(database, user);
         database.execute(
             "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
             "email_addr_change_time = ? where id = ?",
@@ -103,11 +105,17 @@ Refusal change_password(Database& database, std::int64_t user, const std::string
     const auto row =
         database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
     if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    return in_transaction(database, [&] { return set_password(database, user, next); });
+}
+
+Refusal set_password(Database& database, std::int64_t user, const std::string& next) {
+    if (const Refusal fault = password_fault(next)) return fault;
+    const auto row = database.query_one("select email_addr from user where id = ?", {user});
+    if (!row) return "There is no such account.";
     const std::string hash = slow_hash(boinc_password_hash(next, row->text("email_addr")));
-    in_transaction(database, [&] {
-        database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
-        end_sessions(database, user);
-    });
+    database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
+    end_sessions(database, user);
+    void_mail_tokens(database, user);
     return std::nullopt;
 }
 

@@ -39,6 +39,12 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
 Refusal change_password(Database& database, std::int64_t user, const std::string& password,
                         const std::string& next);
 
+/// Why it cannot be a password; nothing: it can.
+Refusal password_fault(const std::string& password);
+/// Sets a password without the old one, ends all sessions of the user and voids links from e-mail.
+/// Inside a transaction.
+Refusal set_password(Database& database, std::int64_t user, const std::string& next);
+
 /// What a user may choose.
 struct Preferences {
     std::string name;          ///< shown to all

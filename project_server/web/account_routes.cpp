@@ -7,6 +7,7 @@
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
 #include "project_server/accounts/job_preferences.hpp"
+#include "project_server/database/revocations.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/tasks.hpp"
@@ -115,18 +116,25 @@ void add_registration(Site& site) {
                 return;
             }
             log_info("account {} created", made.user);
+            send_confirmation(site, form.value("email"));
             sign_in(site, response, made.user, "/account");
         });
 }
 
 void add_overview(Site& site) {
     add_own_page(site, "/account", "account.html",
-                 [](Database& database, const Request&, std::int64_t user) {
+                 [&site](Database& database, const Request&, std::int64_t user) {
                      std::optional<Page> page;
                      auto data = user_data(database, user);
                      if (!data) return page;
                      const auto row = database.query_one(
-                         "select email_addr, authenticator from user where id = ?", {user});
+                         "select email_addr, email_validated, authenticator from user "
+                         "where id = ?",
+                         {user});
+                     const auto ban = ban_of(database, user, 0);
+                     data->set("ban", ban ? sentence_of(*ban) : "")
+                         .set("can_confirm",
+                              site.mailer.is_on() && row->integer("email_validated") == 0);
                      data->set("email", row->text("email_addr"))
                          .set("account_key", row->text("authenticator"))
                          .set("own_hosts", [&] {
@@ -290,9 +298,11 @@ void add_settings(Site& site) {
                 });
     add_job_settings(site);
     add_setting(site, "/account/email", true,
-                [](Database& database, const Form& form, std::int64_t user) {
-                    return change_email(database, user, form.value("password"), form.value("email"),
-                                        unix_now());
+                [&site](Database& database, const Form& form, std::int64_t user) {
+                    const Refusal refusal = change_email(database, user, form.value("password"),
+                                                         form.value("email"), unix_now());
+                    if (!refusal) send_confirmation(site, form.value("email"));
+                    return refusal;
                 });
     add_setting(site, "/account/password", true,
                 [](Database& database, const Form& form, std::int64_t user) {

@@ -57,6 +57,7 @@ print_json() {
     local run=(--project "$project" --json --name r)
     case $1 in
         "user show") "$dedloc" user show --project "$project" --json v@example.org ;;
+        "user password") "$dedloc" user password --project "$project" --json v@example.org ;;
         "user ban") "$dedloc" user ban --project "$project" --json --reason rude v ;;
         "user unban") "$dedloc" user unban --project "$project" --json 1 ;;
         "host show") "$dedloc" host show --project "$project" --json attic ;;
