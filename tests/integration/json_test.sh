@@ -48,6 +48,7 @@ await 60 "steps" has_step
 config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
 MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --socket "$project/db/mariadb.sock" \
     --user "$(config db_user)" "$(config db_name)" <<END
+insert into team (userid, name, name_lc) values (1, 'Team', 'team');
 insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
 values ('ticket', 1, 1, 1, 'many keys', 1, 2)
 END
