@@ -104,6 +104,25 @@ void check_safe(const std::string& text, const char* what) {
     }
 }
 
+void check_mail(const Settings& settings) {
+    check_safe(settings.mail_from, "mail_from");
+    check_safe(settings.mail_relay, "mail_relay");
+    const bool has_sender = settings.mail_from.find('@') != std::string::npos &&
+                            settings.mail_from.find_first_of("<>,") == std::string::npos;
+    if (!settings.mail_from.empty() && !has_sender) {
+        throw InputError(fmt::format("mail_from \"{}\" is no e-mail address", settings.mail_from));
+    }
+    const bool is_relay =
+        settings.mail_relay.starts_with("smtp://") || settings.mail_relay.starts_with("smtps://");
+    if (!settings.mail_relay.empty() && !is_relay) {
+        throw InputError(fmt::format("mail_relay \"{}\" begins neither with smtp:// nor smtps://",
+                                     settings.mail_relay));
+    }
+    if (settings.mail_from.empty() && !settings.mail_relay.empty()) {
+        throw InputError("mail_relay needs mail_from, the sender's address");
+    }
+}
+
 void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
          const std::string& text) {
     if (text.empty()) return;
@@ -168,6 +187,7 @@ void check_settings(const Settings& settings) {
     check_safe(settings.certificate_key.string(), "path");
     check_safe(settings.acme_webroot.string(), "path");
     for (const std::string& proxy : settings.proxies) check_safe(proxy, "proxy");
+    check_mail(settings);
     for (const auto* const addresses : {&settings.listen, &settings.redirect}) {
         for (const auto& address : *addresses) check_safe(address.host, "address");
     }
@@ -214,7 +234,10 @@ Settings read_settings(const std::filesystem::path& project) {
                       .peer_port = port_field(fields, "peer_port", kNoPort),
                       .server_port = port_field(fields, "server_port", 1),
                       .gateway_port = port_field(fields, "gateway_port", 1),
-                      .database_port = port_field(fields, "database_port", 1)};
+                      .database_port = port_field(fields, "database_port", 1),
+                      .mail_from = optional_text(fields, "mail_from"),
+                      .mail_relay = optional_text(fields, "mail_relay"),
+                      .mail_credentials = optional_text(fields, "mail_credentials")};
     if (fields.has("keep_days")) {
         settings.keep_days = static_cast<int>(fields.integer("keep_days", 1, kMaxDays));
     }
@@ -246,6 +269,9 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
     }
     writer.Key("keep_days");
     writer.Int(settings.keep_days);
+    put(writer, "mail_from", settings.mail_from);
+    put(writer, "mail_relay", settings.mail_relay);
+    put(writer, "mail_credentials", settings.mail_credentials.string());
     writer.EndObject();
     platform::replace_file(project / kFile, std::string(buffer.GetString()) + "\n");
 }

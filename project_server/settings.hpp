@@ -33,6 +33,12 @@ struct Settings {
     std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
     int keep_days = 7;                ///< dedloc-purge deletes what has not changed for so long
+    std::string mail_from{};          ///< sender of the project's e-mail; empty: it sends none
+    /// The relay that takes e-mail: an URL smtp://HOST:PORT or smtps://HOST:PORT. Empty: the
+    /// program sendmail of this machine does.
+    std::string mail_relay{};
+    /// File with a line NAME:PASSWORD for the relay; empty: it wants none.
+    std::filesystem::path mail_credentials{};
     bool operator==(const Settings&) const = default;
 
     /// Whether the URL's scheme is https.

@@ -158,14 +158,22 @@ void add_addresses(CLI::App& command, const std::string& name,
         help);
 }
 
-/// What a new project keeps.
-void add_keeping_options(CLI::App& command, ProjectOptions& options) {
+/// What a new project keeps and sends.
+void add_house_options(CLI::App& command, ProjectOptions& options) {
     auto& settings = options.settings;
     command
         .add_option("--keep-days", settings.keep_days,
                     "Days until files and rows of closed jobs, messages and tickets are deleted")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
+    command.add_option("--mail-from", settings.mail_from,
+                       "Sender of e-mail that confirms addresses and resets passwords. Default: "
+                       "the project sends no e-mail");
+    command.add_option("--mail-relay", settings.mail_relay,
+                       "smtp://HOST:PORT or smtps://HOST:PORT that takes the e-mail. Default: the "
+                       "program sendmail of this machine");
+    command.add_option("--mail-credentials", settings.mail_credentials,
+                       "File with NAME:PASSWORD for the relay");
 }
 
 /// The public address of a new project.
@@ -213,7 +221,7 @@ void add_project_commands(CLI::App& dedloc) {
     create_command->add_option("--name", options->settings.name, "Name that volunteers see")
         ->required();
     add_address_options(*create_command, *options);
-    add_keeping_options(*create_command, *options);
+    add_house_options(*create_command, *options);
     create_command
         ->add_option("--contact-seconds", options->contact_seconds,
                      "Volunteers' clients contact the project at least this often; they report "
