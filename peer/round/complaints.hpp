@@ -17,8 +17,8 @@
 
 namespace dedloc::round {
 
-/// Charges by account, and pairs of accounts that do not reach each other. Bounded; belongs to the
-/// coordinator.
+/// Charges by account, and pairs of accounts that do not reach each other: at most 4,096 of each, of
+/// which those are dropped that would be forgiven first. Belongs to the coordinator.
 class Complaints {
   public:
     using Account = Exclusions::Account;
@@ -30,7 +30,11 @@ class Complaints {
 
     /// The account has delayed a round.
     void charge(const Account& account, std::uint32_t charges = 1) {
-        if (charges_.size() >= kMaxRecords && !charges_.contains(account)) return;
+        if (charges_.size() >= kMaxRecords && !charges_.contains(account)) {
+            charges_.erase(std::ranges::min_element(charges_, {}, [](const auto& entry) {
+                return std::pair{entry.second.count, kMaxRounds - entry.second.rounds};
+            }));
+        }
         Charges& record = charges_[account];
         record.count = std::min(record.count + charges, kBelieved);
         record.rounds = 0;
@@ -43,7 +47,10 @@ class Complaints {
     /// The two do not reach each other.
     void part(const Account& a, const Account& b) {
         const auto pair = std::minmax(a, b);
-        if (pairs_.size() >= kMaxRecords && !pairs_.contains(pair)) return;
+        if (pairs_.size() >= kMaxRecords && !pairs_.contains(pair)) {
+            pairs_.erase(std::ranges::min_element(
+                pairs_, {}, [](const auto& entry) { return entry.second.rounds; }));
+        }
         Pair& record = pairs_[pair];
         record.rounds = record.length;
         record.length = std::min(2 * record.length, kMaxRounds);

@@ -358,6 +358,31 @@ TEST_CASE("a sender that several reducers miss is out, and one that misses alone
     }
 }
 
+TEST_CASE("a member that alone misses several others is left out and not heard again", "[round]") {
+    Planned round;
+    wire::Stalled slander;
+    slander.senders = {round.index_of(key_of(11)), round.index_of(key_of(13))};
+    round.stall(key_of(12), slander);
+    round.advance(1s);
+    REQUIRE(round.amended());
+    CHECK(std::ranges::count(members_of(*round.amended()), key_of(12)) == 0);
+    for (const std::uint8_t n : Numbers{11, 13}) {
+        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(n)) > 0);
+    }
+}
+
+TEST_CASE("who does not reduce misses no contributors", "[round]") {
+    Bench bench;
+    bench.add(11, 0);
+    const PeerKey outbound = bench.add(12, 0, {.port = 0});
+    const wire::Plan plan = bench.plan(48);
+    wire::Stalled slander;
+    slander.senders = {wire::index_of(plan, key_of(11))};
+    bench.stall(outbound, slander);
+    bench.advance(1s);
+    CHECK(bench.said<wire::Plan>().empty());
+}
+
 // --- deadlines --------------------------------------------------------------------
 
 TEST_CASE("a round in which no member is ready by the deadline is called off", "[round]") {
