@@ -41,7 +41,8 @@ class SeatEvents final : public net::Host {
     void generation_wanted(const action::GenerationWanted&) override {}
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
-    void pause_changed(const action::PauseChanged&) override {}  // a note says it
+    void pause_changed(const action::PauseChanged&) override {}          // a note says it
+    void revocations_heard(const action::RevocationsHeard&) override {}  // only voters hear them
     void swarm_seen(const action::SwarmSeen&) override {}
     // finished, refused and failed set a field of SeatNews and wake wait(); the others only log.
     void finished(const action::Finished& finished) override;

@@ -93,12 +93,11 @@ struct PeerConfig {
     std::optional<Decision> last_decision{};       ///< the last action::Committed of `generation`
     /// The last action::Voted, or first_memory(). Empty: this peer never votes.
     std::optional<VoterState> voter{};
-    /// How often the run was paused or resumed: odd while it is paused. The last
-    /// action::PauseChanged.
-    std::uint64_t pause_count = 0;
+    /// The last action::PauseChanged. Empty: the run was never paused.
+    std::optional<SignedPause> pause{};
 };
 
-/// Whether a run with this PeerConfig::pause_count is paused.
+/// Whether a run with this SignedPause::count is paused.
 constexpr bool is_paused_at(std::uint64_t pause_count) {
     return pause_count % 2 == 1;
 }

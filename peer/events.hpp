@@ -138,10 +138,14 @@ struct VotersWanted {
     /// is wanted even with the same voters: one of them has lost its memory and is appointed again.
     std::uint64_t min_generation = 0;
 };
-/// Only with PeerConfig::may_begin_generations: the project pauses the run, or lets it go on.
-/// action::PauseChanged follows if that changes anything.
-struct PauseWanted {
-    bool is_paused = false;  ///< whether the run is to be paused
+/// The project pauses the run, or lets it go on: action::PauseChanged follows if the signature is
+/// good and the count higher than the one known.
+struct PauseSigned {
+    SignedPause pause;  ///< signed by the host that holds the project's key
+};
+/// Voters only: the project's list of revocations has changed. Every other voter is told.
+struct RevocationsSigned {
+    Buffer list;  ///< formats::SignedRevocations, at most wire::kMaxRevocationsBytes
 };
 /// The answer to action::ReadHistory.
 struct HistoryRead {
@@ -163,8 +167,8 @@ using Event = std::variant<event::Tick, event::EndpointsFound, event::LinkOpened
                            event::DialFailed, event::FrameWritten, event::FrameReceived,
                            event::Progressed, event::ContributionFrozen, event::StateReached,
                            event::StateRefused, event::SnapshotTaken, event::GenerationSigned,
-                           event::VotersWanted, event::PauseWanted, event::HistoryRead,
-                           event::LeaveRequested, event::ReturnRequested>;
+                           event::VotersWanted, event::PauseSigned, event::RevocationsSigned,
+                           event::HistoryRead, event::LeaveRequested, event::ReturnRequested>;
 
 /// What a Peer asks of its driver. Actions are carried out in the order of the list.
 namespace action {
@@ -244,10 +248,15 @@ struct GenerationBegun {
 struct GenerationWanted {
     GenerationRecord record;  ///< what the project is to sign
 };
-/// The run is paused or goes on, as the project wants it. The host of the run's own backbone writes
-/// the count to the disk before it continues, since frames that tell it are sent next.
+/// The run is paused or goes on, as the project wants it. A voter's host writes it to the disk
+/// before it continues, since frames that tell it are sent next.
 struct PauseChanged {
-    std::uint64_t pause_count = 0;  ///< PeerConfig::pause_count, higher than before
+    SignedPause pause;  ///< its signature is verified; its count is higher than before
+};
+/// A voter has sent a list of revocations. The host verifies the project's signature, and ends the
+/// links of the peers that a newer list revokes.
+struct RevocationsHeard {
+    Buffer list;  ///< untrusted: to be read as formats::SignedRevocations
 };
 /// Backbone only: another backbone has missed the decisions from this place on. The host reads them
 /// from its ledger and answers with event::HistoryRead.
@@ -301,8 +310,9 @@ using Action =
     std::variant<action::Dial, action::Send, action::Close, action::Work, action::Freeze,
                  action::Apply, action::TakeSnapshot, action::Load, action::Pause, action::Voted,
                  action::Committed, action::GenerationBegun, action::GenerationWanted,
-                 action::PauseChanged, action::ReadHistory, action::Settled, action::SwarmSeen,
-                 action::Finished, action::Refused, action::Left, action::Note, action::Overlap>;
+                 action::PauseChanged, action::RevocationsHeard, action::ReadHistory,
+                 action::Settled, action::SwarmSeen, action::Finished, action::Refused,
+                 action::Left, action::Note, action::Overlap>;
 /// Actions in the order in which the driver carries them out.
 using Actions = std::vector<Action>;
 

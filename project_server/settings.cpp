@@ -25,6 +25,7 @@ constexpr std::size_t kMaxEntries = 64;
 constexpr std::size_t kMaxHost = wire::kMaxHostBytes;  // run files refuse a longer one
 constexpr std::uint16_t kNoPort = 0;
 constexpr std::uint16_t kMaxPort = 65'535;
+constexpr int kMaxDays = 10'000;
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
 
@@ -202,6 +203,9 @@ Settings read_settings(const std::filesystem::path& project) {
                       .server_port = port_field(fields, "server_port", 1),
                       .gateway_port = port_field(fields, "gateway_port", 1),
                       .database_port = port_field(fields, "database_port", 1)};
+    if (fields.has("keep_days")) {
+        settings.keep_days = static_cast<int>(fields.integer("keep_days", 1, kMaxDays));
+    }
     fields.finish();
     check_settings(settings);
     return settings;
@@ -228,6 +232,8 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
         writer.Key(name);
         writer.Uint(port);
     }
+    writer.Key("keep_days");
+    writer.Int(settings.keep_days);
     writer.EndObject();
     platform::replace_file(project / kFile, std::string(buffer.GetString()) + "\n");
 }

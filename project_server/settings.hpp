@@ -31,6 +31,7 @@ struct Settings {
     std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
     std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
+    int keep_days = 7;                ///< dedloc-purge deletes what has not changed for so long
     bool operator==(const Settings&) const = default;
 
     /// Whether the URL's scheme is https.

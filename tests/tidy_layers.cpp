@@ -193,8 +193,9 @@ Layers project_layers() {
         // Verdicts on what volunteers send, and the daemon that asks for them.
         {"validators/",
          joined({Names{"validators/", "peer/formats/", "peer/wire/", "peer/base/",
-                       "peer/platform/stop_signals.hpp", "CLI/", "project_server/daemon.hpp",
-                       "project_server/database/", "project_server/settings.hpp", "mysql.h"},
+                       "peer/platform/files.hpp", "peer/platform/stop_signals.hpp", "CLI/",
+                       "project_server/daemon.hpp", "project_server/database/",
+                       "project_server/settings.hpp", "mysql.h"},
                  kBoincServer, kSystem, kText}),
          {"random"},
          kNoChance},

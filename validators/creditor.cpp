@@ -111,7 +111,7 @@ CreditReport Creditor::heed_messages() {
     return report;
 }
 
-/// Contributions whose revocation has been withdrawn (`dedloc forgive`) are pending again.
+/// Contributions whose revocation has been withdrawn (`unban`) are pending again.
 void Creditor::reconsider_withheld() {
     const auto forgiven = connection_.query(
         "select w.runid, w.peer_key, w.kind, w.subject from dedloc_withheld w left join "
@@ -131,8 +131,9 @@ void Creditor::reconsider_withheld() {
             row[0], row[1], row[2], row[3]));
         options_.passing("withholding deleted");
         transaction.commit();
-        log_info("the contributions of key {} to run {} are paid again: {} {} was forgiven",
-                 row[1].substr(0, 8), row[0], row[2], row[3]);
+        log_info(
+            "the contributions of key {} to run {} are paid again: {} {} is not banned any more",
+            row[1].substr(0, 8), row[0], row[2], row[3]);
     }
 }
 

@@ -3,17 +3,38 @@
 
 #include "peer/base/log.hpp"
 #include "project_server/daemon.hpp"
+#include "project_server/database/project_config.hpp"
 #include "validators/boinc_connection.hpp"
+#include "validators/evidence.hpp"
 #include "validators/validator.hpp"
 
 namespace {
 
 using namespace dedloc;
 
+/// A connection of libsched for verdicts, and one of our own for evidence.
 struct Shift {
     validation::BoincConnection connection;
-    validation::Validator validator{connection, validation::ValidatorOptions{}};
-    explicit Shift(const std::filesystem::path& project) : connection(project) {}
+    server::Database database;
+    validation::Validator validator;
+    explicit Shift(const std::filesystem::path& project)
+        : connection(project),
+          database(server::load_project_config(project).database),
+          validator(connection, {.suspect = [this, folder = project / "evidence"](
+                                                const validation::RefusedReceipt& receipt) {
+                        keep(folder, receipt);
+                    }}) {}
+
+    /// A verdict does not wait for its evidence.
+    void keep(const std::filesystem::path& folder, const validation::RefusedReceipt& receipt) {
+        try {
+            database.ensure_connected();
+            validation::keep_evidence(database, folder, receipt);
+        } catch (const Error& error) {
+            log_warning("The refused receipt of {} is not kept: {}", receipt.result_name,
+                        error.what());
+        }
+    }
 };
 
 }  // namespace

@@ -19,7 +19,6 @@
 
 #include "peer/base/log.hpp"
 #include "validators/output_file.hpp"
-#include "validators/verdict.hpp"
 
 namespace dedloc::validation {
 namespace {
@@ -162,10 +161,19 @@ Decision Validator::Pass::judge(const WORKUNIT& workunit, const RESULT& result) 
     if (!name) return invalid("its job has no output file");
     const auto bytes = read_output_file(output_file_path(*name), formats::kMaxReceiptBytes);
     if (!bytes) return invalid(fmt::format("its output file {} was not uploaded", *name));
+    const auto suspect = [&](const Refusal& refusal) {
+        options_.suspect({.run = run->id,
+                          .user = result.userid,
+                          .host = result.hostid,
+                          .result_name = result.name,
+                          .refusal = refusal,
+                          .bytes = *bytes});
+        return invalid(refusal.reason);
+    };
     const auto receipt = read_receipt(*bytes, {.run = run->run, .result_name = result.name});
-    if (!receipt) return invalid(receipt.reason().reason);
+    if (!receipt) return suspect(receipt.reason());
     const auto answer = compare(*receipt, ledger_of(*run, receipt->peer));
-    if (!answer) return invalid(answer.reason().reason);
+    if (!answer) return suspect(answer.reason());
     if (*answer == Answer::kTooSoon) {
         if (std::time(nullptr) - result.received_time > options_.timeout.count()) {
             return invalid("it claims steps that the ledger still does not have");
@@ -188,6 +196,7 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
     LedgerView view;
     view.last_step = run.last_step;
     // Read the last recorded step first, then the lines: rows that arrive in between do no harm.
+    // The compacted step is read last, since rows up to it may go at any time.
     const auto recorded = connection_.query(
         fmt::format("select coalesce(max(step), 0) from dedloc_step where runid = {}", run.id));
     view.recorded = StepIndex{whole(recorded.at(0).at(0))};
@@ -201,6 +210,9 @@ LedgerView Validator::Pass::ledger_of(const RunRow& run, const PeerKey& peer) {
                               .step = StepIndex{whole(row[0]) - 1},
                               .samples = Samples{whole(row[1])}});
     }
+    const auto compacted =
+        connection_.query(fmt::format("select compacted from dedloc_run where id = {}", run.id));
+    view.compacted = StepIndex{whole(compacted.at(0).at(0))};
     return view;
 }
 

@@ -6,12 +6,24 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "validators/boinc_connection.hpp"
+#include "validators/verdict.hpp"
 
 namespace dedloc::validation {
+
+/// A receipt that was refused for what its bytes say: evidence, signed by the peer.
+struct RefusedReceipt {
+    std::int64_t run = 0;                ///< dedloc_run.id
+    std::int64_t user = 0;               ///< BOINC's id
+    std::int64_t host = 0;               ///< BOINC's id
+    std::string result_name{};           ///< the job's result
+    Refusal refusal{};                   ///< the fault
+    std::span<const std::byte> bytes{};  ///< the file
+};
 
 /// Settings of a Validator.
 struct ValidatorOptions {
@@ -20,6 +32,9 @@ struct ValidatorOptions {
     std::chrono::seconds timeout = std::chrono::hours{24};
     /// Called between two writes, with a name of the place. For tests, which crash there.
     std::function<void(std::string_view place)> passing = [](std::string_view) {};
+    /// Called for each receipt that is refused for its contents, before the verdict is committed:
+    /// after a crash it may be called again for the same one.
+    std::function<void(const RefusedReceipt&)> suspect = [](const RefusedReceipt&) {};
 };
 
 /// The result of one pass: numbers of results.

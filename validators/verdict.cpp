@@ -46,7 +46,7 @@ Result<Answer, Refusal> compare(const formats::Receipt& receipt, const LedgerVie
                           line.step.value(), ledger.last_step.value());
         }
         // Earns nothing, and the ledger has no rows without samples.
-        if (line.samples == Samples{0}) continue;
+        if (line.samples == Samples{0} || line.step < ledger.compacted) continue;
         const auto found = proven.find(line.step);
         if (found == proven.end()) {
             if (line.step >= ledger.recorded) {

@@ -55,6 +55,9 @@ struct LedgerView {
     std::vector<LedgerLine> lines;  ///< any order; lines of other peers are ignored
     StepIndex recorded;             ///< `lines` is complete for rounds on states before this one
     StepIndex last_step;            ///< the run ends when this state is reached
+    /// Rows for rounds on states before this one are summed and gone: nothing is compared there. It
+    /// earns nothing anyway.
+    StepIndex compacted{};
 };
 
 /// The verdict on a receipt that is not refused.

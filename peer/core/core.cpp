@@ -39,8 +39,8 @@ Peer::Core::Core(PeerConfig config, const KeyPair& key, const kernels::Workers& 
     DEDLOC_CHECK(config_.scalars_of != nullptr, "a peer knows the schedule: it may coordinate");
     donor_.begin(head().generation);
     last_decision_ = config_.last_decision;
-    pause_count_ = config_.pause_count;
-    if (is_paused_at(pause_count_)) {
+    pause_ = config_.pause;
+    if (is_paused_at(pause_count())) {
         member_.set_paused(true, out_);
         coordinator_.set_paused(now_, true);
     }
@@ -165,6 +165,7 @@ void Peer::Core::hold_without_coordinator() {
 
 void Peer::Core::welcome_newcomers() {
     for (const PeerKey& peer : links_.take_newcomers()) {
+        told_revocations_.erase(peer);
         if (voter_.generation())
             out_.send(peer, head().step, wire::Generation{*voter_.generation()});
         // The heartbeat first: it says what we can give, the certificate makes the peer ask for it.

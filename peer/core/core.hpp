@@ -67,8 +67,10 @@ class Peer::Core {
     void on(const event::GenerationSigned& event);
     /// The project appoints other voters (generations.cpp).
     void on(const event::VotersWanted& event);
-    /// The project pauses the run or lets it go on (pausing.cpp).
-    void on(const event::PauseWanted& event);
+    /// The project pauses the run or lets it go on (orders.cpp).
+    void on(const event::PauseSigned& event);
+    /// The project has revoked tickets (orders.cpp).
+    void on(const event::RevocationsSigned& event);
     /// Commits from the host's ledger, for a keeper that has missed them (history.cpp).
     void on(const event::HistoryRead& event);
     /// Finishes what may be sent within leave_limit, then is away.
@@ -166,6 +168,8 @@ class Peer::Core {
     void take(const wire::Message& m, const wire::Leaf& body);
     /// A Plan or Commit that the coordinator has signed, passed on by a relay.
     void take(const wire::Message& m, const wire::Relay& body);
+    void take(const wire::Message& m, const wire::Pause& body);
+    void take(const wire::Message& m, const wire::RevocationList& body);
     /// Messages of the handshake end in Links.
     template <class Handshake>
     void take(const wire::Message&, const Handshake&) {}
@@ -207,9 +211,11 @@ class Peer::Core {
     void want_generation();
     void begin_generation(const SignedGeneration& generation);
 
-    // --- pausing (pausing.cpp) ---
-    void hear_pause(const PeerKey& from, std::uint64_t pause_count);
-    void set_pause_count(std::uint64_t pause_count);
+    // --- pauses and revocations (orders.cpp) ---
+    std::uint64_t pause_count() const { return pause_ ? pause_->count : 0; }
+    void set_paused(const SignedPause& pause);
+    void tell_orders(const PeerKey& peer, std::uint64_t known_pause_count);
+    void tell_revocations(const PeerKey& voter);
 
     // --- what other parts ask (core.cpp) ---
     const Head& head() const { return voter_.head(); }
@@ -270,10 +276,12 @@ class Peer::Core {
     TimePoint last_heartbeat_ = TimePoint::min();
     TimePoint next_heartbeat_ = TimePoint::min();
     TimePoint next_progress_ = kNever;
-    std::uint64_t pause_count_ = 0;  ///< the highest known
-    Standing told_standing_;         ///< what the last heartbeat said
-    bool is_heartbeat_due_ = false;  ///< there is news
-    bool is_progress_due_ = false;   ///< there are more samples
+    std::optional<SignedPause> pause_;    ///< the one with the highest count known
+    Buffer revocations_;                  ///< the last event::RevocationsSigned; empty: none came
+    std::set<PeerKey> told_revocations_;  ///< voters that have got these
+    Standing told_standing_;              ///< what the last heartbeat said
+    bool is_heartbeat_due_ = false;       ///< there is news
+    bool is_progress_due_ = false;        ///< there are more samples
 
     std::vector<StateCertificate> proven_;     ///< certificates of offers, not taken yet
     TimePoint overdue_at_ = kNever;            ///< until then the missing Commit may still come

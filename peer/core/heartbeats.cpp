@@ -53,7 +53,7 @@ Peer::Core::Standing Peer::Core::standing() const {
     return {.has_state = is_current(),
             .may_vote = voter_.may_vote(),
             .term = election_.has_live_leader() ? election_.term() : Term{},
-            .pause_count = pause_count_};
+            .pause_count = pause_count()};
 }
 
 wire::Heartbeat Peer::Core::heartbeat_body() const {
@@ -119,7 +119,7 @@ void Peer::Core::take(const wire::Message& m, const wire::Heartbeat& body) {
         return;
     }
     if (m.generation > head().generation) return;  // its Generation follows
-    hear_pause(m.sender, body.pause_count);
+    tell_orders(m.sender, body.pause_count);
     if (body.term.coordinator == m.sender) election_.on_coordinator(body.term, out_);
     if (body.has_state) {
         coordinator_.reported(now_, m.sender, m.step, body.samples, body.samples_per_second);

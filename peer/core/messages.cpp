@@ -14,6 +14,8 @@ namespace {
 bool is_of_any_generation(const wire::Body& body) {
     return std::holds_alternative<wire::Heartbeat>(body) ||
            std::holds_alternative<wire::Generation>(body) ||
+           std::holds_alternative<wire::Pause>(body) ||
+           std::holds_alternative<wire::RevocationList>(body) ||
            std::holds_alternative<wire::Commit>(body) ||
            std::holds_alternative<wire::CommitQuery>(body) ||
            std::holds_alternative<wire::Leave>(body) || std::holds_alternative<wire::Refusal>(body);

@@ -43,9 +43,10 @@ class Host {
     /// Sign a generation and answer with event::GenerationSigned. Only if
     /// PeerConfig::may_begin_generations.
     virtual void generation_wanted(const action::GenerationWanted& wanted) = 0;
-    /// The run is paused or goes on. At the run's own backbone the count must be durable when this
-    /// returns.
+    /// The run is paused or goes on. At a voter it must be durable when this returns.
     virtual void pause_changed(const action::PauseChanged& changed) = 0;
+    /// A voter has sent a list of revocations: verify it, and give it to the transport.
+    virtual void revocations_heard(const action::RevocationsHeard& heard) = 0;
     /// Read the ledger and answer with event::HistoryRead. Backbone only.
     virtual void read_history(const action::ReadHistory& wanted) = 0;
     /// Members have reported the state after a commit. Backbone only.

@@ -23,7 +23,7 @@ struct World::Disk {
     /// All decisions and generations, in order.
     std::vector<std::variant<Decision, SignedGeneration>> ledger;
     std::optional<VoterState> voter;   ///< a voter's memory: promises and votes
-    std::uint64_t pause_count = 0;     ///< the last action::PauseChanged
+    std::optional<SignedPause> pause;  ///< the last action::PauseChanged
     std::vector<Written> checkpoints;  ///< the newest three, oldest first
 };
 

@@ -14,11 +14,25 @@
 namespace dedloc::simulation {
 namespace {
 
-constexpr std::array kEventNames{
-    "Tick",         "EndpointsFound", "LinkOpened",       "LinkClosed",         "DialFailed",
-    "FrameWritten", "FrameReceived",  "Progressed",       "ContributionFrozen", "StateReached",
-    "StateRefused", "SnapshotTaken",  "GenerationSigned", "VotersWanted",       "PauseWanted",
-    "HistoryRead",  "LeaveRequested", "ReturnRequested"};
+constexpr std::array kEventNames{"Tick",
+                                 "EndpointsFound",
+                                 "LinkOpened",
+                                 "LinkClosed",
+                                 "DialFailed",
+                                 "FrameWritten",
+                                 "FrameReceived",
+                                 "Progressed",
+                                 "ContributionFrozen",
+                                 "StateReached",
+                                 "StateRefused",
+                                 "SnapshotTaken",
+                                 "GenerationSigned",
+                                 "VotersWanted",
+                                 "PauseSigned",
+                                 "RevocationsSigned",
+                                 "HistoryRead",
+                                 "LeaveRequested",
+                                 "ReturnRequested"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames{"Dial",
@@ -35,6 +49,7 @@ constexpr std::array kActionNames{"Dial",
                                   "GenerationBegun",
                                   "GenerationWanted",
                                   "PauseChanged",
+                                  "RevocationsHeard",
                                   "ReadHistory",
                                   "Settled",
                                   "SwarmSeen",
@@ -46,11 +61,11 @@ constexpr std::array kActionNames{"Dial",
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 constexpr std::array kBodyNames{
-    "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",  "Generation",
-    "Elect",       "Promise",    "Call",        "Join",       "Plan",       "Cancel",
-    "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",    "Accept",
-    "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer", "RoundOffer",
-    "LeafRequest", "Leaf",       "Relay"};
+    "Challenge",   "Hello",      "Leave",       "Refusal",    "Heartbeat",     "Generation",
+    "Elect",       "Promise",    "Call",        "Join",       "Plan",          "Cancel",
+    "Chunk",       "Reduced",    "Stalled",     "Ready",      "Propose",       "Accept",
+    "Commit",      "StateVotes", "CommitQuery", "StateQuery", "StateOffer",    "RoundOffer",
+    "LeafRequest", "Leaf",       "Relay",       "Pause",      "RevocationList"};
 static_assert(kBodyNames.size() == std::variant_size_v<wire::Body>);
 
 /// One line about a frame; empty for a heartbeat.

@@ -157,7 +157,9 @@ void World::appoint(const std::vector<Id>& voters) {
 
 void World::set_paused(bool is_paused) {
     note(0, is_paused ? "is told to pause the run" : "is told to resume the run");
-    if (node(0).is_alive) deliver(0, event::PauseWanted{is_paused});
+    const std::uint64_t count = node(0).pause_count;
+    if (!node(0).is_alive || is_paused_at(count) == is_paused) return;
+    deliver(0, event::PauseSigned{sign_pause(run_, count + 1, project_)});
 }
 
 World::Id World::add_trainer(const Profile& profile) {
@@ -206,12 +208,12 @@ PeerConfig World::config_for(Id id, Memory memory) const {
         .generation = {},
         .last_decision = {},
         .voter = {},
-        .pause_count = 0};
+        .pause = {}};
     if (memory != Memory::kLost || host.life == 1) {
         config.generation = last_generation(host.disk);
         config.last_decision = last_decision(host.disk);
         config.voter = host.disk.voter;
-        config.pause_count = host.disk.pause_count;
+        config.pause = host.disk.pause;
     }
     return config;
 }
@@ -262,7 +264,7 @@ void World::start(Id id, Memory memory) {
     network_.start(id);
     const PeerConfig config = config_for(id, memory);
     if (config.generation) host.generation = config.generation->record.generation;
-    host.pause_count = config.pause_count;
+    host.pause_count = config.pause ? config.pause->count : 0;
     host.peer = std::make_unique<Peer>(config, host.key, workers_);
     host.trainer = trainer_for(id);
     start_adversary(id);

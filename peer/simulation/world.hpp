@@ -112,7 +112,7 @@ class World final : private NetworkSink {
     /// The project appoints these voters: host 0 receives event::VotersWanted now and at each
     /// start.
     void appoint(const std::vector<Id>& voters);
-    /// The project pauses the run or lets it go on: host 0 receives event::PauseWanted, if it
+    /// The project pauses the run or lets it go on: host 0 receives event::PauseSigned, if it
     /// runs.
     void set_paused(bool is_paused);
     /// Adds and starts a trainer.

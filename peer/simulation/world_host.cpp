@@ -73,8 +73,9 @@ void World::perform(Id id, const Action& action) {
                    [&](const action::GenerationWanted& a) { sign(id, a.record); },
                    [&](const action::PauseChanged& a) {
                        do_write(id, action);
-                       host.pause_count = a.pause_count;
+                       host.pause_count = a.pause.count;
                    },
+                   [](const action::RevocationsHeard&) {},
                    [&](const action::ReadHistory& a) { read_history(id, a); },
                    [&](const action::Settled& a) { settled_.push_back(a); },
                    [&](const action::SwarmSeen& a) { host.coordinator = a.coordinator; },
@@ -134,7 +135,7 @@ void World::do_write(Id id, const Action& action) {
     } else if (const auto* begun = std::get_if<action::GenerationBegun>(&action)) {
         disk.ledger.emplace_back(begun->generation);
     } else if (const auto* changed = std::get_if<action::PauseChanged>(&action)) {
-        disk.pause_count = changed->pause_count;
+        disk.pause = changed->pause;
     }
 }
 

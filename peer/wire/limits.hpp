@@ -7,8 +7,8 @@
 
 namespace dedloc::wire {
 
-inline constexpr std::uint16_t kOldestProtocol = 5;  ///< oldest protocol version spoken
-inline constexpr std::uint16_t kNewestProtocol = 5;  ///< newest protocol version spoken
+inline constexpr std::uint16_t kOldestProtocol = 6;  ///< oldest protocol version spoken
+inline constexpr std::uint16_t kNewestProtocol = 6;  ///< newest protocol version spoken
 inline constexpr std::size_t kSignatureBytes = 64;   ///< an Ed25519 signature
 /// The form field that every frame begins with: signed or unsigned.
 inline constexpr std::size_t kFormBytes = 8;

@@ -74,7 +74,8 @@ struct Heartbeat {
     bool may_vote = false;      ///< it is an appointed voter that remembers its votes
     Term term;                  ///< the term that the sender follows or leads
     std::uint32_t attempt = 0;  ///< Plan::attempt of the newest plan in this round; 0: none
-    /// How often the run was paused or resumed, as far as the sender knows: odd while it is paused.
+    /// Pause::count as far as the sender knows; 0: it knows of no pause. A receiver that knows more
+    /// tells the sender.
     std::uint64_t pause_count = 0;
     bool operator==(const Heartbeat&) const = default;
 };
@@ -82,6 +83,18 @@ struct Heartbeat {
 struct Generation {
     SignedGeneration generation;  ///< the receiver verifies the project's signature
     bool operator==(const Generation&) const = default;
+};
+
+/// Any peer to one that may not know it: the project has paused or resumed the run.
+struct Pause {
+    SignedPause pause;  ///< the receiver verifies the project's signature
+    bool operator==(const Pause&) const = default;
+};
+/// A voter to the others: the tickets that are void before they expire.
+struct RevocationList {
+    /// formats::SignedRevocations as bytes: the receiver's host verifies the project's signature.
+    Buffer list;
+    bool operator==(const RevocationList&) const = default;
 };
 
 // --- elections --------------------------------------------------------------
@@ -350,7 +363,7 @@ struct Relay {
 using Body = std::variant<Challenge, Hello, Leave, Refusal, Heartbeat, Generation, Elect, Promise,
                           Call, Join, Plan, Cancel, Chunk, Reduced, Stalled, Ready, Propose, Accept,
                           Commit, StateVotes, CommitQuery, StateQuery, StateOffer, RoundOffer,
-                          LeafRequest, Leaf, Relay>;
+                          LeafRequest, Leaf, Relay, Pause, RevocationList>;
 
 /// Whether this message is bulk (Chunk, LeafRequest, Leaf). Bulk frames may arrive out of order or
 /// twice, because their contents name them: a replay changes nothing.

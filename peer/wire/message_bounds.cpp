@@ -216,6 +216,12 @@ struct IsGood {
     bool operator()(const Relay& m) const {
         return !m.frame.empty() && m.frame.size() <= kMaxRelayedBytes;
     }
+    bool operator()(const Pause& m) const {
+        return m.pause.count >= 1 && m.pause.count <= kMaxPauseCount;
+    }
+    bool operator()(const RevocationList& m) const {
+        return !m.list.empty() && m.list.size() <= kMaxRevocationsBytes;
+    }
 };
 
 }  // namespace

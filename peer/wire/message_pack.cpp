@@ -318,6 +318,14 @@ struct Packer {
         const auto frame = uninitialized<std::uint8_t>(m.frame);
         return fb::CreateRelay(out, frame).Union();
     }
+    Offset<void> operator()(const Pause& m) const {
+        const auto signature = packed(m.pause.signature);
+        return fb::CreatePause(out, m.pause.count, &signature).Union();
+    }
+    Offset<void> operator()(const RevocationList& m) const {
+        const auto list = uninitialized<std::uint8_t>(m.list);
+        return fb::CreateRevocationList(out, list).Union();
+    }
 };
 
 Packed packed(const FlatBufferBuilder& out, const Bulk& bulk, std::size_t head_bytes) {

@@ -137,6 +137,11 @@ class Unpacker {
         require(packed.size() <= limit);
         return has_failed_ ? std::string{} : packed.str();
     }
+    Buffer bytes(const flatbuffers::Vector<std::uint8_t>& packed, std::size_t limit) {
+        require(packed.size() <= limit);
+        const auto* first = reinterpret_cast<const std::byte*>(packed.data());
+        return has_failed_ ? Buffer{} : Buffer{first, first + packed.size()};
+    }
     bool yes_or_no(std::uint8_t byte) {
         require(byte <= 1);
         return byte == 1;
@@ -302,18 +307,16 @@ class Unpacker {
         return LeafRequest{.root = unpacked<Digest>(*t.root()), .leaf = t.leaf()};
     }
     Body body(const fb::Leaf& t) {
-        require(t.data()->size() <= kLeafBytes);
-        Leaf leaf{.root = unpacked<Digest>(*t.root()), .leaf = t.leaf(), .data = {}};
-        const auto* first = reinterpret_cast<const std::byte*>(t.data()->data());
-        if (!has_failed_) leaf.data.assign(first, first + t.data()->size());
-        return leaf;
+        return Leaf{.root = unpacked<Digest>(*t.root()),
+                    .leaf = t.leaf(),
+                    .data = bytes(*t.data(), kLeafBytes)};
     }
-    Body body(const fb::Relay& t) {
-        require(t.frame()->size() <= kMaxRelayedBytes);
-        Relay relay;
-        const auto* first = reinterpret_cast<const std::byte*>(t.frame()->data());
-        if (!has_failed_) relay.frame.assign(first, first + t.frame()->size());
-        return relay;
+    Body body(const fb::Relay& t) { return Relay{bytes(*t.frame(), kMaxRelayedBytes)}; }
+    Body body(const fb::Pause& t) {
+        return Pause{{.count = t.count(), .signature = unpacked(*t.signature())}};
+    }
+    Body body(const fb::RevocationList& t) {
+        return RevocationList{bytes(*t.list(), kMaxRevocationsBytes)};
     }
 
   private:
@@ -377,8 +380,8 @@ bool with_body(const fb::Message& m, Use use) {
                         fb::Generation, fb::Elect, fb::Promise, fb::Call, fb::Join, fb::Plan,
                         fb::Cancel, fb::Chunk, fb::Reduced, fb::Stalled, fb::Ready, fb::Propose,
                         fb::Accept, fb::Commit, fb::StateVotes, fb::CommitQuery, fb::StateQuery,
-                        fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay>(m,
-                                                                                              use);
+                        fb::StateOffer, fb::RoundOffer, fb::LeafRequest, fb::Leaf, fb::Relay,
+                        fb::Pause, fb::RevocationList>(m, use);
 }
 
 }  // namespace

@@ -82,6 +82,21 @@ Digest digest_of(const RunId& run, const GenerationRecord& record) {
     return finish(std::move(out));
 }
 
+std::array<std::byte, 32> pause_bytes(const RunId& run, std::uint64_t count) {
+    ByteWriter out = begin("DeDLOC@home pause 1\n");
+    out.append(run.bytes);
+    out.write(count);
+    return finish(std::move(out)).bytes;
+}
+
+SignedPause sign_pause(const RunId& run, std::uint64_t count, const KeyPair& project) {
+    return {.count = count, .signature = project.sign(pause_bytes(run, count))};
+}
+
+bool is_signed(const RunId& run, const PeerKey& project, const SignedPause& pause) {
+    return verify(project, pause_bytes(run, pause.count), pause.signature);
+}
+
 Head genesis(const RunId& run, const PeerKey& backbone) {
     ByteWriter out = begin("DeDLOC@home genesis 1\n");
     out.append(run.bytes);

@@ -148,6 +148,20 @@ struct SignedGeneration {
     bool operator==(const SignedGeneration&) const = default;
 };
 
+/// How often the project has paused and resumed a run, with its signature: odd while the run is
+/// paused. A higher count replaces a lower one.
+struct SignedPause {
+    std::uint64_t count = 0;  ///< at least 1
+    Signature signature{};    ///< the project's, over pause_bytes(run, count)
+    bool operator==(const SignedPause&) const = default;
+};
+/// What the project signs.
+std::array<std::byte, 32> pause_bytes(const RunId& run, std::uint64_t count);
+/// Signs a count, which must be at least 1, with the project's key.
+SignedPause sign_pause(const RunId& run, std::uint64_t count, const KeyPair& project);
+/// Whether the project has signed this for this run. Cost: one signature check (0.06 ms).
+bool is_signed(const RunId& run, const PeerKey& project, const SignedPause& pause);
+
 /// The head of a history: what has been decided last and what comes next.
 struct Head {
     std::uint64_t generation = 0;  ///< the present generation

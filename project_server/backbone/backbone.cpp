@@ -85,7 +85,7 @@ Start starting_state(const RunFolder& run, const CheckpointStore& store, const H
 
 PeerConfig peer_config(const RunFolder& run, const LedgerWriter& ledger) {
     PeerConfig config = dedloc::peer_config(run.run);
-    config.pause_count = read_pause_count(run.pause());
+    config.pause = read_pause(run.pause(), run.id, run.run.project_key);
     config.role = Role::kBackbone;
     config.may_begin_generations = run.project_key.has_value();
     config.generation = ledger.generation();
@@ -166,7 +166,7 @@ class Backbone::Impl {
           store_(run_.checkpoints(), run_.id, options_.keep_checkpoints,
                  [this](const formats::CheckpointHead& head) { return states_.judge(head); }),
           history_(run_.ledger(), owner()),
-          live_(run_.run, read_pause_count(run_.pause())),
+          live_(run_.run, read_pause(run_.pause(), run_.id, run_.run.project_key)),
           ledger_(run_.ledger(), owner(),
                   [this](const LedgerRecord& record, const LedgerReader::Place& after) {
                       states_.take(record);
@@ -180,7 +180,7 @@ class Backbone::Impl {
           revocations_(
               {.database = run_.settings ? std::nullopt : options_.database,
                .pending = run_.pending_revocations(),
-               .publish = [this](const formats::Revocations& all) { transport_.revoke(all); }}),
+               .publish = [this](const formats::Revocations& all) { publish_revocations(all); }}),
           directory_({.run = run_.id,
                       .seeds = seeds_of(run_, options_),
                       .listen = directory_listen(options_),
@@ -200,7 +200,7 @@ class Backbone::Impl {
                      Endpoint{options_.dht_listen->host, seed_->port()}.text());
         }
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
-        if (recorder_) recorder_->pause_changed(is_paused_at(read_pause_count(run_.pause())));
+        if (recorder_) recorder_->pause_changed(is_paused(live_.pause()));
         poll();
         live_.open(sockets_.address(control::kEventsSocket));
         commands_ = std::make_unique<control::Replier>(
@@ -270,7 +270,10 @@ class Backbone::Impl {
         if (!run_.project_key) {
             throw InputError("only the backbone that has the project's key pauses a run");
         }
-        queue_.post(event::PauseWanted{is_paused});
+        const std::lock_guard lock{pause_mutex_};
+        if (const auto next = next_pause(live_.pause(), is_paused, run_.id, *run_.project_key)) {
+            queue_.post(event::PauseSigned{*next});
+        }
         return live_.await_pause(is_paused, kPauseLimit);
     }
     void poll_voters() {
@@ -287,9 +290,35 @@ class Backbone::Impl {
             .project_key = run_.project_key,
             .events = queue_.sink(),
             .begun = [this](const GenerationRecord& record) { voters_.begun(record); },
+            .revocations_heard = [this](const Buffer& list) { hear_revocations(list); },
             .publish = [this](const action::Settled& settled,
                               const std::vector<Endpoint>& others) { publish(settled, others); },
             .on_failure = options_.on_failure};
+    }
+    /// Ends the links of those revoked. The backbone with the project's key tells the other voters
+    /// each change; `all` comes every two seconds.
+    void publish_revocations(const formats::Revocations& all) {
+        transport_.revoke(all);
+        if (!run_.project_key) return;
+        formats::Revocations entries = all;
+        entries.as_of = {};
+        if (entries == told_revocations_) return;
+        if (all.size() > wire::kMaxRevocations) {
+            return log_warning(
+                "voters on other machines are not told of {} revocations until the database has "
+                "the new ones",
+                all.size());
+        }
+        told_revocations_ = std::move(entries);
+        queue_.post(event::RevocationsSigned{encode(formats::sign(all, *run_.project_key))});
+    }
+    void hear_revocations(const Buffer& list) {
+        if (!run_.settings) return;  // this backbone reads them itself
+        const auto heard = formats::decode_revocations(list);
+        if (!heard || !formats::is_signed_by(run_.run.project_key, *heard)) {
+            return log_warning("a voter has sent revocations that the project has not signed");
+        }
+        revocations_.hear(heard->revocations, platform::utc_now());
     }
     /// Publishes the run's head in the DHT.
     void publish(const action::Settled& settled, const std::vector<Endpoint>& others) {
@@ -327,11 +356,13 @@ class Backbone::Impl {
     net::EventQueue queue_;
     const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed
     net::TcpTransport transport_;
+    formats::Revocations told_revocations_;  ///< the last ones told to other voters
     RevocationWatch revocations_;
     net::DhtDirectory directory_;
     const std::optional<Endpoint> backbone_;  ///< the run's own backbone, if this is another voter
     std::chrono::steady_clock::time_point name_backbone_{};
-    std::mutex poll_mutex_;  ///< one thread at a time uses voters_
+    std::mutex pause_mutex_;  ///< one pause or resumption at a time
+    std::mutex poll_mutex_;   ///< one thread at a time uses voters_
     VotersWatch voters_;
     StateKeeper keeper_;
     RoundLog host_;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "peer/config.hpp"
+#include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/role_name.hpp"
 #include "project_server/control/picture.hpp"
 #include "project_server/database/database.hpp"
@@ -22,8 +23,8 @@ control::MemberView view_of(const SeatView& seat) {
 
 }  // namespace
 
-LiveRun::LiveRun(const formats::RunFile& run, std::uint64_t pause_count)
-    : is_paused_(is_paused_at(pause_count)) {
+LiveRun::LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause)
+    : pause_(pause) {
     picture_.session =
         static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                        std::chrono::system_clock::now().time_since_epoch())
@@ -36,7 +37,7 @@ LiveRun::LiveRun(const formats::RunFile& run, std::uint64_t pause_count)
 
 RunState LiveRun::state() const {
     if (is_finished_) return RunState::kFinished;
-    return is_paused_ ? RunState::kPaused : RunState::kRunning;
+    return is_paused(pause_) ? RunState::kPaused : RunState::kRunning;
 }
 
 void LiveRun::happen(control::Happening what) {
@@ -133,7 +134,7 @@ void LiveRun::swarm_seen(const action::SwarmSeen& swarm) {
 
 void LiveRun::pause_changed(const action::PauseChanged& changed) {
     const std::lock_guard lock{mutex_};
-    is_paused_ = is_paused_at(changed.pause_count);
+    pause_ = changed.pause;
     if (state() != picture_.state) happen_locked(control::StateChanged{state()});
 }
 
@@ -150,6 +151,11 @@ void LiveRun::note(const action::Note& note) {
 control::Snapshot LiveRun::picture() const {
     const std::lock_guard lock{mutex_};
     return picture_;
+}
+
+std::optional<SignedPause> LiveRun::pause() const {
+    const std::lock_guard lock{mutex_};
+    return pause_;
 }
 
 RunState LiveRun::await_pause(bool is_paused, std::chrono::milliseconds limit) const {

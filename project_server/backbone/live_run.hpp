@@ -21,8 +21,8 @@ namespace dedloc::backbone {
 /// The events of one run. Publishing costs microseconds and never waits for a subscriber.
 class LiveRun {
   public:
-    /// A run that is paused as `pause_count` says, and without a history.
-    LiveRun(const formats::RunFile& run, std::uint64_t pause_count);
+    /// A run whose last pause is `pause`, and without a history.
+    LiveRun(const formats::RunFile& run, const std::optional<SignedPause>& pause);
     LiveRun(const LiveRun&) = delete;
     LiveRun& operator=(const LiveRun&) = delete;
 
@@ -40,6 +40,8 @@ class LiveRun {
 
     /// The picture now. Thread: any.
     control::Snapshot picture() const;
+    /// The last pause. Thread: any.
+    std::optional<SignedPause> pause() const;
     /// Waits until the run is paused, or is not, or is finished; returns its state then, or after
     /// `limit`. Thread: any but the network thread.
     control::RunState await_pause(bool is_paused, std::chrono::milliseconds limit) const;
@@ -54,7 +56,7 @@ class LiveRun {
     mutable std::condition_variable changed_;
     control::Snapshot picture_;              ///< guarded by mutex_
     std::optional<control::Socket> socket_;  ///< guarded by mutex_
-    bool is_paused_ = false;                 ///< guarded by mutex_
+    std::optional<SignedPause> pause_;       ///< guarded by mutex_
     bool is_finished_ = false;               ///< guarded by mutex_
     std::optional<LedgerSettled> settled_;   ///< the last one taken before open()
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "peer/base/bytes.hpp"
 #include "peer/base/error.hpp"
 #include "peer/config.hpp"
 #include "peer/formats/json_fields.hpp"
@@ -15,29 +16,37 @@ constexpr std::size_t kMaxFileBytes = 4'096;
 
 }  // namespace
 
-std::uint64_t read_pause_count(const std::filesystem::path& file) {
-    if (!std::filesystem::exists(file)) return 0;
+std::optional<SignedPause> read_pause(const std::filesystem::path& file, const RunId& run,
+                                      const PeerKey& project) {
+    if (!std::filesystem::exists(file)) return std::nullopt;
     const std::string document = file.string();
     const auto json = formats::parse_json(document, platform::read_text(file), kMaxFileBytes);
     formats::JsonFields fields(json, "", document);
-    const std::uint64_t count = fields.integer("pause_count", 0, wire::kMaxPauseCount);
+    SignedPause pause;
+    pause.count = fields.integer("pause_count", 1, wire::kMaxPauseCount);
+    const std::string signature = fields.text("signature", 2 * wire::kSignatureBytes);
+    if (!from_hex(signature, pause.signature) || !is_signed(run, project, pause)) {
+        fields.refuse("signature", "is not the project's for this run");
+    }
     fields.finish();
-    return count;
+    return pause;
 }
 
-void write_pause_count(const std::filesystem::path& file, std::uint64_t pause_count) {
-    platform::replace_file(file, fmt::format("{{\"pause_count\": {}}}\n", pause_count));
+void write_pause(const std::filesystem::path& file, const SignedPause& pause) {
+    platform::replace_file(file, fmt::format("{{\"pause_count\": {}, \"signature\": \"{}\"}}\n",
+                                             pause.count, to_hex(pause.signature)));
 }
 
-bool is_paused(const std::filesystem::path& file) {
-    return is_paused_at(read_pause_count(file));
-}
-
-void set_paused(const std::filesystem::path& file, bool is_paused) {
-    const std::uint64_t count = read_pause_count(file);
-    if (is_paused_at(count) == is_paused) return;
+std::optional<SignedPause> next_pause(const std::optional<SignedPause>& last, bool is_paused,
+                                      const RunId& run, const KeyPair& project) {
+    if (backbone::is_paused(last) == is_paused) return std::nullopt;
+    const std::uint64_t count = last ? last->count : 0;
     if (count >= wire::kMaxPauseCount) throw InputError("the run was paused too often");
-    write_pause_count(file, count + 1);
+    return sign_pause(run, count + 1, project);
+}
+
+bool is_paused(const std::optional<SignedPause>& last) {
+    return last && is_paused_at(last->count);
 }
 
 }  // namespace dedloc::backbone

@@ -1,23 +1,28 @@
-// The file `pause` in a backbone's folder: how often the run was paused or resumed
-// (PeerConfig::pause_count). It decides whether the run is paused; dedloc_run.state follows it.
+// The file `pause` in a backbone's folder: the last pause or resumption of the run, as the project
+// has signed it. It decides whether the run is paused; dedloc_run.state follows it.
 //
-//     {"pause_count": 3}
+//     {"pause_count": 3, "signature": "0f3a…"}
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
+#include <optional>
+
+#include "peer/wire/types.hpp"
 
 namespace dedloc::backbone {
 
-/// 0 if there is no such file: the run was never paused. Errors: IoError, InputError (damaged).
-std::uint64_t read_pause_count(const std::filesystem::path& file);
+/// Nothing if there is no such file: the run was never paused. `project` is the project's public
+/// key. Errors: IoError, InputError (damaged, not signed by the project for this run).
+std::optional<SignedPause> read_pause(const std::filesystem::path& file, const RunId& run,
+                                      const PeerKey& project);
 /// Replaces the file, atomically and durably. Errors: IoError.
-void write_pause_count(const std::filesystem::path& file, std::uint64_t pause_count);
+void write_pause(const std::filesystem::path& file, const SignedPause& pause);
 
-/// Whether the run is paused by this file. Errors: as read_pause_count().
-bool is_paused(const std::filesystem::path& file);
-/// Writes that it is paused or not. Requires the lock of the backbone's folder, so that no backbone
-/// works. Errors: as above; InputError (paused too often).
-void set_paused(const std::filesystem::path& file, bool is_paused);
+/// The signed order that pauses the run, or lets it go on, after `last`; nothing if `last` says so
+/// already. Errors: InputError (paused too often).
+std::optional<SignedPause> next_pause(const std::optional<SignedPause>& last, bool is_paused,
+                                      const RunId& run, const KeyPair& project);
+/// Whether a run with this last order is paused.
+bool is_paused(const std::optional<SignedPause>& last);
 
 }  // namespace dedloc::backbone

@@ -120,6 +120,13 @@ void RevocationWatch::poll(formats::UtcSeconds now) {
     }
 }
 
+void RevocationWatch::hear(const formats::Revocations& list, formats::UtcSeconds now) {
+    const std::lock_guard lock{mutex_};
+    if (list.as_of < known_.as_of) return;
+    known_ = list;
+    publish(now);
+}
+
 void RevocationWatch::revoke(const Revocation& named, formats::UtcSeconds now) {
     const std::lock_guard lock{mutex_};
     Revocation pending = pending_;

@@ -1,6 +1,7 @@
-// The project's revocations as this backbone knows them: those in the database, which it reads
-// every two seconds, and those that an administrator has sent to it and that the database does not
-// have yet, because it was away. These are in a file until they are in the database.
+// The project's revocations as this voter knows them: those in the database, which it reads every
+// two seconds (at a voter on another machine, the list that the run's backbone sends), and those
+// that an administrator has sent to it and that the database does not have yet, because it was
+// away. These are in a file until they are in the database.
 #pragma once
 
 #include <chrono>
@@ -33,6 +34,9 @@ class RevocationWatch {
     /// publishes it. While the database cannot be reached, which is logged once, nothing changes.
     /// The lists' times never go back, even if the clock does.
     void poll(formats::UtcSeconds now);
+    /// At a voter without a database: takes the project's list, unless it has a newer one, and
+    /// publishes it.
+    void hear(const formats::Revocations& list, formats::UtcSeconds now);
     /// Publishes a list that has these too. Before it returns they are on the disk.
     /// Errors: IoError, InputError (too many are pending).
     void revoke(const control::Revocation& named, formats::UtcSeconds now);
@@ -52,7 +56,7 @@ class RevocationWatch {
 
     std::mutex mutex_;
     control::Revocation pending_;   ///< guarded by mutex_
-    formats::Revocations known_;    ///< the database's, guarded by mutex_
+    formats::Revocations known_;    ///< the database's or the one heard, guarded by mutex_
     formats::UtcSeconds latest_{};  ///< guarded by mutex_
 };
 

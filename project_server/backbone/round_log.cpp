@@ -83,9 +83,13 @@ void RoundLog::generation_wanted(const action::GenerationWanted& wanted) {
 }
 
 void RoundLog::pause_changed(const action::PauseChanged& changed) {
-    write_pause_count(options_.pause, changed.pause_count);
-    if (recorder_ != nullptr) recorder_->pause_changed(is_paused_at(changed.pause_count));
+    write_pause(options_.pause, changed.pause);
+    if (recorder_ != nullptr) recorder_->pause_changed(is_paused(changed.pause));
     if (options_.live != nullptr) options_.live->pause_changed(changed);
+}
+
+void RoundLog::revocations_heard(const action::RevocationsHeard& heard) {
+    options_.revocations_heard(heard.list);
 }
 
 void RoundLog::read_history(const action::ReadHistory& wanted) {
@@ -152,6 +156,8 @@ void RoundLog::left(const action::Left&) {
 void RoundLog::note(const action::Note& note) {
     log_info("{}", note.line);
     if (options_.live != nullptr) options_.live->note(note);
+    if (recorder_ == nullptr || !note.suspect) return;
+    recorder_->suspected(*note.suspect, note.line, ledger_.head().step);
 }
 
 void RoundLog::failed(const std::string& sentence) {

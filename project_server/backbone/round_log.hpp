@@ -25,12 +25,14 @@ struct RoundLogOptions {
     RunId run;                           ///< the run's id
     StepIndex last_step;                 ///< the run ends with this state
     std::filesystem::path voter;         ///< file of the voter's memory
-    std::filesystem::path pause;         ///< file of the pause count
+    std::filesystem::path pause;         ///< file of the pause
     LiveRun* live = nullptr;             ///< gets every event; null: none are published
     std::optional<KeyPair> project_key;  ///< absent: signs no generations, publishes nothing
     EventSink events;                    ///< takes event::GenerationSigned, event::HistoryRead
     /// Called when a generation is in the ledger.
     std::function<void(const GenerationRecord&)> begun;
+    /// Called with a list of revocations that another voter has sent: untrusted.
+    std::function<void(const Buffer&)> revocations_heard;
     /// Publishes the run's head with the addresses of the other voters that are linked. Called only
     /// with the project's key.
     std::function<void(const action::Settled&, const std::vector<Endpoint>& others)> publish;
@@ -53,8 +55,9 @@ class RoundLog final : public net::Host {
     void generation_begun(const action::GenerationBegun& begun) override;
     /// Signs the generation with the project's key and answers with event::GenerationSigned.
     void generation_wanted(const action::GenerationWanted& wanted) override;
-    /// Writes the pause count. Throws IoError.
+    /// Writes the pause. Throws IoError.
     void pause_changed(const action::PauseChanged& changed) override;
+    void revocations_heard(const action::RevocationsHeard& heard) override;
     /// Answers with event::HistoryRead; without entries if the ledger cannot be read.
     void read_history(const action::ReadHistory& wanted) override;
     /// Appends the digest reports to the ledger and publishes the run's head. Throws IoError.
@@ -65,8 +68,8 @@ class RoundLog final : public net::Host {
     void finished(const action::Finished& finished) override;
     /// A failure of the backbone, as failed().
     void refused(const action::Refused& refused) override;
-    // Only logged.
-    void left(const action::Left& left) override;
+    void left(const action::Left& left) override;  ///< logs it
+    /// Logs the line; the recorder gets it if it accuses a peer.
     void note(const action::Note& note) override;
     /// Calls on_failure.
     void failed(const std::string& sentence) override;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <ctime>
 #include <utility>
 #include <variant>
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
 #include "project_server/backbone/role_name.hpp"
+#include "project_server/database/suspicions.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 /// Ledger records in one transaction while catching up.
 constexpr int kRecordsAtOnce = 200;
 constexpr std::chrono::seconds kRetryAfter{2};
+/// Kinds of accusations that wait for the database. Others are in the log only.
+constexpr std::size_t kMaxAccusations = 1'000;
 
 /// Seconds with three decimals, from milliseconds.
 double seconds_of(std::chrono::milliseconds time) {
@@ -76,6 +80,20 @@ void RunRecorder::pause_changed(bool is_paused) {
     changed_.notify_all();
 }
 
+void RunRecorder::suspected(const PeerKey& suspect, const std::string& line, StepIndex step) {
+    const auto kind = std::pair{suspect, server::kind_of_fault(line)};
+    {
+        const std::lock_guard lock{mutex_};
+        auto& accusations = news_.accusations;
+        if (accusations.size() >= kMaxAccusations && !accusations.contains(kind)) return;
+        Accusation& accusation = accusations[kind];
+        accusation.line = line;
+        accusation.step = step;
+        ++accusation.times;
+    }
+    changed_.notify_all();
+}
+
 void RunRecorder::stop() {
     {
         const std::lock_guard lock{mutex_};
@@ -109,6 +127,10 @@ void RunRecorder::keep_unrecorded(News&& news) {
     if (!news_.seats) news_.seats = std::move(news.seats);
     if (!news_.final_digest) news_.final_digest = news.final_digest;
     if (!news_.is_paused) news_.is_paused = news.is_paused;
+    for (auto& [kind, accusation] : news.accusations) {
+        const auto [place, is_new] = news_.accusations.try_emplace(kind, accusation);
+        if (!is_new) place->second.times += accusation.times;
+    }
 }
 
 /// Writes the news, and unsets in `news` what it has written. False if the database failed.
@@ -123,6 +145,8 @@ bool RunRecorder::record(News& news) {
         news.seats.reset();
         if (news.is_paused) record_pause(*news.is_paused);
         news.is_paused.reset();
+        if (!news.accusations.empty()) record_accusations(news.accusations);
+        news.accusations.clear();
         if (news.final_digest) record_end(*news.final_digest);
         news.final_digest.reset();
     } catch (const Error& error) {
@@ -152,6 +176,10 @@ void RunRecorder::connect() {
 void RunRecorder::record_ledger() {
     for (bool is_more = true; is_more;) {
         server::in_transaction(*database_, [&] {
+            // The lock keeps dedloc-purge from compacting what this transaction inserts.
+            const auto row = database_->query_one(
+                "select compacted from dedloc_run where id = ? lock in share mode", {run_row_});
+            compacted_ = row ? static_cast<std::uint64_t>(row->integer("compacted")) : 0;
             reader_.return_to(recorded_);
             int count = 0;
             while (count < kRecordsAtOnce) {
@@ -166,14 +194,10 @@ void RunRecorder::record_ledger() {
     }
 }
 
-void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
-    const CommitRecord& record = commit.decision.record;
-    const auto updates = record.step.next().value();
-    Samples samples;
-    double loss_sum = 0;
-    for (const auto& line : record.members) {
-        samples += line.samples;
-        loss_sum += line.loss_sum;
+void RunRecorder::record_contributions(const LedgerCommit& commit) {
+    const auto updates = commit.decision.record.step.next().value();
+    if (updates <= compacted_) return;
+    for (const auto& line : commit.decision.record.members) {
         if (line.samples == Samples{0}) continue;
         // A row that has been credited is not changed.
         database_->execute(
@@ -184,6 +208,18 @@ void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
             "committed_at = if(credit_state <> 1, values(committed_at), committed_at)",
             {run_row_, updates, line.peer.hex(), line.samples.value(), line.loss_sum,
              seconds_of(commit.committed_at.time_since_epoch())});
+    }
+}
+
+void RunRecorder::record_ledger_record(const LedgerCommit& commit) {
+    const CommitRecord& record = commit.decision.record;
+    const auto updates = record.step.next().value();
+    record_contributions(commit);
+    Samples samples;
+    double loss_sum = 0;
+    for (const auto& line : record.members) {
+        samples += line.samples;
+        loss_sum += line.loss_sum;
     }
     const double loss =
         samples == Samples{0} ? 0.0 : loss_sum / static_cast<double>(samples.value());
@@ -257,6 +293,30 @@ void RunRecorder::record_seats(const std::vector<SeatView>& seats) {
 void RunRecorder::record_end(const Digest& digest) {
     database_->execute("update dedloc_run set state = 'finished', final_digest = ? where id = ?",
                        {digest.hex(), run_row_});
+}
+
+/// The ticket says whose the key is. One transaction: it is repeated as a whole, or not at all.
+void RunRecorder::record_accusations(const Accusations& accusations) {
+    const auto now = static_cast<std::int64_t>(std::time(nullptr));
+    server::in_transaction(*database_, [&] {
+        for (const auto& [kind, accusation] : accusations) {
+            const std::string key = kind.first.hex();
+            const auto ticket = database_->query_one(
+                "select userid, hostid from dedloc_ticket where runid = ? and peer_key = ?",
+                {run_row_, key});
+            server::record_suspicion(*database_,
+                                     {.source = server::SuspicionSource::kSwarm,
+                                      .run = run_row_,
+                                      .user = ticket ? ticket->integer("userid") : 0,
+                                      .host = ticket ? ticket->integer("hostid") : 0,
+                                      .key = key,
+                                      .what = kind.second,
+                                      .detail = accusation.line,
+                                      .step = accusation.step.value(),
+                                      .times = accusation.times},
+                                     now);
+        }
+    });
 }
 
 void RunRecorder::record_pause(bool is_paused) {

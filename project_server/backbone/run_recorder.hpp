@@ -7,11 +7,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "peer/events.hpp"
@@ -47,25 +49,40 @@ class RunRecorder {
     void swarm_seen(std::vector<SeatView> seats);
     void run_is_finished(const Digest& digest);
     void pause_changed(bool is_paused);
+    /// The swarm's coordinator accuses a peer in one line, after so many updates. Lines that differ
+    /// in numbers only are counted together; those that are not written yet are bounded.
+    void suspected(const PeerKey& suspect, const std::string& line, StepIndex step);
 
     /// Tries once more to write what is new, then ends the thread; does not wait for a database
     /// that cannot be reached.
     void stop();
 
   private:
+    /// Accusations of one peer of one kind.
+    struct Accusation {
+        std::string line;  ///< the last one
+        StepIndex step;    ///< updates done then
+        std::uint64_t times = 0;
+    };
+    using Accusations = std::map<std::pair<PeerKey, std::string>, Accusation>;
     struct News {
         bool ledger = true;
         bool checkpoints = true;
         std::optional<std::vector<SeatView>> seats{};
         std::optional<Digest> final_digest{};
         std::optional<bool> is_paused{};
-        bool any() const { return ledger || checkpoints || seats || final_digest || is_paused; }
+        Accusations accusations{};
+        bool any() const {
+            return ledger || checkpoints || seats || final_digest || is_paused ||
+                   !accusations.empty();
+        }
     };
 
     void run();
     bool record(News& news);
     void connect();
     void record_ledger();
+    void record_contributions(const LedgerCommit& commit);
     void record_ledger_record(const LedgerCommit& commit);
     void record_ledger_record(const LedgerSettled& settled);
     void record_ledger_record(const SignedGeneration& generation);
@@ -74,6 +91,7 @@ class RunRecorder {
     void record_seats(const std::vector<SeatView>& seats);
     void record_end(const Digest& digest);
     void record_pause(bool is_paused);
+    void record_accusations(const Accusations& accusations);
     void keep_unrecorded(News&& news);
 
     const RecorderOptions options_;
@@ -84,7 +102,9 @@ class RunRecorder {
     LedgerReader::Place recorded_;  ///< the rows of all records before this place are written
     std::unique_ptr<server::Database> database_;
     std::int64_t run_row_ = 0;  ///< dedloc_run.id
-    bool is_down_ = false;      ///< an outage that has been logged
+    /// dedloc_run.compacted, valid in a transaction: contributions up to it are in daily sums.
+    std::uint64_t compacted_ = 0;
+    bool is_down_ = false;  ///< an outage that has been logged
 
     std::mutex mutex_;
     std::condition_variable changed_;

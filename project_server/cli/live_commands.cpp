@@ -1,8 +1,6 @@
 // dedloc run status, pause and resume: by the run's files and its backbone. The database adds only
 // the figures on held-out text, if it answers.
 #include <fmt/core.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/run_control.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/control/client.hpp"
@@ -144,8 +143,9 @@ void change_pause(const Chosen& chosen, bool is_paused) {
     const bool is_live = set_paused(chosen.project, chosen.run, is_paused);
     const char* const state = is_paused ? "paused" : "running";
     if (chosen.prints_json) {
-        fmt::print("{{\"run\":\"{}\",\"state\":\"{}\",\"live\":{}}}\n", chosen.run, state, is_live);
-        return;
+        server::PageData data;
+        data.set("run", chosen.run).set("state", state).set("live", is_live);
+        return print(data, true);
     }
     fmt::print(
         "run {} is {}{}\n", chosen.run, state,

@@ -29,7 +29,7 @@ int run(int count, char** words) {
     dedloc::cli::add_corpus_commands(dedloc);
     dedloc::cli::add_app_commands(dedloc);
     dedloc::cli::add_run_commands(dedloc);
-    dedloc::cli::add_revocation_commands(dedloc);
+    dedloc::cli::add_ban_commands(dedloc);
     dedloc::cli::add_news_commands(dedloc);
     try {
         dedloc.parse(count, words);

@@ -8,11 +8,13 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "project_server/cli/checkpoints.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/model_export.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/run_control.hpp"
 
 namespace dedloc::cli {
@@ -50,6 +52,7 @@ struct CheckpointOptions {
     std::string run;
     fs::path folder;
     std::vector<fs::path> files;
+    bool prints_json = false;
 
     RunFiles read() const {
         if (!folder.empty()) return read_run_files(folder);
@@ -76,11 +79,32 @@ const char* word_of(backbone::Standing standing) {
     return "not in the ledger";
 }
 
+template <class Checkpoints>
+void print_list_json(const RunFiles& files, const backbone::LedgerProof& proof,
+                     const Checkpoints& checkpoints) {
+    server::PageData::List list;
+    for (const auto& [file, standing] : checkpoints) {
+        server::PageData data;
+        data.set("step", file.head.step.value())
+            .set("bytes", file.bytes)
+            .set("digest", file.head.digest.hex())
+            .set("standing", word_of(standing))
+            .set("file", file.path.string());
+        list.push_back(std::move(data));
+    }
+    server::PageData data;
+    data.set("run", files.run.name)
+        .set("ledger_step", proof.head().step.value())
+        .set("checkpoints", std::move(list));
+    print(data, true);
+}
+
 void list(const CheckpointOptions& options) {
     const RunFiles files = options.read();
     ProgressLine line;
     const auto proof = proof_of(files, line);
     const auto checkpoints = checkpoints_of(files, proof);
+    if (options.prints_json) return print_list_json(files, proof, checkpoints);
     fmt::print("run {}: {} checkpoints, the ledger ends at step {}\n", files.run.name,
                checkpoints.size(), proof.head().step.value());
     for (const auto& [file, standing] : checkpoints) {
@@ -104,6 +128,7 @@ void verify(const CheckpointOptions& options) {
         }
     }
     std::size_t refused = 0;
+    server::PageData::List verdicts;
     for (const fs::path& file : wanted) {
         std::error_code unknown;
         const auto size = static_cast<double>(fs::file_size(file, unknown));
@@ -115,9 +140,18 @@ void verify(const CheckpointOptions& options) {
         // The newest state of a running run is proven one step later.
         const bool may_wait = options.files.empty() && verdict.is_pending;
         const bool is_refused = !verdict.is_proven && !may_wait;
-        if (is_refused && wanted.size() == 1) throw Error(text);
-        fmt::print("{}\n", text);
+        if (is_refused && wanted.size() == 1 && !options.prints_json) throw Error(text);
+        if (!options.prints_json) fmt::print("{}\n", text);
+        server::PageData data;
+        data.set("file", file.string())
+            .set("is_proven", verdict.is_proven)
+            .set("is_pending", verdict.is_pending);
+        verdicts.push_back(std::move(data.set("verdict", verdict.sentence)));
         refused += is_refused ? 1 : 0;
+    }
+    if (options.prints_json) {
+        server::PageData data;
+        print(data.set("files", std::move(verdicts)), true);
     }
     if (refused > 0) {
         throw Error(fmt::format("{} of {} files hold no proven state", refused, wanted.size()));
@@ -172,6 +206,7 @@ CLI::App* add_checkpoint_command(CLI::App& group, const char* name, const char* 
         ->add_option("--folder", options->folder,
                      "Instead of a project: a folder with run.json and ledger, as a voter has")
         ->excludes(project);
+    command->add_flag("--json", options->prints_json, "Print JSON");
     return command;
 }
 

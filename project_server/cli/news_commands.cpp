@@ -6,10 +6,12 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/news.hpp"
 
@@ -25,6 +27,7 @@ struct Choice {
     std::string text;
     std::string file;
     std::int64_t id = 0;
+    bool prints_json = false;
 };
 
 std::string text_of(const Choice& choice) {
@@ -44,7 +47,18 @@ void add(const Choice& choice) {
 
 void list(const Choice& choice) {
     ProjectDatabase access{existing_project(choice.project)};
-    for (const auto& item : server::read_news(access.database(), kListed)) {
+    const auto news = server::read_news(access.database(), kListed);
+    if (choice.prints_json) {
+        server::PageData::List items;
+        for (const auto& item : news) {
+            server::PageData data;
+            data.set("id", item.id).set("created_at", item.created).set("title", item.title);
+            items.push_back(std::move(data.set("text", item.text)));
+        }
+        server::PageData data;
+        return print(data.set("news", std::move(items)), true);
+    }
+    for (const auto& item : news) {
         fmt::print("{:>6}  {:%Y-%m-%d %H:%M}  {}\n", item.id,
                    fmt::gmtime(static_cast<std::time_t>(item.created)), item.title);
     }
@@ -76,7 +90,8 @@ void add_news_commands(CLI::App& dedloc) {
     auto* const file =
         adding->add_option("--file", choice->file, "The file with the text; -: standard input");
     text->excludes(file);
-    command("list", "List the newest 100", list);
+    command("list", "List the newest 100", list)
+        ->add_flag("--json", choice->prints_json, "Print JSON");
     auto* const removal = command("remove", "Remove news", remove);
     removal->add_option("--id", choice->id, "The number that list shows")->required();
 }

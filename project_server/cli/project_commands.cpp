@@ -158,6 +158,16 @@ void add_addresses(CLI::App& command, const std::string& name,
         help);
 }
 
+/// What a new project keeps.
+void add_keeping_options(CLI::App& command, ProjectOptions& options) {
+    auto& settings = options.settings;
+    command
+        .add_option("--keep-days", settings.keep_days,
+                    "Days until files and rows of closed jobs, messages and tickets are deleted")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
+}
+
 /// The public address of a new project.
 void add_address_options(CLI::App& command, ProjectOptions& options) {
     auto& settings = options.settings;
@@ -203,6 +213,7 @@ void add_project_commands(CLI::App& dedloc) {
     create_command->add_option("--name", options->settings.name, "Name that volunteers see")
         ->required();
     add_address_options(*create_command, *options);
+    add_keeping_options(*create_command, *options);
     create_command
         ->add_option("--contact-seconds", options->contact_seconds,
                      "Volunteers' clients contact the project at least this often; they report "

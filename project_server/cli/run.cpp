@@ -223,6 +223,40 @@ CreatedRun create_run(const RunOptions& options) {
             .initialised = imported ? imported->initialised : std::vector<std::string>{}};
 }
 
+std::int64_t run_number(server::Database& database, const std::string& name) {
+    return run_row(database, name).integer("id");
+}
+
+server::PageData run_list(server::Database& database) {
+    server::PageData::List runs;
+    for (const auto& row : database.query(
+             "select d.name, d.state, d.steps, d.target_batch, d.credit_per_sample, d.created, "
+             "coalesce(s.step, 0) as step, coalesce(s.loss, 0) as loss, "
+             "coalesce(s.committed_at, 0) as recorded, (select count(*) from dedloc_seat t where "
+             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as peers, "
+             "(select coalesce(sum(t.samples_per_second), 0) from dedloc_seat t where "
+             "t.runid = d.id and t.role = 'trainer' and t.state = 'working') as rate "
+             "from dedloc_run d left join dedloc_step s on s.runid = d.id and s.step = "
+             "(select max(m.step) from dedloc_step m where m.runid = d.id) order by d.id")) {
+        server::PageData run;
+        run.set("name", row.text("name"))
+            .set("state", row.text("state"))
+            .set("step", row.integer("step"))
+            .set("steps", row.integer("steps"))
+            .set("target_batch", row.integer("target_batch"))
+            .set("loss", row.real("loss"))
+            .set("peers", row.integer("peers"))
+            .set("samples_per_second", row.real("rate"))
+            .set("credit_per_sample", row.real("credit_per_sample"))
+            .set("created_at", row.real("created"))
+            .set("recorded_at", row.real("recorded"));
+        runs.push_back(std::move(run));
+    }
+    server::PageData data;
+    data.set("runs", std::move(runs));
+    return data;
+}
+
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after) {
     const auto row = run_row(database, name);
     RunStatus status{.name = name,
@@ -306,10 +340,16 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "coalesce(sum(if(credit_state = 3, samples, 0)), 0) as unowned "
         "from dedloc_contribution where runid = ?",
         {id});
-    const auto users =
-        database.query_one("select coalesce(sum(total_credit), 0) as credit from user");
-    const auto all_runs =
-        database.query_one("select coalesce(sum(credit), 0) as credit from dedloc_contribution");
+    const auto daily = database.query_one(
+        "select coalesce(sum(samples), 0) as samples, coalesce(sum(credit), 0) as credit, "
+        "coalesce(sum(unowned), 0) as unowned from dedloc_daily_credit where runid = ?",
+        {id});
+    const auto users = database.query_one(
+        "select (select coalesce(sum(total_credit), 0) from user) + "
+        "(select coalesce(sum(credit), 0) from dedloc_deleted_credit) as credit");
+    const auto all_runs = database.query_one(
+        "select (select coalesce(sum(credit), 0) from dedloc_contribution) + "
+        "(select coalesce(sum(credit), 0) from dedloc_daily_credit) as credit");
     const auto results = database.query_one(
         "select count(*) as open from result r join workunit w on w.id = r.workunitid "
         "where w.opaque = ? and (r.server_state = 4 or "
@@ -319,13 +359,13 @@ RunReport run_report(server::Database& database, const std::string& name) {
         "select coalesce(sum(members = equal_digests), 0) as equal from dedloc_step "
         "where runid = ?",
         {id});
-    return {.samples = count_of(*lines, "samples"),
+    return {.samples = count_of(*lines, "samples") + count_of(*daily, "samples"),
             .uncredited = count_of(*lines, "uncredited"),
             .withheld = count_of(*lines, "withheld"),
-            .unowned = count_of(*lines, "unowned"),
+            .unowned = count_of(*lines, "unowned") + count_of(*daily, "unowned"),
             .open_results = count_of(*results, "open"),
             .rate = run.real("credit_per_sample"),
-            .credit_of_lines = lines->real("credit"),
+            .credit_of_lines = lines->real("credit") + daily->real("credit"),
             .credit_of_all_runs = all_runs->real("credit"),
             .credit_of_users = users->real("credit"),
             .withholdings = withholdings(database, id),

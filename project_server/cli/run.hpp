@@ -10,6 +10,7 @@
 #include "peer/formats/run_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/web/data/page_data.hpp"
 
 namespace dedloc::cli {
 
@@ -82,6 +83,14 @@ struct RunStatus {
     std::uint64_t target_batch = 0;  ///< samples of a step
 };
 
+/// The run's number in the database (dedloc_run.id). Errors: InputError when there is no such run.
+std::int64_t run_number(server::Database& database, const std::string& name);
+
+/// {runs: [{name, state, step, steps, target_batch, loss, peers, samples_per_second,
+/// credit_per_sample, created_at, recorded_at}]} as the database has it, by creation: `loss` of the
+/// last step, which was recorded at recorded_at; `peers` are the trainers that work now.
+server::PageData run_list(server::Database& database);
+
 /// The run and its steps after step `after`. Errors: InputError when there is no such run.
 RunStatus run_status(server::Database& database, const std::string& name, std::uint64_t after);
 
@@ -105,7 +114,7 @@ struct RunReport {
     double rate = 0;                 ///< credit per sample
     double credit_of_lines = 0;      ///< sum over all contributions
     double credit_of_all_runs = 0;   ///< sum over the contributions to all runs of the project
-    double credit_of_users = 0;      ///< sum over all users of the project
+    double credit_of_users = 0;      ///< sum over all users of the project, also deleted ones
     std::vector<std::string> withholdings{};  ///< a sentence for each revocation
     std::uint64_t equal_steps = 0;            ///< steps at which all members had the same digest
     /// Whether nothing is pending, the credit is samples × rate, and users have the credit of all

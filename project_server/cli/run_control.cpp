@@ -8,6 +8,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/folder_lock.hpp"
+#include "peer/platform/key_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
 
 namespace dedloc::cli {
@@ -33,6 +34,10 @@ std::unique_ptr<platform::FolderLock> lock_of(const fs::path& folder) {
     }
 }
 
+std::optional<SignedPause> last_pause(const RunFiles& files) {
+    return backbone::read_pause(files.pause(), files.id, files.run.project_key);
+}
+
 }  // namespace
 
 bool set_paused(const fs::path& project, const std::string& run, bool is_paused) {
@@ -51,7 +56,11 @@ bool set_paused(const fs::path& project, const std::string& run, bool is_paused)
             if (!history.final_digest().empty()) {
                 throw InputError(fmt::format("the run {} is finished", run));
             }
-            backbone::set_paused(history.files().pause(), is_paused);
+            const RunFiles& files = history.files();
+            const KeyPair signer =
+                platform::read_key(existing_project(project) / "keys/project.key");
+            const auto next = backbone::next_pause(last_pause(files), is_paused, files.id, signer);
+            if (next) backbone::write_pause(files.pause(), *next);
             return false;
         }
         if (std::chrono::steady_clock::now() >= until) {
@@ -108,7 +117,7 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
         status.state = "finished";
     } else if (picture != nullptr) {
         status.state = name_of(picture->state);
-    } else if (backbone::is_paused(files.pause())) {
+    } else if (backbone::is_paused(last_pause(files))) {
         status.state = "paused";
     }
     if (picture == nullptr) return status;

@@ -1,8 +1,6 @@
 #include "project_server/cli/run_view.hpp"
 
 #include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <algorithm>
 #include <array>
@@ -83,75 +81,50 @@ std::string held_out_line(const server::EvaluationRow& row) {
 }
 
 std::string step_json(const StepLine& step) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-    writer.StartObject();
-    for (const auto& [name, count] :
-         {std::pair{"step", step.step}, std::pair{"samples", step.samples},
-          std::pair{"members", static_cast<std::uint64_t>(step.members)},
-          std::pair{"equal_digests", static_cast<std::uint64_t>(step.equal_digests)}}) {
-        writer.Key(name);
-        writer.Uint64(count);
+    server::PageData data;
+    data.set("step", step.step)
+        .set("samples", step.samples)
+        .set("members", step.members)
+        .set("equal_digests", step.equal_digests)
+        .set("loss", step.loss)
+        .set("seconds", step.seconds);
+    return server::json_of(data);
+}
+
+server::PageData::List held_out_data(const RunStatus& status) {
+    server::PageData::List rows;
+    for (const auto& row : status.held_out) {
+        server::PageData data;
+        data.set("step", row.step)
+            .set("samples", row.samples)
+            .set("loss", row.loss)
+            .set("loss_error", row.loss_error)
+            .set("masked_loss", row.masked_loss)
+            .set("order_loss", row.order_loss)
+            .set("masked_accuracy", row.masked_accuracy)
+            .set("order_accuracy", row.order_accuracy)
+            .set("digest", row.digest);
+        rows.push_back(std::move(data));
     }
-    for (const auto& [name, value] :
-         {std::pair{"loss", step.loss}, std::pair{"seconds", step.seconds}}) {
-        writer.Key(name);
-        writer.Double(value);
-    }
-    writer.EndObject();
-    return buffer.GetString();
+    return rows;
 }
 
 std::string status_json(const RunStatus& status) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-    writer.StartObject();
-    writer.Key("name");
-    writer.String(status.name.c_str());
-    writer.Key("state");
-    writer.String(status.state.c_str());
-    writer.Key("step");
-    writer.Uint64(status.lines.empty() ? 0 : status.lines.back().step);
-    writer.Key("steps");
-    writer.Uint64(status.steps);
-    writer.Key("live");
-    writer.Bool(status.is_live);
-    writer.Key("samples");
-    writer.Uint64(status.samples);
-    writer.Key("peers");
-    writer.Int(status.peers);
-    writer.Key("samples_per_second");
-    writer.Double(status.samples_per_second);
-    writer.Key("final_digest");
-    writer.String(status.final_digest.c_str());
-    writer.Key("losses");
-    writer.StartArray();
-    for (const auto& line : status.lines) writer.Double(line.loss);
-    writer.EndArray();
-    writer.Key("held_out");
-    writer.StartArray();
-    for (const auto& row : status.held_out) {
-        writer.StartObject();
-        for (const auto& [name, count] :
-             {std::pair{"step", row.step}, std::pair{"samples", row.samples}}) {
-            writer.Key(name);
-            writer.Uint64(count);
-        }
-        for (const auto& [name, value] :
-             {std::pair{"loss", row.loss}, std::pair{"loss_error", row.loss_error},
-              std::pair{"masked_loss", row.masked_loss}, std::pair{"order_loss", row.order_loss},
-              std::pair{"masked_accuracy", row.masked_accuracy},
-              std::pair{"order_accuracy", row.order_accuracy}}) {
-            writer.Key(name);
-            writer.Double(value);
-        }
-        writer.Key("digest");
-        writer.String(row.digest.c_str());
-        writer.EndObject();
-    }
-    writer.EndArray();
-    writer.EndObject();
-    return buffer.GetString();
+    server::PageData::List losses;
+    for (const auto& line : status.lines) losses.emplace_back(line.loss);
+    server::PageData data;
+    data.set("name", status.name)
+        .set("state", status.state)
+        .set("step", status.lines.empty() ? 0 : status.lines.back().step)
+        .set("steps", status.steps)
+        .set("live", status.is_live)
+        .set("samples", status.samples)
+        .set("peers", status.peers)
+        .set("samples_per_second", status.samples_per_second)
+        .set("final_digest", status.final_digest)
+        .set("losses", std::move(losses))
+        .set("held_out", held_out_data(status));
+    return server::json_of(data);
 }
 
 }  // namespace dedloc::cli

@@ -117,7 +117,9 @@ bool RunningProject::start() {
     auto credit = program("dedloc-credit");
     credit.insert(credit.end(), {"--every", fmt::format("{}", credit_seconds(config_))});
     launch("dedloc-credit", credit);
-    launch("dedloc-purge", program("dedloc-purge"));
+    auto purge = program("dedloc-purge");
+    purge.insert(purge.end(), {"--days", fmt::format("{}", settings_.keep_days)});
+    launch("dedloc-purge", purge);
     const auto evaluate = program("dedloc-evaluate");
     if (std::filesystem::exists(evaluate.front())) {
         launch("dedloc-evaluate", evaluate);

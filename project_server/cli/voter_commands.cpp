@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/voters.hpp"
 
 namespace dedloc::cli {
@@ -17,7 +19,9 @@ struct Chosen : AppointOptions {
 
 /// A change of the voters as a JSON object.
 void print_json(const VotersChange& change) {
-    fmt::print("{{\"key\":\"{}\",\"voters\":{}}}\n", change.key.hex(), change.voters);
+    server::PageData data;
+    data.set("key", change.key.hex()).set("voters", change.voters);
+    print(data, true);
 }
 
 std::string count_of_voters(std::size_t voters) {
@@ -54,14 +58,19 @@ const char* standing_of(const VoterLine& line) {
 }
 
 void print_voters_json(const VotersView& view) {
-    std::string lines;
+    server::PageData::List voters;
     for (const VoterLine& line : view.lines) {
-        lines +=
-            fmt::format("{}{{\"key\":\"{}\",\"votes\":{},\"is_wanted\":{},\"is_own_backbone\":{}}}",
-                        lines.empty() ? "" : ",", line.key.hex(), line.votes, line.is_wanted,
-                        line.is_own_backbone);
+        server::PageData voter;
+        voter.set("key", line.key.hex())
+            .set("votes", line.votes)
+            .set("is_wanted", line.is_wanted)
+            .set("is_own_backbone", line.is_own_backbone)
+            .set("ticket_expires_at", line.ticket_expires.time_since_epoch().count());
+        voters.push_back(std::move(voter));
     }
-    fmt::print("{{\"generation\":{},\"voters\":[{}]}}\n", view.generation, lines);
+    server::PageData data;
+    data.set("generation", view.generation).set("voters", std::move(voters));
+    print(data, true);
 }
 
 void print_voters(const Chosen& options) {

@@ -1,5 +1,7 @@
 #include "project_server/database/revocations.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <vector>
 
@@ -37,6 +39,20 @@ void add(formats::Revocations& revocations, const std::string& kind, const std::
     (kind == kUser ? revocations.users : revocations.hosts).insert(id);
 }
 
+constexpr const char* kBanColumns =
+    "select kind, subject, since, reason from dedloc_revocation where ";
+
+Ban as_ban(const Row& row) {
+    return {.kind = row.text("kind"),
+            .subject = row.text("subject"),
+            .since = row.integer("since"),
+            .reason = row.text("reason")};
+}
+
+std::optional<Ban> first_ban(const std::optional<Row>& row) {
+    return row ? std::optional{as_ban(*row)} : std::nullopt;
+}
+
 }  // namespace
 
 formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now) {
@@ -52,21 +68,39 @@ formats::Revocations recent_revocations(Database& database, formats::UtcSeconds 
     return revocations;
 }
 
-bool is_revoked(Database& database, const formats::Ticket& ticket) {
-    const auto row = database.query_one(
-        "select count(*) as n from dedloc_revocation where (kind = ? and subject = ?) "
-        "or (kind = ? and subject = ?) or (kind in (?, ?) and subject = ?)",
-        {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
-         kVoter, ticket.peer.hex()});
-    return row->integer("n") > 0;
+std::string sentence_of(const Ban& ban) {
+    const char* const what = ban.kind == kUser   ? "this account, so its computers get no tasks"
+                             : ban.kind == kHost ? "this computer, so it gets no tasks"
+                                                 : "this key";
+    if (ban.reason.empty()) {
+        return fmt::format("The project has banned {}; ask its administrator.", what);
+    }
+    return fmt::format("The project has banned {}: {}", what, ban.reason);
 }
 
-bool is_revoked(Database& database, std::int64_t user, std::int64_t host) {
-    const auto row = database.query_one(
-        "select count(*) as n from dedloc_revocation where (kind = ? and subject = ?) "
-        "or (kind = ? and subject = ?)",
-        {kUser, std::to_string(user), kHost, std::to_string(host)});
-    return row->integer("n") > 0;
+std::optional<Ban> ban_of(Database& database, const formats::Ticket& ticket) {
+    return first_ban(database.query_one(
+        std::string{kBanColumns} + "(kind = ? and subject = ?) or (kind = ? and subject = ?) or "
+                                   "(kind in (?, ?) and subject = ?) order by since limit 1",
+        {kUser, std::to_string(ticket.seat.user), kHost, std::to_string(ticket.seat.host), kPeer,
+         kVoter, ticket.peer.hex()}));
+}
+
+std::optional<Ban> ban_of(Database& database, std::int64_t user, std::int64_t host) {
+    return first_ban(database.query_one(
+        std::string{kBanColumns} +
+            "(kind = ? and subject = ?) or (kind = ? and subject = ?) order by since limit 1",
+        {kUser, std::to_string(user), kHost, std::to_string(host)}));
+}
+
+std::vector<Ban> bans(Database& database, const std::string& kind, int limit) {
+    std::vector<Ban> list;
+    for (const Row& row :
+         database.query(std::string{kBanColumns} + "kind = ? order by since desc, subject limit ?",
+                        {kind, limit})) {
+        list.push_back(as_ban(row));
+    }
+    return list;
 }
 
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now) {
@@ -74,22 +108,27 @@ void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds no
                      {kVoter, key.hex(), now.time_since_epoch().count()});
 }
 
-void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now) {
+void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now,
+            const std::string& reason) {
     for (const Entry& entry : entries_of(revocations)) {
-        database.execute("replace into dedloc_revocation (kind, subject, since) values (?, ?, ?)",
-                         {entry.kind, entry.subject, now.time_since_epoch().count()});
+        database.execute(
+            "insert into dedloc_revocation (kind, subject, since, reason) values (?, ?, ?, ?) "
+            "on duplicate key update reason = if(values(reason) = '', reason, values(reason))",
+            {entry.kind, entry.subject, now.time_since_epoch().count(), reason});
     }
 }
 
-void forgive(Database& database, const formats::Revocations& revocations) {
+std::uint64_t forgive(Database& database, const formats::Revocations& revocations) {
+    std::uint64_t count = 0;
     for (const Entry& entry : entries_of(revocations)) {
-        database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
-                         {entry.kind, entry.subject});
+        count += database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
+                                  {entry.kind, entry.subject});
     }
     for (const PeerKey& key : revocations.peers) {
-        database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
-                         {kVoter, key.hex()});
+        count += database.execute("delete from dedloc_revocation where kind = ? and subject = ?",
+                                  {kVoter, key.hex()});
     }
+    return count;
 }
 
 }  // namespace dedloc::server

@@ -1,7 +1,10 @@
-// The accounts, computers and keys that the project has revoked: the table dedloc_revocation.
+// The accounts, computers and keys that the project has banned: the table dedloc_revocation. A ban
+// revokes the tickets of all of their peers.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "peer/formats/ticket.hpp"
 #include "project_server/database/database.hpp"
@@ -19,18 +22,37 @@ inline constexpr std::chrono::hours kVoterTicketLife{24 * 400};
 /// Errors: DatabaseError.
 formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now);
 
-/// Whether the ticket's account, computer or key is revoked. Errors: DatabaseError.
-bool is_revoked(Database& database, const formats::Ticket& ticket);
+/// The longest reason of a ban, in bytes.
+inline constexpr std::size_t kMaxBanReason = 200;
 
-/// Whether this account or this computer is revoked. Errors: DatabaseError.
-bool is_revoked(Database& database, std::int64_t user, std::int64_t host);
+/// A row of dedloc_revocation.
+struct Ban {
+    std::string kind;        ///< "user", "host", "key", or "voter": a dismissed voter's key
+    std::string subject;     ///< BOINC's id, or the key in hex
+    std::int64_t since = 0;  ///< UTC seconds
+    std::string reason;      ///< the administrator's; empty: none was given
+    bool operator==(const Ban&) const = default;
+};
+/// One sentence for the volunteer: who is banned, and why. "The project has banned this computer:
+/// it sends invalid gradients."
+std::string sentence_of(const Ban& ban);
 
-/// Adds revocations, as of now. Errors: DatabaseError.
-void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now);
+/// The ban of the ticket's account, computer or key, the earliest if there are several; nothing:
+/// none is banned. Errors: DatabaseError.
+std::optional<Ban> ban_of(Database& database, const formats::Ticket& ticket);
+/// The same for an account and a computer, whatever the key. 0: none.
+std::optional<Ban> ban_of(Database& database, std::int64_t user, std::int64_t host);
+/// All bans of a kind, the newest first; at most `limit`. Errors: DatabaseError.
+std::vector<Ban> bans(Database& database, const std::string& kind, int limit);
+
+/// Adds bans, as of now. What is banned already stays banned since then, and gets the new reason
+/// unless that is empty; it has at most kMaxBanReason bytes. Errors: DatabaseError.
+void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now,
+            const std::string& reason = {});
 /// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
-/// Withdraws revocations: the gateway issues tickets to them again, and running peers accept them
-/// after they have read the new list. Errors: DatabaseError.
-void forgive(Database& database, const formats::Revocations& revocations);
+/// Withdraws bans: the gateway issues tickets to them again, and running peers accept them after
+/// they have read the new list. Returns how many there were. Errors: DatabaseError.
+std::uint64_t forgive(Database& database, const formats::Revocations& revocations);
 
 }  // namespace dedloc::server

@@ -667,6 +667,58 @@ create index if not exists dedloc_ticket_age on dedloc_ticket (runid, expires);
 create index if not exists dedloc_seat_age on dedloc_seat (last_seen);
 alter table dedloc_run add column if not exists jobs bigint not null default 0;
 
+-- Why the administrator has banned it; the volunteer reads this.
+alter table dedloc_revocation add column if not exists reason varchar(200) not null default '';
+
+-- Evidence against volunteers, for the administrator; nothing acts on it. One row for each source
+-- (swarm: what the run's backbone noted; receipt: refused by dedloc-validator; ticket: refused by
+-- dedloc-gateway), seat and kind of fault; the other columns are of the last time. step: number of
+-- updates done. evidence: a file below the project's folder; empty: none. Times in UTC seconds.
+create table if not exists dedloc_suspicion (
+    id                  bigint not null auto_increment primary key,
+    source              varchar(16) not null,
+    runid               integer not null default 0,
+    userid              bigint not null default 0,
+    hostid              bigint not null default 0,
+    peer_key            char(64) not null default '',
+    what                varchar(120) not null,
+    detail              varchar(600) not null default '',
+    step                bigint not null default 0,
+    evidence            varchar(254) not null default '',
+    times               bigint not null default 1,
+    first_seen          bigint not null,
+    last_seen           bigint not null,
+    unique key dedloc_suspicion_same (source, runid, userid, hostid, peer_key, what),
+    key dedloc_suspicion_user (userid, last_seen),
+    key dedloc_suspicion_run (runid, last_seen)
+) engine=InnoDB;
+
+-- Contributions that dedloc-purge has compacted, by the day (UTC, since 1970) of their commits.
+-- userid and hostid are 0 where the owner is not known any more. samples: credited ones; unowned:
+-- samples of keys without an owner. dedloc_run.compacted: the recorder inserts no contribution up
+-- to this step any more.
+create table if not exists dedloc_daily_credit (
+    runid               integer not null,
+    userid              bigint not null,
+    hostid              bigint not null,
+    day                 integer not null,
+    contributions       bigint not null,
+    samples             bigint not null,
+    unowned             bigint not null,
+    credit              double not null,
+    primary key (runid, userid, hostid, day),
+    key dedloc_daily_credit_user (userid),
+    key dedloc_daily_credit_host (hostid)
+) engine=InnoDB;
+alter table dedloc_run add column if not exists compacted bigint not null default 0;
+
+-- Credit of deleted accounts, without which the sum over all accounts is too small.
+create table if not exists dedloc_deleted_credit (
+    userid              bigint not null primary key,
+    credit              double not null,
+    deleted             double not null
+) engine=InnoDB;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -3,6 +3,7 @@
 #include <boinc_db_types.h>
 #include <fmt/format.h>
 
+#include "project_server/database/suspicions.hpp"
 #include "project_server/gateway/compute_bound.hpp"
 
 namespace dedloc::gateway {
@@ -16,7 +17,8 @@ constexpr int kBanned = -1;  // max_results_day of a banned host, in BOINC's sch
 /// The row of the job that the request names, with its run.
 Row find_job(Database& database, const formats::EnrolmentRequest& request) {
     const auto row = database.query_one(
-        "select r.id as result, r.userid, r.hostid, r.server_state, h.max_results_day, "
+        "select r.id as result, r.name as result_name, r.userid, r.hostid, r.server_state, "
+        "h.max_results_day, "
         "h.n_bwup, h.n_bwdown, h.p_ncpus, h.p_fpops, h.p_ngpus, h.serialnum, r.sent_time, "
         "d.id as run, d.run_id, d.name, d.flops_per_sample from result r "
         "join user u on u.id = r.userid join host h on h.id = r.hostid "
@@ -39,18 +41,37 @@ void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
     }
 }
 
-void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
+/// Refuses what no honest computer asks for, and tells the administrator.
+[[noreturn]] void refuse_suspect(Database& database, const Row& job, formats::UtcSeconds now,
+                                 const std::string& what) {
+    // Without the key, because a liar would use another one each time.
+    server::record_suspicion(
+        database,
+        {.source = server::SuspicionSource::kTicket,
+         .run = job.integer("run"),
+         .user = job.integer("userid"),
+         .host = job.integer("hostid"),
+         .what = what,
+         .detail = fmt::format("{}; the job is {}", what, job.text("result_name"))},
+        now.time_since_epoch().count());
+    throw Refused(what);
+}
+
+void require_few_keys(Database& database, const Row& job, const PeerKey& key,
+                      formats::UtcSeconds now) {
     const auto row = database.query_one(
         "select count(*) as keys_ from dedloc_ticket where resultid = ? and peer_key <> ?",
         {job.integer("result"), key.hex()});
     if (row->integer("keys_") >= kKeysOfAResult) {
-        throw Refused(fmt::format("this job has used {} keys already", kKeysOfAResult));
+        refuse_suspect(database, job, now,
+                       fmt::format("this job has used {} keys already", kKeysOfAResult));
     }
 }
 
 /// Writes the ticket's row. A key belongs to the first job that asked for it: contributions are
 /// credited by key, and the keys of all peers are public in the swarm.
-void record(Database& database, const Row& job, const formats::Ticket& ticket) {
+void record(Database& database, const Row& job, const formats::Ticket& ticket,
+            formats::UtcSeconds now) {
     database.execute(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, sent, issued, "
         "expires) values (?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
@@ -66,7 +87,7 @@ void record(Database& database, const Row& job, const formats::Ticket& ticket) {
         database.query_one("select resultid from dedloc_ticket where runid = ? and peer_key = ?",
                            {job.integer("run"), ticket.peer.hex()});
     if (!row || row->integer("resultid") != job.integer("result")) {
-        throw Refused("this key belongs to another job");
+        refuse_suspect(database, job, now, "this key belongs to another job");
     }
 }
 
@@ -101,7 +122,7 @@ Issued issue_ticket(Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
     require_seat(job, request);
-    require_few_keys(database, job, request.key);
+    require_few_keys(database, job, request.key, now);
     const formats::Ticket ticket{
         .run = run_id_of(job),
         .peer = request.key,
@@ -111,10 +132,10 @@ Issued issue_ticket(Database& database, const KeyPair& project,
         .max_samples_per_second = bound_of(job),
         .issued = now,
         .expires = now + server::kTicketLife};
-    if (server::is_revoked(database, ticket)) {
-        throw Refused("the project has revoked this account, computer or key");
+    if (const auto ban = server::ban_of(database, ticket)) {
+        throw Refused(server::sentence_of(*ban));
     }
-    record(database, job, ticket);
+    record(database, job, ticket, now);
     return {.ticket = formats::sign(ticket, project),
             .upload = believable(job.real("n_bwup")),
             .download = believable(job.real("n_bwdown"))};

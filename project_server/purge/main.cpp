@@ -1,5 +1,6 @@
 // dedloc-purge: deletes what the project does not need any more, until a stop signal.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <ctime>
 #include <memory>
 
@@ -22,9 +23,15 @@ struct Shift {
 
 void run_pass(purge::Purge& purge) {
     const auto report = purge.pass(std::time(nullptr));
-    if (report.files + report.jobs + report.messages + report.tickets + report.seats == 0) return;
-    log_info("deleted {} files, {} jobs, {} messages, {} tickets and {} seats", report.files,
-             report.jobs, report.messages, report.tickets, report.seats);
+    if (report.files + report.jobs + report.messages + report.tickets + report.seats +
+            report.contributions ==
+        0) {
+        return;
+    }
+    log_info(
+        "deleted {} files, {} jobs, {} messages, {} tickets and {} seats, summed {} contributions",
+        report.files, report.jobs, report.messages, report.tickets, report.seats,
+        report.contributions);
 }
 
 }  // namespace
@@ -32,6 +39,7 @@ void run_pass(purge::Purge& purge) {
 int main(int argc, char** argv) {
     purge::PurgeOptions options;
     std::int64_t days = options.grace / kDay;
+    std::int64_t compaction_days = options.compaction_age / kDay;
     const server::LoopDaemon daemon{
         .name = "dedloc-purge",
         .purpose = "Deletes files and rows of closed jobs, messages, and old tickets and seats.",
@@ -42,12 +50,18 @@ int main(int argc, char** argv) {
                 app.add_option("--days", days, "Keep everything for so long after its last change")
                     ->check(CLI::Range(1, 10'000))
                     ->capture_default_str();
+                app.add_option("--compact-days", compaction_days,
+                               "Replace contributions by sums for each day after so long")
+                    ->check(CLI::Range(1, 10'000))
+                    ->capture_default_str();
                 app.add_flag(
                     "--keep-jobs", options.keeps_jobs,
                     "Leave jobs, their files and messages to an official server's daemons");
             },
         .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
             options.grace = days * kDay;
+            // Receipts and pages of jobs are compared with single contributions.
+            options.compaction_age = std::max(compaction_days, days) * kDay;
             const auto shift =
                 std::make_shared<Shift>(server::load_project_config(project), options);
             log_info("Deleting what has not changed for {} days", days);

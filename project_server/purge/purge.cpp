@@ -65,7 +65,10 @@ std::vector<std::string> output_file_names(std::string_view xml) {
 }
 
 Purge::Purge(server::ProjectConfig project, server::Database& database, PurgeOptions options)
-    : config_(std::move(project)), database_(database), options_(std::move(options)) {}
+    : config_(std::move(project)),
+      database_(database),
+      options_(std::move(options)),
+      compaction_(database, options_.batch) {}
 
 PurgeReport Purge::pass(std::int64_t now) {
     PurgeReport report;
@@ -79,6 +82,7 @@ PurgeReport Purge::pass(std::int64_t now) {
     }
     delete_tickets(before, report);
     delete_seats(before, report);
+    report.contributions = compaction_.pass(now - options_.compaction_age);
     return report;
 }
 
@@ -196,7 +200,7 @@ void Purge::delete_messages(std::int64_t before, PurgeReport& report) {
 }
 
 /// A ticket says whose a key's contributions are. It stays until the database has all commits of
-/// its lifetime, and while a contribution is pending or withheld.
+/// its lifetime, and while a contribution of the key is not compacted.
 void Purge::delete_tickets(std::int64_t before, PurgeReport& report) {
     for (const auto& run : database_.query(
              "select d.id, d.state, coalesce((select s.committed_at from dedloc_step s where "
@@ -205,8 +209,8 @@ void Purge::delete_tickets(std::int64_t before, PurgeReport& report) {
         const auto last = run.text("state") == "finished" ? before : std::min(before, recorded);
         report.tickets += static_cast<int>(database_.execute(
             "delete from dedloc_ticket where runid = ? and expires < ? and not exists (select 1 "
-            "from dedloc_contribution c where c.credit_state in (0, 2) and "
-            "c.runid = dedloc_ticket.runid and c.peer_key = dedloc_ticket.peer_key) "
+            "from dedloc_contribution c where c.runid = dedloc_ticket.runid and "
+            "c.peer_key = dedloc_ticket.peer_key) "
             "order by expires limit ?",
             {run.integer("id"), last, options_.batch}));
     }

@@ -1,8 +1,8 @@
 // Deletes what a project does not need any more, so that nothing grows for ever: uploaded receipts
 // and rows of closed jobs, handled messages, tickets and seats of the past. Each pass does a
 // bounded amount of work through indices, and every step may be repeated, so a crash between any
-// two statements leaves work for the next pass and nothing else. Credit is not touched:
-// contributions stay, with the jobs that they were credited to.
+// two statements leaves work for the next pass and nothing else. Credit is not touched: old
+// contributions are replaced by their sums (compaction.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/purge/compaction.hpp"
 
 namespace dedloc::purge {
 
@@ -21,17 +22,19 @@ struct PurgeOptions {
     std::int64_t grace = 7 * 86'400;   ///< seconds after the last change of a row or file
     /// An official server's file_deleter and db_purge delete jobs, files and messages.
     bool keeps_jobs = false;
-    int batch = 200;         ///< rows of one kind in a pass
+    std::int64_t compaction_age = 30 * 86'400;  ///< seconds until contributions are summed by day
+    int batch = 200;         ///< rows of one kind in a pass; contributions: in a transaction
     int upload_folders = 8;  ///< folders of the upload tree searched in a pass
 };
 
 /// Numbers of things that a pass has deleted.
 struct PurgeReport {
-    int files = 0;     ///< output files
-    int jobs = 0;      ///< workunits with their results
-    int messages = 0;  ///< trickle-ups and trickle-downs
-    int tickets = 0;   ///< rows of dedloc_ticket
-    int seats = 0;     ///< rows of dedloc_seat
+    int files = 0;          ///< output files
+    int jobs = 0;           ///< workunits with their results
+    int messages = 0;       ///< trickle-ups and trickle-downs
+    int tickets = 0;        ///< rows of dedloc_ticket
+    int seats = 0;          ///< rows of dedloc_seat
+    int contributions = 0;  ///< rows of dedloc_contribution that are now in daily sums
 };
 
 /// Names in the `<file_name>` elements of a result's xml_doc_in that are plain file names.
@@ -62,6 +65,7 @@ class Purge {
     const server::ProjectConfig config_;
     server::Database& database_;
     const PurgeOptions options_;
+    Compaction compaction_;
     int next_folder_ = 0;  ///< the upload tree's next folder to search
     bool has_retried_ = false;
 };

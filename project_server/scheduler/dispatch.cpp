@@ -167,9 +167,8 @@ Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Ca
     if (applicant.host.is_banned) {
         return {.messages = {"This computer gets no tasks; ask the project's administrator."}};
     }
-    if (is_revoked(database, applicant.account.id, applicant.host.id)) {
-        return {.messages = {"The project has excluded this account or this computer, so it gets "
-                             "no tasks; ask the project's administrator."}};
+    if (const auto ban = ban_of(database, applicant.account.id, applicant.host.id)) {
+        return {.messages = {sentence_of(*ban)}};
     }
     return Dispatcher{database, config, catalogue, applicant, ready, now}.run();
 }

@@ -100,6 +100,12 @@ std::optional<CommitRecord> PeerWorld::maybe_record() {
     return record;
 }
 
+/// Rarely signed by another key than the project's.
+SignedPause PeerWorld::any_pause() {
+    const std::uint8_t signer = pick(8) == 7 ? 1 : 9;
+    return sign_pause(fuzz_trust().run, 1 + pick(4), key_pair(signer));
+}
+
 std::vector<PeerKey> PeerWorld::any_voters() {
     const std::uint8_t chosen = byte();
     std::vector<PeerKey> voters;
@@ -209,7 +215,7 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
 
 wire::Body PeerWorld::any_body() {
     const std::size_t choice = pick(21);
-    if (choice < 9) return any_body_outside_rounds(choice);
+    if (choice < 11) return any_body_outside_rounds(choice);
     if (choice < 20) return any_body_of_a_round(choice - 9);
     const auto word = [this] { return static_cast<std::uint32_t>(pick(6)); };
     switch (pick(5)) {
@@ -238,6 +244,7 @@ wire::Body PeerWorld::any_body_outside_rounds(std::size_t choice) {
             body.may_vote = coin();
             body.term = any_term();
             body.attempt = static_cast<std::uint32_t>(pick(4));
+            body.pause_count = pick(4);
             return body;
         }
         case 1: {
@@ -270,6 +277,10 @@ wire::Body PeerWorld::any_body_outside_rounds(std::size_t choice) {
             if (coin()) body.votes = votes.votes;
             return body;
         }
+        case 8:
+            return wire::Pause{any_pause()};
+        case 9:
+            return wire::RevocationList{Buffer(1 + pick(3))};
         default: {
             wire::RoundOffer body;
             body.record = maybe_record().value_or(record_after(head_, 1));

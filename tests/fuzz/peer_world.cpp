@@ -233,7 +233,7 @@ void PeerWorld::answer_trainer() {
 }
 
 void PeerWorld::host() {
-    switch (pick(6)) {
+    switch (pick(7)) {
         case 0:
             return tell(event::EndpointsFound{{{"10.0.1." + std::to_string(pick(4)), 4'000}}});
         case 1:
@@ -241,7 +241,9 @@ void PeerWorld::host() {
         case 2:
             return tell(event::ReturnRequested{});
         case 4:
-            return tell(event::PauseWanted{pick(2) == 1});
+            return tell(event::PauseSigned{any_pause()});
+        case 5:
+            return tell(event::RevocationsSigned{Buffer(1 + pick(3))});
         case 3:
             if (self_ == 1) tell(event::VotersWanted{any_voters()});
             return;

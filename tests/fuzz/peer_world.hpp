@@ -96,6 +96,7 @@ class PeerWorld {
     StepIndex any_step();
     std::optional<CommitRecord> maybe_record();
     Certificate any_certificate(const CommitRecord& record);
+    SignedPause any_pause();
     std::vector<PeerKey> any_voters();
     std::vector<Vote> any_votes(StateCertificate state);
     wire::StateVotes any_state_votes();

@@ -128,10 +128,16 @@ says 2 'is not a corpus' \
 says 2 'has no run s' "$dedloc" run status --project "$folder/p" --name s
 says 0 'paused' "$dedloc" run pause --project "$folder/p" --name r
 says 0 'running' "$dedloc" run resume --project "$folder/p" --name r
-says 2 'name a --user' "$dedloc" revoke --project "$folder/p"
-says 2 '64 hex digits' "$dedloc" revoke --project "$folder/p" --key nobody
-says 0 'revoked' "$dedloc" revoke --project "$folder/p" --user 7 --host 8
-says 0 'forgiven' "$dedloc" forgive --project "$folder/p" --user 7
+says 2 'required' "$dedloc" user ban --project "$folder/p"
+says 2 'has no user 7' "$dedloc" user ban --project "$folder/p" 7
+says 2 'has no host attic' "$dedloc" host show --project "$folder/p" attic
+says 2 '64 hex digits' "$dedloc" key ban --project "$folder/p" nobody
+says 2 'one line' "$dedloc" key ban --project "$folder/p" --reason $'two\nlines' nobody
+key=$(printf '%064d' 7)
+says 0 'banned: 0 backbones have acted' "$dedloc" key ban --project "$folder/p" --reason spam "$key"
+says 0 '"reason":"spam"' "$dedloc" key list --project "$folder/p" --json
+says 0 'not banned any more' "$dedloc" key unban --project "$folder/p" "$key"
+says 2 'nothing of this is banned' "$dedloc" key unban --project "$folder/p" "$key"
 [[ $(ls "$folder/p/runs" | xargs) == "d r" ]] || fail_test "a failed run left something"
 
 echo "a run starts from a Hugging Face folder, and its model comes out with the same bits"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Three runs in one project while three members train in the first: pause, resume, revoke, dismiss,
+# Three runs in one project while three members train in the first: pause, resume, ban, dismiss,
 # appoint and export each act within seconds, and the times are printed. Then the same with the
 # database killed; the view goes on, and the database gets everything when it is back.
 # Usage: control_test.sh PROGRAMS
@@ -31,6 +31,22 @@ state() {
 # The database's word, without a client of its own: the server's page reads it.
 url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
 
+# scheduler_request HOST SEQUENCE MORE: the reply to a BOINC client of the only account.
+scheduler_request() {
+    curl -fs --data-binary @- "${url}cgi/scheduler" <<END
+<scheduler_request>
+<authenticator>$account</authenticator>
+<hostid>$1</hostid>
+<rpc_seqno>$2</rpc_seqno>
+<allow_multiple_clients>1</allow_multiple_clients>
+<core_client_major_version>7</core_client_major_version>
+<core_client_minor_version>20</core_client_minor_version>
+<platform_name>x86_64-pc-linux-gnu</platform_name>
+<host_info><domain_name>host-$2</domain_name><p_ncpus>2</p_ncpus></host_info>
+$3
+</scheduler_request>
+END
+}
 # join RUN NUMBER: a member with the ticket of user and host NUMBER.
 join() {
     local at=$folder/$1-$2
@@ -58,6 +74,14 @@ always() { true; }
 has_steps() { [[ $(logged first) -ge $1 ]]; }
 more() { await 60 "more steps" has_steps $(($(logged first) + $1)); }
 
+email=volunteer@example.org
+hash=$(printf "secret%s" "$email" | md5sum | cut -d " " -f 1)
+account=$(curl -fs "${url}create_account.php?email_addr=$email&user_name=v&passwd_hash=$hash" \
+    | sed -n 's|.*<authenticator>\(.*\)</authenticator>.*|\1|p')
+for number in 1 2 3 4; do
+    scheduler_request 0 "$number" "" | grep -q "<hostid>$number</hostid>" \
+        || fail_test "no host $number"
+done
 for number in 1 2 3; do join first "$number"; done
 join second 4
 await 90 "the first steps" has_steps 3
@@ -83,17 +107,22 @@ check_pause() {
     timed 30 "resume, $1, until a step is decided" goes_on \
         "$dedloc" run resume --project "$project" --name first
 }
-# check_revocation NUMBER WORD: revokes the member's host.
-check_revocation() {
+# check_ban NUMBER WORD: bans the member's host.
+check_ban() {
     local member=$folder/first-$1.log before
     before=$(grep -ci revoked "$member" || true)
     is_out() { [[ $(grep -ci revoked "$member") -gt $before ]]; }
-    timed 20 "revoke, $2, until the member's link is closed" is_out \
-        "$dedloc" revoke --project "$project" --host "$1"
+    timed 20 "ban, $2, until the member's link is closed" is_out \
+        "$dedloc" host ban --project "$project" --reason "it sends nonsense" "$1"
 }
 
 check_pause "with the database"
-check_revocation 3 "with the database"
+check_ban 3 "with the database"
+scheduler_request 3 100 '<work_req_seconds>9</work_req_seconds><cpu_req_secs>9</cpu_req_secs>' \
+    | grep -q 'has banned this computer, so it gets no tasks: it sends nonsense' \
+    || fail_test "the volunteer is not told of the ban"
+"$dedloc" host show --project "$project" host-100 --json | grep -q '"is_banned":true.*it sends' \
+    || fail_test "the ban is not shown"
 more 2
 timed 60 "export, with the database" always \
     "$dedloc" run export --project "$project" --name first "$folder/model-1"
@@ -126,7 +155,7 @@ kill -KILL "$(<"$project/pids/mariadbd.pid")"
 sleep 1
 followed=$(grep -c '^step ' "$folder/followed")
 check_pause "without the database"
-check_revocation 2 "without the database"
+check_ban 2 "without the database"
 timed 60 "export, without the database" always \
     "$dedloc" run export --project "$project" --name first "$folder/model-2"
 is_seen() { [[ $(grep -c '^step ' "$folder/followed") -gt $((followed + 2)) ]]; }
@@ -150,10 +179,10 @@ doubled=$(grep -o '^step *[0-9]*' "$folder/followed-2" | sort | uniq -d)
 
 has_row() { curl -fs "${url}run/third.json" | grep -q '"state":"paused"'; }
 await 60 "the paused run in the database" has_row
-# The gateway reads the database: the host that was revoked without it is revoked there.
+# The gateway reads the database: the host that was banned without it is banned there.
 is_empty() { [[ ! -e $project/runs/first/pending_revocations ]]; }
-await 30 "the revocation in the database" is_empty
-"$dedloc" forgive --project "$project" --host 2 >/dev/null
+await 30 "the ban in the database" is_empty
+"$dedloc" host unban --project "$project" 2 >/dev/null
 [[ $(state second) == '"state":"running"' && $(logged second) -gt 0 ]] || fail_test "second stopped"
 
 kill -INT "$follower"

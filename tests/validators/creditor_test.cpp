@@ -321,8 +321,9 @@ TEST_CASE("no statement of a pass reads a whole table", "[validation][integratio
     server::revoke(world.database(), {.as_of = {}, .users = {9}, .hosts = {}, .peers = {}},
                    formats::UtcSeconds{std::chrono::seconds{kFirstCommit + 50}});
     for (int i = 1'000; i < 3'000; ++i) {
-        world.database().execute("insert into dedloc_revocation values ('user', ?, ?)",
-                                 {std::to_string(i), kFirstCommit + i});
+        world.database().execute(
+            "insert into dedloc_revocation (kind, subject, since) values ('user', ?, ?)",
+            {std::to_string(i), kFirstCommit + i});
     }
     commit_all(2);
     for (const char* const table : {"dedloc_contribution", "dedloc_revocation", "dedloc_ticket",

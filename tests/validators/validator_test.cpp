@@ -3,12 +3,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <ctime>
 #include <fstream>
 
 #include "peer/formats/receipt.hpp"
 #include "tests/project_server/project_fixture.hpp"
+#include "validators/evidence.hpp"
 #include "validators/output_file.hpp"
 
 using namespace dedloc;
@@ -301,4 +304,50 @@ TEST_CASE("a crash at any place neither loses nor doubles a verdict", "[validati
 TEST_CASE("a folder that is no project is refused in one sentence", "[validation][integration]") {
     const TemporaryDirectory empty;
     CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
+}
+
+TEST_CASE("a refused receipt is kept as evidence, one file for each computer and fault",
+          "[validation][server]") {
+    World world;
+    const auto liar = world.add_volunteer();
+    world.contribute(liar, 0, 5);
+    world.upload(liar, {{.step = StepIndex{0}, .samples = Samples{6}}});
+    const auto honest = world.add_volunteer();
+    world.contribute(honest, 0, 5);
+    world.upload(honest, {{.step = StepIndex{0}, .samples = Samples{5}}});
+    const auto folder = world.root() / "evidence";
+    const auto keep = [&](const RefusedReceipt& receipt) {
+        keep_evidence(world.database(), folder, receipt);
+    };
+    CHECK(world.pass({.suspect = keep}).invalid == 1);
+    CHECK(world.one("select concat_ws(' ', source, runid, userid, hostid, what, times, evidence) x "
+                    "from dedloc_suspicion") ==
+          fmt::format("receipt 3 {0} {0} receipt refused: other_samples 1 "
+                      "evidence/receipt_{0}_other_samples",
+                      liar.number));
+    const auto bytes = read_output_file(
+        folder / fmt::format("receipt_{}_other_samples", liar.number), formats::kMaxReceiptBytes);
+    REQUIRE(bytes);
+    const auto receipt = formats::decode_receipt(*bytes);
+    REQUIRE(receipt);
+    CHECK(receipt->peer == liar.key.public_key());
+    // The same fault again replaces the file and is counted.
+    keep({.run = 3,
+          .user = liar.number,
+          .host = liar.number,
+          .result_name = "r",
+          .refusal = {.fault = Fault::kOtherSamples, .reason = "again"},
+          .bytes = {}});
+    CHECK(world.one("select concat_ws(' ', times, detail) x from dedloc_suspicion") ==
+          "2 r: again");
+    CHECK(std::distance(std::filesystem::directory_iterator{folder}, {}) == 1);
+    const Buffer huge(std::size_t{2} << 20);
+    keep({.run = 3,
+          .user = liar.number,
+          .host = liar.number,
+          .result_name = "r",
+          .refusal = {.fault = Fault::kUnreadable, .reason = "large"},
+          .bytes = huge});
+    CHECK(world.one("select evidence x from dedloc_suspicion where detail like '%large'") == "");
+    CHECK(std::distance(std::filesystem::directory_iterator{folder}, {}) == 1);
 }

@@ -148,6 +148,17 @@ TEST_CASE("a claim to a step that the peer was not in is refused", "[validation]
     CHECK(fault_of(receipt, true_ledger()) == Fault::kNotInLedger);
 }
 
+TEST_CASE("lines about rounds whose rows are summed and gone are not compared", "[validation]") {
+    LedgerView ledger = true_ledger();
+    const StepIndex first = ledger.lines.front().step;
+    std::erase_if(ledger.lines, [&](const LedgerLine& line) { return line.step <= first; });
+    CHECK(fault_of(true_receipt(), ledger) == Fault::kNotInLedger);
+    ledger.compacted = first.next();
+    CHECK(answer_of(true_receipt(), ledger) == Answer::kValid);
+    ledger.lines.clear();
+    CHECK(fault_of(true_receipt(), ledger) == Fault::kNotInLedger);
+}
+
 TEST_CASE("another peer's contribution proves nothing", "[validation]") {
     auto ledger = true_ledger();
     ledger.lines[2].peer = KeyPair::generate().public_key();

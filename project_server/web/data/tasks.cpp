@@ -5,8 +5,23 @@ namespace {
 
 constexpr int kRows = 50;
 
-/// What happened to a task, in words.
-const char* state_of(const Row& row) {
+PageData brief(const Row& row) {
+    PageData data;
+    data.set("id", row.integer("id"))
+        .set("name", row.text("name"))
+        .set("host", row.integer("hostid"))
+        .set("state", task_state(row))
+        .set("sent", row.integer("sent_time"))
+        .set("deadline", row.integer("report_deadline"))
+        .set("reported", row.integer("received_time"))
+        .set("hours", row.real("elapsed_time") / 3600)
+        .set("credit", row.real("granted_credit"));
+    return data;
+}
+
+}  // namespace
+
+const char* task_state(const Row& row) {
     switch (row.integer("server_state")) {
         case 4:
             return "in progress";
@@ -40,22 +55,6 @@ const char* state_of(const Row& row) {
             return "waiting for validation";
     }
 }
-
-PageData brief(const Row& row) {
-    PageData data;
-    data.set("id", row.integer("id"))
-        .set("name", row.text("name"))
-        .set("host", row.integer("hostid"))
-        .set("state", state_of(row))
-        .set("sent", row.integer("sent_time"))
-        .set("deadline", row.integer("report_deadline"))
-        .set("reported", row.integer("received_time"))
-        .set("hours", row.real("elapsed_time") / 3600)
-        .set("credit", row.real("granted_credit"));
-    return data;
-}
-
-}  // namespace
 
 PageData task_list(Database& database, std::int64_t user, int page) {
     PageData::List tasks;

@@ -401,6 +401,17 @@ TEST_CASE("a plan's relays are different members", "[wire]") {
     check_limit<Relay>(&Relay::frame, Buffer(1), Buffer{});
 }
 
+TEST_CASE("every bound of the project's orders is kept", "[wire]") {
+    const auto count = [](Pause & m) -> auto& {
+        return m.pause.count;
+    };
+    check_limit<Pause>(count, kMaxPauseCount, kMaxPauseCount + 1);
+    check_limit<Pause>(count, std::uint64_t{1}, std::uint64_t{0});
+    check_limit<RevocationList>(&RevocationList::list, Buffer(kMaxRevocationsBytes),
+                                Buffer(kMaxRevocationsBytes + 1));
+    check_limit<RevocationList>(&RevocationList::list, Buffer(1), Buffer{});
+}
+
 TEST_CASE("every bound of a state's messages is kept", "[wire]") {
     const auto offer = [](std::uint64_t bytes, std::size_t leaves) {
         StateOffer offer_of;

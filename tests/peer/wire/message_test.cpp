@@ -433,7 +433,8 @@ TEST_CASE("the largest message of each kind fits a frame", "[wire]") {
                                     generation,
                                     propose,
                                     promise,
-                                    Relay{Buffer(kMaxRelayedBytes)}};
+                                    Relay{Buffer(kMaxRelayedBytes)},
+                                    RevocationList{Buffer(kMaxRevocationsBytes)}};
     for (const Body& body : largest) {
         const Message message = samples.message(body, test_key());
         const SharedBytes frame = signed_frame(message);

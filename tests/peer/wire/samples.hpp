@@ -239,6 +239,14 @@ class WireSamples {
         for (std::byte& byte : m.frame) byte = static_cast<std::byte>(random_.below(256));
     }
 
+    void make(wire::Pause& m) {
+        m.pause = {.count = 1 + random_.below(wire::kMaxPauseCount), .signature = signature()};
+    }
+    void make(wire::RevocationList& m) {
+        m.list = Buffer(some());
+        for (std::byte& byte : m.list) byte = static_cast<std::byte>(random_.below(256));
+    }
+
     /// Strictly ascending, at least one.
     std::vector<PeerKey> keys() {
         std::vector<PeerKey> keys(some());

@@ -134,10 +134,11 @@ TEST_CASE("a signature of one kind of record is not valid for another kind", "[w
                                Digest{vote_bytes({}, {}, {})},
                                Digest{state_vote_bytes({}, {})},
                                digest_of(RunId{}, GenerationRecord{}),
+                               Digest{pause_bytes({}, 0)},
                                genesis({}, {}).record,
                                digest_of(formats::Ticket{}),
                                digest_of(formats::Revocations{})};
-    REQUIRE(all.size() == 7);
+    REQUIRE(all.size() == 8);
     // A vote for a record is no vote for a state either, whatever their fields are.
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
         WireSamples samples{seed};
@@ -172,6 +173,22 @@ TEST_CASE("a generation's digest covers every field and each voter", "[wire]") {
         digests.insert(digest_of(run, changed));
     }
     REQUIRE(digests.size() == changes.size() + 2);
+}
+
+TEST_CASE("a pause is signed for one run and one count, by the project", "[wire]") {
+    WireSamples samples{7};
+    const auto run = samples.bytes<RunId>();
+    const KeyPair project = test_key();
+    const SignedPause pause = sign_pause(run, 3, project);
+    CHECK(is_signed(run, project.public_key(), pause));
+    CHECK_FALSE(is_signed(samples.bytes<RunId>(), project.public_key(), pause));
+    CHECK_FALSE(is_signed(run, samples.bytes<PeerKey>(), pause));
+    SignedPause changed = pause;
+    ++changed.count;
+    CHECK_FALSE(is_signed(run, project.public_key(), changed));
+    changed = pause;
+    changed.signature.back() ^= std::byte{1};
+    CHECK_FALSE(is_signed(run, project.public_key(), changed));
 }
 
 TEST_CASE("the first head of a history has the backbone as its only voter", "[wire]") {

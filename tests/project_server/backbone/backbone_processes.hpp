@@ -39,8 +39,10 @@ inline constexpr std::uint64_t kCheckpointEvery = 5;
 inline constexpr auto kTimeout = 60s;
 
 inline formats::RunFile run_file(const PeerKey& project, const PeerKey& backbone,
-                                 std::uint64_t steps, std::optional<Digest> initial_state = {}) {
+                                 std::uint64_t steps, std::optional<Digest> initial_state,
+                                 const std::string& gateway) {
     formats::RunFile run = tests::small_run(kElements);
+    run.gateway = gateway;
     run.initial_state = initial_state;
     run.steps = steps;
     run.project_key = project;
@@ -60,6 +62,7 @@ class NotingHost final : public net::Host {
     void read_history(const action::ReadHistory&) override {}
     void settled(const action::Settled&) override {}
     void pause_changed(const action::PauseChanged&) override {}
+    void revocations_heard(const action::RevocationsHeard&) override {}
     void swarm_seen(const action::SwarmSeen&) override {}
     void finished(const action::Finished& finished) override {
         set([&] { final_digest_ = finished.digest; });
@@ -111,15 +114,37 @@ inline PeerConfig member_config(const formats::RunFile& run) {
     return config;
 }
 
+/// The links of a member. Of a run with a gateway: with a ticket for this volunteer's computer.
+inline net::TransportOptions member_transport(const formats::RunFile& run, const KeyPair& key,
+                                              const KeyPair* project, std::uint64_t computer) {
+    net::TransportOptions options;
+    options.listen = Endpoint{"127.0.0.1", 0};
+    if (project == nullptr) return options;
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const formats::Ticket ticket{.run = formats::run_id(run),
+                                 .peer = key.public_key(),
+                                 .seat = {.user = computer, .host = computer, .result = computer},
+                                 .issued = now,
+                                 .expires = now + 24h};
+    options.session = net::SessionOptions{.project = run.project_key,
+                                          .run = ticket.run,
+                                          .key = key,
+                                          .ticket = formats::sign(ticket, *project),
+                                          .encrypts = run.encrypts};
+    return options;
+}
+
 struct Member {
-    explicit Member(const formats::RunFile& run)
-        : transport({Endpoint{"127.0.0.1", 0}, {}}, queue.sink()),
+    /// `project` signs its ticket; null: the run needs none.
+    explicit Member(const formats::RunFile& run, const KeyPair* project = nullptr,
+                    std::uint64_t computer = 1)
+        : transport(member_transport(run, key, project, computer), queue.sink()),
           directory({formats::run_id(run), {run.dht_seeds[0].text()}, {}}, queue.sink()),
           trainer(kElements, 0.5F, Samples{4}, state::optimizer_settings(run), queue.sink()),
-          reactor(member_config(run), KeyPair::generate(),
-                  {queue, transport, directory, trainer, host, workers}) {
+          reactor(member_config(run), key, {queue, transport, directory, trainer, host, workers}) {
         reactor.start();
     }
+    const KeyPair key = KeyPair::generate();
     kernels::ThisThread workers;
     net::EventQueue queue;
     net::TcpTransport transport;
@@ -161,8 +186,10 @@ class BackboneProcess {
 /// A project with one run, and the run's own backbone, which a test starts as a process.
 class World {
   public:
-    explicit World(std::uint64_t steps, std::optional<Digest> initial_state = {})
-        : run_(run_file(project_.public_key(), key_.public_key(), steps, initial_state)) {
+    /// `gateway`: not empty if members need tickets.
+    explicit World(std::uint64_t steps, std::optional<Digest> initial_state = {},
+                   const std::string& gateway = "")
+        : run_(run_file(project_.public_key(), key_.public_key(), steps, initial_state, gateway)) {
         std::filesystem::create_directories(run_folder());
         std::filesystem::create_directories(root() / "keys");
         platform::write_key(root() / "keys/project.key", project_);

@@ -52,6 +52,11 @@ bool await_step(const World& world, std::uint64_t step) {
     return await(world, [&](const control::Snapshot& now) { return now.progress.step >= step; });
 }
 
+std::optional<SignedPause> last_pause(const World& world) {
+    return backbone::read_pause(world.run_folder() / "pause", formats::run_id(world.run()),
+                                world.project().public_key());
+}
+
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -89,7 +94,9 @@ TEST_CASE("a run is paused and resumed while members train", "[server][integrati
     }
     SECTION("which is resumed while the backbone is away") {
         world.stop(SIGKILL);
-        set_paused(world.run_folder() / "pause", false);
+        const auto next = backbone::next_pause(last_pause(world), false,
+                                               formats::run_id(world.run()), world.project());
+        backbone::write_pause(world.run_folder() / "pause", next.value());
         world.start();
     }
     began = Clock::now();
@@ -124,7 +131,7 @@ TEST_CASE("a pause is on the disk or was never answered, whenever the backbone i
         const bool is_done = answer.outcome == Outcome::kAnswered && answer.reply.is_done;
         answered += is_done ? 1 : 0;
         // Without an answer both states are possible; the file has the right one.
-        const bool now = backbone::is_paused(world.run_folder() / "pause");
+        const bool now = backbone::is_paused(last_pause(world));
         if (is_done) CHECK(now == wants);
         is_paused = now;
     }

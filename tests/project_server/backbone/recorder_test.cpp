@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <thread>
 
 #include "project_server/backbone/run_recorder.hpp"
+#include "project_server/purge/compaction.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 using namespace dedloc;
@@ -214,4 +217,51 @@ TEST_CASE("the recorder never blocks during an outage, and catches up when the d
     nowhere.database.port = 1;
     RunRecorder hopeless{nowhere, world.store};
     hopeless.stop();
+}
+
+TEST_CASE("a contribution that was compacted does not come back when the ledger is read again",
+          "[server][integration]") {
+    World world;
+    for (int step = 1; step <= 5; ++step) world.commit({line(1, 10, 70.0), line(2, 20, 70.0)});
+    world.record();
+    auto& database = world.project.database();
+    database.execute(
+        "update dedloc_contribution set credit_state = 1, credit = samples where step <= 3");
+    purge::Compaction compaction{database, 4};
+    CHECK(compaction.pass(1'900'000'000) == 6);
+    world.commit({line(1, 10, 70.0)});
+    world.record();
+    CHECK(world.one("select group_concat(step order by step, peer_key) x from "
+                    "dedloc_contribution") == "4,4,5,5,6");
+    CHECK(world.one("select sum(credit) x from dedloc_daily_credit") == "90");
+    CHECK(world.one("select count(*) x from dedloc_step") == "6");
+    // Had the mark not been raised, they would be back and pending.
+    database.execute("update dedloc_run set compacted = 0");
+    world.record();
+    CHECK(world.one("select count(*) x from dedloc_contribution where credit_state = 0") == "11");
+}
+
+TEST_CASE("accusations are counted by kind and belong to the owner of the ticket",
+          "[server][integration]") {
+    World world;
+    world.commit({line(1, 10, 70.0)});
+    world.project.database().execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
+        "values (1, ?, 1, 5, 50, 0, 0)",
+        {peer(1).hex()});
+    {
+        RunRecorder recorder{world.options(), world.store};
+        for (int time = 1; time <= 3; ++time) {
+            recorder.suspected(peer(1),
+                               fmt::format("{} claims {} samples", peer(1).brief(), 10 * time),
+                               StepIndex{static_cast<std::uint64_t>(time)});
+        }
+        recorder.suspected(peer(2), peer(2).brief() + " does not send: left out", StepIndex{3});
+        recorder.stop();
+    }
+    CHECK(world.one("select group_concat(userid, ':', hostid, ':', what, ':', step, ':', times "
+                    "order by userid) x from dedloc_suspicion") ==
+          "0:0:does not send: left out:3:1,5:50:claims # samples:3:3");
+    CHECK(world.one("select detail x from dedloc_suspicion where userid = 5") ==
+          peer(1).brief() + " claims 30 samples");
 }

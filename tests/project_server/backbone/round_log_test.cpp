@@ -57,6 +57,7 @@ struct World {
                    .project_key = history.project,
                    .events = [this](Event event) { events.push_back(std::move(event)); },
                    .begun = [this](const GenerationRecord& r) { begun.push_back(r); },
+                   .revocations_heard = {},
                    .publish =
                        [this](const action::Settled& s, const std::vector<Endpoint>& others) {
                            published.push_back(s.step);

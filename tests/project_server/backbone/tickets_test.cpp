@@ -169,6 +169,26 @@ TEST_CASE("RevocationWatch reads the revocations in the database", "[server]") {
     CHECK(watching.poll(when) == nobody);
 }
 
+TEST_CASE("a voter without a database has the newest list that it has heard", "[server]") {
+    const TemporaryDirectory folder;
+    formats::Revocations latest;
+    RevocationWatch watch({.database = std::nullopt,
+                           .pending = folder.path() / "pending",
+                           .publish = [&](const formats::Revocations& all) { latest = all; }});
+    const formats::UtcSeconds when = now();
+    const formats::Revocations first{.as_of = when, .users = {3}, .hosts = {7}, .peers = {}};
+    const formats::Revocations second{.as_of = when + 1s, .users = {3}, .hosts = {}, .peers = {}};
+    watch.hear(first, when);
+    CHECK(latest == first);
+    watch.hear(second, when + 1s);
+    CHECK(latest == second);
+    watch.hear(first, when + 2s);  // late
+    CHECK(latest.hosts.empty());
+    watch.poll(when + 3s);
+    CHECK(latest.users == second.users);
+    CHECK(latest.as_of == when + 3s);
+}
+
 TEST_CASE("a revocation works while the database is away, and gets there later", "[server]") {
     server::TestProject project;
     const formats::UtcSeconds when = now();

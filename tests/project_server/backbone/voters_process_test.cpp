@@ -11,6 +11,7 @@
 #include "project_server/backbone/ledger.hpp"
 #include "project_server/backbone/ledger_proof.hpp"
 #include "project_server/backbone/voters_file.hpp"
+#include "project_server/control/client.hpp"
 #include "tests/project_server/backbone/backbone_processes.hpp"
 
 namespace dedloc::backbone {
@@ -107,6 +108,58 @@ TEST_CASE("a voter on another machine gets a given first state from the members"
     CHECK(proof.judge(checkpoints.back().head) == Standing::kProven);
 }
 
+TEST_CASE("a revocation reaches voters on other machines, whichever of them restarts",
+          "[server][integration]") {
+    World world{1'000'000, {}, "http://127.0.0.1:9/"};
+    world.start();
+    Voter second{world, 2};
+    second.start();
+    want(world, {world.run().backbone_key, second.key.public_key()});
+    Member one{world.run(), &world.project(), 1};
+    Member two{world.run(), &world.project(), 2};
+    const auto has = [](const std::filesystem::path& voter, const PeerKey& key) {
+        const auto answer = control::ask(voter, {.command = control::Command::kSnapshot});
+        if (answer.outcome != control::Outcome::kAnswered) return false;
+        const auto& members = answer.reply.snapshot.value().members;
+        return std::ranges::any_of(members, [&](const auto& seat) { return seat.key == key; });
+    };
+    const auto has_both = [&](const std::filesystem::path& voter) {
+        return has(voter, one.key.public_key()) && has(voter, two.key.public_key());
+    };
+    INFO(world.log() + "\n--- second\n" + second.process.log());
+    REQUIRE(await([&] {
+        return head_in(world, second.ledger()).generation == 1 && has_both(second.folder) &&
+               has_both(world.run_folder());
+    }));
+    const auto began = std::chrono::steady_clock::now();
+    const auto answer = control::ask(
+        world.run_folder(), {.command = control::Command::kRevoke, .revocation = {.hosts = {1}}});
+    REQUIRE(answer.reply.is_done);
+    REQUIRE(await([&] { return !has(second.folder, one.key.public_key()); }));
+    WARN("the other voter's link is closed after "
+         << std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()
+         << " s");
+    SECTION("the other voter") {
+        CHECK(second.process.stop(SIGKILL) < 0);
+        second.start();
+    }
+    SECTION("the run's backbone") {
+        CHECK(world.stop(SIGKILL) < 0);
+        world.start();
+    }
+    // Both voters have had the time to hear from the revoked one, which dials again and again.
+    const auto is_settled = [&, since = StepIndex{0}]() mutable {
+        const Head head = head_in(world, second.ledger());
+        if (since == StepIndex{0}) since = head.step;
+        return head.step.value() >= since.value() + 20 &&
+               has(world.run_folder(), two.key.public_key()) &&
+               has(second.folder, two.key.public_key());
+    };
+    REQUIRE(await(is_settled));
+    CHECK_FALSE(has(second.folder, one.key.public_key()));
+    CHECK_FALSE(has(world.run_folder(), one.key.public_key()));
+}
+
 TEST_CASE("three voters tolerate the loss of any one, which catches up when it is back",
           "[server][integration]") {
     World world{1'000'000};
@@ -142,14 +195,17 @@ TEST_CASE("three voters tolerate the loss of any one, which catches up when it i
         const StepIndex now = head_in(world, file).step;
         return await([&] { return head_in(world, file).step.value() >= now.value() + 5; });
     };
+    // The other file is read first: the run goes on meanwhile.
+    const auto has_reached = [&](const std::filesystem::path& file,
+                                 const std::filesystem::path& other) {
+        const StepIndex there = head_in(world, other).step;
+        return head_in(world, file).step.value() + 3 >= there.value();
+    };
     const bool went_on = goes_on(second.ledger());
     INFO(logs());
     REQUIRE(went_on);
     world.start();
-    const bool is_back = await([&] {
-        return head_in(world, ledger).step.value() + 3 >=
-               head_in(world, third.ledger()).step.value();
-    });
+    const bool is_back = await([&] { return has_reached(ledger, third.ledger()); });
     INFO(logs());
     REQUIRE(is_back);
     // Another voter is killed; the one that was away must vote again.
@@ -158,10 +214,7 @@ TEST_CASE("three voters tolerate the loss of any one, which catches up when it i
     INFO(logs());
     REQUIRE(went_on_again);
     second.start();
-    const bool caught_up = await([&] {
-        return head_in(world, second.ledger()).step.value() + 3 >=
-               head_in(world, ledger).step.value();
-    });
+    const bool caught_up = await([&] { return has_reached(second.ledger(), ledger); });
     INFO(logs());
     CHECK(caught_up);
     CHECK(world.stop(SIGTERM) == 0);

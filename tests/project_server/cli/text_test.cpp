@@ -7,6 +7,7 @@
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/model_presets.hpp"
 #include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/run_view.hpp"
 #include "project_server/settings.hpp"
 #include "tests/temporary_directory.hpp"
@@ -27,6 +28,31 @@ TEST_CASE("a build shows its task, share, rate and the time left", "[server]") {
                          .tokens = 50'000'000},
                         100'000'000, elapsed) ==
           "tokenising 200 of 400 MB (50 %), 5.0 MB/s, 40 s left, 50.0 million tokens");
+}
+
+TEST_CASE("what a command finds becomes lines and tables", "[server]") {
+    using server::PageData;
+    PageData host;
+    host.set("id", 12).set("name", "attic\x1b[2J \u0085").set("is_banned", true);
+    host.set("created_at", 86'400).set("contact_at", 0);
+    PageData other;
+    other.set("id", 3).set("name", "é").set("is_banned", false);
+    other.set("created_at", 86'400.9).set("contact_at", 1);
+    PageData jobs;
+    jobs.set("failed", 2).set("credit", 0.5);
+    PageData data;
+    data.set("user_id", 7)
+        .set("hosts", PageData::List{host, other})
+        .set("jobs", jobs)
+        .set("bans", PageData::List{});
+    CHECK(text_of(data) ==
+          "user id  7\n"
+          "jobs     failed 2, credit 0.5\n"
+          "hosts:\n"
+          "  id  name          is banned  created              contact\n"
+          "  12  attic?[2J ??  yes        1970-01-02 00:00:00  never\n"
+          "  3   é             no         1970-01-02 00:00:00  1970-01-01 00:00:01\n"
+          "bans: none\n");
 }
 
 TEST_CASE("a run's progress has the figures on held-out text, if there are any", "[server]") {
@@ -132,6 +158,7 @@ server::Settings public_settings(const std::filesystem::path& folder) {
     settings.peer_listen = "0.0.0.0";
     settings.peer_address = "192.0.2.7";
     settings.peer_port = 7400;
+    settings.keep_days = 20;
     return settings;
 }
 

@@ -206,6 +206,14 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
         CHECK(net::enrol(wanted, kWanted));
         wanted.request.key = KeyPair::generate().public_key();
         CHECK(gateway.refusal_of(wanted) == "this job has used 8 keys already");
+        wanted.request.key = KeyPair::generate().public_key();
+        CHECK(gateway.refusal_of(wanted) == "this job has used 8 keys already");
+        // One row for the administrator, however many keys are tried.
+        const auto row = database.query_one("select * from dedloc_suspicion");
+        CHECK(row->integer("userid") == gateway.user());
+        CHECK(row->integer("hostid") == gateway.host());
+        CHECK(row->text("source") == "ticket");
+        CHECK(row->integer("times") == 2);
     }
     SECTION("a run of another project") {
         wanted.project = KeyPair::generate().public_key();
@@ -275,9 +283,9 @@ TEST_CASE("a revoked peer gets no ticket, and the others get the revocation", "[
          {formats::Revocations{.users = {}, .hosts = {host}, .peers = {}},
           {.users = {static_cast<std::uint64_t>(gateway.user())}, .hosts = {}, .peers = {}},
           {.users = {}, .hosts = {}, .peers = {wanted.request.key}}}) {
-        server::revoke(gateway.database(), own, now);
-        CHECK(gateway.refusal_of(wanted) ==
-              "the project has revoked this account, computer or key");
+        server::revoke(gateway.database(), own, now, "it sends nonsense");
+        CHECK_THAT(gateway.refusal_of(wanted), Catch::StartsWith("The project has banned this ") &&
+                                                   Catch::EndsWith(": it sends nonsense"));
         server::forgive(gateway.database(), own);
         CHECK(net::enrol(wanted, kWanted));
     }

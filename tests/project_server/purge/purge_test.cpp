@@ -98,7 +98,8 @@ TEST_CASE("a closed job goes after its grace period: receipt, results, workunit"
     world.add_job(3, 6);
     world.database().execute(
         "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, resultid, "
-        "credit, credit_state) values (3, 1, 'a', 8, 0, 1, 8, 1)");
+        "credit, credit_state, committed_at) values (3, 1, 'a', 8, 0, 1, 8, 1, ?)",
+        {kNow - 8 * kDay});
     const auto report = world.pass();
     CHECK(report.jobs == 1);
     CHECK(report.files == 2);
@@ -206,7 +207,7 @@ TEST_CASE("names of output files are taken from the result's description only if
     CHECK(names("").empty());
 }
 
-TEST_CASE("a ticket goes when the ledger has been recorded beyond it and its key is paid",
+TEST_CASE("a ticket goes when the ledger has been recorded beyond it and its key is compacted",
           "[server][integration]") {
     World world;
     const auto ticket = [&](const char* key, int days) {
@@ -218,8 +219,8 @@ TEST_CASE("a ticket goes when the ledger has been recorded beyond it and its key
     const auto contribution = [&](const char* key, int state) {
         world.database().execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
-            "credit_state) values (3, 1, ?, 8, 0, ?)",
-            {key, state});
+            "credit_state, committed_at) values (3, 1, ?, 8, 0, ?, ?)",
+            {key, state, kNow - 20 * kDay});
     };
     const auto recorded = [&](int days) {
         world.database().execute("replace into dedloc_step values (3, 9, 8, 1, 1, 1, 1, '', 1, ?)",
@@ -237,9 +238,83 @@ TEST_CASE("a ticket goes when the ledger has been recorded beyond it and its key
     recorded(9);
     CHECK(world.pass().tickets == 0);
     recorded(0);
-    CHECK(world.pass().tickets == 2);
+    CHECK(world.pass().tickets == 1);
+    CHECK(world.one("select group_concat(peer_key order by peer_key) x from dedloc_ticket") ==
+          "paid,pending,withheld,young");
+    world.database().execute("delete from dedloc_contribution where peer_key = 'paid'");
+    CHECK(world.pass().tickets == 1);
     CHECK(world.one("select group_concat(peer_key order by peer_key) x from dedloc_ticket") ==
           "pending,withheld,young");
+}
+
+TEST_CASE("old contributions become sums for each day, and the sums of all stay the same",
+          "[server][integration]") {
+    World world;
+    auto& database = world.database();
+    database.execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, issued, expires) "
+        "values (3, 'a', 1, 5, 50, 0, 0), (3, 'b', 2, 6, 60, 0, 0)");
+    const std::int64_t noon = kNow - kNow % kDay - 40 * kDay + kDay / 2;
+    const auto add = [&](int step, const char* key, int state, std::int64_t when) {
+        database.execute(
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, resultid, "
+            "credit, committed_at, credit_state) values (3, ?, ?, ?, 0, 1, ?, ?, ?)",
+            {step, key, step, state == 1 ? step * 0.5 : 0.0, when, state});
+    };
+    for (int step = 1; step <= 10; ++step) {
+        add(step, "a", 1, noon + step);
+        add(step, "b", step == 4 ? 2 : 1, noon + (step > 5 ? kDay : 0));
+        add(step, "c", 3, noon + step);
+    }
+    for (int step = 11; step <= 12; ++step) add(step, "a", 1, kNow - 8 * kDay);
+    const auto sums = [&] {
+        return world.one(
+            "select concat_ws(' ', (select sum(credit) from dedloc_contribution) + "
+            "(select coalesce(sum(credit), 0) from dedloc_daily_credit), "
+            "(select sum(if(credit_state = 1, samples, 0)) from dedloc_contribution) + "
+            "(select coalesce(sum(samples), 0) from dedloc_daily_credit), "
+            "(select sum(if(credit_state = 3, samples, 0)) from dedloc_contribution) + "
+            "(select coalesce(sum(unowned), 0) from dedloc_daily_credit)) x");
+    };
+    const std::string before = sums();
+    const auto state = [&] {
+        return world.one(
+            "select concat_ws(' ', (select compacted from dedloc_run), "
+            "(select count(*) from dedloc_contribution)) x");
+    };
+
+    SECTION("in batches, but for those that are withheld or young") {
+        Purge purge{world.project.config(), database, {.batch = 3}};
+        CHECK(purge.pass(kNow).contributions == 29);
+        CHECK(state() == "10 3");
+        CHECK(sums() == before);
+        CHECK(world.one("select group_concat(userid, ':', hostid, ':', day, ':', contributions, "
+                        "':', samples, ':', unowned order by userid, day) x from "
+                        "dedloc_daily_credit") ==
+              fmt::format("0:0:{0}:10:0:55,5:50:{0}:10:55:0,6:60:{0}:4:11:0,6:60:{1}:5:40:0",
+                          noon / kDay, noon / kDay + 1));
+        CHECK(purge.pass(kNow).contributions == 0);
+        // The ban is withdrawn, and the contribution paid.
+        database.execute(
+            "update dedloc_contribution set credit_state = 1, credit = 2 where step = 4");
+        CHECK(purge.pass(kNow).contributions == 1);
+        CHECK(state() == "10 2");
+        CHECK(purge.pass(kNow + 40 * kDay).contributions == 2);
+        CHECK(state() == "12 0");
+    }
+    SECTION("a pending one stops the mark until it is paid") {
+        database.execute(
+            "update dedloc_contribution set credit_state = 0, credit = 0 where step = 3 and "
+            "peer_key = 'b'");
+        CHECK(world.pass().contributions == 6);
+        CHECK(state() == "2 26");
+        database.execute(
+            "update dedloc_contribution set credit_state = 1, credit = 1.5 where "
+            "step = 3 and peer_key = 'b'");
+        CHECK(world.pass().contributions == 23);
+        CHECK(state() == "10 3");
+        CHECK(sums() == before);
+    }
 }
 
 TEST_CASE("old seats and messages go", "[server][integration]") {
@@ -289,8 +364,8 @@ TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
         }
         world.database().execute(
             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
-            "credit_state) values (3, ?, 'a', 8, 0, 1)",
-            {i});
+            "credit_state, committed_at) values (3, ?, 'a', 8, 0, 1, ?)",
+            {i, i <= 20 ? 0 : kNow});
     }
     for (const char* const table : {"dedloc_contribution", "dedloc_ticket", "dedloc_seat",
                                     "msg_from_host", "msg_to_host", "result", "workunit"}) {

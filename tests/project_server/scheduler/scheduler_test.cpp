@@ -192,7 +192,8 @@ TEST_CASE("a host that cannot run the jobs is told why", "[server][boinc]") {
                    Catch::Contains("<no_rsc_apps>CPU</no_rsc_apps>"));
 }
 
-TEST_CASE("a revoked account or computer gets no jobs until it is forgiven", "[server][boinc]") {
+TEST_CASE("a banned account or computer gets no jobs and is told why, until the ban is withdrawn",
+          "[server][boinc]") {
     Office office{3};
     Database& database = office.project.database();
     const formats::UtcSeconds now{std::chrono::seconds{1'800'000'000}};
@@ -200,10 +201,17 @@ TEST_CASE("a revoked account or computer gets no jobs until it is forgiven", "[s
     for (const formats::Revocations& revoked :
          {formats::Revocations{.as_of = now, .users = {1}, .hosts = {}, .peers = {}},
           formats::Revocations{.as_of = now, .users = {}, .hosts = {1}, .peers = {}}}) {
-        revoke(database, revoked, now);
+        revoke(database, revoked, now, "it sends <nonsense>");
         const std::string refusal = office.ask(kWantTwo, 1, 2);
         CHECK(sent(refusal) == 0);
-        CHECK_THAT(refusal, Catch::Contains("has excluded this account or this computer"));
+        CHECK_THAT(refusal, Catch::Contains("gets no tasks: it sends &lt;nonsense&gt;") ||
+                                Catch::Contains("get no tasks: it sends &lt;nonsense&gt;"));
+        // A computer that is new to the project is covered by the ban of its account only.
+        const std::string new_host =
+            office.ask(kWantTwo + std::string{"<allow_multiple_clients>1"
+                                              "</allow_multiple_clients>"});
+        CHECK(sent(new_host) == (revoked.users.empty() ? 1 : 0));
+        if (!revoked.users.empty()) CHECK_THAT(new_host, Catch::Contains("banned this account"));
         // Its jobs are not lost: they end by themselves and are reported.
         CHECK_THAT(refusal, !Catch::Contains("<result_abort>"));
         forgive(database, revoked);

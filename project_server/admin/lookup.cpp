@@ -1,0 +1,54 @@
+#include "project_server/admin/lookup.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "peer/base/error.hpp"
+
+namespace dedloc::admin {
+namespace {
+
+constexpr std::size_t kMaxDigits = 18;
+constexpr int kNamed = 10;  ///< ids that a message lists
+
+/// The only row of `table` whose `column` is `who`. `what` names the kind of thing in messages.
+std::int64_t only_id(server::Database& database, const char* what, const char* table,
+                     const char* column, const std::string& who) {
+    const auto rows = database.query(
+        fmt::format("select id from {} where {} = ? order by id limit {}", table, column, kNamed),
+        {who});
+    if (rows.empty()) throw InputError(fmt::format("the project has no {} {}", what, who));
+    if (rows.size() == 1) return rows.front().integer("id");
+    std::string ids;
+    for (const server::Row& row : rows) ids += (ids.empty() ? "" : ", ") + row.text("id");
+    throw InputError(
+        fmt::format("several {}s are called {}: name one by its id, {}", what, who, ids));
+}
+
+}  // namespace
+
+std::int64_t id_in(const std::string& who) {
+    std::int64_t id = 0;
+    const auto end = who.data() + who.size();
+    const bool is_number = !who.empty() && who.size() <= kMaxDigits &&
+                           std::from_chars(who.data(), end, id).ptr == end && id > 0;
+    return is_number && who.front() != '-' ? id : 0;
+}
+
+std::int64_t user_id(server::Database& database, const std::string& who) {
+    const char* column = "name";
+    if (id_in(who) != 0) column = "id";
+    if (who.find('@') != std::string::npos) column = "email_addr";
+    return only_id(database, "user", "user", column, who);
+}
+
+std::int64_t host_id(server::Database& database, const std::string& who) {
+    return only_id(database, "host", "host", id_in(who) != 0 ? "id" : "domain_name", who);
+}
+
+std::int64_t team_id(server::Database& database, const std::string& who) {
+    return only_id(database, "team", "team", id_in(who) != 0 ? "id" : "name_lc", who);
+}
+
+}  // namespace dedloc::admin

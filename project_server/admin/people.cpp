@@ -1,0 +1,334 @@
+#include "project_server/admin/people.hpp"
+
+#include <boinc_db_types.h>
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "project_server/admin/suspicion_list.hpp"
+#include "project_server/database/revocations.hpp"
+#include "project_server/web/data/tasks.hpp"
+
+namespace dedloc::admin {
+namespace {
+
+using server::Ban;
+using server::Database;
+using server::PageData;
+using server::Row;
+
+constexpr int kHosts = 100;
+constexpr int kRecentJobs = 20;
+constexpr int kSameAddresses = 20;
+constexpr int kSuspicions = 50;
+
+/// Whose work is summed: of an account or of a computer.
+struct Owner {
+    const char* column = "";  ///< "userid" or "hostid"
+    std::int64_t id = 0;      ///< its value
+};
+
+/// Escapes the wildcards of `like`, so that the text stands for itself.
+std::string pattern_of(const std::string& text) {
+    std::string pattern = "%";
+    for (const char c : text) {
+        if (c == '%' || c == '_' || c == '\\') pattern += '\\';
+        pattern += c;
+    }
+    return pattern + '%';
+}
+
+PageData ban_data(const Ban& ban) {
+    PageData data;
+    data.set("kind", ban.kind)
+        .set("subject", ban.subject)
+        .set("since_at", ban.since)
+        .set("reason", ban.reason);
+    return data;
+}
+
+/// The bans of an account and, unless it is 0, of a computer.
+PageData::List bans_of(Database& database, std::int64_t user, std::int64_t host) {
+    PageData::List list;
+    for (const auto& [of_user, of_host] : {std::pair{user, std::int64_t{0}}, {0, host}}) {
+        if (const auto ban = server::ban_of(database, of_user, of_host)) {
+            list.push_back(ban_data(*ban));
+        }
+    }
+    return list;
+}
+
+PageData job_counts(Database& database, const Owner& owner) {
+    const auto row = database.query_one(
+        fmt::format("select sum(server_state = 4) as in_progress, "
+                    "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
+                    "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
+                    "sum(server_state = 5 and outcome = 3) as failed, "
+                    "sum(server_state = 5 and (outcome = 6 or (outcome = 1 and "
+                    "validate_state = 2))) as refused, "
+                    "sum(server_state = 5 and outcome = 4) as timed_out, "
+                    "sum(server_state = 5 and outcome = 7) as given_up "
+                    "from result where {} = ?",
+                    owner.column),
+        {owner.id});
+    PageData data;
+    for (const char* const name :
+         {"in_progress", "succeeded", "waiting", "failed", "refused", "timed_out", "given_up"}) {
+        data.set(name, row->is_null(name) ? 0 : row->integer(name));
+    }
+    return data;
+}
+
+PageData::List work_by_run(Database& database, const Owner& owner) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             fmt::format(
+                 "select d.name, sum(w.contributions) as contributions, sum(w.samples) as samples, "
+                 "sum(w.credit) as credit, sum(w.pending) as pending, sum(w.withheld) as withheld "
+                 "from (select c.runid, 1 as contributions, c.samples, c.credit, "
+                 "if(c.credit_state = 0, c.samples, 0) as pending, "
+                 "if(c.credit_state = 2, c.samples, 0) as withheld "
+                 "from dedloc_ticket t join dedloc_contribution c on c.runid = t.runid and "
+                 "c.peer_key = t.peer_key where t.{0} = ? union all select runid, contributions, "
+                 "samples, credit, 0, 0 from dedloc_daily_credit where {0} = ?) w "
+                 "join dedloc_run d on d.id = w.runid group by d.id order by d.id",
+                 owner.column),
+             {owner.id, owner.id})) {
+        PageData run;
+        run.set("run", row.text("name"))
+            .set("contributions", row.integer("contributions"))
+            .set("samples", row.integer("samples"))
+            .set("credit", row.real("credit"))
+            .set("pending_samples", row.integer("pending"))
+            .set("withheld_samples", row.integer("withheld"));
+        list.push_back(std::move(run));
+    }
+    return list;
+}
+
+PageData::List withheld_of(Database& database, const Owner& owner) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             fmt::format("select d.name, w.peer_key, w.kind, w.subject, w.since, w.contributions, "
+                         "w.samples from dedloc_withheld w join dedloc_ticket t on t.runid = "
+                         "w.runid and t.peer_key = w.peer_key join dedloc_run d on d.id = w.runid "
+                         "where t.{} = ? order by w.noted desc limit 100",
+                         owner.column),
+             {owner.id})) {
+        PageData withheld;
+        withheld.set("run", row.text("name"))
+            .set("key", row.text("peer_key"))
+            .set("kind", row.text("kind"))
+            .set("subject", row.text("subject"))
+            .set("since_at", row.integer("since"))
+            .set("contributions", row.integer("contributions"))
+            .set("samples", row.integer("samples"));
+        list.push_back(std::move(withheld));
+    }
+    return list;
+}
+
+PageData::List same_addresses(Database& database, std::int64_t user) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select u.id, u.name, min(o.external_ip_addr) as address, exists (select 1 from "
+             "dedloc_revocation b where b.kind = 'user' and b.subject = cast(u.id as char)) as "
+             "is_banned "
+             "from host h join host o on o.external_ip_addr = h.external_ip_addr and "
+             "o.userid <> h.userid join user u on u.id = o.userid "
+             "where h.userid = ? and h.external_ip_addr <> '' group by u.id order by u.id limit ?",
+             {user, kSameAddresses})) {
+        PageData other;
+        other.set("user_id", row.integer("id"))
+            .set("user", row.text("name"))
+            .set("is_banned", row.integer("is_banned") != 0)
+            .set("address", row.text("address"));
+        list.push_back(std::move(other));
+    }
+    return list;
+}
+
+PageData::List versions_of(Database& database, std::int64_t host) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select a.name, v.version_num, v.plan_class, h.max_jobs_per_day, h.n_jobs_today, "
+             "h.consecutive_valid from host_app_version h join app_version v on "
+             "v.id = h.app_version_id join app a on a.id = v.appid where h.host_id = ? "
+             "order by v.id desc limit 100",
+             {host})) {
+        PageData version;
+        version.set("app", row.text("name"))
+            .set("version", row.integer("version_num"))
+            .set("plan_class", row.text("plan_class"))
+            .set("quota_per_seat", row.integer("max_jobs_per_day"))
+            .set("jobs_today", row.integer("n_jobs_today"))
+            .set("consecutive_valid", row.integer("consecutive_valid"));
+        list.push_back(std::move(version));
+    }
+    return list;
+}
+
+PageData::List recent_jobs(Database& database, std::int64_t host) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select id, name, server_state, outcome, validate_state, exit_status, sent_time, "
+             "received_time, elapsed_time, granted_credit from result where hostid = ? "
+             "order by id desc limit ?",
+             {host, kRecentJobs})) {
+        PageData job;
+        job.set("id", row.integer("id"))
+            .set("name", row.text("name"))
+            .set("state", server::task_state(row))
+            .set("exit_status", row.integer("exit_status"))
+            .set("sent_at", row.integer("sent_time"))
+            .set("reported_at", row.integer("received_time"))
+            .set("hours", row.real("elapsed_time") / 3600)
+            .set("credit", row.real("granted_credit"));
+        list.push_back(std::move(job));
+    }
+    return list;
+}
+
+/// What is said of the work of an account and of a computer alike.
+void add_work(PageData& data, Database& database, const Owner& owner) {
+    data.set("jobs", job_counts(database, owner))
+        .set("runs", work_by_run(database, owner))
+        .set("withheld", withheld_of(database, owner));
+}
+
+}  // namespace
+
+PageData user_list(Database& database, const ListChoice& choice) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
+             "coalesce(t.name, '') as team, b.kind is not null as is_banned, "
+             "(select count(*) from host h where h.userid = u.id) as hosts "
+             "from user u left join team t on t.id = u.teamid left join dedloc_revocation b on "
+             "b.kind = 'user' and b.subject = cast(u.id as char) "
+             "where (? = 0 or b.kind is not null) and (? = '' or u.name like ? or "
+             "u.email_addr like ?) order by u.expavg_credit desc, u.id limit ?",
+             {choice.is_banned ? 1 : 0, choice.found, pattern_of(choice.found),
+              pattern_of(choice.found), choice.limit})) {
+        PageData user;
+        user.set("id", row.integer("id"))
+            .set("name", row.text("name"))
+            .set("email", row.text("email_addr"))
+            .set("team", row.text("team"))
+            .set("credit", row.real("total_credit"))
+            .set("recent_credit", row.real("expavg_credit"))
+            .set("hosts", row.integer("hosts"))
+            .set("created_at", row.integer("create_time"))
+            .set("is_banned", row.integer("is_banned") != 0);
+        list.push_back(std::move(user));
+    }
+    PageData data;
+    data.set("users", std::move(list));
+    return data;
+}
+
+PageData host_list(Database& database, const ListChoice& choice) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select h.id, h.domain_name, h.userid, coalesce(u.name, '') as owner, h.p_model, "
+             "h.p_ncpus, h.os_name, h.total_credit, h.expavg_credit, h.rpc_time, "
+             "(b.kind is not null or exists (select 1 from dedloc_revocation a where "
+             "a.kind = 'user' and a.subject = cast(h.userid as char))) as is_banned "
+             "from host h left join user u on u.id = h.userid left join dedloc_revocation b on "
+             "b.kind = 'host' and b.subject = cast(h.id as char) "
+             "where (? = 0 or b.kind is not null) and (? = 0 or h.userid = ?) and "
+             "(? = '' or h.domain_name like ?) order by h.rpc_time desc, h.id limit ?",
+             {choice.is_banned ? 1 : 0, choice.user, choice.user, choice.found,
+              pattern_of(choice.found), choice.limit})) {
+        PageData host;
+        host.set("id", row.integer("id"))
+            .set("name", row.text("domain_name"))
+            .set("user_id", row.integer("userid"))
+            .set("user", row.text("owner"))
+            .set("processor", row.text("p_model"))
+            .set("cores", row.integer("p_ncpus"))
+            .set("system", row.text("os_name"))
+            .set("credit", row.real("total_credit"))
+            .set("recent_credit", row.real("expavg_credit"))
+            .set("contact_at", row.integer("rpc_time"))
+            .set("is_banned", row.integer("is_banned") != 0);
+        list.push_back(std::move(host));
+    }
+    PageData data;
+    data.set("hosts", std::move(list));
+    return data;
+}
+
+PageData user_facts(Database& database, std::int64_t user) {
+    const auto row = database.query_one(
+        "select u.*, coalesce(t.name, '') as team from user u left join team t on t.id = u.teamid "
+        "where u.id = ?",
+        {user});
+    PageData::List bans = bans_of(database, user, 0);
+    PageData data;
+    data.set("id", user)
+        .set("name", row->text("name"))
+        .set("email", row->text("email_addr"))
+        .set("is_email_confirmed", row->integer("email_validated") != 0)
+        .set("country", row->text("country"))
+        .set("team_id", row->integer("teamid"))
+        .set("team", row->text("team"))
+        .set("created_at", row->integer("create_time"))
+        .set("credit", row->real("total_credit"))
+        .set("recent_credit", row->real("expavg_credit"))
+        .set("is_banned", !bans.empty())
+        .set("bans", std::move(bans))
+        .set("hosts", host_list(database, {.user = user, .limit = kHosts}).field("hosts"));
+    add_work(data, database, {.column = "userid", .id = user});
+    data.set("suspicions", suspicions(database, {.user = user, .limit = kSuspicions}))
+        .set("same_addresses", same_addresses(database, user));
+    return data;
+}
+
+PageData host_facts(Database& database, std::int64_t host) {
+    const auto row = database.query_one(
+        "select h.*, coalesce(u.name, '') as owner from host h left join user u on "
+        "u.id = h.userid where h.id = ?",
+        {host});
+    PageData::List bans = bans_of(database, row->integer("userid"), host);
+    PageData data;
+    data.set("id", host)
+        .set("name", row->text("domain_name"))
+        .set("user_id", row->integer("userid"))
+        .set("user", row->text("owner"))
+        .set("address", row->text("external_ip_addr"))
+        .set("processor", row->text("p_model"))
+        .set("vendor", row->text("p_vendor"))
+        .set("cores", row->integer("p_ncpus"))
+        .set("devices", row->text("serialnum"))
+        .set("memory_bytes", row->real("m_nbytes"))
+        .set("flops", row->real("p_fpops"))
+        .set("system", row->text("os_name"))
+        .set("system_version", row->text("os_version"))
+        .set("created_at", row->integer("create_time"))
+        .set("contact_at", row->integer("rpc_time"))
+        .set("credit", row->real("total_credit"))
+        .set("recent_credit", row->real("expavg_credit"))
+        .set("venue", row->text("venue"))
+        .set("turnaround_seconds", row->real("avg_turnaround"))
+        .set("is_banned", !bans.empty())
+        .set("bans", std::move(bans))
+        .set("versions", versions_of(database, host));
+    add_work(data, database, {.column = "hostid", .id = host});
+    data.set("suspicions", suspicions(database, {.host = host, .limit = kSuspicions}))
+        .set("recent_jobs", recent_jobs(database, host));
+    return data;
+}
+
+PageData key_list(Database& database, int limit) {
+    PageData::List list;
+    for (const char* const kind : {"key", "voter"}) {
+        for (const Ban& ban : server::bans(database, kind, limit)) list.push_back(ban_data(ban));
+    }
+    PageData data;
+    data.set("bans", std::move(list));
+    return data;
+}
+
+}  // namespace dedloc::admin

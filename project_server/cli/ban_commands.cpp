@@ -1,0 +1,156 @@
+// dedloc user, host and key: shows volunteers to the administrator, and bans them.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "project_server/admin/lookup.hpp"
+#include "project_server/admin/people.hpp"
+#include "project_server/cli/bans.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/project.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using server::PageData;
+
+/// The options of all of these commands.
+struct Chosen : BanOptions {
+    admin::ListChoice list{};
+    std::string user{};  ///< name of the account list.user
+    bool prints_json = false;
+
+    const std::string& name() const { return names.front(); }
+};
+
+using Work = void (*)(const Chosen&);
+
+void print_outcome(const Chosen& chosen, const char* what, const BanOutcome& outcome) {
+    if (chosen.prints_json) {
+        PageData::List subjects;
+        for (const auto& subject : outcome.subjects) subjects.emplace_back(subject);
+        PageData data;
+        data.set("subjects", std::move(subjects))
+            .set("backbones", outcome.backbones)
+            .set("is_in_database", outcome.is_in_database);
+        return print(data, true);
+    }
+    fmt::print(
+        "{}: {} {} acted at once, other peers follow within half an hour{}\n", what,
+        outcome.backbones, outcome.backbones == 1 ? "backbone has" : "backbones have",
+        outcome.is_in_database
+            ? ""
+            : "; the database is away and gets the ban, without its reason, when it is back");
+}
+
+void ban_named(const Chosen& chosen) {
+    print_outcome(chosen, "banned", ban(chosen));
+}
+
+void unban_named(const Chosen& chosen) {
+    print_outcome(chosen, "not banned any more", unban(chosen));
+}
+
+void show_user(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    auto& database = access.database();
+    print(admin::user_facts(database, admin::user_id(database, chosen.name())), chosen.prints_json);
+}
+
+void show_host(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    auto& database = access.database();
+    print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
+}
+
+void list_users(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
+}
+
+void list_hosts(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    admin::ListChoice choice = chosen.list;
+    if (!chosen.user.empty()) choice.user = admin::user_id(access.database(), chosen.user);
+    print(admin::host_list(access.database(), choice), chosen.prints_json);
+}
+
+void list_keys(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    print(admin::key_list(access.database(), chosen.list.limit), chosen.prints_json);
+}
+
+/// One group, `dedloc user` for example.
+class Group {
+  public:
+    Group(CLI::App& dedloc, BanKind kind, const char* name, const char* what)
+        : group_(*dedloc.add_subcommand(name, what)), chosen_(std::make_shared<Chosen>()) {
+        group_.require_subcommand(1);
+        chosen_->kind = kind;
+    }
+
+    CLI::App& add(const char* name, const char* what, Work work) {
+        auto* const command = group_.add_subcommand(name, what);
+        command->add_option("--project", chosen_->project, "The project's folder")->required();
+        command->add_flag("--json", chosen_->prints_json, "Print JSON");
+        command->callback([chosen = chosen_, work] { work(*chosen); });
+        return *command;
+    }
+    void add_show(const char* what, const char* name, Work work) {
+        add("show", what, work).add_option("name", chosen_->names, name)->required()->expected(1);
+    }
+    CLI::App& add_list(const char* what, Work work) {
+        auto& command = add("list", what, work);
+        command.add_option("--count", chosen_->list.limit, "At most so many")
+            ->check(CLI::Range(1, 1'000'000))
+            ->capture_default_str();
+        return command;
+    }
+    void add_filters(CLI::App& list, const char* found) {
+        list.add_flag("--banned", chosen_->list.is_banned, "Only those that are banned");
+        list.add_option("--find", chosen_->list.found, found);
+    }
+    void add_bans(const char* name) {
+        auto& banning =
+            add("ban", "Exclude from the project; repeating it changes the reason", ban_named);
+        banning.add_option("names", chosen_->names, name)->required();
+        banning.add_option("--reason", chosen_->reason, "One line that the volunteer reads");
+        add("unban", "Withdraw a ban", unban_named)
+            .add_option("names", chosen_->names, name)
+            ->required();
+    }
+    Chosen& chosen() { return *chosen_; }
+
+  private:
+    CLI::App& group_;
+    std::shared_ptr<Chosen> chosen_;  // shared by parser and callbacks
+};
+
+}  // namespace
+
+void add_ban_commands(CLI::App& dedloc) {
+    constexpr const char* kUserName = "The account's id, e-mail address or name";
+    constexpr const char* kHostName = "The computer's id or name";
+    Group user{dedloc, BanKind::kUser, "user", "Show accounts of volunteers, and ban them"};
+    user.add_show("Print what is known of an account", kUserName, show_user);
+    user.add_filters(user.add_list("List accounts by recent credit", list_users),
+                     "Only those whose name or e-mail address has this text");
+    user.add_bans(kUserName);
+
+    Group host{dedloc, BanKind::kHost, "host", "Show volunteers' computers, and ban them"};
+    host.add_show("Print what is known of a computer", kHostName, show_host);
+    auto& hosts = host.add_list("List computers by their last contact", list_hosts);
+    host.add_filters(hosts, "Only those whose name has this text");
+    hosts.add_option("--user", host.chosen().user, "Only those of this account");
+    host.add_bans(kHostName);
+
+    Group key{dedloc, BanKind::kKey, "key", "Ban single peers by their key"};
+    key.add_list("List the banned keys", list_keys);
+    key.add_bans("The peer's key, 64 hex digits");
+}
+
+}  // namespace dedloc::cli

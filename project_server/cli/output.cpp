@@ -1,0 +1,156 @@
+#include "project_server/cli/output.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace dedloc::cli {
+namespace {
+
+using server::PageData;
+using Fields = PageData::Fields;
+using List = PageData::List;
+
+constexpr std::size_t kMaxColumn = 40;  ///< characters of a column, except for the last one
+
+/// The name of a field in text: "created_at" is "created".
+std::string title_of(std::string name) {
+    if (name.ends_with("_at")) name.resize(name.size() - 3);
+    std::ranges::replace(name, '_', ' ');
+    return name;
+}
+
+std::string time_text(std::int64_t seconds) {
+    if (seconds <= 0) return "never";
+    return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+/// Without control characters: those of ASCII, and those of Unicode (C2 80 to C2 9F in UTF-8).
+std::string printable(std::string text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        const bool is_second = at > 0 && static_cast<unsigned char>(text[at - 1]) == 0xC2;
+        const bool is_upper_control = is_second && byte < 0xA0;
+        if (byte < 0x20 || byte == 0x7F || is_upper_control) text[at] = '?';
+        if (is_upper_control) text[at - 1] = '?';
+    }
+    return text;
+}
+
+/// A value that is no list of objects, on one line.
+std::string cell(const std::string& name, const PageData& data) {
+    return std::visit(
+        [&]<class T>(const T& value) -> std::string {
+            if constexpr (std::is_same_v<T, bool>) {
+                return value ? "yes" : "no";
+            } else if constexpr (std::is_same_v<T, std::int64_t>) {
+                return name.ends_with("_at") ? time_text(value) : std::to_string(value);
+            } else if constexpr (std::is_same_v<T, double>) {
+                if (name.ends_with("_at")) return time_text(static_cast<std::int64_t>(value));
+                return fmt::format("{:.10g}", value);
+            } else if constexpr (std::is_same_v<T, std::string>) {
+                return printable(value);
+            } else if constexpr (std::is_same_v<T, List>) {
+                std::string text;
+                for (const PageData& item : value) {
+                    text += (text.empty() ? "" : ", ") + cell(name, item);
+                }
+                return text;
+            } else {
+                std::string text;
+                for (const auto& [inner, field] : value) {
+                    text += (text.empty() ? "" : ", ") + title_of(inner) + ' ' + cell(inner, field);
+                }
+                return text;
+            }
+        },
+        data.value());
+}
+
+/// Characters of UTF-8 text.
+std::size_t width_of(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+    const std::size_t has = width_of(text);
+    return has < width ? text + std::string(width - has, ' ') : text;
+}
+
+/// The text cut to `width` characters.
+std::string cut(const std::string& text, std::size_t width) {
+    std::size_t at = 0;
+    for (std::size_t count = 0; at < text.size(); ++at) {
+        if ((text[at] & 0xC0) != 0x80 && count++ == width) break;
+    }
+    return text.substr(0, at);
+}
+
+bool is_table(const PageData& data) {
+    const auto* const list = std::get_if<List>(&data.value());
+    return list != nullptr &&
+           (list->empty() || std::holds_alternative<Fields>(list->front().value()));
+}
+
+/// A line for each object, a column for each field of the first one.
+std::string table(const List& list) {
+    std::vector<std::vector<std::string>> lines(1);
+    for (const auto& [name, value] : std::get<Fields>(list.front().value())) {
+        lines.front().push_back(title_of(name));
+    }
+    for (const PageData& item : list) {
+        auto& line = lines.emplace_back();
+        for (const auto& [name, value] : std::get<Fields>(item.value())) {
+            line.push_back(cell(name, value));
+        }
+        line.resize(lines.front().size());
+    }
+    std::string text;
+    std::vector<std::size_t> widths(lines.front().size(), 0);
+    for (const auto& line : lines) {
+        for (std::size_t at = 0; at < line.size(); ++at) {
+            widths[at] = std::min(std::max(widths[at], width_of(line[at])), kMaxColumn);
+        }
+    }
+    for (const auto& line : lines) {
+        std::string row;
+        for (std::size_t at = 0; at + 1 < line.size(); ++at) {
+            row += padded(cut(line[at], widths[at]), widths[at]) + "  ";
+        }
+        text += "  " + row + (line.empty() ? "" : line.back()) + '\n';
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string text_of(const PageData& data) {
+    const auto& fields = std::get<Fields>(data.value());
+    std::size_t width = 0;
+    for (const auto& [name, value] : fields) {
+        if (!is_table(value)) width = std::max(width, title_of(name).size());
+    }
+    std::string text;
+    for (const auto& [name, value] : fields) {
+        if (is_table(value)) continue;
+        text += padded(title_of(name), width) + "  " + cell(name, value) + '\n';
+    }
+    for (const auto& [name, value] : fields) {
+        if (!is_table(value)) continue;
+        const auto& list = std::get<List>(value.value());
+        text += title_of(name) + (list.empty() ? ": none\n" : ":\n" + table(list));
+    }
+    return text;
+}
+
+void print(const PageData& data, bool as_json) {
+    fmt::print("{}", as_json ? server::json_of(data) + '\n' : text_of(data));
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,279 @@
+// dedloc run list, wait, report and suspicions, and dedloc leaderboard: what the database says of
+// runs.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/stop_signals.hpp"
+#include "project_server/admin/suspicion_list.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/run.hpp"
+#include "project_server/cli/run_files.hpp"
+#include "project_server/cli/run_view.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using server::PageData;
+
+constexpr auto kRefresh = 500ms;
+constexpr std::size_t kLossWindow = 10;  // steps over which "loss at the end" is averaged
+
+/// Options that several subcommands share.
+struct Chosen {
+    fs::path project;
+    std::string run;
+    bool waits_for_evaluation = false;
+    int seconds = 600;
+    int count = 20;
+    bool prints_json = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+/// Calls `look` every kRefresh until it returns true. While the database is away it only says so,
+/// once, and goes on when the database is back, or fails when it is not back by `deadline`.
+template <class Look>
+void watch(server::Database& database, Clock::time_point deadline, const Look& look) {
+    const platform::StopSignals signals;
+    bool is_away = false;
+    for (;;) {
+        try {
+            database.ensure_connected();
+            if (look()) return;
+            is_away = false;
+        } catch (const server::DatabaseError& error) {
+            if (!error.is_away() || Clock::now() >= deadline) throw;
+            if (!std::exchange(is_away, true)) {
+                fmt::print(stderr, "dedloc: the database does not answer, waiting for it\n");
+            }
+        }
+        if (signals.wait(kRefresh)) throw IoError("interrupted; the run continues");
+    }
+}
+
+bool is_settled(const RunStatus& status, const RunReport& report) {
+    return status.state == "finished" && report.uncredited == 0 && report.open_results == 0;
+}
+
+bool is_evaluated(const RunStatus& status) {
+    return !status.held_out.empty() && status.held_out.back().step == status.steps;
+}
+
+void wait(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    const auto deadline = Clock::now() + std::chrono::seconds(chosen.seconds);
+    watch(access.database(), deadline, [&] {
+        const auto status = run_status(access.database(), chosen.run, 0);
+        const auto report = run_report(access.database(), chosen.run);
+        const bool is_complete = !chosen.waits_for_evaluation || is_evaluated(status);
+        if (is_settled(status, report) && is_complete) return true;
+        if (Clock::now() < deadline) return false;
+        throw Error(fmt::format(
+            "after {} s the run {} is {}, {} jobs are open and {} contributions uncredited{}",
+            chosen.seconds, chosen.run, status.state, report.open_results, report.uncredited,
+            is_complete ? "" : ", and its last state is not evaluated"));
+    });
+}
+
+void print_leaderboard(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    const auto lines = leaderboard(access.database(), chosen.count);
+    if (chosen.prints_json) {
+        PageData::List users;
+        for (const auto& line : lines) {
+            PageData user;
+            user.set("name", line.user).set("team", line.team).set("credit", line.credit);
+            users.push_back(std::move(user.set("hosts", line.hosts)));
+        }
+        PageData data;
+        return print(data.set("users", std::move(users)), true);
+    }
+    int place = 0;
+    fmt::print("{:>4}  {:<32} {:>16} {:>6}\n", "", "user", "credit", "hosts");
+    for (const auto& line : lines) {
+        fmt::print("{:>4}  {:<32} {:>16.6f} {:>6}\n", ++place, line.user, line.credit, line.hosts);
+    }
+}
+
+void list(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    print(run_list(access.database()), chosen.prints_json);
+}
+
+double mean_of_last_losses(const std::vector<StepLine>& steps) {
+    const std::size_t first = steps.size() > kLossWindow ? steps.size() - kLossWindow : 0;
+    double sum = 0;
+    for (std::size_t at = first; at < steps.size(); ++at) sum += steps[at].loss;
+    return sum / static_cast<double>(steps.size() - first);
+}
+
+void print_held_out(const RunStatus& status) {
+    if (status.held_out.empty()) {
+        fmt::print("held-out  not evaluated\n");
+        return;
+    }
+    const auto& last = status.held_out.back();
+    fmt::print(
+        "held-out  {:.4f} ± {:.4f} at step {} on {} samples; right: {:.2f} % of the masked "
+        "tokens, {:.2f} % of the orders\n",
+        last.loss, last.loss_error, last.step, last.samples, 100 * last.masked_accuracy,
+        100 * last.order_accuracy);
+    const auto& first = status.held_out.front();
+    if (first.step == 0) {
+        fmt::print("          {:.4f} ± {:.4f} before the first step; right: {:.2f} %, {:.2f} %\n",
+                   first.loss, first.loss_error, 100 * first.masked_accuracy,
+                   100 * first.order_accuracy);
+    }
+}
+
+/// What a report compares.
+struct Facts {
+    RunStatus status;
+    RunReport sums;
+    double first_loss = 0;
+    double untrained_loss = 0;  ///< a model that guesses has it: ln V + ln 2
+    double last_loss = 0;       ///< mean of the last kLossWindow steps
+};
+
+void print_text(const Facts& facts) {
+    const auto& [status, sums, start, untrained, end] = facts;
+    fmt::print(
+        "training  {:.4f} at step 1 (ln V + ln 2 = {:.4f}), {:.4f} at the end "
+        "(mean of the last {} steps): down by {:.4f}\n",
+        start, untrained, end, std::min(kLossWindow, status.lines.size()), start - end);
+    print_held_out(status);
+    fmt::print("digests   equal at all members at {} of {} steps\n", sums.equal_steps,
+               status.lines.size());
+    fmt::print(
+        "credit    {} samples x {:.6g} = {:.6f}, credited {:.6f}; users have {:.6f}, all runs gave "
+        "{:.6f}: {}\n",
+        sums.samples, sums.rate, static_cast<double>(sums.samples) * sums.rate,
+        sums.credit_of_lines, sums.credit_of_users, sums.credit_of_all_runs,
+        sums.credit_agrees() ? "they agree" : "THEY DIFFER");
+    for (const auto& sentence : sums.withholdings) fmt::print("withheld  {}\n", sentence);
+    if (sums.unowned > 0) {
+        fmt::print("unowned   {} samples of keys without a ticket\n", sums.unowned);
+    }
+    fmt::print("state     {} after step {}\n", status.final_digest, status.lines.back().step);
+}
+
+void print_report_json(const Facts& facts) {
+    const auto& [status, sums, start, untrained, end] = facts;
+    PageData::List withholdings;
+    for (const auto& sentence : sums.withholdings) withholdings.emplace_back(sentence);
+    PageData data;
+    data.set("name", status.name)
+        .set("state", status.state)
+        .set("step", status.lines.back().step)
+        .set("steps", status.steps)
+        .set("first_loss", start)
+        .set("untrained_loss", untrained)
+        .set("last_loss", end)
+        .set("held_out", held_out_data(status))
+        .set("equal_steps", sums.equal_steps)
+        .set("samples", sums.samples)
+        .set("credit_per_sample", sums.rate)
+        .set("credit", sums.credit_of_lines)
+        .set("credit_of_users", sums.credit_of_users)
+        .set("credit_of_all_runs", sums.credit_of_all_runs)
+        .set("credit_agrees", sums.credit_agrees())
+        .set("pending_contributions", sums.uncredited)
+        .set("withheld_samples", sums.withheld)
+        .set("withheld", std::move(withholdings))
+        .set("unowned_samples", sums.unowned)
+        .set("open_jobs", sums.open_results)
+        .set("final_digest", status.final_digest);
+    print(data, true);
+}
+
+/// Prints losses, digests and credit. Errors: Error when credit or digests do not agree.
+void report(const Chosen& chosen) {
+    const auto project = existing_project(chosen.project);
+    ProjectDatabase access{project};
+    Facts facts{.status = run_status(access.database(), chosen.run, 0),
+                .sums = run_report(access.database(), chosen.run)};
+    const auto& lines = facts.status.lines;
+    if (lines.empty()) throw Error(fmt::format("the run {} has no step yet", chosen.run));
+    const auto vocabulary = read_run_files(project, chosen.run).run.model.vocabulary;
+    facts.first_loss = lines.front().loss;
+    facts.untrained_loss = std::log(static_cast<double>(vocabulary)) + std::log(2.0);
+    facts.last_loss = mean_of_last_losses(lines);
+    chosen.prints_json ? print_report_json(facts) : print_text(facts);
+    if (!facts.sums.credit_agrees()) throw Error("credit and samples do not agree");
+    if (facts.sums.equal_steps != lines.size()) throw Error("digests differed at some step");
+}
+
+void print_suspicions(const Chosen& chosen) {
+    ProjectDatabase access{existing_project(chosen.project)};
+    auto& database = access.database();
+    PageData data;
+    data.set("suspicions", admin::suspicions(database, {.run = run_number(database, chosen.run),
+                                                        .limit = chosen.count}));
+    print(data, chosen.prints_json);
+    if (chosen.prints_json) return;
+    fmt::print(
+        "source swarm: noted by the run's backbone while it coordinated. That a peer sent nothing, "
+        "or sent\npieces that cannot be averaged, rests on what other members said. Nothing acts "
+        "on suspicions.\n");
+}
+
+CLI::App* add_command(CLI::App& group, const char* name, const char* what,
+                      const std::shared_ptr<Chosen>& chosen) {
+    auto* const command = group.add_subcommand(name, what);
+    command->add_option("--project", chosen->project, "The project's folder")->required();
+    command->add_option("--name", chosen->run, "The run's name")->required();
+    return command;
+}
+
+void add_json(CLI::App* command, const std::shared_ptr<Chosen>& chosen) {
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+}
+
+}  // namespace
+
+void add_report_commands(CLI::App& dedloc, CLI::App& run) {
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callbacks
+
+    auto* const list_command = run.add_subcommand("list", "List the project's runs");
+    list_command->add_option("--project", chosen->project, "The project's folder")->required();
+    add_json(list_command, chosen);
+    list_command->callback([chosen] { list(*chosen); });
+
+    auto* const wait_command =
+        add_command(run, "wait", "Wait until it is finished and credited", chosen);
+    wait_command->add_option("--timeout", chosen->seconds, "Seconds")->capture_default_str();
+    wait_command->add_flag("--evaluated", chosen->waits_for_evaluation,
+                           "Wait also until its last state is measured on held-out text");
+    wait_command->callback([chosen] { wait(*chosen); });
+
+    auto* const report_command = add_command(
+        run, "report", "Print losses, digests and credit; fail if they do not agree", chosen);
+    add_json(report_command, chosen);
+    report_command->callback([chosen] { report(*chosen); });
+
+    auto* const suspicions_command =
+        add_command(run, "suspicions", "List what speaks against volunteers, newest first", chosen);
+    suspicions_command->add_option("--count", chosen->count, "At most so many")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    add_json(suspicions_command, chosen);
+    suspicions_command->callback([chosen] { print_suspicions(*chosen); });
+
+    auto* const leaders = dedloc.add_subcommand("leaderboard", "List users by credit");
+    leaders->add_option("--project", chosen->project, "The project's folder")->required();
+    leaders->add_option("--count", chosen->count, "Number of users")->capture_default_str();
+    add_json(leaders, chosen);
+    leaders->callback([chosen] { print_leaderboard(*chosen); });
+}
+
+}  // namespace dedloc::cli

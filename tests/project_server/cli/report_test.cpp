@@ -1,0 +1,38 @@
+#include "project_server/accounts/account_removal.hpp"
+#include "project_server/cli/run.hpp"
+#include "tests/project_server/project_fixture.hpp"
+
+using namespace dedloc;
+using namespace dedloc::cli;
+
+TEST_CASE("credit of deleted accounts and of compacted contributions is still counted",
+          "[server][integration]") {
+    server::TestProject project;
+    auto& database = project.database();
+    for (const char* const sql : {
+             "insert into user (id, name, email_addr, authenticator, total_credit) values "
+             "(1, 'Ann', 'a@x', 'a', 6), (2, 'Bob', 'b@x', 'b', 4)",
+             "insert into dedloc_run (id, name, run_id, spec, target_batch, steps, "
+             "flops_per_sample, credit_per_sample, created) values "
+             "(3, 'demo', '', '{}', 8, 10, 1e6, 0.5, 0)",
+             "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, credit, "
+             "credit_state) values (3, 1, 'k1', 12, 0, 6, 1), (3, 1, 'k2', 6, 0, 3, 1), "
+             "(3, 2, 'k3', 5, 0, 0, 3)",
+             "insert into dedloc_daily_credit values (3, 2, 20, 20000, 1, 2, 9, 1)",
+         }) {
+        database.execute(sql);
+    }
+    CHECK(run_report(database, "demo").credit_agrees());
+    server::delete_account(database, 2, 1'800'000'000);
+    const RunReport report = run_report(database, "demo");
+    CHECK(report.credit_agrees());
+    CHECK(report.samples == 20);
+    CHECK(report.unowned == 14);
+    CHECK(report.credit_of_users == 10);
+    CHECK(report.credit_of_all_runs == 10);
+    // Repeating a deletion that a crash has cut off counts nothing twice.
+    server::delete_account(database, 2, 1'800'000'001);
+    CHECK(run_report(database, "demo").credit_agrees());
+    database.execute("update user set total_credit = 7 where id = 1");
+    CHECK_FALSE(run_report(database, "demo").credit_agrees());
+}
