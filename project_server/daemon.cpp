@@ -65,14 +65,21 @@ void run_passes(const LoopDaemon& daemon, const LoopOptions& options) {
 
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
+    std::uint16_t Settings::*port,
     const std::function<void(const std::string& project, const ListenAddress& address)>& serve) {
     CLI::App app{purpose};
     std::string project;
     std::string listen;
-    app.add_option("--project", project, "Folder made by `dedloc project create`")->required();
-    app.add_option("--listen", listen, "HOST:PORT to listen on, behind nginx")->required();
+    app.add_option("--project", project, "The project's folder")->required();
+    app.add_option(
+        "--listen", listen,
+        "HOST:PORT to listen on, behind nginx or Apache. Default: 127.0.0.1 and the port "
+        "in the project's settings");
     return run_program(app, count, arguments, name, [&] {
-        const ListenAddress address = platform::parse_listen_address(listen, "--listen");
+        const ListenAddress address =
+            listen.empty()
+                ? ListenAddress{.host = "127.0.0.1", .port = read_settings(project).*port}
+                : platform::parse_listen_address(listen, "--listen");
         platform::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
         serve(project, address);

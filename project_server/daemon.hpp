@@ -7,6 +7,7 @@
 #include <string>
 
 #include "peer/platform/ports.hpp"
+#include "project_server/settings.hpp"
 
 namespace CLI {
 class App;
@@ -21,10 +22,12 @@ namespace dedloc::server {
 
 using platform::ListenAddress;
 
-/// main() of a daemon that serves a project over HTTP: `name` --project FOLDER --listen HOST:PORT.
+/// main() of a daemon that serves a project over HTTP: `name` --project FOLDER
+/// [--listen HOST:PORT]. The default is 127.0.0.1 and the port `port` of the project's settings.
 /// `serve` returns after a stop signal. Exit status: as run_program().
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
+    std::uint16_t Settings::*port,
     const std::function<void(const std::string& project, const ListenAddress& address)>& serve);
 
 /// A daemon that does a pass over the database every few seconds.

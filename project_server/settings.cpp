@@ -11,6 +11,7 @@
 #include "peer/formats/json_fields.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/wire/limits.hpp"
+#include "project_server/official_settings.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -19,6 +20,7 @@ using Addresses = std::vector<platform::ListenAddress>;
 using formats::JsonFields;
 
 constexpr const char* kFile = "dedloc.json";
+constexpr const char* kOfficialFolder = "dedloc";
 constexpr std::size_t kMaxBytes = 64 << 10;
 constexpr std::size_t kMaxText = 4'096;
 constexpr std::size_t kMaxEntries = 64;
@@ -102,6 +104,25 @@ void check_safe(const std::string& text, const char* what) {
     }
 }
 
+void check_mail(const Settings& settings) {
+    check_safe(settings.mail_from, "mail_from");
+    check_safe(settings.mail_relay, "mail_relay");
+    const bool has_sender = settings.mail_from.find('@') != std::string::npos &&
+                            settings.mail_from.find_first_of("<>,") == std::string::npos;
+    if (!settings.mail_from.empty() && !has_sender) {
+        throw InputError(fmt::format("mail_from \"{}\" is no e-mail address", settings.mail_from));
+    }
+    const bool is_relay =
+        settings.mail_relay.starts_with("smtp://") || settings.mail_relay.starts_with("smtps://");
+    if (!settings.mail_relay.empty() && !is_relay) {
+        throw InputError(fmt::format("mail_relay \"{}\" begins neither with smtp:// nor smtps://",
+                                     settings.mail_relay));
+    }
+    if (settings.mail_from.empty() && !settings.mail_relay.empty()) {
+        throw InputError("mail_relay needs mail_from, the sender's address");
+    }
+}
+
 void put(rapidjson::PrettyWriter<rapidjson::StringBuffer>& writer, const char* name,
          const std::string& text) {
     if (text.empty()) return;
@@ -166,6 +187,7 @@ void check_settings(const Settings& settings) {
     check_safe(settings.certificate_key.string(), "path");
     check_safe(settings.acme_webroot.string(), "path");
     for (const std::string& proxy : settings.proxies) check_safe(proxy, "proxy");
+    check_mail(settings);
     for (const auto* const addresses : {&settings.listen, &settings.redirect}) {
         for (const auto& address : *addresses) check_safe(address.host, "address");
     }
@@ -177,11 +199,21 @@ void check_settings(const Settings& settings) {
     }
 }
 
+bool is_official(const std::filesystem::path& project) {
+    return !std::filesystem::exists(project / kFile) &&
+           std::filesystem::is_directory(project / kOfficialFolder);
+}
+
+std::filesystem::path state_folder(const std::filesystem::path& project) {
+    return is_official(project) ? project / kOfficialFolder : project;
+}
+
 bool has_settings(const std::filesystem::path& project) {
-    return std::filesystem::exists(project / kFile);
+    return std::filesystem::exists(project / kFile) || is_official(project);
 }
 
 Settings read_settings(const std::filesystem::path& project) {
+    if (is_official(project)) return read_official_settings(project / "config.xml");
     const auto file = project / kFile;
     if (!has_settings(project)) {
         throw InputError(
@@ -202,7 +234,10 @@ Settings read_settings(const std::filesystem::path& project) {
                       .peer_port = port_field(fields, "peer_port", kNoPort),
                       .server_port = port_field(fields, "server_port", 1),
                       .gateway_port = port_field(fields, "gateway_port", 1),
-                      .database_port = port_field(fields, "database_port", 1)};
+                      .database_port = port_field(fields, "database_port", 1),
+                      .mail_from = optional_text(fields, "mail_from"),
+                      .mail_relay = optional_text(fields, "mail_relay"),
+                      .mail_credentials = optional_text(fields, "mail_credentials")};
     if (fields.has("keep_days")) {
         settings.keep_days = static_cast<int>(fields.integer("keep_days", 1, kMaxDays));
     }
@@ -234,6 +269,9 @@ void write_settings(const std::filesystem::path& project, const Settings& settin
     }
     writer.Key("keep_days");
     writer.Int(settings.keep_days);
+    put(writer, "mail_from", settings.mail_from);
+    put(writer, "mail_relay", settings.mail_relay);
+    put(writer, "mail_credentials", settings.mail_credentials.string());
     writer.EndObject();
     platform::replace_file(project / kFile, std::string(buffer.GetString()) + "\n");
 }

@@ -1,4 +1,5 @@
-// dedloc.json in a project's folder: the project's name, its public address, and ports.
+// dedloc.json in a project's folder: the project's name, its public address, and ports. An official
+// BOINC server's project has them in config.xml.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,12 @@ struct Settings {
     std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
     int keep_days = 7;                ///< dedloc-purge deletes what has not changed for so long
+    std::string mail_from{};          ///< sender of the project's e-mail; empty: it sends none
+    /// The relay that takes e-mail: an URL smtp://HOST:PORT or smtps://HOST:PORT. Empty: the
+    /// program sendmail of this machine does.
+    std::string mail_relay{};
+    /// File with a line NAME:PASSWORD for the relay; empty: it wants none.
+    std::filesystem::path mail_credentials{};
     bool operator==(const Settings&) const = default;
 
     /// Whether the URL's scheme is https.
@@ -45,10 +52,18 @@ struct Settings {
 /// Refuses settings that contradict each other. Errors: InputError in one sentence.
 void check_settings(const Settings& settings);
 
-/// Whether the folder has settings: an official BOINC server's project has none.
+/// Whether the folder is an official BOINC server's project that `dedloc install` has prepared: it
+/// has no dedloc.json, but a folder dedloc/.
+bool is_official(const std::filesystem::path& project);
+/// The folder that holds runs/, keys/project.key, log/ and pids/ of a project: its own one, or
+/// dedloc/ in that of an official BOINC server.
+std::filesystem::path state_folder(const std::filesystem::path& project);
+
+/// Whether the folder has settings: dedloc.json, or those of `dedloc install` in config.xml.
 bool has_settings(const std::filesystem::path& project);
-/// Reads PROJECT/dedloc.json. Errors: InputError (no project there, or the name of the invalid
-/// field).
+/// Reads PROJECT/dedloc.json, or config.xml of an official BOINC server's project. Of the latter it
+/// fills in name, url, gateway_port and the fields of peers. Errors: InputError (no project there,
+/// or the name of the invalid field).
 Settings read_settings(const std::filesystem::path& project);
 /// Writes PROJECT/dedloc.json. Errors: IoError.
 void write_settings(const std::filesystem::path& project, const Settings& settings);

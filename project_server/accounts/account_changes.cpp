@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/scheduler/xml.hpp"
@@ -10,20 +12,9 @@
 namespace dedloc::server {
 namespace {
 
-constexpr int kMaxShare = 10'000;
 constexpr std::size_t kMaxCountry = 60;
 constexpr std::size_t kMaxUrl = 200;
 constexpr const char* kTaken = "There is an account with this e-mail address already.";
-
-Refusal password_fault(const std::string& password) {
-    if (password.size() < kMinPassword) {
-        return fmt::format("A password has at least {} characters.", kMinPassword);
-    }
-    if (password.size() > kMaxPassword) {
-        return fmt::format("A password has at most {} bytes.", kMaxPassword);
-    }
-    return std::nullopt;
-}
 
 bool is_hash_of(const Row& row, const std::string& password) {
     return password.size() <= kMaxPassword &&
@@ -41,6 +32,16 @@ Refusal request_fault(const AccountRequest& request) {
 }
 
 }  // namespace
+
+Refusal password_fault(const std::string& password) {
+    if (password.size() < kMinPassword) {
+        return fmt::format("A password has at least {} characters.", kMinPassword);
+    }
+    if (password.size() > kMaxPassword) {
+        return fmt::format("A password has at most {} bytes.", kMaxPassword);
+    }
+    return std::nullopt;
+}
 
 std::optional<std::int64_t> user_of(Database& database, const std::string& email,
                                     const std::string& password) {
@@ -86,6 +87,7 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
     if (!has_password(database, user, password)) return "The password is wrong.";
     const std::string hash = slow_hash(request.password_hash);
     try {
+        void_mail_tokens(database, user);
         database.execute(
             "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
             "email_addr_change_time = ? where id = ?",
@@ -103,63 +105,42 @@ Refusal change_password(Database& database, std::int64_t user, const std::string
     const auto row =
         database.query_one("select email_addr, passwd_hash from user where id = ?", {user});
     if (!row || !is_hash_of(*row, password)) return "The password is wrong.";
+    return in_transaction(database, [&] { return set_password(database, user, next); });
+}
+
+Refusal set_password(Database& database, std::int64_t user, const std::string& next) {
+    if (const Refusal fault = password_fault(next)) return fault;
+    const auto row = database.query_one("select email_addr from user where id = ?", {user});
+    if (!row) return "There is no such account.";
     const std::string hash = slow_hash(boinc_password_hash(next, row->text("email_addr")));
-    in_transaction(database, [&] {
-        database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
-        end_sessions(database, user);
-    });
+    database.execute("update user set passwd_hash = ? where id = ?", {hash, user});
+    end_sessions(database, user);
+    void_mail_tokens(database, user);
     return std::nullopt;
 }
 
 Preferences read_preferences(Database& database, std::int64_t user) {
     const auto row = database.query_one(
-        "select name, country, url, show_hosts, send_email, project_prefs from user where id = ?",
-        {user});
+        "select name, country, url, show_hosts, send_email, venue from user where id = ?", {user});
     if (!row) return {};
-    Preferences preferences{.name = row->text("name"),
-                            .country = row->text("country"),
-                            .url = row->text("url"),
-                            .shows_hosts = row->integer("show_hosts") != 0,
-                            .takes_email = row->integer("send_email") != 0};
-    const auto whole = find_element(row->text("project_prefs"), "project_preferences");
-    if (!whole) return preferences;
-    const auto flag = [&](const char* name) {
-        const auto element = find_element(whole->body, name);
-        return element && flag_value(*element);
-    };
-    if (const auto share = find_element(whole->body, "resource_share")) {
-        preferences.resource_share = static_cast<int>(real_value(share->body));
-    }
-    preferences.uses_processor = !flag("no_cpu");
-    preferences.uses_nvidia_gpu = !flag("no_cuda");
-    return preferences;
+    return {.name = row->text("name"),
+            .country = row->text("country"),
+            .url = row->text("url"),
+            .shows_hosts = row->integer("show_hosts") != 0,
+            .takes_email = row->integer("send_email") != 0,
+            .venue = row->text("venue")};
 }
 
 Refusal write_preferences(Database& database, std::int64_t user, const Preferences& preferences) {
     const std::string name = clean_text(preferences.name, kMaxAccountName);
     if (name.empty()) return "A user name is needed.";
-    if (preferences.resource_share < 0 || preferences.resource_share > kMaxShare) {
-        return fmt::format("The resource share is a number from 0 to {}.", kMaxShare);
-    }
-    in_transaction(database, [&] {
-        const auto row =
-            database.query_one("select project_prefs from user where id = ? for update", {user});
-        if (!row) return;
-        const auto old = find_element(row->text("project_prefs"), "project_preferences");
-        const auto specific = old ? find_element(old->body, "project_specific") : std::nullopt;
-        const std::string text = fmt::format(
-            "<project_preferences>\n<resource_share>{}</resource_share>\n<no_cpu>{}</no_cpu>\n"
-            "<no_cuda>{}</no_cuda>\n{}</project_preferences>",
-            preferences.resource_share, preferences.uses_processor ? 0 : 1,
-            preferences.uses_nvidia_gpu ? 0 : 1,
-            specific ? std::string{specific->whole} + '\n' : std::string{});
-        database.execute(
-            "update user set name = ?, country = ?, url = ?, show_hosts = ?, send_email = ?, "
-            "project_prefs = ? where id = ?",
-            {name, clean_text(preferences.country, kMaxCountry),
-             clean_text(preferences.url, kMaxUrl), preferences.shows_hosts ? 1 : 0,
-             preferences.takes_email ? 1 : 0, text, user});
-    });
+    if (!is_venue(preferences.venue)) return "There is no such venue.";
+    database.execute(
+        "update user set name = ?, country = ?, url = ?, show_hosts = ?, send_email = ?, "
+        "venue = ? where id = ?",
+        {name, clean_text(preferences.country, kMaxCountry), clean_text(preferences.url, kMaxUrl),
+         preferences.shows_hosts ? 1 : 0, preferences.takes_email ? 1 : 0, preferences.venue,
+         user});
     return std::nullopt;
 }
 

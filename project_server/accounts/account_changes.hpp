@@ -39,19 +39,22 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
 Refusal change_password(Database& database, std::int64_t user, const std::string& password,
                         const std::string& next);
 
+/// Why it cannot be a password; nothing: it can.
+Refusal password_fault(const std::string& password);
+/// Sets a password without the old one, ends all sessions of the user and voids links from e-mail.
+/// Inside a transaction.
+Refusal set_password(Database& database, std::int64_t user, const std::string& next);
+
 /// What a user may choose.
 struct Preferences {
-    std::string name;             ///< shown to all
-    std::string country;          ///< free text, empty: not stated
-    std::string url;              ///< web page; shown if it is an http address
-    bool shows_hosts = true;      ///< computers and what they do are shown
-    bool takes_email = false;     ///< the project may write
-    int resource_share = 100;     ///< BOINC's: 0 to 10,000, relative to other projects
-    bool uses_processor = true;   ///< jobs for processors are wanted
-    bool uses_nvidia_gpu = true;  ///< jobs for NVIDIA GPUs are wanted
+    std::string name;          ///< shown to all
+    std::string country;       ///< free text, empty: not stated
+    std::string url;           ///< web page; shown if it is an http address
+    bool shows_hosts = true;   ///< computers and what they do are shown
+    bool takes_email = false;  ///< the project may write
+    std::string venue;         ///< that new computers get; empty: none
 };
-/// Reads or writes them. Resource share, processor and GPU are in BOINC's user.project_prefs, which
-/// the scheduler sends; the application's own part of it (project_specific) is kept.
+/// Reads or writes them.
 Preferences read_preferences(Database& database, std::int64_t user);
 Refusal write_preferences(Database& database, std::int64_t user, const Preferences& preferences);
 

@@ -11,6 +11,7 @@
 
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/job_preferences.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/teams.hpp"
@@ -63,10 +64,6 @@ std::optional<std::string> flat_preferences(const std::string& text, const std::
         out += fmt::format("<{0}>{1}</{0}>\n", element->name, clean_text(element->body));
     }
     return out + "</" + name + '>';
-}
-
-bool is_venue(const std::string& venue) {
-    return venue.empty() || venue == "home" || venue == "work" || venue == "school";
 }
 
 /// A new value of the column, cut to the limit.

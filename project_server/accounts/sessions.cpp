@@ -29,6 +29,10 @@ std::string stored(const std::string& token) {
 
 }  // namespace
 
+std::string stored_secret(std::string_view purpose, const std::string& secret) {
+    return hash_of(purpose, secret);
+}
+
 std::string random_token() {
     std::array<std::byte, 32> bytes{};
     randombytes_buf(bytes.data(), bytes.size());

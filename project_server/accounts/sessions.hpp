@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "project_server/database/database.hpp"
 
@@ -20,6 +21,9 @@ std::string random_token();
 std::string form_token(const std::string& cookie);
 /// Compares two secrets in constant time.
 bool is_same_secret(const std::string& left, const std::string& right);
+
+/// What the table `token` has of a secret: a hash, which differs by purpose.
+std::string stored_secret(std::string_view purpose, const std::string& secret);
 
 /// A signed-in user.
 struct Session {

@@ -100,6 +100,26 @@ void leave_team(Database& database, std::int64_t user) {
     in_transaction(database, [&] { move_user(database, user, 0); });
 }
 
+Refusal rename_team(Database& database, std::int64_t team, const std::string& name) {
+    const std::string clean = clean_text(name, kMaxName);
+    if (clean.empty()) return "A team needs a name.";
+    return unless_taken([&]() -> Refusal {
+        database.execute("update team set name = ?, name_lc = lower(?) where id = ?",
+                         {clean, clean, team});
+        return std::nullopt;
+    });
+}
+
+void close_team(Database& database, std::int64_t team) {
+    in_transaction(database, [&] {
+        // As in every transaction that gives credit, users are locked before their team.
+        database.execute("update user set teamid = 0 where teamid = ?", {team});
+        database.execute("delete from badge_team where team_id = ?", {team});
+        database.execute("delete from credit_team where teamid = ?", {team});
+        database.execute("delete from team where id = ?", {team});
+    });
+}
+
 void hand_teams_on(Database& database, std::int64_t user, std::int64_t team) {
     if (team != 0) count_members(database, team);
     for (const Row& row : database.query("select id from team where userid = ?", {user})) {

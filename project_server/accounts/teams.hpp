@@ -29,6 +29,11 @@ Refusal join_team(Database& database, std::int64_t user, std::int64_t team);
 /// Ends the user's membership. A founder who leaves stays the founder.
 void leave_team(Database& database, std::int64_t user);
 
+/// For the administrator: gives a team another name, or deletes it with its credit; its members are
+/// without a team then and keep theirs.
+Refusal rename_team(Database& database, std::int64_t team, const std::string& name);
+void close_team(Database& database, std::int64_t team);
+
 /// After a user is gone: the teams that the user founded go to the member with the most credit, or
 /// are deleted without members; `team`, of which the user was a member, is counted again. Inside a
 /// transaction.

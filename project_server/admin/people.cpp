@@ -321,6 +321,31 @@ PageData host_facts(Database& database, std::int64_t host) {
     return data;
 }
 
+PageData team_list(Database& database, const ListChoice& choice) {
+    PageData::List list;
+    for (const Row& row : database.query(
+             "select t.id, t.name, t.userid, coalesce(u.name, '') as founder, t.total_credit, "
+             "t.expavg_credit, t.url, t.create_time, (select count(*) from user m where "
+             "m.teamid = t.id) as members from team t left join user u on u.id = t.userid "
+             "where ? = '' or t.name like ? order by t.expavg_credit desc, t.id limit ?",
+             {choice.found, pattern_of(choice.found), choice.limit})) {
+        PageData team;
+        team.set("id", row.integer("id"))
+            .set("name", row.text("name"))
+            .set("founder_id", row.integer("userid"))
+            .set("founder", row.text("founder"))
+            .set("members", row.integer("members"))
+            .set("credit", row.real("total_credit"))
+            .set("recent_credit", row.real("expavg_credit"))
+            .set("url", row.text("url"))
+            .set("created_at", row.integer("create_time"));
+        list.push_back(std::move(team));
+    }
+    PageData data;
+    data.set("teams", std::move(list));
+    return data;
+}
+
 PageData key_list(Database& database, int limit) {
     PageData::List list;
     for (const char* const kind : {"key", "voter"}) {

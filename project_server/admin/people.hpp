@@ -50,6 +50,10 @@ server::PageData user_facts(server::Database& database, std::int64_t user);
 /// The others as in user_facts(). Requires that the computer exists.
 server::PageData host_facts(server::Database& database, std::int64_t host);
 
+/// {teams: [{id, name, founder_id, founder, members, credit, recent_credit, url, created_at}]},
+/// most recent credit first; `is_banned` and `user` of the choice mean nothing here.
+server::PageData team_list(server::Database& database, const ListChoice& choice);
+
 /// {bans: [{kind, subject, since_at, reason}]}: banned keys and dismissed voters' keys, the newest
 /// first; at most `limit` of each.
 server::PageData key_list(server::Database& database, int limit);

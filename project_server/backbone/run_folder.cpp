@@ -116,7 +116,8 @@ void take_in(const fs::path& folder, const fs::path& file) {
 }  // namespace
 
 RunFolder read_run_folder(const fs::path& project, const std::string& run_name) {
-    const auto folder = fs::absolute(project) / "runs" / run_name;
+    const auto state = server::state_folder(fs::absolute(project));
+    const auto folder = state / "runs" / run_name;
     if (!fs::exists(folder / kRunFile)) {
         throw InputError(
             fmt::format("The project {} has no run \"{}\".", project.string(), run_name));
@@ -126,8 +127,7 @@ RunFolder read_run_folder(const fs::path& project, const std::string& run_name) 
         throw InputError(
             fmt::format("{} is not the key that run.json names.", (folder / kKey).string()));
     }
-    run.project_key =
-        find_project_key(fs::absolute(project) / "keys/project.key", run.run.project_key);
+    run.project_key = find_project_key(state / "keys/project.key", run.run.project_key);
     return run;
 }
 

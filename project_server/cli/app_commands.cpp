@@ -13,6 +13,7 @@
 #include "project_server/cli/closure.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/official/jobs.hpp"
 #include "project_server/publishing/app_version.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/plan_class.hpp"
@@ -97,6 +98,7 @@ void add(const AppOptions& options) {
     require_disk_space(project, bytes + (std::uint64_t{50} << 20));
     ProjectDatabase access{project};
     server::add_app_version(access.database(), access.config(), version, options.signatures);
+    if (server::is_official(project)) official::reload_feeder(project);
     fmt::print("{} {} for {}{}{}: {} and {} libraries, {} MB\n", options.name, options.version,
                options.platform, options.plan_class.empty() ? "" : ", ", options.plan_class,
                options.binary.filename().string(), version.files.size() - 1, bytes / 1'000'000);

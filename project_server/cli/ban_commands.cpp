@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "peer/base/error.hpp"
+#include "project_server/accounts/account_changes.hpp"
+#include "project_server/accounts/sessions.hpp"
 #include "project_server/admin/lookup.hpp"
 #include "project_server/admin/people.hpp"
 #include "project_server/cli/bans.hpp"
@@ -67,6 +70,20 @@ void show_host(const Chosen& chosen) {
     print(admin::host_facts(database, admin::host_id(database, chosen.name())), chosen.prints_json);
 }
 
+/// A random password, because nothing that is typed here should stay in a shell's history.
+void replace_password(const Chosen& chosen) {
+    constexpr std::size_t kDigits = 20;  // 80 bits
+    ProjectDatabase access{existing_project(chosen.project)};
+    auto& database = access.database();
+    const auto user = admin::user_id(database, chosen.name());
+    const std::string password = server::random_token().substr(0, kDigits);
+    const auto refusal = server::in_transaction(
+        database, [&] { return server::set_password(database, user, password); });
+    if (refusal) throw InputError(*refusal);
+    PageData data;
+    print(data.set("id", user).set("password", password), chosen.prints_json);
+}
+
 void list_users(const Chosen& chosen) {
     ProjectDatabase access{existing_project(chosen.project)};
     print(admin::user_list(access.database(), chosen.list), chosen.prints_json);
@@ -101,7 +118,11 @@ class Group {
         return *command;
     }
     void add_show(const char* what, const char* name, Work work) {
-        add("show", what, work).add_option("name", chosen_->names, name)->required()->expected(1);
+        add_one("show", what, name, work);
+    }
+    /// A command about one of them.
+    void add_one(const char* command, const char* what, const char* name, Work work) {
+        add(command, what, work).add_option("name", chosen_->names, name)->required()->expected(1);
     }
     CLI::App& add_list(const char* what, Work work) {
         auto& command = add("list", what, work);
@@ -140,6 +161,8 @@ void add_ban_commands(CLI::App& dedloc) {
     user.add_filters(user.add_list("List accounts by recent credit", list_users),
                      "Only those whose name or e-mail address has this text");
     user.add_bans(kUserName);
+    user.add_one("password", "Give an account a new random password, and print it", kUserName,
+                 replace_password);
 
     Group host{dedloc, BanKind::kHost, "host", "Show volunteers' computers, and ban them"};
     host.add_show("Print what is known of a computer", kHostName, show_host);

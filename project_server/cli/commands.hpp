@@ -18,7 +18,9 @@ void add_live_commands(CLI::App& run);   ///< `run` is the subcommand `dedloc ru
 void add_voter_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_model_commands(CLI::App& run);  ///< `run` is the subcommand `dedloc run`
 void add_ban_commands(CLI::App& dedloc);
+void add_team_commands(CLI::App& dedloc);
 void add_report_commands(CLI::App& dedloc, CLI::App& run);  ///< `run` as above
 void add_news_commands(CLI::App& dedloc);
+void add_install_commands(CLI::App& dedloc);
 
 }  // namespace dedloc::cli

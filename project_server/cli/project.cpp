@@ -224,14 +224,24 @@ fs::path existing_project(const fs::path& folder) {
     if (platform::is_root()) {
         const auto owner = platform::owner_of(folder);
         if (owner != "root") platform::become_user(owner);
-        require_unprivileged(settings);
+        if (!server::is_official(folder)) require_unprivileged(settings);
     }
     return fs::canonical(folder);
 }
 
+fs::path own_project(const fs::path& folder) {
+    auto project = existing_project(folder);
+    if (server::is_official(project)) {
+        throw InputError(fmt::format(
+            "{0} is the project of an official BOINC server: use {0}/bin/start, stop and status",
+            project.string()));
+    }
+    return project;
+}
+
 ProjectDatabase::ProjectDatabase(const fs::path& project)
     : config_(server::load_project_config(project)) {
-    if (!supervisor_of(project)) {
+    if (!server::is_official(project) && !supervisor_of(project)) {
         process_ = std::make_unique<server::MariadbProcess>(
             mariadb_place(project, server::read_settings(project)));
     }

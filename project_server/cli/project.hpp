@@ -40,12 +40,15 @@ server::MariadbPlace mariadb_place(const std::filesystem::path& project,
 ///
 /// Errors  InputError (no project; a public one that root owns)
 std::filesystem::path existing_project(const std::filesystem::path& folder);
+/// The same for a project whose daemons `dedloc project` starts: an official BOINC server's project
+/// is an InputError.
+std::filesystem::path own_project(const std::filesystem::path& folder);
 
 /// Errors: IoError if the file system of `folder` has less than `bytes` free.
 void require_disk_space(const std::filesystem::path& folder, std::uint64_t bytes);
 
-/// A connection to a project's database. If the project is not running, starts MariaDB and stops it
-/// in the destructor.
+/// A connection to a project's database. If it is the project's own one and the project is not
+/// running, starts MariaDB and stops it in the destructor.
 class ProjectDatabase final {
   public:
     /// Errors: InputError (no such project), IoError, DatabaseError.

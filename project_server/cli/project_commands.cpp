@@ -95,7 +95,7 @@ void start_in_background(const fs::path& project) {
 
 void start(const fs::path& folder, bool stays_in_foreground) {
     platform::raise_descriptor_limit();  // nginx inherits it
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto url = server::read_settings(project).url;
     const auto report = [&] {
         fmt::print("running at {}\n", url);
@@ -113,7 +113,7 @@ void start(const fs::path& folder, bool stays_in_foreground) {
 }
 
 void stop(const fs::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto supervisor = supervisor_of(project);
     if (!supervisor) {
         fmt::print("not running\n");
@@ -132,7 +132,7 @@ void stop(const fs::path& folder) {
 }
 
 void print_status(const fs::path& folder) {
-    const auto project = existing_project(folder);
+    const auto project = own_project(folder);
     const auto settings = server::read_settings(project);
     const auto supervisor = supervisor_of(project);
     fmt::print("{} at {}: {}\n", settings.name, settings.url,
@@ -158,14 +158,22 @@ void add_addresses(CLI::App& command, const std::string& name,
         help);
 }
 
-/// What a new project keeps.
-void add_keeping_options(CLI::App& command, ProjectOptions& options) {
+/// What a new project keeps and sends.
+void add_house_options(CLI::App& command, ProjectOptions& options) {
     auto& settings = options.settings;
     command
         .add_option("--keep-days", settings.keep_days,
                     "Days until files and rows of closed jobs, messages and tickets are deleted")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
+    command.add_option("--mail-from", settings.mail_from,
+                       "Sender of e-mail that confirms addresses and resets passwords. Default: "
+                       "the project sends no e-mail");
+    command.add_option("--mail-relay", settings.mail_relay,
+                       "smtp://HOST:PORT or smtps://HOST:PORT that takes the e-mail. Default: the "
+                       "program sendmail of this machine");
+    command.add_option("--mail-credentials", settings.mail_credentials,
+                       "File with NAME:PASSWORD for the relay");
 }
 
 /// The public address of a new project.
@@ -213,7 +221,7 @@ void add_project_commands(CLI::App& dedloc) {
     create_command->add_option("--name", options->settings.name, "Name that volunteers see")
         ->required();
     add_address_options(*create_command, *options);
-    add_keeping_options(*create_command, *options);
+    add_house_options(*create_command, *options);
     create_command
         ->add_option("--contact-seconds", options->contact_seconds,
                      "Volunteers' clients contact the project at least this often; they report "

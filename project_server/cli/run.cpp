@@ -86,7 +86,7 @@ void check_corpus(const fs::path& folder, const corpus::Corpus& corpus) {
 std::uint16_t peer_port(const fs::path& project, const server::Settings& settings) {
     if (settings.peer_port == 0) return platform::free_port(settings.peer_listen);
     std::set<std::uint16_t> taken;
-    for (const auto& entry : fs::directory_iterator(project / "runs")) {
+    for (const auto& entry : fs::directory_iterator(server::state_folder(project) / "runs")) {
         if (!fs::exists(entry.path() / "run.json")) continue;
         for (const Endpoint& seed : read_run_files(entry.path()).run.dht_seeds) {
             taken.insert(seed.port);
@@ -197,6 +197,7 @@ server::Row run_row(server::Database& database, const std::string& name) {
 CreatedRun create_run(const RunOptions& options) {
     check_name(options.name);
     const auto project = existing_project(options.project);
+    const auto state = server::state_folder(project);
     const auto corpus = corpus::read_corpus(options.corpus);
     check_corpus(options.corpus, corpus);
     ProjectDatabase access{project};
@@ -206,10 +207,10 @@ CreatedRun create_run(const RunOptions& options) {
     const auto imported = import_for(options, corpus);
     const auto backbone = KeyPair::generate();
     const auto run = make_run_file(options, corpus, imported, server::read_settings(project),
-                                   platform::read_key(project / "keys/project.key").public_key(),
+                                   platform::read_key(state / "keys/project.key").public_key(),
                                    backbone.public_key());
     const auto json = formats::write_run_file(run);
-    const auto target = project / "runs" / options.name;
+    const auto target = state / "runs" / options.name;
     UnfinishedFolder folder{target};
     fill_folder(folder.path(), options, corpus, json, formats::run_id(run), imported, backbone);
     folder.finish();

@@ -57,8 +57,8 @@ bool set_paused(const fs::path& project, const std::string& run, bool is_paused)
                 throw InputError(fmt::format("the run {} is finished", run));
             }
             const RunFiles& files = history.files();
-            const KeyPair signer =
-                platform::read_key(existing_project(project) / "keys/project.key");
+            const KeyPair signer = platform::read_key(
+                server::state_folder(existing_project(project)) / "keys/project.key");
             const auto next = backbone::next_pause(last_pause(files), is_paused, files.id, signer);
             if (next) backbone::write_pause(files.pause(), *next);
             return false;
@@ -88,7 +88,7 @@ bool tell_backbone(const fs::path& project, const std::string& run,
 
 std::size_t tell_backbones(const fs::path& project, const control::Request& request) {
     std::size_t count = 0;
-    const auto runs = existing_project(project) / "runs";
+    const auto runs = server::state_folder(existing_project(project)) / "runs";
     if (!fs::exists(runs)) return 0;
     for (const auto& entry : fs::directory_iterator{runs}) {
         if (!fs::exists(entry.path() / "run.json")) continue;

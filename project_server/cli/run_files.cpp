@@ -9,7 +9,7 @@
 namespace dedloc::cli {
 
 RunFiles read_run_files(const std::filesystem::path& project, const std::string& run) {
-    const auto folder = existing_project(project) / "runs" / run;
+    const auto folder = server::state_folder(existing_project(project)) / "runs" / run;
     const bool is_name = !run.empty() && run.find('/') == std::string::npos;
     if (!is_name || !std::filesystem::exists(folder / "run.json")) {
         throw InputError(fmt::format("the project has no run {}", run));

@@ -13,6 +13,7 @@
 #include "project_server/cli/log_rotation.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/cli/run_backbones.hpp"
 #include "project_server/database/schema.hpp"
 
 namespace dedloc::cli {
@@ -55,8 +56,7 @@ RunningProject::RunningProject(std::filesystem::path project, const platform::St
 }
 
 platform::Command RunningProject::program(const std::string& name) const {
-    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    return {(folder / name).string(), "--project", project_.string()};
+    return program_of(name, project_);
 }
 
 void RunningProject::launch(const std::string& name, platform::Command command) {
@@ -126,27 +126,8 @@ bool RunningProject::start() {
     } else {
         log_warning("dedloc-evaluate is not installed: runs are not measured on held-out text");
     }
-    follow_runs();
+    start_backbones(supervisor_, *database_, project_);
     return true;
-}
-
-void RunningProject::follow_runs() {
-    try {
-        database_->ensure_connected();
-        for (const auto& row : database_->query("select name, state from dedloc_run")) {
-            const auto& run = row.text("name");
-            const auto daemon = "dedloc-backbone-" + run;
-            const auto& state = row.text("state");
-            // The backbone of a paused run tells its members so; that of a finished run stays and
-            // tells peers that come later.
-            if (state == "finished" || supervisor_.knows(daemon)) continue;
-            auto command = program("dedloc-backbone");
-            command.insert(command.end(), {"--run", run});
-            launch(daemon, command);
-        }
-    } catch (const Error& error) {
-        log_warning("cannot read the runs from the database: {}", error.what());
-    }
 }
 
 /// nginx reads a renewed certificate when it gets SIGHUP; a pair that does not fit it refuses, and
@@ -198,7 +179,7 @@ void RunningProject::serve() {
         }
         if (now < next_look) continue;
         next_look = now + kLookAtRuns;
-        follow_runs();
+        start_backbones(supervisor_, *database_, project_);
         follow_certificate();
     }
 }

@@ -40,8 +40,6 @@ class RunningProject final {
     template <class Condition>
     bool await(const std::string& name, const Condition& is_ready);
     platform::Command program(const std::string& name) const;
-    /// Starts a backbone for each run that has become running, and stops those of paused runs.
-    void follow_runs();
     /// Lets nginx read the certificate again when its files have changed.
     void follow_certificate();
     /// When the certificate and its key were written; the clock's smallest value for an absent one.

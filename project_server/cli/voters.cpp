@@ -44,7 +44,7 @@ struct Run {
 };
 
 Run read_run(const fs::path& project, const std::string& name) {
-    const fs::path folder = existing_project(project) / "runs" / name;
+    const fs::path folder = server::state_folder(existing_project(project)) / "runs" / name;
     if (name.empty() || !fs::exists(folder / "run.json")) {
         throw InputError(fmt::format("the project has no run {}", name));
     }
@@ -82,7 +82,8 @@ void check_address(const std::string& text, const char* option) {
 
 formats::SignedTicket voter_ticket(const fs::path& project, const formats::RunFile& run,
                                    const PeerKey& key) {
-    const KeyPair signer = platform::read_key(existing_project(project) / "keys/project.key");
+    const KeyPair signer =
+        platform::read_key(server::state_folder(existing_project(project)) / "keys/project.key");
     if (signer.public_key() != run.project_key) {
         throw InputError("keys/project.key is not the project's key that run.json names");
     }

@@ -1,22 +1,98 @@
 #include "project_server/database/schema.hpp"
 
+#include <algorithm>
 #include <sstream>
-#include <string>
 
+#include "peer/base/check.hpp"
 #include "project_server/database/schema_text.hpp"
 
 namespace dedloc::server {
+namespace {
 
-void apply_schema(Database& database) {
+/// A statement of the schema, and what it does to which table.
+struct Statement {
+    std::string text{};
+    std::string verb{};   ///< create, alter, insert, update
+    std::string table{};  ///< also that of an index
+
+    bool is_own() const { return table.starts_with("dedloc_"); }
+};
+
+/// The table's name follows the word "on" of an index, or else the words before it.
+std::string table_of(const std::vector<std::string>& words) {
+    for (const char* const mark : {"on", "table", "into", "update"}) {
+        auto at = std::ranges::find(words, mark);
+        if (at == words.end()) continue;
+        do ++at;
+        while (at != words.end() && (*at == "if" || *at == "not" || *at == "exists"));
+        if (at != words.end()) return at->substr(0, at->find_first_of("(;"));
+    }
+    return {};
+}
+
+Statement parsed(const std::string& text) {
+    // The name is among the first words: create unique index if not exists NAME on TABLE.
+    constexpr std::size_t kWords = 10;
+    std::istringstream input{text};
+    std::vector<std::string> words;
+    for (std::string word; words.size() < kWords && input >> word;) words.push_back(word);
+    DEDLOC_CHECK(!words.empty(), "a statement has words", text);
+    if (words.front() == "update") return {text, words.front(), words.at(1)};
+    // Columns may have defaults "on update": only an index has its table behind "on".
+    const bool is_index = words.front() == "create" && words.at(1) != "table";
+    if (!is_index) std::erase(words, "on");
+    Statement statement{text, words.front(), table_of(words)};
+    DEDLOC_CHECK(!statement.table.empty(), "a statement names its table", text);
+    return statement;
+}
+
+std::vector<Statement> statements() {
+    std::vector<Statement> all;
     std::istringstream lines{kSchemaText};
     std::string statement;
     for (std::string line; std::getline(lines, line);) {
         if (line.empty() || line.starts_with("--")) continue;
         statement += line + '\n';
         if (!line.ends_with(';')) continue;
-        database.execute(statement);
+        all.push_back(parsed(statement));
         statement.clear();
     }
+    return all;
+}
+
+std::vector<std::string> own_tables_of(const std::string& verb) {
+    std::vector<std::string> names;
+    for (const auto& statement : statements()) {
+        const bool is_chosen = statement.is_own() && statement.verb == verb;
+        if (is_chosen && std::ranges::find(names, statement.table) == names.end()) {
+            names.push_back(statement.table);
+        }
+    }
+    return names;
+}
+
+}  // namespace
+
+void apply_schema(Database& database) {
+    for (const auto& statement : statements()) database.execute(statement.text);
+}
+
+void apply_own_schema(Database& database) {
+    for (const auto& statement : statements()) {
+        if (statement.is_own()) database.execute(statement.text);
+    }
+}
+
+std::vector<std::string> own_tables() {
+    return own_tables_of("create");
+}
+
+std::vector<std::string> reference_tables() {
+    return own_tables_of("insert");
+}
+
+std::string_view schema_text() {
+    return kSchemaText;
 }
 
 }  // namespace dedloc::server

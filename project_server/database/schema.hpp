@@ -1,11 +1,25 @@
 // The tables of a project: BOINC's and DeDLOC@home's (schema.sql, embedded in the programs).
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "project_server/database/database.hpp"
 
 namespace dedloc::server {
 
 /// Creates the missing tables and reference rows in the selected database. Idempotent.
 void apply_schema(Database& database);
+/// The same for DeDLOC@home's tables only, in the database of an official BOINC server: neither a
+/// table nor an index nor a row of BOINC's is touched.
+void apply_own_schema(Database& database);
+
+/// DeDLOC@home's tables, in the order of their creation.
+std::vector<std::string> own_tables();
+/// Those of them whose rows come with the schema.
+std::vector<std::string> reference_tables();
+/// The whole schema, which identifies its version.
+std::string_view schema_text();
 
 }  // namespace dedloc::server

@@ -24,6 +24,7 @@
 #include "peer/platform/priority.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/database/evaluations.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::evaluate {
 namespace {
@@ -195,7 +196,8 @@ void RunEvaluations::pass(server::Database& database) {
         if (!run) run = std::make_unique<Run>();
         if (Clock::now() < run->retry) continue;
         try {
-            run->open(options_.project / "runs" / row.name, row.samples, options_.threads);
+            run->open(server::state_folder(options_.project) / "runs" / row.name, row.samples,
+                      options_.threads);
             visit(database, row, *run);
         } catch (const server::DatabaseError&) {
             throw;

@@ -7,6 +7,7 @@
 #include "project_server/daemon.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/gateway/gateway_server.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -15,7 +16,8 @@ void serve(const std::string& project, const server::ListenAddress& address) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
     const auto config = server::load_project_config(project);
-    const KeyPair key = platform::read_key(config.directory / "keys/project.key");
+    const KeyPair key =
+        platform::read_key(server::state_folder(config.directory) / "keys/project.key");
     {
         // Fail at once, with one sentence, if the database cannot be reached.
         const server::Database probe{config.database};
@@ -35,5 +37,5 @@ int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-gateway",
         "Issues tickets to the peers of a DeDLOC@home project's volunteers.",
-        dedloc::gateway::serve);
+        &dedloc::server::Settings::gateway_port, dedloc::gateway::serve);
 }

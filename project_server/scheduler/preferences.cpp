@@ -59,13 +59,16 @@ ComputingPreferences parse_computing_preferences(std::string_view text) {
     return preferences;
 }
 
+std::string_view name_of_venue(const XmlElement& element) {
+    return element.name == "venue" ? attribute(element, "name") : std::string_view{};
+}
+
 ProjectPreferences parse_project_preferences(std::string_view text, std::string_view venue) {
     const auto root = find_element(text, "project_preferences");
     if (!root) return {};
     XmlReader reader{root->body};
     while (const auto element = reader.next()) {
-        if (venue.empty() || element->name != "venue") continue;
-        if (attribute(*element, "name") == venue) return fields_of(element->body);
+        if (!venue.empty() && name_of_venue(*element) == venue) return fields_of(element->body);
     }
     return fields_of(root->body);
 }

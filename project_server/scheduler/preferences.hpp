@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "project_server/scheduler/xml.hpp"
+
 namespace dedloc::server {
 
 /// The parts of <global_preferences> that matter for the choice of jobs.
@@ -27,6 +29,9 @@ struct ProjectPreferences {
     bool allows_nvidia = true;  ///< no <no_cuda>
     std::int64_t max_cpus = 0;  ///< most processors for one job; 0: no limit
 };
+
+/// The name in the tag of a <venue name="…"> element; empty if it is another element.
+std::string_view name_of_venue(const XmlElement& element);
 
 /// Parses a <project_preferences> element. A <venue> element with the name of the host's venue
 /// replaces the general ones as a whole, as in BOINC's server.

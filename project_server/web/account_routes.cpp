@@ -6,6 +6,8 @@
 #include "peer/base/log.hpp"
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_removal.hpp"
+#include "project_server/accounts/job_preferences.hpp"
+#include "project_server/database/revocations.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/people.hpp"
 #include "project_server/web/data/tasks.hpp"
@@ -114,18 +116,25 @@ void add_registration(Site& site) {
                 return;
             }
             log_info("account {} created", made.user);
+            send_confirmation(site, form.value("email"));
             sign_in(site, response, made.user, "/account");
         });
 }
 
 void add_overview(Site& site) {
     add_own_page(site, "/account", "account.html",
-                 [](Database& database, const Request&, std::int64_t user) {
+                 [&site](Database& database, const Request&, std::int64_t user) {
                      std::optional<Page> page;
                      auto data = user_data(database, user);
                      if (!data) return page;
                      const auto row = database.query_one(
-                         "select email_addr, authenticator from user where id = ?", {user});
+                         "select email_addr, email_validated, authenticator from user "
+                         "where id = ?",
+                         {user});
+                     const auto ban = ban_of(database, user, 0);
+                     data->set("ban", ban ? sentence_of(*ban) : "")
+                         .set("can_confirm",
+                              site.mailer.is_on() && row->integer("email_validated") == 0);
                      data->set("email", row->text("email_addr"))
                          .set("account_key", row->text("authenticator"))
                          .set("own_hosts", [&] {
@@ -180,6 +189,28 @@ void add_certificate(Site& site) {
                  });
 }
 
+/// A form for the jobs in general, and one for each venue.
+PageData::List job_forms(const ProjectChoices& choices) {
+    PageData::List forms;
+    const auto add = [&](const std::string& venue, const JobPreferences& jobs, bool has_own) {
+        PageData form;
+        form.set("venue", venue)
+            .set("part", venue.empty() ? "general" : venue)
+            .set("has_own", has_own)
+            .set("resource_share", jobs.resource_share)
+            .set("uses_processor", jobs.uses_processor)
+            .set("uses_nvidia_gpu", jobs.uses_nvidia_gpu);
+        forms.push_back(std::move(form));
+    };
+    add("", choices.general, true);
+    for (const char* const venue : kVenues) {
+        const auto own = choices.venues.find(venue);
+        const bool has_own = own != choices.venues.end();
+        add(venue, has_own ? own->second : choices.general, has_own);
+    }
+    return forms;
+}
+
 Page settings_page(Database& database, std::int64_t user) {
     const Preferences now = read_preferences(database, user);
     PageData data;
@@ -188,9 +219,8 @@ Page settings_page(Database& database, std::int64_t user) {
         .set("url", now.url)
         .set("shows_hosts", now.shows_hosts)
         .set("takes_email", now.takes_email)
-        .set("resource_share", now.resource_share)
-        .set("uses_processor", now.uses_processor)
-        .set("uses_nvidia_gpu", now.uses_nvidia_gpu);
+        .set("venues", venue_choices(now.venue))
+        .set("job_forms", job_forms(read_choices(database, user)));
     const auto row = database.query_one("select email_addr from user where id = ?", {user});
     data.set("email", row ? row->text("email_addr") : "");
     return {.title = "Settings", .data = std::move(data)};
@@ -220,6 +250,35 @@ void add_setting(Site& site, const std::string& path, bool has_password_field,
                   });
 }
 
+/// The forms of job_forms().
+void add_job_settings(Site& site) {
+    const auto add = [&site](const std::string& part, const std::string& venue) {
+        add_setting(site, "/account/jobs/" + part, false,
+                    [venue](Database& database, const Form& form, std::int64_t user) {
+                        const bool has_own = venue.empty() || form.is_ticked("has_own");
+                        if (!has_own) return choose_jobs(database, user, venue, std::nullopt);
+                        const auto share = number_of(form.value("resource_share"));
+                        return choose_jobs(
+                            database, user, venue,
+                            JobPreferences{.resource_share = static_cast<int>(share.value_or(-1)),
+                                           .uses_processor = form.is_ticked("uses_processor"),
+                                           .uses_nvidia_gpu = form.is_ticked("uses_nvidia_gpu")});
+                    });
+    };
+    add("general", "");
+    for (const char* const venue : kVenues) add(venue, venue);
+    site.add_form(
+        "/host/([1-9][0-9]{0,8})/venue", true,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor& who) {
+            const auto host = number_of(request.matches[1]).value_or(0);
+            const Refusal refusal = site.pool.with([&](Database& database) {
+                return set_venue(database, who.user(), host, form.value("venue"));
+            });
+            if (refusal) return site.refuse(request, response, 422, *refusal);
+            site.send_on(response, "/host/" + std::to_string(host));
+        });
+}
+
 void add_settings(Site& site) {
     add_own_page(site, "/account/settings", "settings.html",
                  [](Database& database, const Request& request, std::int64_t user) {
@@ -229,22 +288,21 @@ void add_settings(Site& site) {
                  });
     add_setting(site, "/account/preferences", false,
                 [](Database& database, const Form& form, std::int64_t user) {
-                    const auto share = number_of(form.value("resource_share"));
-                    return write_preferences(
-                        database, user,
-                        {.name = form.value("name"),
-                         .country = form.value("country"),
-                         .url = form.value("url"),
-                         .shows_hosts = form.is_ticked("shows_hosts"),
-                         .takes_email = form.is_ticked("takes_email"),
-                         .resource_share = static_cast<int>(share.value_or(-1)),
-                         .uses_processor = form.is_ticked("uses_processor"),
-                         .uses_nvidia_gpu = form.is_ticked("uses_nvidia_gpu")});
+                    return write_preferences(database, user,
+                                             {.name = form.value("name"),
+                                              .country = form.value("country"),
+                                              .url = form.value("url"),
+                                              .shows_hosts = form.is_ticked("shows_hosts"),
+                                              .takes_email = form.is_ticked("takes_email"),
+                                              .venue = form.value("venue")});
                 });
+    add_job_settings(site);
     add_setting(site, "/account/email", true,
-                [](Database& database, const Form& form, std::int64_t user) {
-                    return change_email(database, user, form.value("password"), form.value("email"),
-                                        unix_now());
+                [&site](Database& database, const Form& form, std::int64_t user) {
+                    const Refusal refusal = change_email(database, user, form.value("password"),
+                                                         form.value("email"), unix_now());
+                    if (!refusal) send_confirmation(site, form.value("email"));
+                    return refusal;
                 });
     add_setting(site, "/account/password", true,
                 [](Database& database, const Form& form, std::int64_t user) {

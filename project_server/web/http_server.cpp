@@ -2,6 +2,8 @@
 
 #include <httplib.h>
 
+#include <utility>
+
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/routes.hpp"
@@ -17,16 +19,18 @@ constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certifica
 
 /// The routes and the objects that they use.
 struct HttpServer::Routes {
-    explicit Routes(const ProjectConfig& config)
+    Routes(const ProjectConfig& config, MailSettings settings)
         : pool(config.database),
+          mailer(std::move(settings)),
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
-          site(config, pool, server) {
+          site(config, pool, mailer, server) {
         set_up(server, kThreads + kMaxStreams, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
         add_public_routes(site);
         add_account_routes(site);
+        add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
         add_file_routes(site, uploads);
@@ -34,6 +38,7 @@ struct HttpServer::Routes {
     }
 
     DatabasePool pool;
+    Mailer mailer;  ///< its thread uses the pool
     const Scheduler scheduler;
     const UploadStore uploads;
     LiveEvents live_events;
@@ -43,8 +48,9 @@ struct HttpServer::Routes {
     std::uint16_t port = 0;
 };
 
-HttpServer::HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port)
-    : routes_(std::make_unique<Routes>(config)) {
+HttpServer::HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port,
+                       MailSettings mail)
+    : routes_(std::make_unique<Routes>(config, std::move(mail))) {
     routes_->port = bind(routes_->server, host, port);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "project_server/accounts/mail.hpp"
 #include "project_server/database/project_config.hpp"
 
 namespace dedloc::server {
@@ -15,7 +16,8 @@ class HttpServer {
   public:
     /// Binds to the port; 0: any. `config` must outlive the server. Errors: IoError if the port is
     /// taken or keys are missing.
-    HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port);
+    HttpServer(const ProjectConfig& config, const std::string& host, std::uint16_t port,
+               MailSettings mail = {});
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

@@ -12,6 +12,7 @@
 #include "project_server/daemon.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/settings.hpp"
 #include "project_server/transitioner/transitioner.hpp"
 #include "project_server/web/data/stats_export.hpp"
 #include "project_server/web/http_server.hpp"
@@ -92,6 +93,16 @@ std::function<void()> statistics_pass(const ProjectConfig& config) {
     };
 }
 
+/// A project of an official server has no settings, and sends no e-mail.
+MailSettings mail_settings(const std::string& project) {
+    if (!has_settings(project)) return {};
+    const Settings settings = read_settings(project);
+    return {.from = settings.mail_from,
+            .sender_name = settings.name,
+            .relay = settings.mail_relay,
+            .credentials = settings.mail_credentials};
+}
+
 void serve(const std::string& project, const ListenAddress& address) {
     const platform::StopSignals signals;
     platform::ignore_broken_pipes();
@@ -101,7 +112,7 @@ void serve(const std::string& project, const ListenAddress& address) {
         const Database probe{config.database};
         const Transitioner ready{config};
     }
-    HttpServer server{config, address.host, address.port};
+    HttpServer server{config, address.host, address.port, mail_settings(project)};
     std::thread serving{[&] { server.run(); }};
     {
         const Repeating transitioner{"transitioner", kPassInterval, transitioner_pass(config)};
@@ -119,5 +130,6 @@ void serve(const std::string& project, const ListenAddress& address) {
 int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-server",
-        "Serves a DeDLOC@home project to BOINC clients and browsers.", dedloc::server::serve);
+        "Serves a DeDLOC@home project to BOINC clients and browsers.",
+        &dedloc::server::Settings::server_port, dedloc::server::serve);
 }

@@ -15,6 +15,11 @@ void add_public_routes(Site& site);
 /// deletion.
 void add_account_routes(Site& site);
 
+/// What reaches users by e-mail: a forgotten password, the confirmation of an address.
+void add_mail_routes(Site& site);
+/// Asks the user to confirm the address, if the project sends e-mail.
+void send_confirmation(Site& site, const std::string& email);
+
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
 

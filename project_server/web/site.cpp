@@ -71,9 +71,11 @@ std::optional<std::int64_t> number_of(const std::string& text) {
     return value;
 }
 
-Site::Site(const ProjectConfig& its_config, DatabasePool& its_pool, httplib::Server& its_server)
+Site::Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_mailer,
+           httplib::Server& its_server)
     : config(its_config),
       pool(its_pool),
+      mailer(its_mailer),
       server(its_server),
       prefix(path_of(its_config.master_url)) {
     // A script or style inside a page, from wherever, is never executed.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "project_server/accounts/mail.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/project_config.hpp"
@@ -68,7 +69,8 @@ class Site {
     using Read = std::function<std::optional<Page>(Database&, const PageRequest&)>;
 
     /// All must outlive this object.
-    Site(const ProjectConfig& its_config, DatabasePool& its_pool, httplib::Server& its_server);
+    Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_mailer,
+         httplib::Server& its_server);
 
     /// Adds a handler of exactly this path after the prefix.
     void get(const std::string& path, Handler handler);
@@ -98,10 +100,12 @@ class Site {
 
     const ProjectConfig& config;   ///< the project's
     DatabasePool& pool;            ///< connections
+    Mailer& mailer;                ///< sends e-mail
     httplib::Server& server;       ///< to add routes that are not pages
     const std::string prefix;      ///< path of the master URL, without a slash at the end
     RunHistories histories;        ///< curves of the runs
     Throttle throttle;             ///< failed sign-ins
+    Throttle mail_throttle;        ///< requests for e-mail
     RequestTimes scheduler_times;  ///< requests to the scheduler
     RequestTimes page_times;       ///< requests for pages and their JSON
 

@@ -121,7 +121,7 @@ void WorkGenerator::create_jobs(std::int64_t run, const std::string& name, WorkR
 }
 
 void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
-    const fs::path folder = config_.directory / "runs" / name;
+    const fs::path folder = server::state_folder(config_.directory) / "runs" / name;
     const auto file = formats::parse_run_file(platform::read_text(folder / "run.json"));
     // Both numbers only grow, although old jobs are deleted: dedloc-purge keeps the newest one.
     const auto next = database_.query_one(

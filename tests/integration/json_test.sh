@@ -48,6 +48,7 @@ await 60 "steps" has_step
 config() { sed -n "s|.*<$1>\(.*\)</$1>.*|\1|p" "$project/config.xml"; }
 MYSQL_PWD=$(config db_passwd) mariadb --no-defaults --socket "$project/db/mariadb.sock" \
     --user "$(config db_user)" "$(config db_name)" <<END
+insert into team (userid, name, name_lc) values (1, 'Team', 'team');
 insert into dedloc_suspicion (source, runid, userid, hostid, what, first_seen, last_seen)
 values ('ticket', 1, 1, 1, 'many keys', 1, 2)
 END
@@ -57,6 +58,7 @@ print_json() {
     local run=(--project "$project" --json --name r)
     case $1 in
         "user show") "$dedloc" user show --project "$project" --json v@example.org ;;
+        "user password") "$dedloc" user password --project "$project" --json v@example.org ;;
         "user ban") "$dedloc" user ban --project "$project" --json --reason rude v ;;
         "user unban") "$dedloc" user unban --project "$project" --json 1 ;;
         "host show") "$dedloc" host show --project "$project" --json attic ;;

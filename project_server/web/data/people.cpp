@@ -122,16 +122,28 @@ std::optional<PageData> team_data(Database& database, std::int64_t team, std::in
     return data;
 }
 
+PageData::List venue_choices(const std::string& chosen) {
+    PageData::List list;
+    for (const char* const venue : {"", "home", "school", "work"}) {
+        PageData choice;
+        choice.set("value", venue).set("is_chosen", chosen == venue);
+        list.push_back(std::move(choice));
+    }
+    return list;
+}
+
 std::optional<PageData> host_data(Database& database, std::int64_t host, std::int64_t viewer) {
     const auto row = database.query_one(
         "select h.*, u.name as owner from host h join user u on u.id = h.userid "
         "where h.id = ? and (u.show_hosts = 1 or u.id = ?)",
         {host, viewer});
     if (!row) return std::nullopt;
+    const bool is_own = row->integer("userid") == viewer && viewer != 0;
     PageData data = brief_host(*row);
     data.set("user_id", row->integer("userid"))
         .set("owner", row->text("owner"))
-        .set("is_own", row->integer("userid") == viewer && viewer != 0)
+        .set("is_own", is_own)
+        .set("venues", is_own ? venue_choices(row->text("venue")) : PageData::List{})
         .set("created", row->integer("create_time"))
         .set("vendor", row->text("p_vendor"))
         .set("system_version", row->text("os_version"))

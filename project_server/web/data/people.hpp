@@ -20,9 +20,12 @@ std::optional<PageData> user_data(Database& database, std::int64_t user);
 /// if there is no such team. Errors: DatabaseError.
 std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer);
 
-/// One computer. Nothing if there is none, or if its user does not show it and is not `viewer`
-/// (user.id, 0: not signed in). Names and addresses of the computer are never part of it. Errors:
-/// DatabaseError.
+/// [{value, is_chosen}]: no venue (value "") and BOINC's venues, for a choice.
+PageData::List venue_choices(const std::string& chosen);
+
+/// One computer; its venue is there for its user only. Nothing if there is none, or if its user
+/// does not show it and is not `viewer` (user.id, 0: not signed in). Names and addresses
+/// of the computer are never part of it. Errors: DatabaseError.
 std::optional<PageData> host_data(Database& database, std::int64_t host, std::int64_t viewer);
 
 /// The computers of a user, the one heard of last first. Errors: DatabaseError.

@@ -16,8 +16,8 @@ PageData::List curve_points(const RunCurve& curve) {
     PageData::List points;
     points.reserve(curve.points.size());
     for (const CurvePoint& point : curve.points) {
-        points.emplace_back(
-            PageData::List{point.step, point.loss, point.samples_per_second, point.members});
+        points.emplace_back(PageData::List{point.step, point.loss, point.samples_per_second,
+                                           point.members, point.computed_bytes});
     }
     return points;
 }

@@ -15,12 +15,13 @@ namespace dedloc::server {
 /// Errors: DatabaseError.
 PageData::List run_list(Database& database);
 
-/// One run: progress, curve of at most 1,200 points [step, loss, samples per second, members],
-/// peers of the last hour; and, unless it has not been evaluated, held_out, the last figures on
-/// held-out text, held_out_curve, at most about 600 points [step, loss, masked accuracy, order
-/// accuracy], and measurements, at most 20 of them as objects. The user and the computer of a peer
-/// are those of the result for which its ticket was issued, and are left out unless the user shows
-/// their computers. `now`: UTC seconds. Nothing if there is no such run. Errors: DatabaseError.
+/// One run: progress, curve of at most 1,200 points [step, loss, samples per second, members,
+/// computed_round_bytes()], peers of the last hour; and, unless it has not been evaluated,
+/// held_out, the last figures on held-out text, held_out_curve, at most about 600 points [step,
+/// loss, masked accuracy, order accuracy], and measurements, at most 20 of them as objects. The
+/// user and the computer of a peer are those of the result for which its ticket was issued, and are
+/// left out unless the user shows their computers. `now`: UTC seconds. Nothing if there is no such
+/// run. Errors: DatabaseError.
 std::optional<PageData> run_data(Database& database, RunHistories& histories,
                                  const std::string& name, double now);
 

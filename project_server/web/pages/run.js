@@ -55,6 +55,17 @@ function drawCurves(run) {
     y: axis('samples a second', {min: 0}),
     peers: axis('peers', {min: 0, position: 'right', grid: {drawOnChartArea: false}}),
   });
+  drawBytes(run);
+}
+
+// Computed from the number of peers, not measured.
+function drawBytes(run) {
+  const points = (run.curve || []).map((point) => ({x: point[0], y: point[4] / 1e6}));
+  const isKnown = points.some(({y}) => y > 0);
+  element('bytes-box').hidden = !isKnown;
+  if (!isKnown) return;
+  draw('bytes-chart', [dataset('MB between all peers in a step, computed', points, style('--accent'))],
+      {y: axis('MB', {min: 0})});
 }
 
 function cell(kind, text, link = '') {

@@ -1,5 +1,6 @@
 #include "project_server/admin/people.hpp"
 #include "peer/base/error.hpp"
+#include "project_server/accounts/teams.hpp"
 #include "project_server/admin/lookup.hpp"
 #include "project_server/admin/suspicion_list.hpp"
 #include "project_server/database/revocations.hpp"
@@ -177,6 +178,26 @@ TEST_CASE("suspicions are counted by kind, and a flood of them pushes out only i
     CHECK(rows(2) == 1);
     record_suspicion(database, {.user = 2, .what = std::string(1'000, '\xFF')}, 1);
     CHECK(rows(2) == 2);
+}
+
+TEST_CASE("an administrator renames and closes teams", "[server][integration]") {
+    World world;
+    Database& database = world.database();
+    std::int64_t first = 0;
+    std::int64_t second = 0;
+    REQUIRE_FALSE(create_team(database, 1, {"Rude <b>", "", "", ""}, kNow, first));
+    REQUIRE_FALSE(create_team(database, 2, {"Fine", "", "", ""}, kNow, second));
+    CHECK(admin::team_id(database, "rude <b>") == first);
+    CHECK(rename_team(database, first, "fine"));
+    CHECK(rename_team(database, first, "  "));
+    CHECK_FALSE(rename_team(database, first, "Polite"));
+    CHECK_THAT(world.text(admin::team_list(database, {.found = "oli"})),
+               Contains(R"("name":"Polite","founder_id":1,"founder":"Ann <b>","members":1)") &&
+                   !Contains("Fine"));
+    close_team(database, first);
+    CHECK_THROWS_AS(admin::team_id(database, "Polite"), InputError);
+    CHECK(database.query_one("select group_concat(teamid order by id) as t from user")->text("t") ==
+          "0," + std::to_string(second) + ",0");
 }
 
 TEST_CASE("the kind of a fault has no numbers and no keys", "[server]") {

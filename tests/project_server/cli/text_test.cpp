@@ -159,6 +159,9 @@ server::Settings public_settings(const std::filesystem::path& folder) {
     settings.peer_address = "192.0.2.7";
     settings.peer_port = 7400;
     settings.keep_days = 20;
+    settings.mail_from = "project@example.org";
+    settings.mail_relay = "smtps://mail.example.org:465";
+    settings.mail_credentials = folder / "relay";
     return settings;
 }
 

@@ -6,79 +6,14 @@
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "project_server/scheduler/preferences.hpp"
 #include "project_server/web/form.hpp"
-#include "tests/project_server/web/site_fixture.hpp"
+#include "tests/project_server/web/browser.hpp"
 
 namespace dedloc::server {
 namespace {
 
 using Catch::Contains;
-using Fields = std::map<std::string, std::string>;
-
-/// A browser with its cookies.
-class Browser {
-  public:
-    explicit Browser(const TestSite& site) : site_(site) {}
-
-    httplib::Response get(const std::string& path) {
-        return remember(site_.client().Get(path.c_str(), headers()));
-    }
-    /// Loads the page with the form, and sends it with the page's token.
-    httplib::Response submit(const std::string& page, const std::string& action, Fields fields) {
-        const std::string html = get(page).body;
-        const std::string mark = "name=\"form_token\" value=\"";
-        const auto at = html.find(mark);
-        if (at != html.npos) fields.emplace("form_token", html.substr(at + mark.size(), 64));
-        return send(action, fields);
-    }
-    httplib::Response send(const std::string& action, const Fields& fields,
-                           httplib::Headers more = {}) {
-        httplib::Params params{fields.begin(), fields.end()};
-        for (const auto& header : headers()) more.insert(header);
-        return remember(site_.client().Post(action.c_str(), more, params));
-    }
-    /// Sets a cookie as an attacker could.
-    void plant(const std::string& name, const std::string& value) { cookies_[name] = value; }
-    std::string cookie(const std::string& name) const {
-        const auto found = cookies_.find(name);
-        return found == cookies_.end() ? "" : found->second;
-    }
-    std::string last_cookie_header;
-
-  private:
-    httplib::Headers headers() const {
-        std::string text;
-        for (const auto& [name, value] : cookies_) text += name + '=' + value + "; ";
-        return text.empty() ? httplib::Headers{} : httplib::Headers{{"Cookie", text}};
-    }
-    httplib::Response remember(const httplib::Result& result) {
-        REQUIRE(result);
-        const auto [first, last] = result->headers.equal_range("Set-Cookie");
-        for (auto header = first; header != last; ++header) {
-            last_cookie_header = header->second;
-            const auto equals = header->second.find('=');
-            cookies_[header->second.substr(0, equals)] =
-                header->second.substr(equals + 1, header->second.find(';') - equals - 1);
-        }
-        return *result;
-    }
-
-    const TestSite& site_;
-    Fields cookies_;
-};
-
-httplib::Response register_as(Browser& browser, const std::string& name) {
-    return browser.submit(
-        "/account/create", "/account/create",
-        {{"email", name + "@example.org"}, {"name", name}, {"password", "secret-" + name}});
-}
-
-httplib::Response sign_in_as(Browser& browser, const std::string& name,
-                             const std::string& password) {
-    return browser.submit("/account/sign_in", "/account/sign_in",
-                          {{"email", name + "@example.org"}, {"password", password}});
-}
-
 }  // namespace
 
 TEST_CASE("forms and cookies of strangers are bounded and decoded", "[server]") {
@@ -235,10 +170,15 @@ TEST_CASE("settings are kept, and e-mail and password need the password", "[serv
     CHECK(set({{"name", "Ada L."},
                {"country", kHostileText},
                {"url", "https://example.org/"},
-               {"resource_share", "250"},
-               {"uses_processor", "1"},
+               {"venue", "work"},
                {"shows_hosts", "1"}}) == 303);
-    const auto row = database.query_one("select * from user");
+    const auto set_jobs = [&](const char* part, Fields fields) {
+        return browser
+            .submit("/account/settings", std::string{"/account/jobs/"} + part, std::move(fields))
+            .status;
+    };
+    CHECK(set_jobs("general", {{"resource_share", "250"}, {"uses_processor", "1"}}) == 303);
+    const auto row = database.query_one("select * from user where id = 1");
     CHECK(row->text("name") == "Ada L.");
     CHECK(row->integer("show_hosts") == 1);
     CHECK(row->integer("send_email") == 0);
@@ -248,9 +188,9 @@ TEST_CASE("settings are kept, and e-mail and password need the password", "[serv
                                                Contains("<project_specific><x>1</x>"));
     CHECK_THAT(browser.get("/account/settings").body,
                Contains("value=\"250\"") && !Contains("<script>"));
-    CHECK(set({{"name", "Ada"}, {"resource_share", "-1"}}) == 422);
-    CHECK(set({{"name", ""}, {"resource_share", "1"}}) == 422);
-
+    CHECK(row->text("venue") == "work");
+    CHECK(set({{"name", ""}}) == 422);
+    CHECK(set({{"name", "Ada"}, {"venue", "moon"}}) == 422);
     const auto post = [&](const std::string& action, Fields fields) {
         return browser.submit("/account/settings", action, std::move(fields)).status;
     };
@@ -263,6 +203,54 @@ TEST_CASE("settings are kept, and e-mail and password need the password", "[serv
     CHECK(browser.get("/account").status == 303);  // every session has ended
     CHECK(sign_in_as(browser, "new", "secret-Ada").status == 422);
     CHECK(sign_in_as(browser, "new", "much longer").status == 303);
+}
+
+TEST_CASE("jobs are chosen in general and by venue, and computers have a place",
+          "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    Database& database = site.database();
+    database.execute(
+        "update user set project_prefs = '<project_preferences>\n<project_specific>"
+        "<x>1</x></project_specific>\n</project_preferences>'");
+    const auto set_jobs = [&](const char* part, Fields fields) {
+        return browser
+            .submit("/account/settings", std::string{"/account/jobs/"} + part, std::move(fields))
+            .status;
+    };
+    CHECK(set_jobs("general", {{"resource_share", "250"}, {"uses_processor", "1"}}) == 303);
+    CHECK(set_jobs("general", {{"resource_share", "-1"}}) == 422);
+    CHECK(set_jobs("work", {{"has_own", "1"}, {"resource_share", "10001"}}) == 422);
+    const auto prefs = [&] {
+        return database.query_one("select project_prefs from user")->text("project_prefs");
+    };
+    CHECK(set_jobs("work", {{"has_own", "1"}, {"resource_share", "7"}}) == 303);
+    CHECK_THAT(prefs(),
+               Contains("<venue name=\"work\">\n<resource_share>7</resource_share>\n"
+                        "<no_cpu>1</no_cpu>\n<no_cuda>1</no_cuda>\n<project_specific><x>1</x>"));
+    CHECK_THAT(prefs(), Contains("\n<resource_share>250</resource_share>"));
+    CHECK_THAT(browser.get("/account/settings").body,
+               Contains("value=\"250\"") && Contains("value=\"7\"") && Contains("At work: own"));
+    CHECK_FALSE(parse_project_preferences(prefs(), "work").allows_cpu);
+    CHECK(parse_project_preferences(prefs(), "home").allows_cpu);
+    CHECK(set_jobs("work", {}) == 303);
+    CHECK_THAT(prefs(), !Contains("venue"));
+
+    // A computer's place is its user's choice, and the client gets it with the next reply.
+    const auto host = add_host(database, 1, "model", 1);
+    const auto others = add_host(database, 2, "model", 1);
+    const auto place = [&](std::int64_t id, const char* venue) {
+        const auto page = "/host/" + std::to_string(host);
+        return browser.submit(page, "/host/" + std::to_string(id) + "/venue", {{"venue", venue}})
+            .status;
+    };
+    CHECK(place(host, "school") == 303);
+    CHECK(place(host, "moon") == 422);
+    CHECK(place(others, "school") == 303);
+    CHECK(database.query_one("select group_concat(venue order by id) as v from host")->text("v") ==
+          "school,");
+    CHECK_THAT(browser.get("/host/1").body, Contains("value=\"school\" selected"));
 }
 
 TEST_CASE("users see their own tasks only", "[server][integration]") {

@@ -9,6 +9,7 @@
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/templates.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
+#include "tests/small_run.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -136,6 +137,30 @@ TEST_CASE("computers of users who do not show them are on no page", "[server][in
     database.execute("update user set show_hosts = 1");
     CHECK_THAT(site.page("/host/" + std::to_string(host)),
                Contains("HiddenModel") && !Contains("secret-domain") && !Contains("203.0.113.7"));
+}
+
+TEST_CASE("a run's curve has the bytes that a step needs by computation", "[server][integration]") {
+    TestProject project;
+    Database& database = project.database();
+    const auto run = add_run(database, "first");
+    database.execute(
+        "insert into dedloc_step values (?, 1, 10, 1, 0.1, 3, 3, 'ab', 2, 1), "
+        "(?, 2, 10, 1, 0.1, 1, 1, 'ab', 2, 2)",
+        {run, run});
+    const auto bytes = [&](const std::string& spec) {
+        database.execute("update dedloc_run set spec = ?", {spec});
+        RunHistories histories;
+        const auto points = histories.read(database, run).points;
+        REQUIRE(points.size() == 2);
+        CHECK(points.back().computed_bytes == 0);  // a peer alone sends nothing
+        return points.front().computed_bytes;
+    };
+    formats::RunFile file = tests::small_run();
+    const auto elements = static_cast<double>(formats::element_count(file));
+    CHECK(bytes(formats::write_run_file(file)) == 2 * 2 * 4 * elements);
+    file.codec = Codec::kInt8;
+    CHECK(bytes(formats::write_run_file(file)) == 2 * 2 * (1 + 1.0 / 64) * elements);
+    CHECK(bytes("{}") == 0);
 }
 
 TEST_CASE("a run's page follows the steps and forgets void ones", "[server][integration]") {

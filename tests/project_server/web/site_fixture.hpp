@@ -5,6 +5,7 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "project_server/publishing/keys.hpp"
 #include "project_server/web/http_server.hpp"
@@ -15,10 +16,11 @@ namespace dedloc::server {
 /// Serves a TestProject on a free port until destruction.
 class TestSite {
   public:
-    TestSite() {
+    explicit TestSite(MailSettings mail = {}) {
         make_key_pair(project_.config().key_directory, "code_sign");
         make_key_pair(project_.config().key_directory, "upload");
-        server_ = std::make_unique<HttpServer>(project_.config(), "127.0.0.1", port_);
+        server_ =
+            std::make_unique<HttpServer>(project_.config(), "127.0.0.1", port_, std::move(mail));
         serving_ = std::thread{[this] { server_->run(); }};
     }
     ~TestSite() {

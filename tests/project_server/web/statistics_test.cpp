@@ -1,10 +1,15 @@
 // What programs ask for: account managers, sites of statistics, Prometheus.
 
+#include <rapidjson/document.h>
+
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <sstream>
 
+#include "peer/platform/files.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/stats_export.hpp"
 #include "project_server/web/metrics.hpp"
@@ -156,6 +161,53 @@ TEST_CASE("the statistics are complete, private and replaced as a whole", "[serv
     for (const auto& entry : fs::directory_iterator{folder}) {
         CHECK(entry.path().extension() != ".tmp");
     }
+}
+
+TEST_CASE("the dashboard's panels ask for metrics and labels that are served",
+          "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto run = add_run(database, "first");
+    add_user(database, "Ann", 20);
+    database.execute("insert into dedloc_step values (?, 1, 8, 2.5, 1, 1, 1, '', 1, 1)", {run});
+    database.execute(
+        "insert into dedloc_seat (runid, peer_key, role, state) values (?, 'k', 'trainer', "
+        "'working')",
+        {run});
+    database.execute("insert into dedloc_evaluation values (?, 1, 2.5, 0, 0, 0, 0, 0, 1, 1, '', 1)",
+                     {run});
+    (void)site.page("/");
+    const std::string served = site.page("/metrics");
+    rapidjson::Document dashboard;
+    dashboard.Parse(platform::read_text(DEDLOC_DASHBOARD).c_str());
+    REQUIRE(dashboard.IsObject());
+    CHECK(dashboard["schemaVersion"].GetInt() >= 30);
+    const std::string variable = dashboard["templating"]["list"][0]["name"].GetString();
+    std::set<int> ids;
+    int targets = 0;
+    for (const auto& panel : dashboard["panels"].GetArray()) {
+        CHECK(ids.insert(panel["id"].GetInt()).second);
+        CHECK(panel["datasource"]["uid"].GetString() == "${" + variable + "}");
+        const auto& place = panel["gridPos"];
+        CHECK(place["x"].GetInt() + place["w"].GetInt() <= 24);
+        for (const auto& target : panel["targets"].GetArray()) {
+            ++targets;
+            const std::string expression = target["expr"].GetString();
+            std::smatch metric;
+            REQUIRE(std::regex_search(expression, metric, std::regex{"dedloc_[a-z_]+"}));
+            std::smatch line;
+            INFO(expression);
+            REQUIRE(std::regex_search(served, line, std::regex{"\n" + metric.str() + "\\{[^\n]*"}));
+            const std::string legend = target["legendFormat"].GetString();
+            const std::regex label{"\\{\\{([a-z_]+)\\}\\}"};
+            for (std::sregex_iterator at{legend.begin(), legend.end(), label}, end; at != end;
+                 ++at) {
+                INFO(legend);
+                CHECK_THAT(line.str(), Contains((*at)[1].str() + "=\""));
+            }
+        }
+    }
+    CHECK(targets >= 10);
 }
 
 TEST_CASE("metrics are Prometheus' text format", "[server][integration]") {

@@ -1,0 +1,54 @@
+// Which jobs a user wants: in general, and for computers of a venue (home, school, work). It is
+// BOINC's <project_preferences> in user.project_prefs, which the scheduler sends to clients; both
+// follow the <venue> element of a computer's venue, if there is one, instead of the rest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "project_server/accounts/account_changes.hpp"
+#include "project_server/database/database.hpp"
+
+namespace dedloc::server {
+
+/// BOINC's venues.
+inline constexpr std::array<const char*, 3> kVenues{"home", "school", "work"};
+/// Whether it is one of kVenues, or empty: no venue.
+bool is_venue(std::string_view venue);
+
+/// The jobs that a computer is to get.
+struct JobPreferences {
+    int resource_share = 100;     ///< BOINC's: 0 to 10,000, relative to other projects
+    bool uses_processor = true;   ///< jobs for processors are wanted
+    bool uses_nvidia_gpu = true;  ///< jobs for NVIDIA GPUs are wanted
+    bool operator==(const JobPreferences&) const = default;
+};
+/// Those of an account.
+struct ProjectChoices {
+    JobPreferences general;                        ///< where no venue has its own
+    std::map<std::string, JobPreferences> venues;  ///< venues that have their own
+    bool operator==(const ProjectChoices&) const = default;
+};
+
+/// Reads a text with a <project_preferences> element; defaults where something is absent.
+ProjectChoices parse_choices(std::string_view text);
+/// The text with these choices. Elements that are not ours, the app's own <project_specific> above
+/// all, stay, also in the venues that stay.
+std::string with_choices(std::string_view text, const ProjectChoices& choices);
+
+/// Reads the choices of a user. Errors: DatabaseError.
+ProjectChoices read_choices(Database& database, std::int64_t user);
+/// Gives a venue its own preferences, or takes them away (nothing). "" is the general ones. Errors:
+/// DatabaseError.
+Refusal choose_jobs(Database& database, std::int64_t user, const std::string& venue,
+                    const std::optional<JobPreferences>& jobs);
+
+/// Says where a computer of the user is. Errors: DatabaseError.
+Refusal set_venue(Database& database, std::int64_t user, std::int64_t host,
+                  const std::string& venue);
+
+}  // namespace dedloc::server

@@ -1,0 +1,203 @@
+#include "project_server/accounts/mail.hpp"
+
+#include <curl/curl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sodium.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "peer/base/log.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
+#include "project_server/accounts/sessions.hpp"
+#include "project_server/database/database.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr long kSeconds = 30;
+constexpr std::size_t kMaxWaiting = 100;
+constexpr std::size_t kMaxCredentials = 4'096;
+
+bool is_plain(const std::string& text) {
+    return std::ranges::all_of(text, [](unsigned char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+/// One address and nothing else: neither a list nor an option of a program.
+void check_address(const std::string& address) {
+    const bool is_address = address.find('@') != std::string::npos && address.front() != '-' &&
+                            address.size() <= 254 && is_plain(address) &&
+                            address.find_first_of(" <>,;:\"'\\()[]|") == std::string::npos;
+    if (!is_address) throw InputError(fmt::format("\"{}\" is no address for e-mail", address));
+}
+
+/// A header's text: UTF-8 in the form of RFC 2047 unless it is plain ASCII.
+std::string header(std::string text) {
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, ' ');
+    if (is_plain(text)) return text;
+    std::string encoded(sodium_base64_ENCODED_LEN(text.size(), sodium_base64_VARIANT_ORIGINAL),
+                        '\0');
+    sodium_bin2base64(encoded.data(), encoded.size(),
+                      reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                      sodium_base64_VARIANT_ORIGINAL);
+    encoded.pop_back();  // the terminating zero
+    return fmt::format("=?UTF-8?B?{}?=", encoded);
+}
+
+/// The name beside an address: quoted, but for the form of RFC 2047, which must not be.
+std::string display_name(const std::string& name) {
+    const std::string text = header(name);
+    if (!is_plain(name)) return text;
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+/// The unread rest of a message, for libcurl.
+std::size_t read_more(char* buffer, std::size_t size, std::size_t count, void* rest) {
+    auto& text = *static_cast<std::string_view*>(rest);
+    const std::size_t taken = std::min(size * count, text.size());
+    std::memcpy(buffer, text.data(), taken);
+    text.remove_prefix(taken);
+    return taken;
+}
+
+void deliver_by_relay(const MailSettings& settings, const std::string& to,
+                      const std::string& text) {
+    const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl{curl_easy_init(),
+                                                                   &curl_easy_cleanup};
+    const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> recipients{
+        curl_slist_append(nullptr, to.c_str()), &curl_slist_free_all};
+    if (!curl || !recipients) throw IoError("cannot send e-mail: out of memory");
+    std::string_view rest = text;
+    std::array<char, CURL_ERROR_SIZE> fault{};
+    const auto set = [&](auto option, auto value) { curl_easy_setopt(curl.get(), option, value); };
+    set(CURLOPT_URL, settings.relay.c_str());
+    set(CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+    set(CURLOPT_MAIL_FROM, settings.from.c_str());
+    set(CURLOPT_MAIL_RCPT, recipients.get());
+    set(CURLOPT_UPLOAD, 1L);
+    set(CURLOPT_READFUNCTION, &read_more);
+    set(CURLOPT_READDATA, &rest);
+    set(CURLOPT_ERRORBUFFER, fault.data());
+    set(CURLOPT_TIMEOUT, kSeconds);
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_USE_SSL, CURLUSESSL_TRY);
+    if (!settings.credentials.empty()) {
+        std::string pair = platform::read_text(settings.credentials, kMaxCredentials);
+        pair.erase(std::min(pair.find_first_of("\r\n"), pair.size()));
+        set(CURLOPT_USERPWD, pair.c_str());  // libcurl copies it
+        set(CURLOPT_USE_SSL, CURLUSESSL_ALL);
+    }
+    const CURLcode code = curl_easy_perform(curl.get());
+    if (code != CURLE_OK) {
+        throw IoError(fmt::format("the relay {} does not take e-mail: {}", settings.relay,
+                                  fault[0] != 0 ? fault.data() : curl_easy_strerror(code)));
+    }
+}
+
+/// The message goes through a file: a shell with a fixed script connects it to sendmail.
+void deliver_by_sendmail(const MailSettings& settings, const std::string& to,
+                         const std::string& text) {
+    const auto file = std::filesystem::temp_directory_path() /
+                      fmt::format("dedloc-mail-{}-{}", getpid(), random_token().substr(0, 16));
+    platform::replace_file(file, std::string_view{text}, platform::kSecretFile);
+    platform::Finished finished;
+    try {
+        finished =
+            platform::run_to_end({"/bin/sh", "-c", R"(exec "$0" -i -f "$1" -- "$2" <"$3")",
+                                  settings.sendmail.string(), settings.from, to, file.string()});
+    } catch (...) {
+        std::filesystem::remove(file);
+        throw;
+    }
+    std::filesystem::remove(file);
+    if (finished.status != 0) {
+        throw IoError(fmt::format("{} has failed with status {}: {}", settings.sendmail.string(),
+                                  finished.status, finished.output.substr(0, 200)));
+    }
+}
+
+}  // namespace
+
+std::string mail_text(const MailSettings& settings, const MailMessage& message, double now) {
+    const auto domain = settings.from.substr(settings.from.find('@') + 1);
+    std::string text = fmt::format(
+        "Date: {:%a, %d %b %Y %H:%M:%S} +0000\r\nFrom: {} <{}>\r\nTo: <{}>\r\nSubject: {}\r\n"
+        "Message-ID: <{}@{}>\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Content-Transfer-Encoding: 8bit\r\nAuto-Submitted: auto-generated\r\n\r\n",
+        fmt::gmtime(static_cast<std::time_t>(now)), display_name(settings.sender_name),
+        settings.from, message.to, header(message.subject), random_token().substr(0, 32), domain);
+    for (const char c : message.text) {
+        if (c == '\n') text += '\r';
+        text += c;
+    }
+    return text;
+}
+
+void deliver(const MailSettings& settings, const MailMessage& message) {
+    check_address(settings.from);
+    check_address(message.to);
+    std::string text = mail_text(settings, message, unix_now());
+    if (!settings.relay.empty()) return deliver_by_relay(settings, message.to, text);
+    std::erase(text, '\r');  // sendmail reads lines of this system
+    deliver_by_sendmail(settings, message.to, text);
+}
+
+Mailer::Mailer(MailSettings settings) : settings_(std::move(settings)) {
+    if (is_on()) thread_ = std::thread{[this] { run(); }};
+}
+
+Mailer::~Mailer() {
+    {
+        const std::lock_guard lock{mutex_};
+        stops_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void Mailer::send(Make make) {
+    {
+        const std::lock_guard lock{mutex_};
+        if (!is_on() || waiting_.size() >= kMaxWaiting) {
+            log_warning("an e-mail is not sent: {}",
+                        is_on() ? "too many wait" : "the project sends none");
+            return;
+        }
+        waiting_.push_back(std::move(make));
+    }
+    changed_.notify_all();
+}
+
+void Mailer::run() {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+        changed_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
+        if (stops_) return;
+        const Make make = std::move(waiting_.front());
+        waiting_.pop_front();
+        lock.unlock();
+        try {
+            if (const auto message = make()) deliver(settings_, *message);
+        } catch (const std::exception& error) {
+            log_warning("{}", error.what());  // without the address
+        }
+        lock.lock();
+    }
+}
+
+}  // namespace dedloc::server

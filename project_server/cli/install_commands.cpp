@@ -1,0 +1,112 @@
+// dedloc install: DeDLOC@home in the project of an official BOINC server.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/closure.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/official/entries.hpp"
+#include "project_server/official/install.hpp"
+#include "project_server/official/remove.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Chosen {
+    official::InstallOptions options;
+    bool is_removal = false;
+    bool drops_data = false;
+};
+
+void print_step(const std::string& outcome, const std::string& what) {
+    fmt::print("{:<6} {}\n", outcome, what);
+}
+
+/// The daemons use the system's libraries, which get security updates. They must not depend on
+/// folders that may go, such as that of a build.
+void require_system_libraries(const fs::path& programs) {
+    for (const char* const program : official::kPrograms) {
+        for (const Needed& library : library_closure(programs / program)) {
+            const std::string file = library.file.string();
+            if (file.starts_with("/lib") || file.starts_with("/usr/")) continue;
+            throw InputError(fmt::format("{} needs {}, which is not in the system's folders",
+                                         (programs / program).string(), file));
+        }
+    }
+}
+
+void install(Chosen chosen) {
+    auto& options = chosen.options;
+    const std::string project = options.project.string();
+    options.programs = fs::read_symlink("/proc/self/exe").parent_path();
+    require_system_libraries(options.programs);
+    const auto count = official::install(options, print_step);
+    if (count == 0) {
+        fmt::print("DeDLOC is in {} already; nothing was changed\n", project);
+    } else if (options.is_dry) {
+        fmt::print("{} things would be done\n", count);
+    } else {
+        fmt::print(
+            "DeDLOC is in {0}. To start it: {0}/bin/stop, then {0}/bin/start; include "
+            "{0}/{1} in Apache's configuration, enable proxy_http and reload it\n",
+            project, official::kApacheFile);
+    }
+}
+
+void remove(const Chosen& chosen) {
+    const auto count = official::remove({.project = chosen.options.project,
+                                         .drops_data = chosen.drops_data,
+                                         .is_dry = chosen.options.is_dry},
+                                        print_step);
+    const char* const what = chosen.options.is_dry ? "would be done" : "were done";
+    fmt::print("{} things {} to take DeDLOC out of {}\n", count, what,
+               chosen.options.project.string());
+}
+
+}  // namespace
+
+void add_install_commands(CLI::App& dedloc) {
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = dedloc.add_subcommand(
+        "install", "Put DeDLOC into the project of an official BOINC server, or take it out");
+    command->add_option("--into", chosen->options.project, "The project's folder")->required();
+    auto* const removal =
+        command->add_flag("--remove", chosen->is_removal, "Take out what it has put there");
+    command
+        ->add_flag("--drop-data", chosen->drops_data,
+                   "With --remove: also runs, tables with rows, jobs and app versions")
+        ->needs(removal);
+    command->add_flag("--dry-run", chosen->options.is_dry,
+                      "Change nothing, say what would be done");
+    command
+        ->add_option("--gateway-port", chosen->options.gateway_port,
+                     "Port of dedloc-gateway on 127.0.0.1, where Apache forwards to. Default: a "
+                     "free one, then fixed")
+        ->check(CLI::Range(1, 65'535))
+        ->excludes(removal);
+    command
+        ->add_option("--peer-listen", chosen->options.peer_listen,
+                     "Address that the runs' backbones listen on. Default: all, if the project's "
+                     "URL names another host than 127.0.0.1")
+        ->check(CLI::ValidIPV4)
+        ->excludes(removal);
+    command
+        ->add_option("--peer-address", chosen->options.peer_address,
+                     "Address where members dial the backbones, if it is not that of the URL's "
+                     "host")
+        ->check(CLI::ValidIPV4)
+        ->excludes(removal);
+    command
+        ->add_option("--peer-port", chosen->options.peer_port,
+                     "Each run takes two ports from here on, one UDP and one TCP, to open in a "
+                     "firewall. Default: any free ones")
+        ->check(CLI::Range(0, 65'000))
+        ->excludes(removal);
+    command->callback([chosen] { chosen->is_removal ? remove(*chosen) : install(*chosen); });
+}
+
+}  // namespace dedloc::cli

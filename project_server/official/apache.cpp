@@ -1,0 +1,37 @@
+#include "project_server/official/apache.hpp"
+
+#include <fmt/format.h>
+
+#include "peer/formats/enrolment.hpp"
+
+namespace dedloc::official {
+namespace {
+
+/// The path of a URL, with a slash at the end.
+std::string path_of(const std::string& url) {
+    const auto begin = url.find('/', url.find("://") + 3);
+    std::string path = begin == std::string::npos ? "/" : url.substr(begin);
+    if (!path.ends_with('/')) path += '/';
+    return path;
+}
+
+}  // namespace
+
+std::string apache_configuration(const std::string& master_url, std::uint16_t gateway_port) {
+    return fmt::format(
+        R"(# Written by dedloc install. Include it in the <VirtualHost> of the project, beside
+# the .httpd.conf of make_project. It needs the modules proxy and proxy_http.
+<Location "{path}dedloc/">
+    ProxyPass "http://127.0.0.1:{port}{path}dedloc/" \
+        connectiontimeout=5 timeout=60 disablereuse=On
+    # The gateway takes a peer's address from what Apache appends to X-Forwarded-For.
+    ProxyAddHeaders On
+    LimitRequestBody {bytes}
+    Require all granted
+</Location>
+)",
+        fmt::arg("path", path_of(master_url)), fmt::arg("port", gateway_port),
+        fmt::arg("bytes", formats::kMaxMeasuredBytes));
+}
+
+}  // namespace dedloc::official

@@ -1,0 +1,12 @@
+// The gateway behind Apache, the web server of an official BOINC project.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dedloc::official {
+
+/// The configuration that Apache needs, as a file to include in the project's <VirtualHost>.
+std::string apache_configuration(const std::string& master_url, std::uint16_t gateway_port);
+
+}  // namespace dedloc::official

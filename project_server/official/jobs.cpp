@@ -1,0 +1,149 @@
+#include "project_server/official/jobs.hpp"
+
+// Must be the first of BOINC's headers: it configures the others.
+#include <config.h>
+
+#include <boinc_db_types.h>
+#include <fmt/format.h>
+#include <sched_util.h>
+
+#include <array>
+#include <ctime>
+#include <pugixml.hpp>
+#include <set>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/official/entries.hpp"
+
+namespace dedloc::official {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names of the files that a document of BOINC's tables describes. A damaged one has none.
+std::set<std::string> file_names(const std::string& document) {
+    pugi::xml_document parsed;
+    const std::string whole = "<x>" + document + "</x>";
+    parsed.load_buffer(whole.data(), whole.size());
+    std::set<std::string> names;
+    for (const auto& info : parsed.child("x").children("file_info")) {
+        const std::string name = info.child("name").text().get();
+        const bool is_plain = !name.empty() && name.front() != '.' &&
+                              name.find('/') == std::string::npos && name.size() <= 255;
+        if (is_plain) names.insert(name);
+    }
+    return names;
+}
+
+void remove_file(const fs::path& file) {
+    std::error_code failed;
+    fs::remove(file, failed);
+    if (failed) {
+        throw IoError(fmt::format("cannot delete {}: {}", file.string(), failed.message()));
+    }
+}
+
+/// Deletes a file in the tree of download/ or upload/, what BOINC keeps beside it, and its folder
+/// if that is empty then.
+void remove_staged(const fs::path& tree, int fanout, const std::string& name) {
+    std::array<char, 4096> path{};
+    if (dir_hier_path(name.c_str(), tree.c_str(), fanout, path.data(), false) != 0) return;
+    const fs::path file{path.data()};
+    for (const char* const end : {"", ".md5", ".tmp", ".unfinished"}) {
+        remove_file(file.string() + end);
+    }
+    std::error_code is_used;
+    if (file.parent_path() != tree) fs::remove(file.parent_path(), is_used);
+}
+
+std::int64_t app_of(Project& project) {
+    const auto row = project.database().query_one("select id from app where name = ?", {kApp});
+    return row ? row->integer("id") : 0;
+}
+
+void remove_staged_files(Project& project, std::int64_t app) {
+    const auto& config = project.config();
+    std::set<std::string> inputs;
+    for (const auto& row :
+         project.database().query("select xml_doc from workunit where appid = ?", {app})) {
+        inputs.merge(file_names(row.text("xml_doc")));
+    }
+    for (const auto& name : inputs) {
+        remove_staged(config.download_directory, config.directory_fanout, name);
+    }
+    for (const auto& row :
+         project.database().query("select xml_doc_in from result where appid = ?", {app})) {
+        for (const auto& name : file_names(row.text("xml_doc_in"))) {
+            remove_staged(config.upload_directory, config.directory_fanout, name);
+        }
+    }
+}
+
+void remove_published_files(Project& project, std::int64_t app) {
+    for (const auto& row :
+         project.database().query("select xml_doc from app_version where appid = ?", {app})) {
+        for (const auto& name : file_names(row.text("xml_doc"))) {
+            const auto other = project.database().query_one(
+                "select id from app_version where appid <> ? and instr(xml_doc, ?) > 0 limit 1",
+                {app, fmt::format("<name>{}</name>", name)});
+            if (!other) remove_file(project.config().download_directory / name);
+        }
+    }
+}
+
+}  // namespace
+
+bool has_app(Project& project) {
+    return app_of(project) != 0;
+}
+
+void offer(Project& project) {
+    project.database().execute("update app set deprecated = 0 where name = ?", {kApp});
+    reload_feeder(project.root());
+}
+
+void withdraw(Project& project) {
+    const auto app = app_of(project);
+    auto& database = project.database();
+    server::in_transaction(database, [&] {
+        database.execute("update app set deprecated = 1 where id = ?", {app});
+        database.execute(
+            "update workunit w set error_mask = error_mask | ?, transition_time = ? where "
+            "w.appid = ? and w.error_mask = 0 and w.canonical_resultid = 0 and "
+            "w.assimilate_state = ? and not exists (select 1 from result r where "
+            "r.workunitid = w.id and r.server_state <> ?)",
+            {WU_ERROR_CANCELLED, std::time(nullptr), app, ASSIMILATE_INIT,
+             RESULT_SERVER_STATE_UNSENT});
+        database.execute(
+            "update result set server_state = ?, outcome = ? where appid = ? and server_state = ?",
+            {RESULT_SERVER_STATE_OVER, RESULT_OUTCOME_DIDNT_NEED, app, RESULT_SERVER_STATE_UNSENT});
+    });
+    reload_feeder(project.root());
+}
+
+void erase(Project& project) {
+    const auto app = app_of(project);
+    // The rows name the files, so they go last.
+    remove_staged_files(project, app);
+    remove_published_files(project, app);
+    auto& database = project.database();
+    server::in_transaction(database, [&] {
+        database.execute(
+            "delete from host_app_version where app_version_id in "
+            "(select id from app_version where appid = ?)",
+            {app});
+        for (const char* const table : {"result", "workunit", "app_version"}) {
+            database.execute(fmt::format("delete from {} where appid = ?", table), {app});
+        }
+        database.execute("delete from app where id = ?", {app});
+    });
+    reload_feeder(project.root());
+}
+
+void reload_feeder(const fs::path& project) {
+    platform::replace_file(project / "reread_db", std::string_view{});
+}
+
+}  // namespace dedloc::official

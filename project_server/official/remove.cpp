@@ -1,0 +1,249 @@
+// The reverse of install.cpp, in the reverse order: first bin/start forgets the daemons, the
+// manifest goes last.
+#include "project_server/official/remove.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/folder_lock.hpp"
+#include "project_server/database/schema.hpp"
+#include "project_server/official/entries.hpp"
+#include "project_server/official/jobs.hpp"
+#include "project_server/official/manifest.hpp"
+#include "project_server/official/project.hpp"
+#include "project_server/official/xml_file.hpp"
+
+namespace dedloc::official {
+namespace {
+
+namespace fs = std::filesystem;
+
+void remove_durably(const fs::path& file) {
+    std::error_code failed;
+    fs::remove_all(file, failed);
+    if (failed) {
+        throw IoError(fmt::format("cannot delete {}: {}", file.string(), failed.message()));
+    }
+    platform::sync_folder_of(file);
+}
+
+bool is_empty_folder(const fs::path& folder) {
+    return !fs::exists(folder) || fs::is_empty(folder);
+}
+
+class Remover final {
+  public:
+    Remover(const RemoveOptions& options, const Report& report)
+        : options_(options),
+          report_(report),
+          project_(options.project),
+          manifest_(read_manifest(root()).value_or(Manifest{})),
+          tables_(project_.tables()),
+          drops_(options.drops_data || !has_data()) {}
+
+    std::size_t run() {
+        require_stopped();
+        config();
+        limits();
+        plan_classes();
+        files();
+        programs();
+        app();
+        tables();
+        traces();
+        state();
+        return done_;
+    }
+
+  private:
+    const fs::path& root() const { return project_.root(); }
+    fs::path folder() const { return root() / kFolder; }
+
+    template <class Apply>
+    void step(const std::string& what, bool is_there, const Apply& apply) {
+        if (!is_there) return;
+        ++done_;
+        if (options_.is_dry) return report_("would", what);
+        apply();
+        report_("done", what);
+    }
+
+    bool has_data();
+    void require_stopped() const;
+    void config();
+    void limits();
+    void plan_classes();
+    void finish(XmlFile& xml, const char* name, const XmlPath& root_path, const std::string& what);
+    void files();
+    void programs();
+    void app();
+    void tables();
+    void traces();
+    void state();
+
+    const RemoveOptions& options_;
+    const Report& report_;
+    Project project_;
+    const Manifest manifest_;
+    const std::vector<std::string> tables_;
+    const bool drops_;  ///< data go as well
+    std::size_t done_ = 0;
+};
+
+bool Remover::has_data() {
+    if (!is_empty_folder(folder() / "runs")) return true;
+    const auto reference = server::reference_tables();
+    return std::ranges::any_of(tables_, [&](const std::string& table) {
+        return std::ranges::find(reference, table) == reference.end() &&
+               project_.database().query_one(fmt::format("select 1 from {} limit 1", table));
+    });
+}
+
+void Remover::require_stopped() const {
+    const auto running = project_.running();
+    if (!running.empty()) {
+        throw InputError(
+            fmt::format("{} run: stop the project with bin/stop first", fmt::join(running, ", ")));
+    }
+    if (!fs::exists(folder() / "runs")) return;
+    for (const auto& run : fs::directory_iterator{folder() / "runs"}) {
+        try {
+            const platform::FolderLock lock{run.path()};
+        } catch (const IoError&) {
+            throw InputError(
+                fmt::format("the backbone of the run {} works: stop the project with bin/stop "
+                            "first",
+                            run.path().filename().string()));
+        }
+    }
+}
+
+void Remover::config() {
+    XmlFile xml{root(), kConfigFile, "boinc"};
+    xml.text().remove(kDaemonsPath, is_of_ours);
+    xml.restore(kDaemonsPath, manifest_);
+    xml.text().remove(kTasksPath, is_of_ours);
+    xml.restore(kTasksPath, manifest_);
+    xml.text().remove(kConfigPath, is_setting);
+    step("config.xml: daemons, task and settings", xml.is_changed(), [&] { xml.write(); });
+}
+
+/// Writes the file, or deletes it if install() has made it and nothing is left in it.
+void Remover::finish(XmlFile& xml, const char* name, const XmlPath& root_path,
+                     const std::string& what) {
+    const fs::path file = root() / name;
+    const bool is_empty = manifest_.created.contains(name) && fs::exists(file) &&
+                          xml.text().children(root_path).empty();
+    step(fmt::format("{}: {}", name, what), xml.is_changed() && fs::exists(file), [&] {
+        if (is_empty) {
+            remove_durably(file);
+        } else {
+            xml.write();
+        }
+    });
+}
+
+void Remover::limits() {
+    XmlFile xml{root(), kLimitsFile, "config"};
+    const auto key = fmt::format("{}: one job of {} a host and GPU", kLimitsFile, kApp);
+    if (manifest_.added.contains(key)) {
+        xml.text().remove(kLimitsPath,
+                          [](const XmlChild& child) { return child.field("app_name") == kApp; });
+        xml.restore(kLimitsPath, manifest_);
+    }
+    finish(xml, kLimitsFile, {"config"}, "limit of jobs");
+}
+
+void Remover::plan_classes() {
+    XmlFile xml{root(), kPlanClassFile, "plan_classes"};
+    xml.text().remove(kPlanClassesPath, [&](const XmlChild& child) {
+        return manifest_.added.contains(
+            fmt::format("{}: plan class {}", kPlanClassFile, child.field("name")));
+    });
+    xml.restore(kPlanClassesPath, manifest_);
+    finish(xml, kPlanClassFile, kPlanClassesPath, "plan classes");
+}
+
+void Remover::files() {
+    const fs::path file = root() / kTemplateFile;
+    if (!fs::exists(file)) return;
+    const auto written = manifest_.written.find(kTemplateFile);
+    const bool is_ours = written != manifest_.written.end() &&
+                         written->second.contains(digest_of(platform::read_text(file)));
+    if (!is_ours) return report_("kept", fmt::format("{}, as edited", kTemplateFile));
+    step(kTemplateFile, true, [&] { remove_durably(file); });
+}
+
+void Remover::programs() {
+    for (const char* const program : kPrograms) {
+        const fs::path file = root() / "bin" / program;
+        std::error_code ignored;
+        if (!options_.is_dry) fs::remove(file.string() + ".dedloc", ignored);  // left by a kill -9
+        step(fmt::format("bin/{}", program), fs::exists(file), [&] { remove_durably(file); });
+    }
+}
+
+void Remover::app() {
+    if (!has_app(project_)) return;
+    if (options_.drops_data) {
+        step(fmt::format("app {}: versions, jobs and their files", kApp), true,
+             [&] { erase(project_); });
+        return;
+    }
+    report_("kept", fmt::format("app {} with its versions: --drop-data deletes them", kApp));
+    const fs::path removed = folder() / "removed";
+    if (drops_ || fs::exists(removed)) return;
+    step(
+        fmt::format("app {}: jobs that no volunteer has are cancelled, and no more are sent", kApp),
+        true, [&] {
+            withdraw(project_);
+            platform::replace_file(removed, std::string_view{});
+        });
+}
+
+void Remover::tables() {
+    if (!drops_) return report_("kept", "tables dedloc_*, which have rows: --drop-data drops them");
+    step("database: tables dedloc_*", !tables_.empty(), [&] {
+        for (const auto& table : tables_) {
+            project_.database().execute(fmt::format("drop table if exists {}", table));
+        }
+    });
+}
+
+void Remover::traces() {
+    for (const auto& file : project_.traces()) {
+        const bool is_log = file.extension() != ".pid" && file.extension() != ".lock";
+        step(fs::relative(file, root()).string(), drops_ || !is_log, [&] { remove_durably(file); });
+    }
+}
+
+void Remover::state() {
+    if (!drops_) {
+        report_("kept", "dedloc/: runs, keys and logs");
+        step(kApacheFile, fs::exists(root() / kApacheFile),
+             [&] { remove_durably(root() / kApacheFile); });
+        step("dedloc/install.json", fs::exists(manifest_file(root())),
+             [&] { remove_durably(manifest_file(root())); });
+        return;
+    }
+    step("dedloc/", fs::exists(folder()), [&] {
+        for (const auto& part : fs::directory_iterator{folder()}) {
+            if (part.path() != manifest_file(root())) remove_durably(part.path());
+        }
+        remove_durably(folder());
+    });
+}
+
+}  // namespace
+
+std::size_t remove(const RemoveOptions& options, const Report& report) {
+    return Remover{options, report}.run();
+}
+
+}  // namespace dedloc::official

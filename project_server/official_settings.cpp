@@ -1,0 +1,73 @@
+#include "project_server/official_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <pugixml.hpp>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+
+namespace dedloc::server {
+namespace {
+
+constexpr std::size_t kMaxBytes = 1 << 20;
+
+class Elements {
+  public:
+    explicit Elements(const std::filesystem::path& file) : file_(file.string()) {
+        const std::string text = platform::read_text(file, kMaxBytes);
+        const auto parsed = document_.load_buffer(text.data(), text.size());
+        if (!parsed) {
+            throw InputError(fmt::format("{} is not well-formed XML: {} at byte {}", file_,
+                                         parsed.description(), parsed.offset));
+        }
+        config_ = document_.child("boinc").child("config");
+        if (!config_) throw InputError(fmt::format("{} has no <boinc> with a <config>", file_));
+    }
+
+    std::string optional(const char* name) const { return config_.child(name).text().get(); }
+    std::string required(const char* name) const {
+        const std::string text = optional(name);
+        if (text.empty()) {
+            throw InputError(fmt::format("{} has no <{}>: run dedloc install", file_, name));
+        }
+        return text;
+    }
+    std::uint16_t port(const char* name, std::uint16_t least) const {
+        const std::string text = required(name);
+        std::uint16_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [stop, failure] = std::from_chars(text.data(), end, value);
+        if (failure != std::errc{} || stop != end || value < least) {
+            throw InputError(fmt::format("<{0}>{1}</{0}> in {2} is no port", name, text, file_));
+        }
+        return value;
+    }
+
+  private:
+    const std::string file_;
+    pugi::xml_document document_;
+    pugi::xml_node config_;
+};
+
+}  // namespace
+
+Settings read_official_settings(const std::filesystem::path& config) {
+    const Elements elements{config};
+    Settings settings{.name = elements.required("long_name"),
+                      .url = elements.required("master_url"),
+                      .peer_listen = elements.required(kPeerListenElement),
+                      .peer_address = elements.optional(kPeerAddressElement),
+                      .peer_port = elements.port(kPeerPortElement, 0),
+                      .gateway_port = elements.port(kGatewayPortElement, 1)};
+    if (!settings.url.ends_with('/')) settings.url += '/';
+    if (!settings.url.starts_with("http://") && !settings.url.starts_with("https://")) {
+        throw InputError(fmt::format("<master_url>{}</master_url> in {} is no URL", settings.url,
+                                     config.string()));
+    }
+    return settings;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,148 @@
+// A link in an e-mail opens a page with a form, and only the form uses the link's secret: programs
+// that look at links in e-mail use none up. Pages say the same whether an account exists or not.
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <utility>
+
+#include "peer/base/log.hpp"
+#include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/web/http_setup.hpp"
+#include "project_server/web/routes.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using httplib::Request;
+using httplib::Response;
+
+Page page_of(Site& site, const char* title) {
+    PageData data;
+    data.set("has_mail", site.mailer.is_on());
+    return {.title = title, .data = std::move(data)};
+}
+
+/// Sends a secret for this purpose, in a link to this page, if the address has an account.
+void send_link(Site& site, MailPurpose purpose, const std::string& email) {
+    site.mailer.send([&site, purpose, email]() -> std::optional<MailMessage> {
+        const auto secret = site.pool.with([&](Database& database) {
+            return begin_by_mail(database, purpose, email, unix_now());
+        });
+        if (!secret) return std::nullopt;
+        const bool is_reset = purpose == MailPurpose::kReset;
+        const std::string link = fmt::format("{}account/{}?secret={}", site.config.master_url,
+                                             is_reset ? "reset" : "confirm", *secret);
+        return MailMessage{
+            .to = clean_email(email),
+            .subject = fmt::format("{}: {}", site.config.name,
+                                   is_reset ? "a new password" : "confirm your e-mail address"),
+            .text = fmt::format(
+                "This message was asked for on the web page of {}.\n\n{}:\n{}\n\nThe link works "
+                "once, for {}. If you have not asked for it, nothing has changed and you need to "
+                "do nothing.\n",
+                site.config.name,
+                is_reset ? "To choose a new password, open" : "To confirm this address, open", link,
+                is_reset ? "an hour" : "three days")};
+    });
+}
+
+/// A page whose form has the secret of the page's address.
+void add_secret_page(Site& site, const char* path, const char* content, const char* title) {
+    site.get(path, [&site, content, title](const Request& request, Response& response) {
+        Page page = page_of(site, title);
+        page.data.set("secret", request.get_param_value("secret").substr(0, 64));
+        site.show(request, response, content, std::move(page));
+    });
+}
+
+/// Says in a page of its own what has happened, or why it has not.
+void tell(Site& site, const Request& request, Response& response, const char* title,
+          const Refusal& refusal, const char* done) {
+    Page page = page_of(site, title);
+    page.data.set("title", title).set("sentence", refusal.value_or(done)).set("is_done", !refusal);
+    site.show(request, response, "mail_done.html", std::move(page));
+    if (refusal) response.status = 422;
+}
+
+/// True if another e-mail may be asked for from here; counts it.
+bool may_send(Site& site, const Request& request, Response& response, const std::string& email) {
+    const auto now = Throttle::Clock::now();
+    const std::string address = address_of(request);
+    const bool may = site.mail_throttle.allows(email, address, now);
+    if (may) {
+        site.mail_throttle.count_failure(email, address, now);
+    } else {
+        site.refuse(request, response, 429,
+                    "Too many e-mails were asked for. Try again in a quarter of an hour.");
+    }
+    return may;
+}
+
+void add_reset(Site& site) {
+    site.get("/account/forgotten", [&site](const Request& request, Response& response) {
+        site.show(request, response, "forgotten.html", page_of(site, "Forgotten password"));
+    });
+    site.add_form(
+        "/account/forgotten", false,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const std::string email = form.value("email");
+            if (!site.mailer.is_on()) {
+                return site.refuse(request, response, 404, "This project sends no e-mail.");
+            }
+            if (!may_send(site, request, response, email)) return;
+            send_link(site, MailPurpose::kReset, email);
+            tell(site, request, response, "Forgotten password", std::nullopt,
+                 "If there is an account with this address, a message with a link is on its way.");
+        });
+    add_secret_page(site, "/account/reset", "reset.html", "New password");
+    site.add_form(
+        "/account/reset", false,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const Refusal refusal = site.pool.with([&](Database& database) {
+                return reset_password(database, form.value("secret"), form.value("next"),
+                                      unix_now());
+            });
+            tell(site, request, response, "New password", refusal,
+                 "The password is changed, and all browsers are signed out. Sign in with the new "
+                 "one.");
+        });
+}
+
+void add_confirmation(Site& site) {
+    add_secret_page(site, "/account/confirm", "confirm.html", "Confirm your address");
+    site.add_form(
+        "/account/confirm", false,
+        [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
+            const Refusal refusal = site.pool.with([&](Database& database) {
+                return confirm_email(database, form.value("secret"), unix_now());
+            });
+            tell(site, request, response, "Confirm your address", refusal,
+                 "Your e-mail address is confirmed.");
+        });
+    site.add_form(
+        "/account/send_confirmation", true,
+        [&site](const Request& request, Response& response, const Form&, const Visitor& who) {
+            const auto row = site.pool.with([&](Database& database) {
+                return database.query_one("select email_addr from user where id = ?", {who.user()});
+            });
+            const std::string email = row ? row->text("email_addr") : "";
+            if (!may_send(site, request, response, email)) return;
+            send_confirmation(site, email);
+            tell(site, request, response, "Confirm your address", std::nullopt,
+                 "A message with a link is on its way.");
+        });
+}
+
+}  // namespace
+
+void send_confirmation(Site& site, const std::string& email) {
+    if (site.mailer.is_on()) send_link(site, MailPurpose::kConfirm, email);
+}
+
+void add_mail_routes(Site& site) {
+    add_reset(site);
+    add_confirmation(site);
+}
+
+}  // namespace dedloc::server

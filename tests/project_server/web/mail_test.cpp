@@ -1,0 +1,273 @@
+// E-mail through a played sendmail program and a played relay.
+#include "project_server/accounts/mail.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
+#include "project_server/accounts/throttle.hpp"
+#include "tests/project_server/web/browser.hpp"
+
+namespace dedloc::server {
+namespace {
+
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+/// A program that keeps what it is given: each message in a file of its own.
+struct Sendmail {
+    TemporaryDirectory folder;
+    MailSettings settings{.from = "project@example.org",
+                          .sender_name = "Test",
+                          .sendmail = folder.path() / "sendmail"};
+
+    Sendmail() {
+        platform::replace_file(settings.sendmail, "#!/bin/sh\n{ echo \"$@\"; cat; } >\"" +
+                                                      box().string() + "/new.$$\"\nmv \"" +
+                                                      box().string() + "/new.$$\" \"" +
+                                                      box().string() + "/mail.$$\"\n");
+        fs::permissions(settings.sendmail, fs::perms::owner_all);
+        fs::create_directory(box());
+    }
+    fs::path box() const { return folder.path() / "box"; }
+    /// The texts of all messages.
+    std::vector<std::string> messages() const {
+        std::vector<std::string> texts;
+        for (const auto& entry : fs::directory_iterator{box()}) {
+            if (entry.path().filename().string().starts_with("mail")) {
+                texts.push_back(platform::read_text(entry.path()));
+            }
+        }
+        return texts;
+    }
+    /// The next message; what came before is forgotten.
+    std::string next() const {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+        while (std::chrono::steady_clock::now() < until) {
+            const auto texts = messages();
+            if (!texts.empty()) {
+                fs::remove_all(box());
+                fs::create_directory(box());
+                return texts.front();
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        }
+        FAIL("no e-mail has come");
+        return {};
+    }
+};
+
+/// The secret of the link in a message.
+std::string secret_in(const std::string& mail) {
+    const auto at = mail.find("?secret=");
+    REQUIRE(at != mail.npos);
+    return mail.substr(at + 8, 64);
+}
+
+/// A relay that takes one message and keeps what it was told.
+class Relay {
+  public:
+    Relay() {
+        listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+        REQUIRE(listen(listener_, 1) == 0);
+        socklen_t size = sizeof address;
+        getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+        port_ = ntohs(address.sin_port);
+        thread_ = std::thread{[this] { serve(); }};
+    }
+    ~Relay() {
+        shutdown(listener_, SHUT_RDWR);
+        thread_.join();
+        close(listener_);
+    }
+    std::string url() const { return "smtp://127.0.0.1:" + std::to_string(port_); }
+    /// What came; only after the sender has its answer.
+    std::string heard() const { return heard_; }
+
+  private:
+    void serve() {
+        const int link = accept(listener_, nullptr, nullptr);
+        if (link < 0) return;
+        const auto say = [&](const std::string& line) {
+            return send(link, (line + "\r\n").c_str(), line.size() + 2, MSG_NOSIGNAL) > 0;
+        };
+        say("220 played");
+        std::string line;
+        bool is_text = false;
+        char c = 0;
+        while (read(link, &c, 1) == 1) {
+            line += c;
+            if (c != '\n') continue;
+            heard_ += line;
+            if (is_text && line == ".\r\n")
+                is_text = !say("250 taken");
+            else if (line.starts_with("DATA"))
+                is_text = say("354 go on");
+            else if (line.starts_with("QUIT"))
+                break;
+            else if (!is_text)
+                say("250 played");
+            line.clear();
+        }
+        close(link);
+    }
+
+    int listener_ = -1;
+    std::uint16_t port_ = 0;
+    std::string heard_;
+    std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a forgotten password is replaced by a link that works once", "[server][integration]") {
+    const Sendmail sendmail;
+    TestSite site{sendmail.settings};
+    Browser ada{site};
+    register_as(ada, "Ada");
+    CHECK_THAT(sendmail.next(), Contains("To confirm this address"));
+    Browser browser{site};
+    const auto ask = [&](const std::string& email) {
+        return browser.submit("/account/forgotten", "/account/forgotten", {{"email", email}});
+    };
+    const auto known = ask("ADA@example.org");
+    const auto unknown = ask("eve@example.org");
+    CHECK(known.status == 200);
+    CHECK(known.body == unknown.body);
+    const std::string mail = sendmail.next();
+    CHECK_THAT(mail, Contains("-i -f project@example.org -- ada@example.org\n") &&
+                         Contains("To: <ada@example.org>\n") && Contains("/account/reset?secret="));
+    const std::string secret = secret_in(mail);
+    CHECK(site.database()
+              .query_one("select count(*) as n from token where token = ?", {secret})
+              ->integer("n") == 0);  // only its hash is there
+    const auto set = [&](const std::string& used, const std::string& next) {
+        return browser
+            .submit("/account/reset?secret=" + used, "/account/reset",
+                    {{"secret", used}, {"next", next}})
+            .status;
+    };
+    CHECK(set(std::string(64, '0'), "much longer") == 422);
+    CHECK(set(secret, "short") == 422);
+    CHECK(browser.get("/account/reset?secret=" + secret).status == 200);  // uses nothing up
+    CHECK(set(secret, "much longer") == 200);
+    CHECK(set(secret, "much longer") == 422);
+    CHECK(ada.get("/account").status == 303);  // every session has ended
+    CHECK(sign_in_as(browser, "Ada", "secret-Ada").status == 422);
+    CHECK(sign_in_as(browser, "Ada", "much longer").status == 303);
+    CHECK(site.database().query_one("select email_validated as n from user")->integer("n") == 1);
+    CHECK(sendmail.messages().empty());
+}
+
+TEST_CASE("an address is confirmed by a link, which a change of the address voids",
+          "[server][integration]") {
+    const Sendmail sendmail;
+    TestSite site{sendmail.settings};
+    Browser ada{site};
+    register_as(ada, "Ada");
+    const std::string first = secret_in(sendmail.next());
+    CHECK_THAT(ada.get("/account").body, Contains("not confirmed"));
+    CHECK(ada.submit("/account/settings", "/account/email",
+                     {{"email", "new@example.org"}, {"password", "secret-Ada"}})
+              .status == 303);
+    const std::string second = secret_in(sendmail.next());
+    Browser elsewhere{site};
+    const auto confirm = [&](const std::string& secret) {
+        return elsewhere.submit("/account/confirm", "/account/confirm", {{"secret", secret}})
+            .status;
+    };
+    CHECK(confirm(first) == 422);
+    CHECK_THAT(ada.get("/account").body, Contains("not confirmed"));
+    CHECK(confirm(second) == 200);
+    CHECK_THAT(ada.get("/account").body, !Contains("not confirmed"));
+}
+
+TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    register_as(ada, "Ada");
+    Database& database = site.database();
+    const auto begin = [&](MailPurpose purpose, double now) {
+        return begin_by_mail(database, purpose, "ada@example.org", now);
+    };
+    const auto secret = begin(MailPurpose::kReset, 1'000);
+    REQUIRE(secret);
+    CHECK(confirm_email(database, *secret, 1'001));
+    CHECK(reset_password(database, *secret, "much longer", 1'000 + 3'600));
+    for (int more = 1; more < kMaxMailTokens; ++more) CHECK(begin(MailPurpose::kReset, 1'000));
+    CHECK_FALSE(begin(MailPurpose::kReset, 1'000));
+    CHECK(begin(MailPurpose::kConfirm, 1'000));
+    CHECK(begin(MailPurpose::kReset, 1'000 + 3'601));
+    CHECK_FALSE(reset_password(database, *begin(MailPurpose::kReset, 9'000), "much longer", 9'001));
+    CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
+          0);
+    CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
+}
+
+TEST_CASE("too many requests for e-mail are refused", "[server][integration]") {
+    const Sendmail sendmail;
+    TestSite site{sendmail.settings};
+    Browser browser{site};
+    const auto ask = [&] {
+        return browser
+            .submit("/account/forgotten", "/account/forgotten", {{"email", "eve@example.org"}})
+            .status;
+    };
+    for (int i = 0; i < Throttle::kPerAccount; ++i) CHECK(ask() == 200);
+    CHECK(ask() == 429);
+}
+
+TEST_CASE("a project without e-mail says what to do", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    CHECK_THAT(browser.get("/account/forgotten").body,
+               Contains("sends no e-mail") && Contains("dedloc user password") &&
+                   !Contains("action=\"/account/forgotten\""));
+    CHECK(browser.submit("/account/sign_in", "/account/forgotten", {{"email", "a@b"}}).status ==
+          404);
+    register_as(browser, "Ada");
+    CHECK_THAT(browser.get("/account").body, !Contains("not confirmed"));
+}
+
+TEST_CASE("a name in ASCII is quoted in the header", "[server]") {
+    const std::string text = mail_text({.from = "a@b", .sender_name = "The \"x\\y\" project"},
+                                       {.to = "c@d", .subject = "s", .text = "t"}, 0);
+    CHECK_THAT(text, Contains("\r\nFrom: \"The \\\"x\\\\y\\\" project\" <a@b>\r\n"));
+    CHECK_THAT(text, Catch::StartsWith("Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"));
+}
+
+TEST_CASE("a relay gets the message by SMTP", "[server][integration]") {
+    MailSettings settings{.from = "project@example.org", .sender_name = "Zoë's \"project\""};
+    {
+        Relay relay;
+        settings.relay = relay.url();
+        deliver(settings,
+                {.to = "ada@example.org", .subject = "a\r\nBcc: x", .text = "Hi\n.\nö\n"});
+        CHECK_THAT(relay.heard(),
+                   Contains("MAIL FROM:<project@example.org>") &&
+                       Contains("RCPT TO:<ada@example.org>") &&
+                       Contains("Subject: a  Bcc: x\r\n") && Contains("\r\nHi\r\n..\r\nö\r\n") &&
+                       Contains("From: =?UTF-8?B?Wm/DqydzICJwcm9qZWN0Ig==?= <project@") &&
+                       !Contains("\r\nBcc"));
+    }
+    CHECK_THROWS_AS(deliver(settings, {.to = "ada@example.org", .subject = "s", .text = "t"}),
+                    IoError);
+    for (const char* const address :
+         {"-oQ/tmp@x", "a@b,c@d", "a@b c", "a", "", "a@b\nRCPT TO:<c@d>", "|x@y"}) {
+        CHECK_THROWS_AS(deliver(settings, {.to = address, .subject = "s", .text = "t"}),
+                        InputError);
+    }
+}
+
+}  // namespace dedloc::server
