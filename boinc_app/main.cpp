@@ -40,6 +40,7 @@ struct Options {
     std::string device = "cpu";
     unsigned threads = 0;
     double hours = 0;
+    int message_seconds = 3'600;
     SeatOptions seat;
     LocalOptions local;
     std::string held_out;  ///< folder of held-out shards for `local`; empty: none
@@ -181,6 +182,11 @@ void add_options(CLI::App& app, Options& options) {
         ->check(CLI::Range(0, 65'536));
     app.add_option("--hours", options.hours, "leave the swarm after so many hours; 0: never")
         ->check(CLI::Range(0.0, 100'000.0));
+    app.add_option("--message-seconds", options.message_seconds,
+                   "how often the client may be asked to send a message about new samples, so that "
+                   "the project credits them")
+        ->check(CLI::Range(1, 86'400))
+        ->capture_default_str();
 }
 
 CLI::App* add_local_command(CLI::App& app, Options& options) {
@@ -250,6 +256,7 @@ int main(int argc, char** argv) {
         }
     }
     options.seat.lease = std::chrono::seconds{static_cast<long>(options.hours * 3'600)};
+    options.seat.message_interval = std::chrono::seconds{options.message_seconds};
 
     std::unique_ptr<VolunteerRuntime> runtime;
     try {
