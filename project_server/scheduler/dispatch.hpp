@@ -28,11 +28,11 @@ struct Dispatch {
 
 /// The host that wants jobs, and what it has.
 struct Applicant {
-    const Account& account;
-    const Host& host;
-    const SchedulerRequest& request;
+    const Account& account;            ///< that the host belongs to
+    const Host& host;                  ///< whose row is locked
+    const SchedulerRequest& request;   ///< what its client says
     const std::vector<HeldJob>& held;  ///< its jobs in progress
-    DailyQuota& quota;
+    DailyQuota& quota;                 ///< the host's
 };
 
 /// Chooses jobs for the free seats of a host (seats.hpp), for each job the version with the highest

@@ -81,7 +81,7 @@ class ReadyJobs {
 
     std::mutex reading_;  ///< held while the database is read: one request reads for all
     std::mutex mutex_;    ///< guards what follows
-    std::vector<std::shared_ptr<const Job>> jobs_;  ///< by priority
+    std::vector<std::shared_ptr<const Job>> jobs_;  ///< the highest priority first
     std::set<std::int64_t> taken_;                  ///< ids of the jobs of live Takings
     std::uint64_t reads_ = 0;                       ///< how often jobs have been read
     Clock::time_point read_at_{};                   ///< when they began to be read

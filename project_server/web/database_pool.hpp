@@ -18,6 +18,7 @@ namespace dedloc::server {
 /// there. Thread: any.
 class DatabasePool {
   public:
+    /// Connections in use at a time.
     static constexpr std::size_t kMaxConnections = 24;
     /// How long a request waits for a connection that others use.
     static constexpr std::chrono::seconds kMaxWait{20};

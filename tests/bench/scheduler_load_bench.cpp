@@ -136,7 +136,7 @@ struct Client {
 
 struct Figures {
     double seconds = 0;
-    std::map<std::string, std::uint64_t> failures{};  ///< by kind
+    std::map<std::string, std::uint64_t> failures{};  ///< how many, of each kind
     std::vector<double> milliseconds{};
 };
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "project_server/database/evaluations.hpp"

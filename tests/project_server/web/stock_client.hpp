@@ -130,10 +130,12 @@ inline void create_job(const ProjectConfig& project, const std::string& name,
 /// `preferences` are more elements of its global_prefs_override.xml.
 inline void write_client_settings(const fs::path& home, const std::string& preferences = "") {
     std::ofstream{home / "gui_rpc_auth.cfg"} << "secret\n";
-    // Benchmarks would suspend the app for half a minute.
+    // Benchmarks would suspend the app for half a minute, and the files of the trainer, two at a
+    // time, would take longer.
     std::ofstream{home / "cc_config.xml"}
         << "<cc_config><log_flags><file_xfer_debug>1</file_xfer_debug></log_flags><options>"
-           "<skip_cpu_benchmarks>1</skip_cpu_benchmarks></options></cc_config>\n";
+           "<skip_cpu_benchmarks>1</skip_cpu_benchmarks><max_file_xfers>50</max_file_xfers>"
+           "<max_file_xfers_per_project>50</max_file_xfers_per_project></options></cc_config>\n";
     // The app runs even if the machine is busy.
     std::ofstream{home / "global_prefs_override.xml"}
         << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"

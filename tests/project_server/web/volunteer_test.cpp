@@ -2,137 +2,70 @@
 // starts it, with nginx in front, and a stock BOINC client that sees an NVIDIA GPU. Its processors
 // get the real trainer; its GPU, which computes nothing, gets small_app.
 #include "project_server/scheduler/plan_class.hpp"
-#include "tests/project_server/web/stock_client.hpp"
+#include "tests/project_server/web/whole_project.hpp"
 
 namespace dedloc::server {
 namespace {
 
 using Catch::Contains;
 
-const std::string kDedloc = std::string{DEDLOC_PROGRAMS} + "/dedloc";
-/// Enough for a minute of training by one volunteer.
-constexpr int kSteps = 400;
-
-/// A project that trains a tiny model, and has small_app for GPUs.
-class Project {
-  public:
-    Project() {
-        std::ofstream text{directory_.path() / "text"};
-        for (int i = 0; i < 2000; ++i) {
-            text << "It was day " << i << ". The people of town " << i % 7 << " went home.\n";
-        }
-        text.close();
-        run("project create " + root().string() + " --name Story --contact-seconds 10");
-        config_ = load_project_config(root());
-        run("corpus build --text " + (directory_.path() / "text").string() + " --out " +
-            corpus().string() + " --vocabulary 100");
-        run("app add --project " + root().string() + " --binary " DEDLOC_PROGRAMS "/dedloc_train");
-        run("run create --project " + root().string() + " --name story --corpus " +
-            corpus().string() + " --model tiny --target-batch 32 --evaluate-every 0 --steps " +
-            std::to_string(kSteps));
-        log_ = directory_.path() / "project.log";
-        supervisor_ = std::make_unique<Child>(
-            std::vector<std::string>{kDedloc, "project", "start", root().string(), "--foreground"},
-            log_);
-        INFO(contents(log_));
-        REQUIRE(
-            within(60s, [&] { return contents(log_).find("running at") != std::string::npos; }));
-        database_ = std::make_unique<Database>(config_.database);
-    }
-
-    fs::path root() const { return directory_.path() / "project"; }
-    const ProjectConfig& config() const { return config_; }
-    const std::string& url() const { return config_.master_url; }
-    Database& database() { return *database_; }
-    Row row(const std::string& sql) {
-        const auto found = database_->query_one(sql);
-        INFO(sql);
-        REQUIRE(found);
-        return *found;
-    }
-    double number(const std::string& sql) { return row("select (" + sql + ") as n").real("n"); }
-    bool is_over(const std::string& result) {
-        return number("select count(*) from result where server_state = 5 and name = '" + result +
-                      "'") > 0;
-    }
-    /// The size of what has been uploaded of a result's only output; 0 if there is none.
-    std::uintmax_t uploaded(const std::string& name) const {
-        for (const auto& entry : fs::recursive_directory_iterator(config_.upload_directory)) {
-            if (entry.path().filename().string().starts_with(name)) return entry.file_size();
-        }
-        return 0;
-    }
-    /// Ends a daemon; the supervisor starts it again.
-    void restart(const std::string& daemon) {
-        const auto pid = [&] { return contents(root() / "pids" / (daemon + ".pid")); };
-        const std::string before = pid();
-        REQUIRE(::kill(std::stoi(before), SIGTERM) == 0);
-        REQUIRE(within(30s, [&] { return !pid().empty() && pid() != before; }));
-    }
-    int stop() { return supervisor_->stop(); }
-    std::string logs() const {
-        return output_of("tail -n 15 " + (root() / "log").string() + "/*.log " + log_.string());
-    }
-
-  private:
-    fs::path corpus() const { return directory_.path() / "corpus"; }
-    static void run(const std::string& arguments) {
-        const std::string output = output_of(kDedloc + " " + arguments + " && echo done");
-        INFO(output);
-        REQUIRE(output.ends_with("done\n"));
-    }
-
-    TemporaryDirectory directory_;
-    fs::path log_;
-    ProjectConfig config_;
-    std::unique_ptr<Child> supervisor_;
-    std::unique_ptr<Database> database_;
-};
-
-/// A browser, which keeps cookies in a file.
-class Browser {
-  public:
-    explicit Browser(std::string url) : url_(std::move(url)) {}
-    std::string get(const std::string& path) const {
-        return output_of("curl -sS -L -b " + cookies() + " -c " + cookies() + " " + url_ + path);
-    }
-    /// Loads a page with a form and sends the form; returns the page to which the answer leads.
-    std::string submit(const std::string& page, const std::string& action,
-                       const std::string& fields) const {
-        const std::string html = get(page);
-        const std::string mark = "name=\"form_token\" value=\"";
-        const auto at = html.find(mark);
-        INFO(html);
-        REQUIRE(at != std::string::npos);
-        return get(action + " --data form_token=" + html.substr(at + mark.size(), 64) + " " +
-                   fields);
-    }
-
-  private:
-    std::string cookies() const { return (folder_.path() / "cookies").string(); }
-
-    TemporaryDirectory folder_;
-    std::string url_;
-};
+constexpr std::uintmax_t kUploadBytes = 4'000'000;  // what the GPU's job uploads
+constexpr const char* kSlowUpload = "<max_bytes_sec_up>50000</max_bytes_sec_up>";
+/// The trainer's result that the client has got.
+constexpr const char* kOfTrainer =
+    " from result where server_state > 2 and hostid > 0 and appid = (select id from app where "
+    "name = 'dedloc_train')";
 
 /// The volunteer: a project and a client that is attached to it.
 struct Story {
-    Project project;
-    StockClient client{project.root() / "client.log", DEDLOC_PLAYED_CUDA,
-                       "<work_buf_min_days>0.001</work_buf_min_days>"
-                       "<work_buf_additional_days>0</work_buf_additional_days>"};
-    std::string key;  ///< of the account
+    WholeProject project{DEDLOC_PROGRAMS};
+    StockClient client{project.root() / "client.log", DEDLOC_PLAYED_CUDA, kSlowUpload};
+    std::string key;  ///< the account's
 
-    void update() const { client.tell("--project " + project.url() + " update"); }
     /// Tells the client to contact the project again and again until `condition` holds.
     template <class Condition>
     bool updated_within(std::chrono::seconds timeout, const Condition& condition) const {
         return within(timeout, [&] {
             if (condition()) return true;
-            update();
+            client.tell("--project " + project.url() + " update");
             std::this_thread::sleep_for(1s);
             return condition();
         });
+    }
+    /// Writes the trainer's arguments where a volunteer gives some to an app.
+    void set_arguments(const std::string& arguments) const {
+        std::ofstream{project_folder() / "app_config.xml"}
+            << "<app_config><app_version><app_name>dedloc_train</app_name>"
+               "<plan_class>mt_dedloc</plan_class><cmdline>"
+            << arguments << "</cmdline></app_version></app_config>\n";
+        client.tell("--read_cc_config");
+    }
+    /// Sets the account's preferences for the project as an account manager does.
+    void set_project_preferences(const std::string& elements) const {
+        set_by_manager("am_set_info.php?project_prefs=%3Cproject_preferences%3E%0A" + elements +
+                       "%0A%3C/project_preferences%3E");
+    }
+    void set_by_manager(const std::string& what) const {
+        const std::string answer =
+            output_of("curl -sS '" + project.url() + what + "' --data account_key=" + key);
+        CHECK_THAT(answer, Contains("<success/>"));
+    }
+    bool log_has(const std::string& text) const {
+        return client.log().find(text) != std::string::npos;
+    }
+
+  private:
+    fs::path project_folder() const {
+        fs::path folder;
+        REQUIRE(within(60s, [&] {
+            const fs::path projects = client.home() / "projects";
+            if (!fs::exists(projects) || fs::is_empty(projects)) return false;
+            folder = fs::directory_iterator {
+                projects
+                } -> path();
+            return true;
+        }));
+        return folder;
     }
 };
 
@@ -149,20 +82,7 @@ void create_account_and_attach(Story& story) {
                Contains(story.key));
     story.client.tell("--project_attach " + url + " " + story.key);
     // The volunteer wants the project to be told often of what the trainer has done.
-    fs::path folder;
-    REQUIRE(within(20s, [&] {
-        const fs::path projects = story.client.home() / "projects";
-        if (!fs::exists(projects) || fs::is_empty(projects)) return false;
-        folder = fs::directory_iterator {
-            projects
-            } -> path();
-        return true;
-    }));
-    std::ofstream{folder / "app_config.xml"}
-        << "<app_config><app_version><app_name>dedloc_train</app_name>"
-           "<plan_class>mt_dedloc</plan_class><cmdline>--message-seconds 5</cmdline>"
-           "</app_version></app_config>\n";
-    story.client.tell("--read_cc_config");
+    story.set_arguments("--message-seconds 5");
 }
 
 /// Another volunteer founds a team on the web, and ours joins it.
@@ -181,27 +101,51 @@ void join_a_team(Story& story) {
 
 /// The client gets a job for its processors and one for its GPU.
 void get_jobs(Story& story) {
-    Project& project = story.project;
-    const bool both = within(120s, [&] {
-        return project.is_over("gpu_job_0") &&
+    WholeProject& project = story.project;
+    const bool both = within(180s, [&] {
+        return project.uploaded("gpu_job_0") > 0 &&
                project.number("select count(*) from dedloc_ticket") > 0;
     });
     INFO(project.logs());
     INFO(story.client.log());
     REQUIRE(both);
-    const Row job = project.row("select * from result where name = 'gpu_job_0'");
-    CHECK(job.integer("outcome") == RESULT_OUTCOME_SUCCESS);
-    CHECK_THAT(job.text("stderr_out"), Contains("gpu 'NVIDIA' 0"));
-    CHECK(project.uploaded("gpu_job_0") == 4);
     CHECK(project.number("select p_ngpus from host") == 1);
     CHECK(project.number("select count(*) from result r join app_version v on v.id = "
                          "r.app_version_id where v.plan_class = 'mt_dedloc' and "
                          "r.server_state = 4") == 1);
 }
 
+/// An upload that is cut goes on where it stopped.
+void cut_an_upload(Story& story) {
+    WholeProject& project = story.project;
+    REQUIRE(within(120s, [&] { return project.uploaded("gpu_job_0") > 100'000; }));
+    project.cut_transfers();
+    CHECK(project.uploaded("gpu_job_0") < kUploadBytes);
+    REQUIRE(within(60s, [&] { return story.log_has("Temporarily failed upload"); }));
+    write_client_settings(story.client.home());
+    story.client.tell("--read_global_prefs_override");
+    const bool resumed = story.updated_within(180s, [&] {
+        // Clients wait minutes before they try again, unless they are told.
+        story.client.tell("--network_available");
+        return project.number("select server_state from result where name = 'gpu_job_0'") ==
+               RESULT_SERVER_STATE_OVER;
+    });
+    const std::string log = story.client.log();
+    INFO(log);
+    REQUIRE(resumed);
+    CHECK(project.uploaded("gpu_job_0") == kUploadBytes);
+    const Row job = project.row("select * from result where name = 'gpu_job_0'");
+    CHECK(job.integer("outcome") == RESULT_OUTCOME_SUCCESS);
+    CHECK_THAT(job.text("stderr_out"), Contains("gpu 'NVIDIA' 0"));
+    const std::string mark = "starting upload, upload_offset ";
+    const auto last = log.rfind(mark);
+    REQUIRE(last != std::string::npos);
+    CHECK(std::stoull(log.substr(last + mark.size())) > 0);
+}
+
 /// Credit rises while the trainer runs, and the trainer's messages are handled.
 void earn(Story& story) {
-    Project& project = story.project;
+    WholeProject& project = story.project;
     const auto credit = [&] {
         return project.number("select total_credit from user where name = 'Ada'");
     };
@@ -218,112 +162,81 @@ void earn(Story& story) {
                    "select count(*) from msg_from_host where handled = 1 and variety = "
                    "'dedloc_credit' and xml like '%<samples>%'") > 0;
     }));
-    CHECK(story.updated_within(60s, [&] {
-        const std::string status = story.client.tell("--get_project_status");
+    std::string status;
+    const bool is_shown = story.updated_within(60s, [&] {
+        status = story.client.tell("--get_project_status");
         const auto at = status.find("user_total_credit: ");
         return at != std::string::npos && std::stod(status.substr(at + 19)) > 0 &&
-               status.find("team name: Towners") != std::string::npos;
-    }));
+               status.find("team_name: Towners") != std::string::npos;
+    });
+    INFO(status);
+    CHECK(is_shown);
     // All that was before the job's end.
-    CHECK(project.number("select count(*) from result where appid = (select id from app where "
-                         "name = 'dedloc_train') and server_state = 4") == 1);
-}
-
-/// The run ends, and with it the job: it is uploaded, reported and found valid.
-void finish_the_run(Story& story) {
-    Project& project = story.project;
-    const std::string of_trainer =
-        "from result where outcome = 1 and appid = (select id from app where name = "
-        "'dedloc_train')";
-    const bool valid = story.updated_within(300s, [&] {
-        return project.number("select count(*) " + of_trainer + " and validate_state = 1") > 0;
-    });
-    INFO(project.logs());
-    INFO(story.client.log());
-    REQUIRE(valid);
-    const Row result = project.row("select * " + of_trainer);
-    CHECK(result.real("granted_credit") > 0);
-    CHECK(result.integer("exit_status") == 0);
-    CHECK_THAT(result.text("xml_doc_out"), Contains("<md5_cksum>"));
-    CHECK(project.number("select assimilate_state from workunit where id = " +
-                         result.text("workunitid")) > 0);
-}
-
-/// An upload that is cut goes on where it stopped.
-void cut_an_upload(Story& story) {
-    constexpr std::uintmax_t kBytes = 4'000'000;
-    Project& project = story.project;
-    write_client_settings(story.client.home(), "<max_bytes_sec_up>400000</max_bytes_sec_up>");
-    story.client.tell("--read_global_prefs_override");
-    create_job(project.config(), "long", "12345678", "--repeat 500000");
-    const bool began =
-        story.updated_within(120s, [&] { return project.uploaded("long_0") > 100'000; });
-    INFO(project.logs());
-    INFO(story.client.log());
-    REQUIRE(began);
-    project.restart("nginx");
-    CHECK(project.uploaded("long_0") < kBytes);
-    REQUIRE(within(30s, [&] {
-        return story.client.log().find("Temporarily failed upload") != std::string::npos;
-    }));
-    const bool resumed = story.updated_within(180s, [&] {
-        // Clients wait minutes before they try again, unless they are told.
-        story.client.tell("--network_available");
-        return project.is_over("long_0");
-    });
-    const std::string log = story.client.log();
-    INFO(log);
-    REQUIRE(resumed);
-    CHECK(project.uploaded("long_0") == kBytes);
-    CHECK(project.number("select outcome from result where name = 'long_0'") == 1);
-    const std::string mark = "starting upload, upload_offset ";
-    const auto last = log.rfind(mark);
-    REQUIRE(last != std::string::npos);
-    CHECK(std::stoull(log.substr(last + mark.size())) > 0);
+    CHECK(project.number(std::string{"select server_state"} + kOfTrainer) ==
+          RESULT_SERVER_STATE_IN_PROGRESS);
 }
 
 /// Preferences that are set as an account manager sets them reach the client and are obeyed.
 void change_preferences(Story& story) {
-    Project& project = story.project;
-    const auto set = [&](const std::string& what) {
-        const std::string answer =
-            output_of("curl -sS '" + project.url() + what + "' --data account_key=" + story.key);
-        CHECK_THAT(answer, Contains("<success/>"));
-    };
-    const auto set_gpu = [&](const char* forbidden) {
-        set("am_set_info.php?project_prefs=%3Cproject_preferences%3E%0A%3Cno_cuda%3E" +
-            std::string{forbidden} + "%3C/no_cuda%3E%0A%3C/project_preferences%3E");
-    };
-    set("am_set_info.php?global_prefs=%3Cglobal_preferences%3E%0A%3Cmod_time%3E1%3C/mod_time%3E%0A"
+    story.set_by_manager(
+        "am_set_info.php?global_prefs=%3Cglobal_preferences%3E%0A%3Cmod_time%3E1%3C/mod_time%3E%0A"
         "%3Cmax_ncpus_pct%3E50%3C/max_ncpus_pct%3E%0A%3C/global_preferences%3E");
-    set("am_set_host_info.php?hostid=1&venue=home");
-    set_gpu("1");
-    const auto account_has = [&](const std::string& element) {
-        return output_of("cat " + story.client.home().string() + "/account_*.xml").find(element) !=
-               std::string::npos;
-    };
-    CHECK(story.updated_within(60s, [&] {
+    story.set_by_manager("am_set_host_info.php?hostid=1&venue=home");
+    story.set_project_preferences("%3Cno_cpu%3E1%3C/no_cpu%3E%0A%3Cno_cuda%3E1%3C/no_cuda%3E");
+    create_job(story.project.config(), "unwanted", "text");
+    const bool known = story.updated_within(120s, [&] {
+        const std::string account =
+            output_of("cat " + story.client.home().string() + "/account_*.xml");
         return contents(story.client.home() / "global_prefs.xml").find("max_ncpus_pct>50") !=
                    std::string::npos &&
-               account_has("<no_cuda>1</no_cuda>");
-    }));
-    CHECK_THAT(story.client.state(), Contains("<host_venue>home</host_venue>"));
-    create_job(project.config(), "unwanted", "text");
-    REQUIRE(within(20s, [&] {
-        return project.number("select count(*) from result where name = 'unwanted_0'") == 1;
-    }));
-    story.update();
-    std::this_thread::sleep_for(6s);  // in which the client would fetch the job
-    CHECK(project.number("select server_state from result where name = 'unwanted_0'") ==
-          RESULT_SERVER_STATE_UNSENT);
-    set_gpu("0");
-    const bool done = story.updated_within(120s, [&] { return project.is_over("unwanted_0"); });
+               account.find("<no_cpu>1</no_cpu>") != std::string::npos &&
+               account.find("<no_cuda>1</no_cuda>") != std::string::npos &&
+               story.client.state().find("<host_venue>home</host_venue>") != std::string::npos &&
+               story.log_has("do not allow tasks on the NVIDIA GPU");
+    });
     INFO(story.client.log());
-    CHECK(done);
+    CHECK(known);
 }
 
-/// Replaces the key for app versions, as project_server/scheduler/README.md describes; the client
-/// accepts the new one.
+/// The volunteer suspends the trainer and gives it a lease, which is over when it is resumed. The
+/// job is uploaded, reported, found valid, and followed by no other one.
+void finish_the_job(Story& story) {
+    WholeProject& project = story.project;
+    const double before = project.number("select total_credit from user where name = 'Ada'");
+    const std::string task = "--task " + project.url() + " " +
+                             project.row(std::string{"select name"} + kOfTrainer).text("name");
+    story.client.tell(task + " suspend");
+    CHECK(within(60s, [&] {
+        return story.client.tell("--get_tasks").find("active_task_state: UNINITIALIZED") !=
+               std::string::npos;
+    }));
+    story.set_arguments("--hours 0.001");
+    story.client.tell(task + " resume");
+    const bool valid = story.updated_within(300s, [&] {
+        return project.number(std::string{"select validate_state"} + kOfTrainer) ==
+               VALIDATE_STATE_VALID;
+    });
+    INFO(project.logs());
+    INFO(story.client.log());
+    INFO(project.row(std::string{"select stderr_out"} + kOfTrainer).text("stderr_out"));
+    REQUIRE(valid);
+    const Row result = project.row(std::string{"select *"} + kOfTrainer);
+    CHECK(result.integer("outcome") == RESULT_OUTCOME_SUCCESS);
+    CHECK(result.integer("exit_status") == 0);
+    CHECK(result.real("granted_credit") >= before);
+    CHECK(result.real("cpu_time") > 0);
+    CHECK_THAT(result.text("xml_doc_out"), Contains("<md5_cksum>"));
+    CHECK(within(60s, [&] {
+        return project.number("select assimilate_state from workunit where id = " +
+                              result.text("workunitid")) > 0;
+    }));
+    CHECK(project.number("select count(*) from result where server_state = 4") == 0);
+    CHECK(project.number("select server_state from result where name = 'unwanted_0'") ==
+          RESULT_SERVER_STATE_UNSENT);
+}
+
+/// Replaces the key for app versions, as project_server/scheduler/README.md describes, and allows
+/// tasks on the GPU again. The client accepts the key and gets the job.
 void change_the_key(Story& story) {
     const fs::path keys = story.project.config().key_directory;
     const SigningKey former{keys / "code_sign_private"};
@@ -333,20 +246,36 @@ void change_the_key(Story& story) {
     std::string key = read_public_key_text(keys / "code_sign_public");
     while (key.ends_with('\n')) key.pop_back();
     std::ofstream{keys / "signature_0"} << former.sign_text(key);
+    story.set_project_preferences("%3Cno_cpu%3E1%3C/no_cpu%3E");
+    // The client must not find the server absent.
+    story.client.tell("--set_network_mode never");
+    REQUIRE(within(60s, [&] {
+        const std::string log = story.client.log();
+        return log.rfind("Sending scheduler request") < log.rfind("Scheduler request completed");
+    }));
     story.project.restart("dedloc-server");
+    REQUIRE(within(60s, [&] {
+        return output_of("curl -sS -f " + story.project.url()).find("<scheduler>") !=
+               std::string::npos;
+    }));
+    story.client.tell("--set_network_mode always");
     const std::string line = key.substr(key.find('\n') + 1, 60);
-    CHECK(story.updated_within(
-        60s, [&] { return story.client.state().find(line) != std::string::npos; }));
+    const bool done = story.updated_within(120s, [&] {
+        return story.client.state().find(line) != std::string::npos &&
+               story.project.number("select server_state from result where name = 'unwanted_0'") >
+                   RESULT_SERVER_STATE_UNSENT;
+    });
+    INFO(story.client.log());
+    CHECK(done);
 }
 
 /// The volunteer resets the project and leaves it.
 void leave(Story& story) {
     const std::string& url = story.project.url();
     story.client.tell("--project " + url + " reset");
-    CHECK(within(
-        20s, [&] { return story.client.log().find("Resetting project") != std::string::npos; }));
+    CHECK(within(60s, [&] { return story.log_has("Resetting project"); }));
     story.client.tell("--project " + url + " detach");
-    CHECK(within(20s, [&] {
+    CHECK(within(60s, [&] {
         return story.client.tell("--get_project_status").find("master URL") == std::string::npos;
     }));
 }
@@ -357,14 +286,14 @@ TEST_CASE("a volunteer with a GPU attaches, trains, earns, changes preferences a
           "[server][boinc][integration]") {
     Story story;
     publish_small_app(story.project.database(), story.project.config(), DEDLOC_SMALL_APP, kCuda);
-    create_job(story.project.config(), "gpu_job", "text");
+    create_job(story.project.config(), "gpu_job", "12345678", "--repeat 500000");
     create_account_and_attach(story);
     join_a_team(story);
     get_jobs(story);
-    earn(story);
-    finish_the_run(story);
     cut_an_upload(story);
+    earn(story);
     change_preferences(story);
+    finish_the_job(story);
     change_the_key(story);
     leave(story);
     story.client.stop();
