@@ -17,7 +17,9 @@
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/cli/project_check.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/running_project.hpp"
 
@@ -145,6 +147,23 @@ void print_status(const fs::path& folder) {
     }
 }
 
+/// Throws Error, and so exit status 1, if something is bad.
+void check(const fs::path& folder, bool is_quick, bool as_json) {
+    const bool shows_progress = !as_json && isatty(STDERR_FILENO) != 0;
+    const auto findings = check_project(folder, is_quick, [&](const std::string& name) {
+        if (shows_progress) fmt::print(stderr, "\033[2Kchecking {} …\r", name);
+    });
+    if (shows_progress) fmt::print(stderr, "\033[2K");
+    if (as_json) {
+        print(check_data(findings), true);
+    } else {
+        fmt::print("{}", check_text(findings));
+    }
+    std::fflush(stdout);
+    const auto bad = findings.count(check::Level::kBad);
+    if (bad > 0) throw Error(fmt::format("{} things are bad in {}", bad, folder.string()));
+}
+
 /// Options that take addresses.
 void add_addresses(CLI::App& command, const std::string& name,
                    std::vector<platform::ListenAddress>& addresses, const std::string& help) {
@@ -209,6 +228,21 @@ void add_address_options(CLI::App& command, ProjectOptions& options) {
                        "Root: create the project for this account, which its daemons run as");
 }
 
+void add_check_command(CLI::App& project) {
+    struct Chosen {
+        fs::path folder;
+        bool is_quick = false;
+        bool prints_json = false;
+    };
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = project.add_subcommand(
+        "check", "Look for damage, and for files and rows that do not agree; changes nothing");
+    command->add_option("DIR", chosen->folder, "The project's folder")->required();
+    command->add_flag("--quick", chosen->is_quick, "Leave out the digests of large files");
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->callback([chosen] { check(chosen->folder, chosen->is_quick, chosen->prints_json); });
+}
+
 }  // namespace
 
 void add_project_commands(CLI::App& dedloc) {
@@ -241,6 +275,8 @@ void add_project_commands(CLI::App& dedloc) {
     auto* const stop_command = project->add_subcommand("stop", "Stop all daemons");
     stop_command->add_option("DIR", *folder, "The project's folder")->required();
     stop_command->callback([folder] { stop(*folder); });
+
+    add_check_command(*project);
 
     auto* const status_command = project->add_subcommand("status", "List the running daemons");
     status_command->add_option("DIR", *folder, "The project's folder")->required();

@@ -60,10 +60,10 @@ std::vector<Statement> statements() {
     return all;
 }
 
-std::vector<std::string> own_tables_of(const std::string& verb) {
+std::vector<std::string> tables_of(const std::string& verb, bool is_own) {
     std::vector<std::string> names;
     for (const auto& statement : statements()) {
-        const bool is_chosen = statement.is_own() && statement.verb == verb;
+        const bool is_chosen = (statement.is_own() || !is_own) && statement.verb == verb;
         if (is_chosen && std::ranges::find(names, statement.table) == names.end()) {
             names.push_back(statement.table);
         }
@@ -83,12 +83,29 @@ void apply_own_schema(Database& database) {
     }
 }
 
+void make_temporary_schema(Database& database, bool is_own) {
+    constexpr std::string_view kCreateTable = "create table ";
+    for (const auto& statement : statements()) {
+        if (is_own && !statement.is_own()) continue;
+        if (statement.text.starts_with(kCreateTable)) {
+            database.execute("create temporary table " +
+                             statement.text.substr(kCreateTable.size()));
+        } else if (statement.verb == "create" || statement.verb == "alter") {
+            database.execute(statement.text);
+        }
+    }
+}
+
 std::vector<std::string> own_tables() {
-    return own_tables_of("create");
+    return tables_of("create", true);
+}
+
+std::vector<std::string> all_tables() {
+    return tables_of("create", false);
 }
 
 std::vector<std::string> reference_tables() {
-    return own_tables_of("insert");
+    return tables_of("insert", true);
 }
 
 std::string_view schema_text() {
