@@ -168,7 +168,7 @@ for ((number = ${#order[@]} - 1; number > 0; --number)); do
 done
 for ((number = 0; number < kills; ++number)); do
     kind=${order[number]:-${kinds[RANDOM % ${#kinds[@]}]}}
-    sleep "$((RANDOM % 3)).$((RANDOM % 1000 + 1000))"
+    sleep "$((RANDOM % 2)).$((RANDOM % 1000 + 1000))"
     kill_one "$kind"
     printf '%3d killed %-22s %s\n' $((number + 1)) "$kind" "$(counts)"
     kill -0 "$follower" || fail_test "the view ended: $(tail -n 1 "$folder/followed.err")"
