@@ -17,8 +17,8 @@
 
 namespace dedloc::round {
 
-/// Charges by account, and pairs of accounts that do not reach each other: at most 4,096 of each, of
-/// which those are dropped that would be forgiven first. Belongs to the coordinator.
+/// Charges by account, and pairs of accounts that do not reach each other. At most 4,096 of each
+/// are kept: those that are forgiven last. Belongs to the coordinator.
 class Complaints {
   public:
     using Account = Exclusions::Account;
@@ -81,7 +81,7 @@ class Complaints {
     };
     struct Pair {
         std::uint32_t rounds = 0;        ///< for which the two are still apart
-        std::uint32_t length = kRounds;  ///< of the next time
+        std::uint32_t length = kRounds;  ///< next time
     };
 
     std::map<Account, Charges> charges_;

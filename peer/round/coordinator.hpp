@@ -134,7 +134,7 @@ class Coordinator {
                            bool is_sender) const;
     void judge_stalls(Outbox& out);
     void part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out);
-    void charge(const PeerKey& witness, std::uint32_t charges = 1);
+    void charge(const PeerKey& peer, std::uint32_t charges = 1);
     void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
     void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
     bool is_trusted(const PeerKey& peer) const;

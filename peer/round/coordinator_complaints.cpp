@@ -1,11 +1,11 @@
 // How the coordinator judges complaints about members that do not send.
 //
-// Pieces      When a reducer refuses a sender's pieces, the sender leaves the round at once, and the
-//             complaint is charged to the reducer.
+// Pieces      When a reducer refuses a sender's pieces, the sender leaves the round at once, and
+//             the complaint is charged to the reducer.
 // Stalls      Complaints are collected for kHearing, then judged together. A reducer may miss
 //             contributors, a receiver may miss reducers.
 //
-// A member that most of those miss who could miss it has failed: it is left out if it does not
+// A member that most reducers or receivers miss has failed: it is left out if it does not
 // send its contribution, and excluded from later calls if a voter or two accounts miss it; a
 // reducer that does not send averages loses its part. A member that alone misses several others
 // has failed itself, or lies: it is left out. What remains are pairs that do not reach each other:
@@ -54,9 +54,11 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
     }
 }
 
-/// This peer and the voters are not charged: they would not stay voters.
-void Coordinator::charge(const PeerKey& witness, std::uint32_t charges) {
-    if (!is_trusted(witness)) complaints_.charge(account_of(witness), charges);
+/// Voters are not charged. Nor is any member for a plan that was made without knowing its link.
+void Coordinator::charge(const PeerKey& peer, std::uint32_t charges) {
+    if (expected_ != Duration{} && !is_trusted(peer)) {
+        complaints_.charge(account_of(peer), charges);
+    }
 }
 
 bool Coordinator::is_trusted(const PeerKey& peer) const {
@@ -73,7 +75,7 @@ bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
     return accounts.size() > 1;
 }
 
-/// Who misses whom. If reducers miss contributors, receivers miss averages for that reason alone.
+/// The complaints. If reducers miss contributors, receivers miss averages for that reason alone.
 Coordinator::Missed Coordinator::missed() const {
     Missed missed;
     const auto add = [&](const PeerKey& witness, std::uint32_t k) {
@@ -125,13 +127,13 @@ void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outb
 void Coordinator::judge_stalls(Outbox& out) {
     judge_at_ = kNever;
     const Missed missed = this->missed();
-    std::map<PeerKey, std::set<PeerKey>> misses;  // by witness: those whom few others miss
+    std::map<PeerKey, std::set<PeerKey>> misses;  // what one member misses alone
     for (const auto& [peer, witnesses] : missed.by) {
         if (!is_missed_by_most(peer, witnesses, missed.are_senders)) {
             for (const PeerKey& witness : witnesses) misses[witness].insert(peer);
         } else if (!missed.are_senders) {
             take_part(peer, "does not send averages", out);
-            if (!is_trusted(peer)) complaints_.charge(account_of(peer), Complaints::kBelieved);
+            charge(peer, Complaints::kBelieved);
         } else if (peer != self_) {
             const auto seat = seats_.find(peer);
             if (seat == seats_.end() || seat->second.is_lost) continue;
@@ -158,7 +160,7 @@ void Coordinator::judge_stalls(Outbox& out) {
 /// Two members do not reach each other, says `witness`, which misses `peer`.
 void Coordinator::part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out) {
     if (is_trusted(witness) && !is_trusted(peer)) {
-        complaints_.charge(account_of(peer));
+        charge(peer);
         if (is_sender) return leave_out(peer, "does not reach " + witness.brief(), out);
         return take_part(peer, "does not reach " + witness.brief(), out);
     }
