@@ -25,6 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kMaxNotFinite = 10;
 constexpr int kInterrupted = 130;  // the shells' status after Ctrl-C
 
 PeerKey key_of(const std::string& digits) {
@@ -41,12 +42,12 @@ double seconds_since(Clock::time_point begin) {
 
 void print_step(StepIndex step, const training::LocalStep& done, double seconds) {
     const auto samples = static_cast<double>(done.samples.value());
-    fmt::print(
-        "step {}: loss {:.4f}, gradient norm {:.4f}{}, {} samples in {:.2f} s, {:.2f} a "
-        "second\n",
-        step.value(), done.loss_sum / samples, done.update.gradient_norm,
-        done.update.was_applied ? "" : " (not applied)", done.samples.value(), seconds,
-        samples / seconds);
+    const std::string norm =
+        done.update.was_applied
+            ? fmt::format("gradient norm {:.4f}", done.update.gradient_norm)
+            : "the gradient is not finite, so the parameters are those of the step before";
+    fmt::print("step {}: loss {:.4f}, {}, {} samples in {:.2f} s, {:.2f} a second\n", step.value(),
+               done.loss_sum / samples, norm, done.samples.value(), seconds, samples / seconds);
     std::fflush(stdout);
 }
 
@@ -105,6 +106,7 @@ class LocalRun {
             const auto done = trainer_.step({&share_, 1}, is_interrupted_);
             if (!done) return false;
             print_step(replica().step(), *done, seconds_since(begin));
+            refuse_divergence(done->update.was_applied);
             const bool is_due = step() == steps || (options_.evaluate_every != 0 &&
                                                     step() % options_.evaluate_every == 0);
             if (is_due && !evaluate()) return false;
@@ -116,6 +118,16 @@ class LocalRun {
 
   private:
     std::uint64_t step() { return replica().step().value(); }
+
+    /// Errors: InputError after kMaxNotFinite steps in a row without a finite gradient.
+    void refuse_divergence(bool was_applied) {
+        not_finite_ = was_applied ? 0 : not_finite_ + 1;
+        if (not_finite_ < kMaxNotFinite) return;
+        throw InputError{
+            fmt::format("the gradients of {} steps in a row are not finite: the model has "
+                        "diverged; a lower learning rate, more warm-up or clipping may help",
+                        kMaxNotFinite)};
+    }
 
     /// Prints the figures of the state on held-out samples, if there are any. False when a signal
     /// arrived.
@@ -140,6 +152,7 @@ class LocalRun {
     const std::uint64_t micro_batch_;
     training::LocalTrainer trainer_;
     std::optional<training::Evaluator> evaluator_;
+    int not_finite_ = 0;  ///< steps in a row without a finite gradient
 };
 
 }  // namespace

@@ -229,10 +229,10 @@ Layers project_layers() {
                  kJson, kText}),
          {"random"},
          kNoChance},
-        // The control plane: messages and their sockets, which alone know nng.
+        // The control plane: messages and their sockets, which alone know ZeroMQ.
         {"project_server/control/",
          joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "nng/"},
+                       "peer/base/", "zmq.h"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},

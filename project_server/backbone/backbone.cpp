@@ -202,9 +202,9 @@ class Backbone::Impl {
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
         if (recorder_) recorder_->pause_changed(is_paused(live_.pause()));
         poll();
-        live_.open(sockets_.address(control::kEventsSocket));
+        live_.open(sockets_.path(control::kEventsSocket));
         commands_ = std::make_unique<control::Replier>(
-            sockets_.address(control::kCommandsSocket), kCommandThreads,
+            sockets_.path(control::kCommandsSocket), kCommandThreads,
             [handlers = handlers()](const std::string& request) {
                 return answer(request, handlers);
             });

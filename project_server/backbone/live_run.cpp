@@ -55,9 +55,9 @@ void LiveRun::happen_locked(control::Happening what) {
     changed_.notify_all();
 }
 
-void LiveRun::open(const std::string& address) {
+void LiveRun::open(const std::string& path) {
     const std::lock_guard lock{mutex_};
-    socket_.emplace(control::Socket::Kind::kPublish).listen(address);
+    socket_.emplace(control::Socket::Kind::kPublish).listen(path);
 }
 
 void LiveRun::take(const LedgerRecord& record) {

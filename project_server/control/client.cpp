@@ -24,7 +24,7 @@ Answer ask(const std::filesystem::path& run_folder, const Request& request,
            std::chrono::milliseconds limit) {
     const SocketFolder folder{run_folder};
     Socket socket{Socket::Kind::kRequest};
-    if (!socket.dial(folder.address(kCommandsSocket))) return {.outcome = Outcome::kAbsent};
+    if (!socket.dial(folder.path(kCommandsSocket), limit)) return {.outcome = Outcome::kAbsent};
     if (!socket.send(write(request), limit)) return {.outcome = Outcome::kUnknown};
     const auto text = socket.receive(limit);
     if (!text) return {.outcome = Outcome::kUnknown};
@@ -37,7 +37,7 @@ Answer ask(const std::filesystem::path& run_folder, const Request& request,
 
 Subscriber::Subscriber(const std::filesystem::path& run_folder)
     : run_folder_(run_folder), folder_(run_folder), socket_(Socket::Kind::kSubscribe) {
-    socket_.keep_dialling(folder_.address(kEventsSocket));
+    socket_.keep_dialling(folder_.path(kEventsSocket));
 }
 
 bool Subscriber::get_snapshot() {

@@ -2,16 +2,24 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nng/nng.h>
-#include <nng/protocol/pubsub0/pub.h>
-#include <nng/protocol/pubsub0/sub.h>
-#include <nng/protocol/reqrep0/rep.h>
-#include <nng/protocol/reqrep0/req.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+#include <zmq.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <initializer_list>
+#include <mutex>
+#include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "peer/base/error.hpp"
 #include "peer/platform/signals_blocked.hpp"
@@ -20,66 +28,186 @@
 namespace dedloc::control {
 namespace {
 
+using std::chrono::milliseconds;
+
 /// Events that wait at each end of a subscription; a subscriber that is further behind loses some.
 constexpr int kQueuedEvents = 128;
-constexpr nng_duration kFirstRedial = 50;
-constexpr nng_duration kLastRedial = 500;
-constexpr int kOwnerOnly = 0600;
-/// How long a Replier's thread waits at once, so how long its destructor takes.
-constexpr nng_duration kLongestWait = 200;
+/// Messages that wait at each end of another connection.
+constexpr int kQueuedMessages = 16;
+constexpr std::size_t kQueuedRequests = 64;
+constexpr int kFirstRedial = 50;   ///< ms
+constexpr int kLastRedial = 500;   ///< ms
+constexpr int kHandshake = 5'000;  ///< ms that a client has for its first bytes
+constexpr int kLastReplies =
+    1'000;  ///< ms that replies may be on their way after the end of a Replier
+constexpr int kBacklog = 64;
+/// How long the end of a socket waits for ZeroMQ's thread at most.
+constexpr milliseconds kLongestClose{2'000};
+/// The events after which there is no connection.
+constexpr int kFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CONNECT_RETRIED |
+                        ZMQ_EVENT_DISCONNECTED;
+/// Frames of a message that are kept; ours have no more.
+constexpr std::size_t kMaxFrames = 3;
 
-void check(int error, const std::string& what) {
-    if (error != 0) throw IoError(fmt::format("cannot {}: {}", what, nng_strerror(error)));
+[[noreturn]] void fail(const std::string& what, const char* why) {
+    throw IoError(fmt::format("cannot {}: {}", what, why));
 }
 
-nng_socket handle(const Socket& socket) {
-    return nng_socket{socket.id()};
+void check(bool is_done, const std::string& what) {
+    if (!is_done) fail(what, zmq_strerror(zmq_errno()));
 }
 
-nng_duration milliseconds(std::chrono::milliseconds time) {
-    return static_cast<nng_duration>(time.count());
+void set(void* socket, int option, int value) {
+    check(zmq_setsockopt(socket, option, &value, sizeof value) == 0, "prepare a socket");
 }
 
-/// A context of a reply socket: it remembers which client waits for its answer.
-class Context {
+/// The process's only context. It is never destroyed: to destroy it waits for all of its sockets.
+void* context() {
+    static void* const only = zmq_ctx_new();
+    return only;
+}
+
+SocketHandle open(int type, int queued) {
+    check(context() != nullptr, "use ZeroMQ");
+    SocketHandle socket{zmq_socket(context(), type)};
+    check(socket != nullptr, "open a socket");
+    set(socket.get(), ZMQ_LINGER, 0);
+    set(socket.get(), ZMQ_SNDHWM, queued);
+    set(socket.get(), ZMQ_RCVHWM, queued);
+    set(socket.get(), ZMQ_RECONNECT_IVL, kFirstRedial);
+    set(socket.get(), ZMQ_RECONNECT_IVL_MAX, kLastRedial);
+    set(socket.get(), ZMQ_HANDSHAKE_IVL, kHandshake);
+    const std::int64_t bytes = kMaxMessageBytes;
+    check(zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &bytes, sizeof bytes) == 0,
+          "bound messages");
+    return socket;
+}
+
+std::string address_of(const std::string& path) {
+    return "ipc://" + path;
+}
+
+/// A Unix socket that is closed unless it is given away.
+class LocalSocket {
   public:
-    explicit Context(const Socket& socket) {
-        check(nng_ctx_open(&context_, handle(socket)), "open a context of a socket");
-        check(nng_aio_alloc(&aio_, nullptr, nullptr), "wait for messages of a socket");
-        nng_aio_set_timeout(aio_, kLongestWait);
+    explicit LocalSocket(const std::string& what)
+        : number_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+        if (number_ < 0) fail(what, std::strerror(errno));
     }
-    ~Context() {
-        nng_aio_free(aio_);
-        nng_ctx_close(context_);
+    ~LocalSocket() {
+        if (number_ >= 0) ::close(number_);
     }
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
+    LocalSocket(const LocalSocket&) = delete;
+    LocalSocket& operator=(const LocalSocket&) = delete;
+    int number() const { return number_; }
+    void give_away() { number_ = -1; }
 
-    /// Waits for kLongestWait at most. Nothing if no request came.
-    std::optional<std::string> receive() {
-        nng_ctx_recv(context_, aio_);
-        nng_aio_wait(aio_);
-        if (nng_aio_result(aio_) != 0) return std::nullopt;
-        nng_msg* const message = nng_aio_get_msg(aio_);
-        std::string text{static_cast<const char*>(nng_msg_body(message)), nng_msg_len(message)};
-        nng_msg_free(message);
-        return text;
+  private:
+    int number_;
+};
+
+/// ZeroMQ would take the path from a living process, and accept every user's processes.
+void listen_at(SocketHandle& socket, const std::string& path) {
+    const std::string what = fmt::format("listen at {}", path);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) fail(what, "the path is too long");
+    std::memcpy(address.sun_path, path.data(), path.size());
+    const auto* const place = reinterpret_cast<const sockaddr*>(&address);
+    {
+        const LocalSocket probe{what};
+        // EAGAIN: another process listens, and its backlog is full.
+        if (::connect(probe.number(), place, sizeof address) == 0 || errno == EAGAIN) {
+            fail(what, std::strerror(EADDRINUSE));
+        }
     }
-    /// A failure is the asker's: it waits in vain and asks again.
-    void send(const std::string& text) {
-        nng_msg* message = nullptr;
-        if (nng_msg_alloc(&message, 0) != 0) return;
-        if (nng_msg_append(message, text.data(), text.size()) != 0) return nng_msg_free(message);
-        nng_aio_set_msg(aio_, message);
-        nng_ctx_send(context_, aio_);
-        nng_aio_wait(aio_);
-        if (nng_aio_result(aio_) != 0) nng_msg_free(nng_aio_get_msg(aio_));
+    LocalSocket listener{what};
+    (void)::unlink(path.c_str());
+    if (::fchmod(listener.number(), S_IRUSR | S_IWUSR) != 0 ||  // the mode of the file to come
+        ::bind(listener.number(), place, sizeof address) != 0 ||
+        ::listen(listener.number(), kBacklog) != 0) {
+        fail(what, std::strerror(errno));
+    }
+    set(socket.get(), ZMQ_USE_FD, listener.number());
+    check(zmq_bind(socket.get(), address_of(path).c_str()) == 0, what);
+    listener.give_away();
+    socket.get_deleter().is_listening = true;
+}
+
+bool can_receive(void* socket, milliseconds limit) {
+    zmq_pollitem_t item{.socket = socket, .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
+    return zmq_poll(&item, 1, static_cast<long>(limit.count())) > 0;
+}
+
+using Frames = std::vector<std::string>;
+
+/// The message that waits. Nothing if there is none. Frames beyond kMaxFrames + 1 are dropped.
+std::optional<Frames> receive_frames(void* socket) {
+    Frames frames;
+    for (int more = 1; more != 0;) {
+        zmq_msg_t message;
+        zmq_msg_init(&message);
+        if (zmq_msg_recv(&message, socket, ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(&message);
+            return std::nullopt;
+        }
+        if (frames.size() <= kMaxFrames) {
+            frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)),
+                                zmq_msg_size(&message));
+        }
+        more = zmq_msg_more(&message);
+        zmq_msg_close(&message);
+    }
+    return frames;
+}
+
+/// Sends a message. One that cannot be sent is lost.
+void send_frames(void* socket, std::initializer_list<std::string_view> frames, int flags) {
+    std::size_t left = frames.size();
+    for (const std::string_view frame : frames) {
+        const int more = --left > 0 ? ZMQ_SNDMORE : 0;
+        if (zmq_send(socket, frame.data(), frame.size(), flags | more) < 0) return;
+    }
+}
+
+/// Tells what happens to the connections of a socket.
+class Monitor {
+  public:
+    Monitor(void* socket, int events) : socket_(socket), events_(open(ZMQ_PAIR, kQueuedMessages)) {
+        static std::atomic<std::uint64_t> count = 0;
+        const std::string address = fmt::format("inproc://monitor-{}", ++count);
+        check(zmq_socket_monitor(socket_, address.c_str(), events) == 0, "open a socket");
+        check(zmq_connect(events_.get(), address.c_str()) == 0, "open a socket");
+    }
+    ~Monitor() { (void)zmq_socket_monitor(socket_, nullptr, 0); }
+    Monitor(const Monitor&) = delete;
+    Monitor& operator=(const Monitor&) = delete;
+
+    /// Waits for the next event; 0 if there is none within the limit.
+    int next(milliseconds limit) {
+        if (!can_receive(events_.get(), limit)) return 0;
+        // The first frame begins with the event's number.
+        const auto frames = receive_frames(events_.get());
+        std::uint16_t event = 0;
+        if (!frames || frames->front().size() < sizeof event) return 0;
+        std::memcpy(&event, frames->front().data(), sizeof event);
+        return event;
     }
 
   private:
-    nng_ctx context_{};
-    nng_aio* aio_ = nullptr;
+    void* socket_;
+    SocketHandle events_;
 };
+
+/// ZeroMQ closes sockets later, on a thread of its own.
+void stop_listening(void* socket) {
+    std::array<char, sizeof(sockaddr_un) + 16> address{};
+    std::size_t size = address.size();
+    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, address.data(), &size) != 0) return;
+    Monitor monitor{socket, ZMQ_EVENT_CLOSED};
+    if (zmq_unbind(socket, address.data()) == 0) (void)monitor.next(kLongestClose);
+}
 
 }  // namespace
 
@@ -95,122 +223,155 @@ SocketFolder::~SocketFolder() {
     ::close(descriptor_);
 }
 
-std::string SocketFolder::address(const std::string& name) const {
-    return fmt::format("ipc:///proc/self/fd/{}/{}", descriptor_, name);
+std::string SocketFolder::path(const std::string& name) const {
+    return fmt::format("/proc/self/fd/{}/{}", descriptor_, name);
+}
+
+void CloseSocket::operator()(void* socket) const {
+    if (is_listening) stop_listening(socket);
+    (void)zmq_close(socket);
 }
 
 Socket::Socket(Kind kind) {
-    const platform::SignalsBlocked blocked;  // in the threads that nng starts with its first socket
-    nng_socket opened{};
     switch (kind) {
         case Kind::kPublish:
-            check(nng_pub0_open(&opened), "open a socket");
-            check(nng_socket_set_int(opened, NNG_OPT_SENDBUF, kQueuedEvents), "size a buffer");
+            handle_ = open(ZMQ_PUB, kQueuedEvents);
             break;
         case Kind::kSubscribe:
-            check(nng_sub0_open(&opened), "open a socket");
-            check(nng_socket_set_int(opened, NNG_OPT_RECVBUF, kQueuedEvents), "size a buffer");
-            check(nng_socket_set(opened, NNG_OPT_SUB_SUBSCRIBE, "", 0), "subscribe");
+            handle_ = open(ZMQ_SUB, kQueuedEvents);
+            check(zmq_setsockopt(handle_.get(), ZMQ_SUBSCRIBE, "", 0) == 0, "subscribe");
             break;
         case Kind::kRequest:
-            check(nng_req0_open(&opened), "open a socket");
-            check(nng_socket_set_ms(opened, NNG_OPT_REQ_RESENDTIME, NNG_DURATION_INFINITE),
-                  "open a socket");
-            break;
-        case Kind::kReply:
-            check(nng_rep0_open(&opened), "open a socket");
+            handle_ = open(ZMQ_REQ, kQueuedMessages);
             break;
     }
-    id_ = opened.id;
-    check(nng_socket_set_size(opened, NNG_OPT_RECVMAXSZ, kMaxMessageBytes), "bound messages");
-    check(nng_socket_set_ms(opened, NNG_OPT_RECONNMINT, kFirstRedial), "open a socket");
-    check(nng_socket_set_ms(opened, NNG_OPT_RECONNMAXT, kLastRedial), "open a socket");
 }
 
-Socket::~Socket() {
-    close();
+void Socket::listen(const std::string& path) {
+    listen_at(handle_, path);
 }
 
-void Socket::close() {
-    nng_close(handle(*this));
+bool Socket::dial(const std::string& path, milliseconds limit) {
+    Monitor monitor{handle_.get(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed};
+    keep_dialling(path);
+    return (monitor.next(limit) & kFailed) == 0;
 }
 
-void Socket::listen(const std::string& address) {
-    nng_listener listener{};
-    const std::string what = fmt::format("listen at {}", address);
-    check(nng_listener_create(&listener, handle(*this), address.c_str()), what);
-    check(nng_listener_set_int(listener, NNG_OPT_IPC_PERMISSIONS, kOwnerOnly), what);
-    check(nng_listener_start(listener, 0), what);
-}
-
-bool Socket::dial(const std::string& address) {
-    const int error = nng_dial(handle(*this), address.c_str(), nullptr, 0);
-    switch (error) {
-        case NNG_ECONNREFUSED:
-        case NNG_ENOENT:
-        case NNG_ECONNSHUT:  // it ends just now
-        case NNG_ECONNRESET:
-        case NNG_ECLOSED:
-            return false;
-        default:
-            check(error, fmt::format("connect to {}", address));
-            return true;
-    }
-}
-
-void Socket::keep_dialling(const std::string& address) {
-    check(nng_dial(handle(*this), address.c_str(), nullptr, NNG_FLAG_NONBLOCK),
-          fmt::format("connect to {}", address));
+void Socket::keep_dialling(const std::string& path) {
+    check(zmq_connect(handle_.get(), address_of(path).c_str()) == 0,
+          fmt::format("connect to {}", path));
 }
 
 void Socket::publish(const std::string& text) {
-    // A publisher never waits: nng drops what a subscriber's buffer cannot take.
-    (void)send(text, std::chrono::milliseconds{0});
+    send_frames(handle_.get(), {text}, ZMQ_DONTWAIT);
 }
 
-bool Socket::send(const std::string& text, std::chrono::milliseconds limit) {
-    if (limit.count() > 0) {
-        (void)nng_socket_set_ms(handle(*this), NNG_OPT_SENDTIMEO, milliseconds(limit));
+bool Socket::send(const std::string& text, milliseconds limit) {
+    set(handle_.get(), ZMQ_SNDTIMEO, static_cast<int>(limit.count()));
+    return zmq_send(handle_.get(), text.data(), text.size(), 0) >= 0;
+}
+
+std::optional<std::string> Socket::receive(milliseconds limit) {
+    if (!can_receive(handle_.get(), limit)) return std::nullopt;
+    auto frames = receive_frames(handle_.get());
+    if (!frames) return std::nullopt;
+    // A message of several frames is none of ours, and reads as an invalid one.
+    return frames->size() == 1 ? std::move(frames->front()) : std::string{};
+}
+
+/// One thread moves messages between the clients' socket and the queue; others answer.
+class Replier::Threads {
+  public:
+    Threads(const std::string& path, std::size_t threads,
+            std::function<std::string(const std::string&)> handle)
+        : handle_(std::move(handle)), clients_(open(ZMQ_ROUTER, kQueuedMessages)) {
+        static std::atomic<std::uint64_t> count = 0;
+        replies_address_ = fmt::format("inproc://replies-{}", ++count);
+        check(zmq_bind(replies_.get(), replies_address_.c_str()) == 0, "open a socket");
+        set(clients_.get(), ZMQ_LINGER, kLastReplies);
+        listen_at(clients_, path);
+        const platform::SignalsBlocked blocked;
+        for (std::size_t i = 0; i < threads; ++i) workers_.emplace_back([this] { answer(); });
+        mover_ = std::thread{[this, threads] { move_messages(threads); }};
     }
-    nng_msg* message = nullptr;
-    if (nng_msg_alloc(&message, 0) != 0) return false;
-    int error = nng_msg_append(message, text.data(), text.size());
-    if (error == 0) {
-        error = nng_sendmsg(handle(*this), message, limit.count() > 0 ? 0 : NNG_FLAG_NONBLOCK);
+    ~Threads() {
+        {
+            const std::lock_guard lock{mutex_};
+            is_stopping_ = true;
+        }
+        changed_.notify_all();
+        for (std::thread& worker : workers_) worker.join();
+        mover_.join();
     }
-    if (error != 0) nng_msg_free(message);
-    return error == 0;
-}
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
 
-std::optional<std::string> Socket::receive(std::chrono::milliseconds limit) {
-    (void)nng_socket_set_ms(handle(*this), NNG_OPT_RECVTIMEO, milliseconds(limit));
-    nng_msg* message = nullptr;
-    if (nng_recvmsg(handle(*this), &message, 0) != 0) return std::nullopt;
-    std::string text{static_cast<const char*>(nng_msg_body(message)), nng_msg_len(message)};
-    nng_msg_free(message);
-    return text;
-}
+  private:
+    struct Request {
+        std::string client;
+        std::string text;
+    };
 
-Replier::Replier(const std::string& address, std::size_t threads,
+    /// Ends once every worker has sent its last frame.
+    void move_messages(std::size_t workers) {
+        while (workers > 0) {
+            std::array<zmq_pollitem_t, 2> items{
+                {{.socket = clients_.get(), .fd = 0, .events = ZMQ_POLLIN, .revents = 0},
+                 {.socket = replies_.get(), .fd = 0, .events = ZMQ_POLLIN, .revents = 0}}};
+            (void)zmq_poll(items.data(), static_cast<int>(items.size()), -1);
+            while (const auto reply = receive_frames(replies_.get())) {
+                if (reply->size() != 2) {
+                    --workers;
+                } else {
+                    // A client that has gone is no failure.
+                    send_frames(clients_.get(), {reply->at(0), "", reply->at(1)}, ZMQ_DONTWAIT);
+                }
+            }
+            if (const auto message = receive_frames(clients_.get())) take(*message);
+        }
+    }
+    void take(const Frames& message) {
+        if (message.size() != 3 || !message[1].empty()) return;
+        const std::lock_guard lock{mutex_};
+        if (queue_.size() >= kQueuedRequests) return;
+        queue_.push_back({.client = message[0], .text = message[2]});
+        changed_.notify_one();
+    }
+
+    std::optional<Request> next() {
+        std::unique_lock lock{mutex_};
+        changed_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
+        if (is_stopping_) return std::nullopt;
+        Request request = std::move(queue_.front());
+        queue_.pop_front();
+        return request;
+    }
+    void answer() {
+        const SocketHandle replies = open(ZMQ_PUSH, kQueuedMessages);
+        check(zmq_connect(replies.get(), replies_address_.c_str()) == 0, "open a socket");
+        while (const auto request = next()) {
+            const std::string text = handle_(request->text);
+            send_frames(replies.get(), {request->client, text}, 0);
+        }
+        send_frames(replies.get(), {""}, 0);
+    }
+
+    const std::function<std::string(const std::string&)> handle_;
+    SocketHandle clients_;  ///< only the mover's, once it runs
+    const SocketHandle replies_ = open(ZMQ_PULL, kQueuedMessages);
+    std::string replies_address_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Request> queue_;  ///< guarded by mutex_
+    bool is_stopping_ = false;   ///< guarded by mutex_
+    std::vector<std::thread> workers_;
+    std::thread mover_;
+};
+
+Replier::Replier(const std::string& path, std::size_t threads,
                  std::function<std::string(const std::string&)> handle)
-    : handle_(std::move(handle)), socket_(Socket::Kind::kReply) {
-    socket_.listen(address);
-    const platform::SignalsBlocked blocked;
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
-}
+    : threads_(std::make_unique<Threads>(path, threads, std::move(handle))) {}
 
-/// The socket is closed after the last use of its contexts: nng 1.5.2 panics when a context is used
-/// while its socket closes.
-Replier::~Replier() {
-    is_stopping_ = true;
-    for (std::thread& thread : threads_) thread.join();
-}
-
-void Replier::serve() {
-    Context context{socket_};
-    while (!is_stopping_) {
-        if (const auto request = context.receive()) context.send(handle_(*request));
-    }
-}
+Replier::~Replier() = default;
 
 }  // namespace dedloc::control

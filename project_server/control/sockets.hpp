@@ -1,11 +1,12 @@
-// nng sockets of the control plane, on paths of this machine (ipc). They carry one message at a
-// time and no bulk. nng's own threads move bytes only; they call nothing of ours.
+// ZeroMQ sockets of the control plane, on paths of this machine (ipc). They carry one message at a
+// time and no bulk. ZeroMQ's own threads move bytes only; they call nothing of ours.
 //
 // The sockets lie in a folder, and are opened through its descriptor: the path of a Unix socket has
-// at most 107 bytes, and folders of projects may have longer ones. Only the owner can connect.
+// at most 107 bytes, and folders of projects may have longer ones. Only the owner can connect. A
+// socket's file stays when its process ends, and the next process replaces it: to delete it could
+// delete that of a process which has just started.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -13,8 +14,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace dedloc::control {
 
@@ -30,68 +29,65 @@ class SocketFolder {
     SocketFolder(const SocketFolder&) = delete;
     SocketFolder& operator=(const SocketFolder&) = delete;
 
-    /// The address of a socket in it, for nng; valid while this object lives.
-    std::string address(const std::string& name) const;
+    /// The path of a socket in it, short enough to connect to; valid while this object lives.
+    std::string path(const std::string& name) const;
 
   private:
     int descriptor_ = -1;
 };
 
-/// An open nng socket.
+/// Closes a ZeroMQ socket. Messages that are on their way may be lost.
+struct CloseSocket {
+    void operator()(void* socket) const;
+    bool is_listening = false;  ///< then the path is free at once
+};
+/// A ZeroMQ socket.
+using SocketHandle = std::unique_ptr<void, CloseSocket>;
+
+/// An open socket. Thread: one at a time.
 class Socket {
   public:
     /// What the socket is for.
-    enum class Kind : std::uint8_t { kPublish, kSubscribe, kRequest, kReply };
+    enum class Kind : std::uint8_t { kPublish, kSubscribe, kRequest };
     /// Opens it. Errors: IoError.
     explicit Socket(Kind kind);
-    ~Socket();
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
 
-    /// Accepts connections of the owner's processes at the address. A socket that a killed process
+    /// Accepts connections of the owner's processes at the path. A socket that an ended process
     /// has left there is replaced. Errors: IoError (in use by a living process).
-    void listen(const std::string& address);
-    /// Connects now. False if nothing listens there. Errors: IoError.
-    bool dial(const std::string& address);
+    void listen(const std::string& path);
+    /// Connects; waits for it within this time. False if nothing listens there.
+    bool dial(const std::string& path, std::chrono::milliseconds limit);
     /// Connects as soon as something listens there, and again whenever the connection is lost.
-    void keep_dialling(const std::string& address);
+    void keep_dialling(const std::string& path);
 
-    /// Sends, or throws away if the socket's buffer is full. Only kPublish: each subscriber has a
-    /// buffer of its own, and loses what does not fit.
+    /// Sends to every subscriber. Never waits: each has a buffer of its own, and loses what does
+    /// not fit. Only kPublish.
     void publish(const std::string& text);
     /// Sends within this time. False if that is not possible.
     bool send(const std::string& text, std::chrono::milliseconds limit);
-    /// Receives within this time. Nothing if no message came.
+    /// Receives within this time. Nothing if no message came, or a signal did.
     std::optional<std::string> receive(std::chrono::milliseconds limit);
-    /// Ends every call that waits, and all later ones, with failure. Thread: any.
-    void close();
-
-    /// nng's number of the socket.
-    std::uint32_t id() const { return id_; }
 
   private:
-    std::uint32_t id_ = 0;
+    SocketHandle handle_;
 };
 
 /// Answers requests on threads of its own.
 class Replier {
   public:
     /// Answers each request with handle(request), on one of `threads` threads. `handle` must not
-    /// throw, and must outlive this object. Errors: IoError.
-    Replier(const std::string& address, std::size_t threads,
+    /// throw, and must outlive this object. Requests wait while all threads are busy; beyond 64
+    /// that wait, the newest are dropped. Errors: IoError (in use by a living process).
+    Replier(const std::string& path, std::size_t threads,
             std::function<std::string(const std::string&)> handle);
-    /// Waits for requests that are being answered; takes up to 0.2 s.
+    /// Waits for requests that are being answered.
     ~Replier();
     Replier(const Replier&) = delete;
     Replier& operator=(const Replier&) = delete;
 
   private:
-    void serve();
-
-    const std::function<std::string(const std::string&)> handle_;
-    Socket socket_;
-    std::atomic<bool> is_stopping_ = false;
-    std::vector<std::thread> threads_;
+    class Threads;
+    std::unique_ptr<Threads> threads_;
 };
 
 }  // namespace dedloc::control

@@ -39,6 +39,17 @@ says 2 'config.xml' "$evaluate" --project "$folder"
 "$evaluate" --help | grep -q -- '--held-out' || fail_test "no help"
 says 1 'it is held out' "$train" local --run "$run/run.json" --shard "${held_out[0]}"
 
+echo "a model that diverges is given up"
+"$dedloc" run create --project "$folder/p" --name wild --corpus "$folder/c" --steps 1000 \
+    --target-batch 4 --optimizer sgd --learning-rate 1000 --warmup 0 --clip-norm 0 >/dev/null
+status=0
+"$train" local --run "$folder/p/runs/wild/run.json" --shard "$folder"/p/runs/wild/shards/* \
+    --threads 1 >"$folder/log" 2>"$folder/error" || status=$?
+[[ $status == 1 ]] || fail_test "a model that diverges: status $status"
+grep -q 'the gradient is not finite' "$folder/log" || fail_test "$(tail -n 3 "$folder/log")"
+grep -q 'the model has diverged; a lower learning rate' "$folder/error" \
+    || fail_test "$(<"$folder/error")"
+
 echo "a model that trains in one process is measured on the way"
 "$train" local --run "$run/run.json" --shard "${shards[0]}" --steps 12 --threads 1 \
     --held-out "$run/held_out" --evaluate-every 6 --evaluate-samples 200 \

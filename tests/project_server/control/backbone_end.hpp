@@ -22,8 +22,8 @@ class BackboneEnd {
         : folder_(folder) {
         picture_.session = session;
         picture_.run = "first";
-        publisher_.listen(folder_.address(kEventsSocket));
-        replier_.emplace(folder_.address(kCommandsSocket), 2, [this](const std::string& text) {
+        publisher_.listen(folder_.path(kEventsSocket));
+        replier_.emplace(folder_.path(kCommandsSocket), 2, [this](const std::string& text) {
             ++asked_;
             return answer(text);
         });

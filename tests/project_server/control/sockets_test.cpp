@@ -1,8 +1,13 @@
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <string>
 
 #include "peer/base/error.hpp"
@@ -91,7 +96,7 @@ TEST_CASE("messages that cannot be read change nothing", "[server][net]") {
     // And a request that cannot be read gets a reply.
     const SocketFolder sockets{folder.path()};
     Socket socket{Socket::Kind::kRequest};
-    REQUIRE(socket.dial(sockets.address(kCommandsSocket)));
+    REQUIRE(socket.dial(sockets.path(kCommandsSocket), 5s));
     REQUIRE(socket.send("{\"command\":\"pause\"}", 5s));
     const auto reply = socket.receive(5s);
     REQUIRE(reply);
@@ -114,4 +119,59 @@ TEST_CASE("sockets belong to their owner, in a folder with a long name", "[serve
     CHECK(ask(deep, {.command = Command::kSnapshot}).outcome == Outcome::kAnswered);
     CHECK(ask(folder.path(), {.command = Command::kPause}).outcome == Outcome::kAbsent);
     CHECK_THROWS_AS(ask(deep / "none", {.command = Command::kPause}), InputError);
+}
+
+TEST_CASE("sockets end at once and leave their path free, again and again", "[server][net]") {
+    const TemporaryDirectory folder;
+    for (std::uint64_t session = 1; session <= 200; ++session) {
+        BackboneEnd end{folder.path(), session};
+        Subscriber subscriber{folder.path()};
+        end.happen(step(session));
+        REQUIRE(subscriber.wait(20s) == Change::kSnapshot);
+        end.happen(step(session + 1));
+        REQUIRE(ask(folder.path(), {.command = Command::kSnapshot}).outcome == Outcome::kAnswered);
+    }
+}
+
+TEST_CASE("requests are answered side by side, and each client gets its own reply",
+          "[server][net]") {
+    const TemporaryDirectory folder;
+    const SocketFolder sockets{folder.path()};
+    std::promise<void> is_free;
+    const std::shared_future<void> free = is_free.get_future().share();
+    const Replier replier{sockets.path(kCommandsSocket), 2, [free](const std::string& text) {
+                              if (text == "wait") free.wait();
+                              return "reply to " + text;
+                          }};
+    const auto dialled = [&] {
+        auto socket = std::make_unique<Socket>(Socket::Kind::kRequest);
+        REQUIRE(socket->dial(sockets.path(kCommandsSocket), 5s));
+        return socket;
+    };
+    const auto slow = dialled();
+    REQUIRE(slow->send("wait", 5s));
+    for (int i = 0; i < 20; ++i) {
+        const auto quick = dialled();
+        REQUIRE(quick->send(std::to_string(i), 5s));
+        CHECK(quick->receive(5s) == "reply to " + std::to_string(i));
+    }
+    CHECK_FALSE(slow->receive(0s));
+    is_free.set_value();
+    CHECK(slow->receive(5s) == "reply to wait");
+}
+
+TEST_CASE("a process that listens and says nothing is not taken for an absent one",
+          "[server][net]") {
+    const TemporaryDirectory folder;
+    const SocketFolder sockets{folder.path()};
+    const int silent = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    sockets.path(kCommandsSocket).copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::bind(silent, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(silent, 4) == 0);
+    CHECK(ask(folder.path(), {.command = Command::kPause}, 100ms).outcome == Outcome::kUnknown);
+    CHECK_THROWS_AS(BackboneEnd{folder.path()}.asked(), IoError);
+    ::close(silent);
+    CHECK(ask(folder.path(), {.command = Command::kPause}, 100ms).outcome == Outcome::kAbsent);
 }

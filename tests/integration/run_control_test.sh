@@ -2,7 +2,7 @@
 # Three runs in one project while three members train in the first: pause, resume, ban, dismiss,
 # appoint and export each act within seconds, and the times are printed. Then the same with the
 # database killed; the view goes on, and the database gets everything when it is back.
-# Usage: control_test.sh PROGRAMS
+# Usage: run_control_test.sh PROGRAMS
 set -Eeuo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 programs=$(realpath "$1")
