@@ -67,9 +67,8 @@ class Progress final {
     explicit Progress(const Chosen& chosen) : chosen_(chosen) {}
 
     void show(RunStatus status) {
-        for (const auto& step : status.lines) {
+        for (const auto& step : reported_steps(status)) {
             if (step.step <= shown_) continue;
-            if (step.equal_digests == 0) break;  // its members have not reported yet
             shown_ = step.step;
             if (chosen_.prints_json) {
                 fmt::print("{}\n", step_json(step));

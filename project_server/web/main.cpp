@@ -131,5 +131,8 @@ int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-server",
         "Serves a DeDLOC@home project to BOINC clients and browsers.",
-        &dedloc::server::Settings::server_port, dedloc::server::serve);
+        [](const dedloc::server::Settings& settings) {
+            return dedloc::server::ListenAddress{.host = "127.0.0.1", .port = settings.server_port};
+        },
+        dedloc::server::serve);
 }

@@ -19,6 +19,7 @@
 #include "peer/formats/run_file.hpp"
 #include "peer/formats/training_memory.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/database/host_blacklist.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/work/job_template.hpp"
 #include "project_server/work/staging.hpp"
@@ -92,6 +93,9 @@ WorkGenerator::~WorkGenerator() {
 WorkReport WorkGenerator::pass() {
     WorkReport report;
     database_.ensure_connected();
+    if (server::is_official(config_.directory)) {
+        report.blacklisted = static_cast<int>(server::blacklist_banned_hosts(database_));
+    }
     const auto app = database_.query_one("select id from app where name = ?", {options_.app});
     if (!app) return report;
     app_ = app->integer("id");
