@@ -15,6 +15,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/control/client.hpp"
 #include "project_server/control/message_names.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -62,7 +63,8 @@ std::string frame_text(const std::string& id, const char* name, const std::strin
 /// Follows one run.
 class LiveEvents::Feed {
   public:
-    explicit Feed(const std::filesystem::path& run_folder) : subscriber_(run_folder) {
+    explicit Feed(const std::filesystem::path& run_folder)
+        : subscriber_(backbone::places_of(run_folder)) {
         thread_ = std::thread{[this] { follow(); }};
     }
     ~Feed() {
