@@ -212,7 +212,8 @@ void add_address_options(CLI::App& command, ProjectOptions& options) {
 }  // namespace
 
 void add_project_commands(CLI::App& dedloc) {
-    auto* const project = dedloc.add_subcommand("project", "Create, start and stop a project");
+    auto* const project =
+        dedloc.add_subcommand("project", "Create, start, stop, back up and restore a project");
     project->require_subcommand(1);
 
     const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
@@ -245,6 +246,8 @@ void add_project_commands(CLI::App& dedloc) {
     auto* const status_command = project->add_subcommand("status", "List the running daemons");
     status_command->add_option("DIR", *folder, "The project's folder")->required();
     status_command->callback([folder] { print_status(*folder); });
+
+    add_backup_commands(*project);
 }
 
 }  // namespace dedloc::cli
