@@ -26,6 +26,7 @@
 #include "project_server/backbone/ledger_states.hpp"
 #include "project_server/backbone/live_run.hpp"
 #include "project_server/backbone/pause_file.hpp"
+#include "project_server/backbone/remote_suspicions.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/backbone/round_log.hpp"
 #include "project_server/backbone/run_recorder.hpp"
@@ -188,6 +189,7 @@ class Backbone::Impl {
                       live_.take(record);
                   }),
           recorder_(make_recorder()),
+          remote_suspicions_(make_remote_suspicions()),
           workers_(kernels::threads_within_reach(options_.threads)),
           seed_(make_seed()),
           transport_(transport_options(run_, options_), queue_.sink()),
@@ -240,6 +242,7 @@ class Backbone::Impl {
         const std::lock_guard lock{poll_mutex_};
         const auto now = std::chrono::steady_clock::now();
         if (run_.project_key) voters_.poll(now);
+        if (remote_suspicions_) remote_suspicions_->poll();
         if (!backbone_ || now < name_backbone_) return;
         name_backbone_ = now + kNameBackboneEvery;
         queue_.post(event::EndpointsFound{{*backbone_}});
@@ -250,6 +253,7 @@ class Backbone::Impl {
         commands_.reset();
         reactor_.stop();
         keeper_.stop();
+        remote_suspicions_.reset();
         if (recorder_) recorder_->stop();
     }
 
@@ -268,6 +272,12 @@ class Backbone::Impl {
                                                              .backbone = run_.run.backbone_key,
                                                              .ledger = run_.ledger()},
                                              store_);
+    }
+    std::unique_ptr<RemoteSuspicions> make_remote_suspicions() {
+        if (!recorder_ || run_.settings) return nullptr;
+        return std::make_unique<RemoteSuspicions>(
+            run_.folder,
+            [this](const control::Suspicion& suspicion) { recorder_->suspected(suspicion); });
     }
     CommandHandlers handlers() {
         return {.snapshot = [this] { return live_.picture(); },
@@ -386,6 +396,7 @@ class Backbone::Impl {
     LiveRun live_;
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
+    std::unique_ptr<RemoteSuspicions> remote_suspicions_;  ///< null: none are recorded
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed

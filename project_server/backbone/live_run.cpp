@@ -145,8 +145,8 @@ void LiveRun::finished() {
     if (state() != picture_.state) happen_locked(control::StateChanged{state()});
 }
 
-void LiveRun::note(const action::Note& note) {
-    if (note.suspect) happen(control::Suspicion{.key = *note.suspect, .text = note.line});
+void LiveRun::suspected(const control::Suspicion& suspicion) {
+    happen(suspicion);
 }
 
 control::Snapshot LiveRun::picture() const {

@@ -37,7 +37,7 @@ class LiveRun {
     void swarm_seen(const action::SwarmSeen& swarm);
     void pause_changed(const action::PauseChanged& changed);
     void finished();
-    void note(const action::Note& note);
+    void suspected(const control::Suspicion& suspicion);
 
     /// The picture now. Thread: any.
     control::Snapshot picture() const;

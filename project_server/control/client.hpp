@@ -47,8 +47,8 @@ class Subscriber {
 
     /// A backbone on this machine. Errors: InputError (no such folder), IoError.
     explicit Subscriber(const std::filesystem::path& run_folder);
-    /// Several places: they are listed anew when the present one is silent. The first one must be a
-    /// folder that exists. Errors: as above.
+    /// Several places, at least one: they are listed anew when the present one is silent.
+    /// Errors: as above.
     explicit Subscriber(Places places);
 
     /// Waits for a change. While a voter on another machine cannot be reached it may take longer,

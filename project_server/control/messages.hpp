@@ -108,10 +108,12 @@ struct StateChanged {
     RunState state = RunState::kRunning;  ///< the new state
     bool operator==(const StateChanged&) const = default;
 };
-/// The swarm has evidence against a member.
+/// The coordinator accuses a member.
 struct Suspicion {
-    PeerKey key;       ///< the accused
-    std::string text;  ///< one line
+    PeerKey key;             ///< the accused
+    std::string what;        ///< its fault: the same for each repetition
+    std::uint64_t step = 0;  ///< updates done
+    std::string text;        ///< one line about this time
     bool operator==(const Suspicion&) const = default;
 };
 /// What can happen to a run.

@@ -102,7 +102,10 @@ Happening happening(JsonFields& fields) {
         case 6:
             return StateChanged{state(fields)};
         default:
-            return Suspicion{.key = bytes<PeerKey>(fields, "key"), .text = line(fields, "text")};
+            return Suspicion{.key = bytes<PeerKey>(fields, "key"),
+                             .what = line(fields, "what"),
+                             .step = whole(fields, "step"),
+                             .text = line(fields, "text")};
     }
 }
 

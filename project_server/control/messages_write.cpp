@@ -108,7 +108,8 @@ struct AddHappening {
     void operator()(const Progress& what) const { add(out, what.progress); }
     void operator()(const StateChanged& what) const { out("state", name_of(what.state)); }
     void operator()(const Suspicion& what) const {
-        out("key", what.key.hex())("text", one_line(what.text));
+        out("key", what.key.hex())("what", one_line(what.what))("step", what.step);
+        out("text", one_line(what.text));
     }
 };
 
