@@ -100,7 +100,7 @@ RunId run_id_of(const Row& job) {
 }
 
 std::uint64_t bound_of(const Row& job) {
-    const std::string coprocessors = job.text("serialnum");
+    const std::string& coprocessors = job.text("serialnum");
     return max_samples_per_second({.cores = job.integer("p_ncpus"),
                                    .flops_per_core = job.real("p_fpops"),
                                    .coprocessors = coprocessors,

@@ -21,7 +21,11 @@ constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certifica
 struct HttpServer::Routes {
     Routes(const ProjectConfig& config, MailSettings settings)
         : pool(config.database),
-          mailer(std::move(settings)),
+          mailer(
+              std::move(settings), config.database,
+              [&config](MailPurpose purpose, const std::string& email, const std::string& secret) {
+                  return compose_mail(config, purpose, email, secret);
+              }),
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
@@ -39,7 +43,7 @@ struct HttpServer::Routes {
     }
 
     DatabasePool pool;
-    Mailer mailer;  ///< its thread uses the pool
+    Mailer mailer;
     const Scheduler scheduler;
     const UploadStore uploads;
     LiveEvents live_events;

@@ -20,6 +20,9 @@ void add_computing_routes(Site& site);
 
 /// What reaches users by e-mail: a forgotten password, the confirmation of an address.
 void add_mail_routes(Site& site);
+/// The message with a link that has this secret.
+MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
+                         const std::string& secret);
 /// Asks the user to confirm the address, if the project sends e-mail.
 void send_confirmation(Site& site, const std::string& email);
 
