@@ -28,7 +28,8 @@ http {{
     fastcgi_temp_path "{project}/nginx/fastcgi";
     uwsgi_temp_path "{project}/nginx/uwsgi";
     scgi_temp_path "{project}/nginx/scgi";
-    client_max_body_size 64m;
+    client_max_body_size 64k;
+    client_body_buffer_size 64k;
     # What one address and one slow client may take from the others. Status 503, because a BOINC
     # client does not try again after a 4xx.
     # A client is an IPv4 address, or an IPv6 network of 64 bits: in it a host may take any address.
@@ -55,6 +56,9 @@ http {{
     limit_req_status 429;
 {proxies}{redirect}    server {{
 {listen}{tls}        root "{project}/html";
+        # dedloc-server and dedloc-gateway refuse such bodies as well: to decompress 2 KB may take
+        # gigabytes.
+        if ($http_content_encoding) {{ return 415; }}
         location /download/ {{
             alias "{project}/download/";
             types {{}}
@@ -74,7 +78,6 @@ http {{
         location = /dedloc/bandwidth {{
             limit_req zone=measurements burst=40 nodelay;
             client_max_body_size {measured};
-            client_body_buffer_size 64k;
             proxy_buffering off;
             proxy_request_buffering off;
             proxy_http_version 1.1;
@@ -96,6 +99,16 @@ http {{
             proxy_request_buffering off;
             proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{server};
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Forwarded-For $remote_addr;
+        }}
+        location = /cgi/scheduler {{
+            client_max_body_size 8m;
+            limit_req zone=requests burst=400 nodelay;
+            limit_req_status 503;
+            proxy_pass http://127.0.0.1:{server};
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
             proxy_set_header Host $http_host;
             proxy_set_header X-Forwarded-For $remote_addr;
         }}

@@ -18,6 +18,7 @@
 #include "project_server/gateway/tickets.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/request_head.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -49,9 +50,14 @@ std::vector<std::string> running_seeds(server::Database& database) {
 
 using Handled = httplib::Server::HandlerResponse;
 
-/// Refuses requests with a body that have no handler, before httplib reads their body.
+/// Refuses requests by their heads, and those with a body that have no handler, before httplib reads
+/// their body.
 Handled judge(const Request& request, Response& response,
               std::initializer_list<std::string> posts) {
+    if (const auto refusal = server::refusal_of(request, formats::kMaxMeasuredBytes)) {
+        refuse(response, refusal->status, refusal->sentence);
+        return Handled::Handled;
+    }
     if (request.method == "GET" || request.method == "HEAD") return Handled::Unhandled;
     const bool is_post = request.method == "POST";
     if (is_post && std::ranges::find(posts, request.path) != posts.end()) return Handled::Unhandled;
@@ -85,8 +91,6 @@ struct GatewayServer::Routes {
           proxy(address.proxy),
           transfers({}, address.proxy) {
         server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
-        // What is left of a body that was too long is not taken for the next request.
-        http.set_keep_alive_max_count(1);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
         const std::string enrolment = prefix + "/enrol";
         const std::string bandwidth = prefix + "/bandwidth";

@@ -232,6 +232,13 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
             client.Post("/dedloc/enrol", std::string(100'000, ' '), "application/json");
         REQUIRE(huge);
         CHECK(huge->status == 413);
+        // To decompress a small body may take seconds.
+        for (const char* path : {"/dedloc/enrol", "/dedloc/bandwidth", "/nothing"}) {
+            const auto packed =
+                client.Post(path, {{"Content-Encoding", "br"}}, "x", "application/json");
+            REQUIRE(packed);
+            CHECK(packed->status == 415);
+        }
         const auto elsewhere = client.Post("/dedloc/report", "x", "text/plain");
         REQUIRE(elsewhere);
         CHECK(elsewhere->status == 404);
