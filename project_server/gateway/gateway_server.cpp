@@ -176,7 +176,7 @@ struct GatewayServer::Routes {
     const std::string project;
     const std::string proxy;
     LinkTransfers transfers;
-    AddressSlots dials{kReportDials};
+    server::AddressSlots dials{kReportDials};
     httplib::Server http;
     server::HttpRun running{http};
     std::uint16_t port = 0;
