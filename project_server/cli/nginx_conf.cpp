@@ -5,6 +5,7 @@
 
 #include "peer/formats/enrolment.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/transfer/upload_limits.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -39,7 +40,7 @@ http {{
     }}
     limit_conn_zone $client zone=connections:4m;
     limit_conn_zone $client zone=uploads_of_address:4m;
-    limit_conn_zone $server_name zone=uploads:1m;
+    limit_conn_zone uploads zone=uploads:1m;
     limit_conn connections 256;
     limit_conn_status 503;
     client_header_timeout 15s;
@@ -91,10 +92,10 @@ http {{
             proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
-        # on from there. A slow upload occupies one of the server's 16 threads.
+        # on from there. Each upload occupies a thread there, so nginx lets in no more than it has.
         location = /file_upload_handler {{
-            limit_conn uploads_of_address 4;
-            limit_conn uploads 8;
+            limit_conn uploads_of_address {uploads_of_address};
+            limit_conn uploads {uploads};
             client_max_body_size 4g;
             proxy_request_buffering off;
             proxy_http_version 1.1;
@@ -193,7 +194,8 @@ std::string nginx_configuration(const std::filesystem::path& project,
         fmt::arg("listen", listeners(settings.listen, settings.certificate.empty() ? "" : " ssl")),
         fmt::arg("tls", tls(settings)), fmt::arg("redirect", redirection(settings)),
         fmt::arg("proxies", trust(settings.proxies)), fmt::arg("server", settings.server_port),
-        fmt::arg("gateway", settings.gateway_port),
+        fmt::arg("gateway", settings.gateway_port), fmt::arg("uploads", server::kMaxUploads),
+        fmt::arg("uploads_of_address", server::kMaxUploadsOfAddress),
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }
 

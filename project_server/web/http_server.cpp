@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "project_server/transfer/upload_limits.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
 #include "project_server/web/request_head.hpp"
@@ -12,7 +13,7 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kThreads = 16;
+constexpr std::size_t kThreads = 16;  // for what is neither a stream of events nor an upload
 constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
 constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
 
@@ -47,7 +48,7 @@ struct HttpServer::Routes {
           uploads(config),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, server) {
-        set_up(server, kThreads + kMaxStreams, kMaxUpload);
+        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
         add_head_check(site);
         add_public_routes(site);

@@ -2,6 +2,7 @@
 // it.
 #include "peer/platform/descriptors.hpp"
 #include "project_server/cli/log_rotation.hpp"
+#include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/cli/nginx_site.hpp"
 
 namespace dedloc::cli {
@@ -70,15 +71,39 @@ TEST_CASE("a thousand slow requests leave the page to other clients", "[server][
 }
 
 TEST_CASE("uploads leave the server threads for everything else", "[server][boinc]") {
+    // Of one address; or of so many that they would hold every thread of the server.
+    const int addresses = GENERATE(1, 36);
+    const int of_each = addresses == 1 ? 40 : 8;
     const Site site;
     std::vector<Connection> slow;
-    for (int i = 0; i < 40; ++i) {
-        slow.emplace_back(site.port());
+    for (int i = 0; i < addresses * of_each; ++i) {
+        slow.emplace_back(site.port(), static_cast<std::uint8_t>(1 + i % addresses));
+        REQUIRE(slow.back().is_open());
         slow.back().send(Site::head(kUploads, 1'000'000) + "<data_server_request>\n");
     }
+    const auto began = std::chrono::steady_clock::now();
     for (int i = 0; i < 20; ++i) CHECK_THAT(site.get("/"), Catch::StartsWith("HTTP/1.1 200"));
-    // More uploads of this address at a time are told to come again.
-    CHECK_THAT(site.post(kUploads, "<data_server_request>\n"), Catch::StartsWith("HTTP/1.1 503"));
+    CHECK_THAT(site.post("/cgi/scheduler", "<x>"), Catch::StartsWith("HTTP/1.1 200"));
+    CHECK(std::chrono::steady_clock::now() - began < server::UploadPace::kWindow / 2);
+    // More uploads at a time are told to come again.
+    const Connection more{site.port(), 1};
+    more.send(Site::head(kUploads, 10));
+    CHECK_THAT(more.receive_line(), Catch::StartsWith("HTTP/1.1 503"));
+    if (addresses == 1) {
+        const Connection other{site.port(), 2};
+        other.send(Site::head(kUploads, 22) + "<data_server_request>\n");
+        CHECK_THAT(other.receive_line(), Catch::StartsWith("HTTP/1.1 200"));
+    }
+}
+
+TEST_CASE("two addresses cannot occupy all uploads", "[server][boinc]") {
+    const Site site;
+    std::vector<Connection> slow;
+    for (int i = 0; i < 2 * 100; ++i) {
+        slow.emplace_back(site.port(), static_cast<std::uint8_t>(1 + i % 2));
+        slow.back().send(Site::head(kUploads, 1'000'000) + "<data_server_request>\n");
+    }
+    CHECK_THAT(site.post(kUploads, "<data_server_request>\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[server][boinc]") {
