@@ -31,6 +31,16 @@ http {{
     scgi_temp_path "{project}/nginx/scgi";
     client_max_body_size 64k;
     client_body_buffer_size 64k;
+    # One range in a request for a file, none in one for a page: many ranges would multiply it.
+    max_ranges 1;
+    proxy_http_version 1.1;
+    # What slow readers of pages may leave on the disk; files are sent from where they are.
+    proxy_max_temp_file_size 1m;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    proxy_set_header If-Range "";
+    proxy_set_header Range "";
+    proxy_set_header X-Forwarded-For $remote_addr;
     # What one address and one slow client may take from the others. Status 503, because a BOINC
     # client does not try again after a 4xx.
     # A client is an IPv4 address, or an IPv6 network of 64 bits: in it a host may take any address.
@@ -64,6 +74,13 @@ http {{
             alias "{project}/download/";
             types {{}}
         }}
+        location ~ ^/stats/([a-z_]+\.gz|(tables|db_dump)\.xml)$ {{
+            types {{
+                application/gzip gz;
+                text/xml xml;
+            }}
+            charset utf-8;
+        }}
         location /chart.js/ {{
             alias /usr/share/javascript/chart.js/;
             expires 1d;
@@ -81,15 +98,12 @@ http {{
             client_max_body_size {measured};
             proxy_buffering off;
             proxy_request_buffering off;
-            proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location /dedloc/ {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
         # on from there. Each upload occupies a thread there, so nginx lets in no more than it has.
@@ -98,20 +112,13 @@ http {{
             limit_conn uploads {uploads};
             client_max_body_size 4g;
             proxy_request_buffering off;
-            proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{server};
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location = /cgi/scheduler {{
             client_max_body_size 8m;
             limit_req zone=requests burst=400 nodelay;
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # nginx writes a failed request with its arguments into the error log.
         location ~ ^/((create_account|lookup_account|am_[a-z_]+)\.php|account/(create|sign_in))$ {{
@@ -119,17 +126,11 @@ http {{
             limit_req_status 503;
             error_log "{project}/log/nginx.log" crit;
             proxy_pass http://127.0.0.1:{server};
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location / {{
             limit_req zone=requests burst=400 nodelay;
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
             proxy_read_timeout 60s;
         }}
     }}

@@ -97,4 +97,37 @@ TEST_CASE("a body has a length, and no more bytes than its path needs", "[server
                Catch::StartsWith("HTTP/1.1 200"));
 }
 
+TEST_CASE("many ranges in a request multiply nothing", "[server][boinc]") {
+    const Site site;
+    const std::string file(10'000, 'f');
+    platform::replace_file(site.config().download_directory / "file", file);
+    std::string ranges = "Range: bytes=0-";
+    for (int i = 0; i < 2'600; ++i) ranges += ",0-";
+    for (const char* path : {"/", "/run.js", "/download/file"}) {
+        INFO(path);
+        const std::string once = site.get(path);
+        CHECK_THAT(once, Catch::StartsWith("HTTP/1.1 200"));
+        CHECK(site.get(path, ranges).size() < once.size() + 100);
+        const Connection direct{site.server_port()};
+        direct.send("GET " + std::string{path} + " HTTP/1.1\r\nHost: x\r\n" + ranges + "\r\n\r\n");
+        CHECK_THAT(direct.receive_line(), Catch::StartsWith("HTTP/1.1 416"));
+    }
+    // A client goes on with a file that it has the beginning of.
+    const std::string rest = site.get("/download/file", "Range: bytes=9990-");
+    CHECK_THAT(rest, Catch::StartsWith("HTTP/1.1 206"));
+    CHECK_THAT(rest, Catch::EndsWith("\r\n\r\nffffffffff"));
+}
+
+TEST_CASE("statistics come from the disk", "[server][boinc]") {
+    const Site site;
+    const auto folder = site.config().directory / "html/stats";
+    std::filesystem::create_directories(folder);
+    platform::replace_file(folder / "user.gz", "packed");
+    platform::replace_file(folder / "tables.xml", "<tables/>");
+    CHECK_THAT(site.get("/stats/user.gz"),
+               Catch::Contains("application/gzip") && Catch::Contains("\r\n\r\npacked"));
+    CHECK_THAT(site.get("/stats/tables.xml"), Catch::Contains("text/xml; charset=utf-8"));
+    CHECK_THAT(site.get("/stats/team.gz"), Catch::StartsWith("HTTP/1.1 404"));
+}
+
 }  // namespace dedloc::cli
