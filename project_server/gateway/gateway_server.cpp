@@ -29,7 +29,11 @@ using httplib::Response;
 
 constexpr std::size_t kThreads = 64;  // many, because most of them wait for a dial
 constexpr std::chrono::milliseconds kDialTimeout{3'000};
+constexpr std::size_t kMemberDials = 32;  // at a time; the other threads stay free
+constexpr std::size_t kMemberDialsOfAddress = 8;
 constexpr std::size_t kReportDials = 8;  // at a time, for requests without authentication
+
+constexpr const char* kDialsOthers = "other computers are dialled now: try again in a minute";
 
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
@@ -127,8 +131,7 @@ struct GatewayServer::Routes {
         answer.address = server::address_of(request, proxy);
         const auto slot = dials.take(answer.address);
         if (!slot) {
-            return refuse(response, kUnavailable,
-                          "other computers are dialled now: try again in a minute");
+            return refuse(response, kUnavailable, kDialsOthers);
         }
         const std::string port_text = request.get_param_value("port");
         std::uint16_t dialled = 0;
@@ -157,7 +160,12 @@ struct GatewayServer::Routes {
                 return true;
             });
             answer.address = address;
-            answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialTimeout);
+            if (wanted.port != 0) {
+                const auto slot = member_dials.take(address);
+                const auto only = result_dials.take(wanted.result);
+                if (!slot || !only) return refuse(response, kUnavailable, kDialsOthers);
+                answer.is_reachable = answers(address, wanted.port, kDialTimeout);
+            }
             log_info("ticket for {} at {}, {}", wanted.result, address,
                      answer.is_reachable ? "reachable" : "outbound-only");
             reply(response, kOk, formats::write_enrolment_reply(answer));
@@ -177,6 +185,8 @@ struct GatewayServer::Routes {
     const std::string proxy;
     LinkTransfers transfers;
     server::AddressSlots dials{kReportDials};
+    server::AddressSlots member_dials{kMemberDials, kMemberDialsOfAddress};
+    server::AddressSlots result_dials{kMemberDials};  ///< one for each result
     httplib::Server http;
     server::HttpRun running{http};
     std::uint16_t port = 0;

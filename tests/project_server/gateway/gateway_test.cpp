@@ -345,6 +345,35 @@ TEST_CASE("dials for strangers leave the gateway to its members", "[gateway]") {
     CHECK(served < kStrangers);
 }
 
+TEST_CASE("dials for one job leave the gateway to the others", "[gateway]") {
+    constexpr int kRequests = 80;  // more than the gateway has threads
+    Gateway gateway;
+    const OpenPort full{0, INADDR_ANY};
+    while (answers("127.0.0.1", full.port(), 200ms)) {
+    }
+    auto wanted = gateway.options().request;
+    wanted.port = full.port();
+    const std::string body = formats::write_enrolment_request(wanted);
+    std::vector<std::future<int>> dials;
+    for (int i = 0; i < kRequests; ++i) {
+        dials.push_back(std::async(std::launch::async, [&gateway, &body, i] {
+            httplib::Client client{gateway.url()};
+            client.set_read_timeout(30s);
+            const auto reply = client.Post(
+                "/dedloc/enrol", {{"X-Forwarded-For", "127.0.2." + std::to_string(1 + i)}}, body,
+                "application/json");
+            return reply ? reply->status : 0;
+        }));
+    }
+    int refused = 0;
+    for (auto& dial : dials) {
+        const int status = dial.get();
+        refused += status == 503 ? 1 : 0;
+        CHECK((status == 200 || status == 503));
+    }
+    CHECK(refused > kRequests / 2);
+}
+
 TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") {
     Gateway gateway;
     const auto findings = tool::check_up({.url = gateway.url()});
