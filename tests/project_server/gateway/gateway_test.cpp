@@ -374,6 +374,27 @@ TEST_CASE("dials for one job leave the gateway to the others", "[gateway]") {
     CHECK(refused > kRequests / 2);
 }
 
+TEST_CASE("concurrent requests for a job get no more keys than it may use", "[gateway]") {
+    Gateway gateway;
+    std::vector<std::future<std::string>> requests;
+    for (int i = 0; i < 60; ++i) {
+        requests.push_back(std::async(std::launch::async, [&gateway] {
+            auto wanted = gateway.options();
+            wanted.request.key = KeyPair::generate().public_key();
+            return gateway.refusal_of(wanted);
+        }));
+    }
+    int tickets = 0;
+    for (auto& request : requests) {
+        const std::string answer = request.get();
+        tickets += answer == "a ticket" ? 1 : 0;
+        CHECK((answer == "a ticket" || answer == "this job has used 8 keys already"));
+    }
+    CHECK(tickets == kKeysOfAResult);
+    const auto row = gateway.database().query_one("select count(*) as n from dedloc_ticket");
+    CHECK(row->integer("n") == kKeysOfAResult);
+}
+
 TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") {
     Gateway gateway;
     const auto findings = tool::check_up({.url = gateway.url()});
