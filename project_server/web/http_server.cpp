@@ -53,6 +53,7 @@ struct HttpServer::Routes {
         add_head_check(site);
         add_public_routes(site);
         add_account_routes(site);
+        add_computing_routes(site);
         add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
