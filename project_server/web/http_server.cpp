@@ -4,16 +4,38 @@
 
 #include <utility>
 
+#include "project_server/transfer/upload_limits.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
+#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kThreads = 16;
+constexpr std::size_t kThreads = 16;  // for what is neither a stream of events nor an upload
 constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
 constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
+
+using httplib::Request;
+using httplib::Response;
+
+/// Refuses requests before httplib reads their bodies.
+void add_head_check(Site& site) {
+    const std::string uploads = path_of(site.config.upload_url);
+    const std::string scheduler = site.prefix + kSchedulerPath;
+    site.server.set_pre_routing_handler([=](const Request& request, Response& response) {
+        using Handled = httplib::Server::HandlerResponse;
+        std::size_t largest = kMaxBody;
+        if (request.path == uploads) largest = kMaxUpload;
+        if (request.path == scheduler) largest = kMaxSchedulerRequest;
+        const auto refusal = refusal_of(request, largest);
+        if (!refusal) return Handled::Unhandled;
+        response.status = refusal->status;
+        response.set_content(refusal->sentence, "text/plain");
+        return Handled::Handled;
+    });
+}
 
 }  // namespace
 
@@ -30,8 +52,9 @@ struct HttpServer::Routes {
           uploads(config),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, server) {
-        set_up(server, kThreads + kMaxStreams, kMaxUpload);
+        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
+        add_head_check(site);
         add_public_routes(site);
         add_account_routes(site);
         add_computing_routes(site);

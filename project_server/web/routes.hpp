@@ -29,6 +29,9 @@ void send_confirmation(Site& site, const std::string& email);
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
 
+/// The scheduler's path, after the prefix of the site.
+inline constexpr const char* kSchedulerPath = "/cgi/scheduler";
+
 /// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
 void add_rpc_routes(Site& site, const Scheduler& scheduler);
 

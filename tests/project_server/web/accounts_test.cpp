@@ -53,6 +53,13 @@ TEST_CASE("failures are counted by account and by address", "[server]") {
     }
     CHECK_FALSE(throttle.allows("new@x.org", "2001:db8:1:2:ffff::1", now));
     CHECK(throttle.allows("new@x.org", "2001:db8:1:3::1", now));
+    // However the address is written.
+    CHECK_FALSE(throttle.allows("new@x.org", "2001:0db8:1:2:0:0:0:9", now));
+    for (int i = 0; i < Throttle::kPerAddress; ++i) {
+        throttle.count_failure("v" + std::to_string(i), "2001:db8::" + std::to_string(i), now);
+    }
+    CHECK_FALSE(throttle.allows("new@x.org", "2001:db8::ffff", now));
+    CHECK(throttle.allows("new@x.org", "2001:db8:0:1::ffff", now));
     throttle.forgive("a@x.org");
     CHECK(throttle.allows("a@x.org", "192.0.2.99", now));
 }
