@@ -25,9 +25,10 @@ struct HttpServer::Routes {
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
-          site(config, pool, mailer, server) {
+          site(config, pool, mailer, live_events, server) {
         set_up(server, kThreads + kMaxStreams, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
+        add_error_pages(site);
         add_public_routes(site);
         add_account_routes(site);
         add_mail_routes(site);
