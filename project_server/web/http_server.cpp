@@ -51,10 +51,11 @@ struct HttpServer::Routes {
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
-          site(config, pool, mailer, server) {
+          site(config, pool, mailer, live_events, server) {
         set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
         add_head_check(site);
+        add_error_pages(site);
         add_public_routes(site);
         add_account_routes(site);
         add_computing_routes(site);

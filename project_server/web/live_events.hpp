@@ -14,7 +14,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "project_server/control/messages.hpp"
 
 #include "project_server/web/address_slots.hpp"
 
@@ -31,6 +35,8 @@ namespace dedloc::server {
 inline constexpr std::size_t kMaxStreams = 128;
 /// Streams of one client (see AddressSlots) at the same time.
 inline constexpr std::size_t kMaxStreamsOfAddress = 16;
+/// Runs that pictures() follows at most, of which the newest.
+inline constexpr std::size_t kMaxFollowed = 64;
 
 /// The streams of one server.
 class LiveEvents {
@@ -46,6 +52,13 @@ class LiveEvents {
     void add_route(httplib::Server& server, const std::string& prefix);
     /// Ends all streams. Thread: any.
     void stop();
+
+    /// The present picture of a run, without the users of peers; nothing if its backbone does not
+    /// answer or there is no such run. The first call for a run waits up to 1.5 s. Needs no
+    /// database. Thread: any.
+    std::optional<control::Snapshot> picture(const std::string& run);
+    /// The present pictures of all runs whose backbones answer, by name. Thread: any.
+    std::vector<control::Snapshot> pictures();
 
   private:
     class Feed;

@@ -11,6 +11,9 @@ namespace dedloc::server {
 /// computers, server status. `site` outlives the routes.
 void add_public_routes(Site& site);
 
+/// What every error has as its body: see Site::refuse. Comes after set_up().
+void add_error_pages(Site& site);
+
 /// Pages and forms of a user's own account: create, sign in and out, tasks, settings, export,
 /// deletion.
 void add_account_routes(Site& site);
