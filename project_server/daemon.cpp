@@ -65,7 +65,7 @@ void run_passes(const LoopDaemon& daemon, const LoopOptions& options) {
 
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
-    std::uint16_t Settings::*port,
+    const std::function<ListenAddress(const Settings&)>& usual,
     const std::function<void(const std::string& project, const ListenAddress& address)>& serve) {
     CLI::App app{purpose};
     std::string project;
@@ -73,13 +73,11 @@ int run_http_daemon(
     app.add_option("--project", project, "The project's folder")->required();
     app.add_option(
         "--listen", listen,
-        "HOST:PORT to listen on, behind nginx or Apache. Default: 127.0.0.1 and the port "
-        "in the project's settings");
+        "HOST:PORT to listen on, behind nginx or Apache. Default: as the project's settings say");
     return run_program(app, count, arguments, name, [&] {
-        const ListenAddress address =
-            listen.empty()
-                ? ListenAddress{.host = "127.0.0.1", .port = read_settings(project).*port}
-                : platform::parse_listen_address(listen, "--listen");
+        const ListenAddress address = listen.empty()
+                                          ? usual(read_settings(project))
+                                          : platform::parse_listen_address(listen, "--listen");
         platform::raise_descriptor_limit();
         if (sodium_init() < 0) throw Error("libsodium cannot start.");
         serve(project, address);

@@ -23,11 +23,11 @@ namespace dedloc::server {
 using platform::ListenAddress;
 
 /// main() of a daemon that serves a project over HTTP: `name` --project FOLDER
-/// [--listen HOST:PORT]. The default is 127.0.0.1 and the port `port` of the project's settings.
+/// [--listen HOST:PORT]. The default is what `usual` takes from the project's settings.
 /// `serve` returns after a stop signal. Exit status: as run_program().
 int run_http_daemon(
     int count, char** arguments, const std::string& name, const std::string& purpose,
-    std::uint16_t Settings::*port,
+    const std::function<ListenAddress(const Settings&)>& usual,
     const std::function<void(const std::string& project, const ListenAddress& address)>& serve);
 
 /// A daemon that does a pass over the database every few seconds.

@@ -62,6 +62,16 @@ Settings read_official_settings(const std::filesystem::path& config) {
                       .peer_address = elements.optional(kPeerAddressElement),
                       .peer_port = elements.port(kPeerPortElement, 0),
                       .gateway_port = elements.port(kGatewayPortElement, 1)};
+    const std::string listen = elements.optional(kGatewayListenElement);
+    const std::string proxy = elements.optional(kGatewayProxyElement);
+    if (listen.empty() != proxy.empty()) {
+        throw InputError(fmt::format("{} has only one of <{}> and <{}>", config.string(),
+                                     kGatewayListenElement, kGatewayProxyElement));
+    }
+    if (!listen.empty()) {
+        settings.gateway_listen = listen;
+        settings.gateway_proxy = proxy;
+    }
     if (!settings.url.ends_with('/')) settings.url += '/';
     if (!settings.url.starts_with("http://") && !settings.url.starts_with("https://")) {
         throw InputError(fmt::format("<master_url>{}</master_url> in {} is no URL", settings.url,

@@ -10,6 +10,8 @@ namespace dedloc::server {
 
 // Names of these elements.
 inline constexpr const char* kGatewayPortElement = "dedloc_gateway_port";
+inline constexpr const char* kGatewayListenElement = "dedloc_gateway_listen";
+inline constexpr const char* kGatewayProxyElement = "dedloc_gateway_proxy";
 inline constexpr const char* kPeerListenElement = "dedloc_peer_listen";
 inline constexpr const char* kPeerAddressElement = "dedloc_peer_address";
 inline constexpr const char* kPeerPortElement = "dedloc_peer_port";

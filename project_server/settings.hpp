@@ -30,10 +30,13 @@ struct Settings {
     /// Each run takes two ports from here on: n for the DHT (UDP), n + 1 for members (TCP). 0: any.
     std::uint16_t peer_port = 0;
     std::uint16_t server_port = 0;    ///< dedloc-server, loopback only
-    std::uint16_t gateway_port = 0;   ///< dedloc-gateway, loopback only
+    std::uint16_t gateway_port = 0;   ///< dedloc-gateway
     std::uint16_t database_port = 0;  ///< mariadbd, loopback only
-    int keep_days = 7;                ///< dedloc-purge deletes what has not changed for so long
-    std::string mail_from{};          ///< sender of the project's e-mail; empty: it sends none
+    // Other addresses only under an official BOINC server whose Apache is on another machine.
+    std::string gateway_listen = "127.0.0.1";  ///< numeric address of dedloc-gateway
+    std::string gateway_proxy = "127.0.0.1";   ///< the web server that forwards to it
+    int keep_days = 7;        ///< dedloc-purge deletes what has not changed for so long
+    std::string mail_from{};  ///< sender of the project's e-mail; empty: it sends none
     /// The relay that takes e-mail: an URL smtp://HOST:PORT or smtps://HOST:PORT. Empty: the
     /// program sendmail of this machine does.
     std::string mail_relay{};
@@ -62,7 +65,7 @@ std::filesystem::path state_folder(const std::filesystem::path& project);
 /// Whether the folder has settings: dedloc.json, or those of `dedloc install` in config.xml.
 bool has_settings(const std::filesystem::path& project);
 /// Reads PROJECT/dedloc.json, or config.xml of an official BOINC server's project. Of the latter it
-/// fills in name, url, gateway_port and the fields of peers. Errors: InputError (no project there,
+/// fills in name, url and the fields of gateway and peers. Errors: InputError (no project there,
 /// or the name of the invalid field).
 Settings read_settings(const std::filesystem::path& project);
 /// Writes PROJECT/dedloc.json. Errors: IoError.

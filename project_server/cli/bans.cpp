@@ -12,8 +12,10 @@
 #include "project_server/admin/lookup.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
+#include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/scheduler/xml.hpp"
+#include "project_server/settings.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -76,6 +78,11 @@ std::vector<std::string> subjects_of(const formats::Revocations& named) {
     return subjects;
 }
 
+/// Tells an official BOINC server's scheduler; ours reads the bans themselves.
+void tell_scheduler(const std::filesystem::path& project, server::Database& database) {
+    if (server::is_official(project)) server::blacklist_banned_hosts(database);
+}
+
 void check_reason(const std::string& reason) {
     if (reason.size() > server::kMaxBanReason) {
         throw InputError(fmt::format("a reason has at most {} bytes", server::kMaxBanReason));
@@ -93,13 +100,15 @@ BanOutcome ban(const BanOptions& options) {
     const auto access = open_database(project);
     const auto named = named_by(options, access.get());
     BanOutcome outcome{.subjects = subjects_of(named)};
-    outcome.backbones = tell_backbones(
+    const Told told = tell_backbones(
         project, {.command = control::Command::kRevoke, .revocation = as_message(named)});
+    outcome.backbones = told.own + told.voters;
     outcome.is_in_database = access != nullptr;
     if (access != nullptr) {
         server::revoke(access->database(), named, platform::utc_now(), options.reason);
-    } else if (outcome.backbones == 0) {
-        throw IoError("neither the database nor a backbone of the project answers");
+        tell_scheduler(project, access->database());
+    } else if (told.own == 0 && leave_revocation(project, as_message(named)) == 0) {
+        throw IoError("the database is away, and the project has no run that could keep this");
     }
     return outcome;
 }
@@ -114,7 +123,9 @@ BanOutcome unban(const BanOptions& options) {
     if (server::forgive(access.database(), named) == 0) {
         throw InputError("nothing of this is banned");
     }
-    return {.subjects = subjects_of(named), .backbones = tell_backbones(project, request)};
+    tell_scheduler(project, access.database());
+    const Told told = tell_backbones(project, request);
+    return {.subjects = subjects_of(named), .backbones = told.own + told.voters};
 }
 
 }  // namespace dedloc::cli

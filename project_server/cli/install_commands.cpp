@@ -84,10 +84,23 @@ void add_install_commands(CLI::App& dedloc) {
                       "Change nothing, say what would be done");
     command
         ->add_option("--gateway-port", chosen->options.gateway_port,
-                     "Port of dedloc-gateway on 127.0.0.1, where Apache forwards to. Default: a "
-                     "free one, then fixed")
+                     "Port of dedloc-gateway, where Apache forwards to. Default: a free one, then "
+                     "fixed")
         ->check(CLI::Range(1, 65'535))
         ->excludes(removal);
+    auto* const proxy =
+        command
+            ->add_option("--proxy", chosen->options.proxy,
+                         "Address of the machine that Apache runs on, if it is not this one")
+            ->check(CLI::ValidIPV4)
+            ->excludes(removal);
+    auto* const listen = command
+                             ->add_option("--gateway-listen", chosen->options.gateway_listen,
+                                          "With --proxy: address of this machine that Apache "
+                                          "forwards to")
+                             ->check(CLI::ValidIPV4)
+                             ->needs(proxy);
+    proxy->needs(listen);
     command
         ->add_option("--peer-listen", chosen->options.peer_listen,
                      "Address that the runs' backbones listen on. Default: all, if the project's "

@@ -21,7 +21,9 @@
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_check.hpp"
 #include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/project_status.hpp"
 #include "project_server/cli/running_project.hpp"
+#include "project_server/cli/upgrade.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -133,18 +135,10 @@ void stop(const fs::path& folder) {
     fmt::print("stopped\n");
 }
 
-void print_status(const fs::path& folder) {
-    const auto project = own_project(folder);
-    const auto settings = server::read_settings(project);
-    const auto supervisor = supervisor_of(project);
-    fmt::print("{} at {}: {}\n", settings.name, settings.url,
-               supervisor ? "running" : "not running");
-    if (!supervisor) return;
-    for (const auto& entry : fs::directory_iterator(project / "pids")) {
-        pid_t process = 0;
-        std::ifstream(entry.path()) >> process;
-        fmt::print("  {:<32} {}\n", entry.path().stem().string(), process);
-    }
+void upgrade(const fs::path& folder) {
+    const auto changes = upgrade_project(folder);
+    for (const auto& change : changes) fmt::print("{}\n", change);
+    if (changes.empty()) fmt::print("{} is up to date already\n", folder.string());
 }
 
 /// Throws Error, and so exit status 1, if something is bad.
@@ -277,10 +271,18 @@ void add_project_commands(CLI::App& dedloc) {
     stop_command->callback([folder] { stop(*folder); });
 
     add_check_command(*project);
+    auto* const upgrade_command = project->add_subcommand(
+        "upgrade", "Bring a stopped project up to date with this version; start does the same");
+    upgrade_command->add_option("DIR", *folder, "The project's folder")->required();
+    upgrade_command->callback([folder] { upgrade(*folder); });
 
-    auto* const status_command = project->add_subcommand("status", "List the running daemons");
+    const auto prints_json = std::make_shared<bool>(false);
+    auto* const status_command =
+        project->add_subcommand("status", "Print daemons, runs, jobs and disk use");
     status_command->add_option("DIR", *folder, "The project's folder")->required();
-    status_command->callback([folder] { print_status(*folder); });
+    status_command->add_flag("--json", *prints_json, "Print JSON");
+    status_command->callback(
+        [folder, prints_json] { print(project_status(*folder), *prints_json); });
 }
 
 }  // namespace dedloc::cli

@@ -1,6 +1,7 @@
 #include "project_server/database/schema.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "peer/base/check.hpp"
@@ -71,10 +72,38 @@ std::vector<std::string> tables_of(const std::string& verb, bool is_own) {
     return names;
 }
 
+/// "table NAME", "column TABLE.NAME" and "index TABLE.NAME" for all that the database has.
+std::set<std::string> things_in(Database& database) {
+    std::set<std::string> things;
+    for (const Row& row : database.query(
+             "select concat('table ', table_name) as thing from information_schema.tables where "
+             "table_schema = database() union select concat('column ', table_name, '.', "
+             "column_name) from information_schema.columns where table_schema = database() union "
+             "select concat('index ', table_name, '.', index_name) from "
+             "information_schema.statistics where table_schema = database()")) {
+        things.insert(row.text("thing"));
+    }
+    return things;
+}
+
 }  // namespace
 
 void apply_schema(Database& database) {
     for (const auto& statement : statements()) database.execute(statement.text);
+}
+
+std::vector<std::string> upgrade_schema(Database& database) {
+    const auto before = things_in(database);
+    apply_schema(database);
+    std::vector<std::string> created;
+    for (const auto& thing : things_in(database)) {
+        // A new table's columns and indices go without saying.
+        const auto table = "table " + thing.substr(thing.find(' ') + 1);
+        const bool is_of_new_table =
+            !thing.starts_with("table ") && !before.contains(table.substr(0, table.find('.')));
+        if (!before.contains(thing) && !is_of_new_table) created.push_back(thing + " was created");
+    }
+    return created;
 }
 
 void apply_own_schema(Database& database) {

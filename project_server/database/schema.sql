@@ -719,6 +719,13 @@ create table if not exists dedloc_deleted_credit (
     deleted             double not null
 ) engine=InnoDB;
 
+-- Computers that a ban has blacklisted under an official BOINC server (host.max_results_day = -1);
+-- former: the value before.
+create table if not exists dedloc_blacklisted_host (
+    hostid              bigint not null primary key,
+    former              integer not null
+) engine=InnoDB;
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -77,15 +77,25 @@ std::optional<std::string> read(Response& response, const ContentReader& content
 }  // namespace
 
 struct GatewayServer::Routes {
-    Routes(const server::ProjectConfig& config, const KeyPair& its_key)
-        : pool(config.database), key(its_key), project(config.name) {
+    Routes(const server::ProjectConfig& config, const KeyPair& its_key,
+           const GatewayAddress& address)
+        : pool(config.database),
+          key(its_key),
+          project(config.name),
+          proxy(address.proxy),
+          transfers({}, address.proxy) {
         server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
         // What is left of a body that was too long is not taken for the next request.
         http.set_keep_alive_max_count(1);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
         const std::string enrolment = prefix + "/enrol";
         const std::string bandwidth = prefix + "/bandwidth";
-        http.set_pre_routing_handler([=](const Request& request, Response& response) {
+        const bool is_public = address.host != server::kLoopback;
+        http.set_pre_routing_handler([=, this](const Request& request, Response& response) {
+            if (is_public && request.remote_addr != proxy) {
+                refuse(response, kForbidden, "requests come through the project's web server");
+                return Handled::Handled;
+            }
             return judge(request, response, {enrolment, bandwidth});
         });
         http.Post(server::literal(enrolment),
@@ -110,7 +120,7 @@ struct GatewayServer::Routes {
         formats::GatewayReport answer;
         answer.project = project;
         answer.now = platform::utc_now();
-        answer.address = server::address_of(request);
+        answer.address = server::address_of(request, proxy);
         const auto slot = dials.take(answer.address);
         if (!slot) {
             return refuse(response, kUnavailable,
@@ -129,7 +139,7 @@ struct GatewayServer::Routes {
     }
 
     void enrol(const Request& request, const std::string& body, Response& response) {
-        const std::string address = server::address_of(request);
+        const std::string address = server::address_of(request, proxy);
         try {
             const auto wanted = formats::parse_enrolment_request(body);
             const formats::UtcSeconds utc = platform::utc_now();
@@ -160,6 +170,7 @@ struct GatewayServer::Routes {
     server::DatabasePool pool;
     const KeyPair key;
     const std::string project;
+    const std::string proxy;
     LinkTransfers transfers;
     AddressSlots dials{kReportDials};
     httplib::Server http;
@@ -168,9 +179,9 @@ struct GatewayServer::Routes {
 };
 
 GatewayServer::GatewayServer(const server::ProjectConfig& config, const KeyPair& key,
-                             const std::string& host, std::uint16_t port)
-    : routes_(std::make_unique<Routes>(config, key)) {
-    routes_->port = server::bind(routes_->http, host, port);
+                             const GatewayAddress& address)
+    : routes_(std::make_unique<Routes>(config, key, address)) {
+    routes_->port = server::bind(routes_->http, address.host, address.port);
 }
 
 GatewayServer::~GatewayServer() = default;

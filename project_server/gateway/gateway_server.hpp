@@ -1,5 +1,5 @@
 // The gateway's HTTP server, which issues tickets to peers. It listens on loopback behind nginx,
-// beside dedloc-server or an official BOINC server.
+// beside dedloc-server, or behind the Apache of an official BOINC server.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,20 @@
 
 namespace dedloc::gateway {
 
+/// Where a gateway listens.
+struct GatewayAddress {
+    std::string host = "127.0.0.1";   ///< numeric
+    std::uint16_t port = 0;           ///< 0: any
+    std::string proxy = "127.0.0.1";  ///< the web server in front; its X-Forwarded-For is believed
+};
+
 /// The HTTP server of one project's gateway.
 class GatewayServer {
   public:
-    /// Binds the port; 0 chooses a free one. `key` is the project's. Errors: IoError if the port is
-    /// in use.
-    GatewayServer(const server::ProjectConfig& config, const KeyPair& key, const std::string& host,
-                  std::uint16_t port);
+    /// Binds the port. `key` is the project's. On another address than loopback it serves the proxy
+    /// only. Errors: IoError if the port is in use.
+    GatewayServer(const server::ProjectConfig& config, const KeyPair& key,
+                  const GatewayAddress& address);
     ~GatewayServer();
     GatewayServer(const GatewayServer&) = delete;
     GatewayServer& operator=(const GatewayServer&) = delete;

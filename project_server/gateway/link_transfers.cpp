@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "peer/formats/enrolment.hpp"
 #include "project_server/gateway/replies.hpp"
@@ -57,8 +58,8 @@ std::shared_ptr<AddressSlots::Slot> AddressSlots::take(const std::string& addres
     return std::make_shared<Slot>(*this, address);
 }
 
-LinkTransfers::LinkTransfers(const TransferLimits& limits)
-    : limits_(limits), slots_(limits.at_once), block_(random_block()) {}
+LinkTransfers::LinkTransfers(const TransferLimits& limits, std::string proxy)
+    : limits_(limits), proxy_(std::move(proxy)), slots_(limits.at_once), block_(random_block()) {}
 
 void LinkTransfers::send(const httplib::Request& request, httplib::Response& response) {
     const auto bytes = wanted_bytes(request);
@@ -66,7 +67,7 @@ void LinkTransfers::send(const httplib::Request& request, httplib::Response& res
         return refuse(response, kBadRequest,
                       fmt::format("bytes must be a number up to {}", formats::kMaxMeasuredBytes));
     }
-    const auto slot = slots_.take(server::address_of(request));
+    const auto slot = slots_.take(server::address_of(request, proxy_));
     if (!slot) return refuse(response, kUnavailable, kNotNow);
     response.set_header("Cache-Control", "no-store, no-transform");
     response.status = kOk;
@@ -86,7 +87,7 @@ void LinkTransfers::send(const httplib::Request& request, httplib::Response& res
 
 void LinkTransfers::receive(const httplib::Request& request, httplib::Response& response,
                             const httplib::ContentReader& content) {
-    const auto slot = slots_.take(server::address_of(request));
+    const auto slot = slots_.take(server::address_of(request, proxy_));
     const auto end = Clock::now() + (slot ? limits_.longest : kRefusedTimeout);
     std::uint64_t arrived = 0;
     const bool is_whole = content([&](const char*, std::size_t bytes) {

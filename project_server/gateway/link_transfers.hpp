@@ -57,7 +57,8 @@ struct TransferLimits {
 /// Serves transfers in both directions. Thread: any; a call lasts as long as its transfer.
 class LinkTransfers {
   public:
-    explicit LinkTransfers(const TransferLimits& limits = {});
+    /// `proxy`: the web server in front, see address_of().
+    explicit LinkTransfers(const TransferLimits& limits = {}, std::string proxy = "127.0.0.1");
 
     /// Sends the number of bytes in the parameter `bytes`, at most kMaxMeasuredBytes. Cuts the
     /// transfer off at its time limit. Status 400: bad number. 503: no free slot.
@@ -69,6 +70,7 @@ class LinkTransfers {
 
   private:
     const TransferLimits limits_;
+    const std::string proxy_;
     AddressSlots slots_;
     const std::string block_;  ///< random, so incompressible; sent repeatedly
 };

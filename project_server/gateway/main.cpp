@@ -22,7 +22,11 @@ void serve(const std::string& project, const server::ListenAddress& address) {
         // Fail at once, with one sentence, if the database cannot be reached.
         const server::Database probe{config.database};
     }
-    GatewayServer server{config, key, address.host, address.port};
+    GatewayServer server{config,
+                         key,
+                         {.host = address.host,
+                          .port = address.port,
+                          .proxy = server::read_settings(project).gateway_proxy}};
     std::thread serving{[&] { server.run(); }};
     log_info("gateway of {} on {}:{}", config.master_url, address.host, server.port());
     log_info("signal {}: stopping", signals.wait());
@@ -37,5 +41,9 @@ int main(int count, char** arguments) {
     return dedloc::server::run_http_daemon(
         count, arguments, "dedloc-gateway",
         "Issues tickets to the peers of a DeDLOC@home project's volunteers.",
-        &dedloc::server::Settings::gateway_port, dedloc::gateway::serve);
+        [](const dedloc::server::Settings& settings) {
+            return dedloc::server::ListenAddress{.host = settings.gateway_listen,
+                                                 .port = settings.gateway_port};
+        },
+        dedloc::gateway::serve);
 }

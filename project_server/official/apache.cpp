@@ -17,12 +17,13 @@ std::string path_of(const std::string& url) {
 
 }  // namespace
 
-std::string apache_configuration(const std::string& master_url, std::uint16_t gateway_port) {
+std::string apache_configuration(const std::string& master_url, const std::string& gateway_host,
+                                 std::uint16_t gateway_port) {
     return fmt::format(
         R"(# Written by dedloc install. Include it in the <VirtualHost> of the project, beside
 # the .httpd.conf of make_project. It needs the modules proxy and proxy_http.
 <Location "{path}dedloc/">
-    ProxyPass "http://127.0.0.1:{port}{path}dedloc/" \
+    ProxyPass "http://{host}:{port}{path}dedloc/" \
         connectiontimeout=5 timeout=60 disablereuse=On
     # The gateway takes a peer's address from what Apache appends to X-Forwarded-For.
     ProxyAddHeaders On
@@ -30,8 +31,8 @@ std::string apache_configuration(const std::string& master_url, std::uint16_t ga
     Require all granted
 </Location>
 )",
-        fmt::arg("path", path_of(master_url)), fmt::arg("port", gateway_port),
-        fmt::arg("bytes", formats::kMaxMeasuredBytes));
+        fmt::arg("path", path_of(master_url)), fmt::arg("host", gateway_host),
+        fmt::arg("port", gateway_port), fmt::arg("bytes", formats::kMaxMeasuredBytes));
 }
 
 }  // namespace dedloc::official

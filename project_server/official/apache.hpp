@@ -7,6 +7,8 @@
 namespace dedloc::official {
 
 /// The configuration that Apache needs, as a file to include in the project's <VirtualHost>.
-std::string apache_configuration(const std::string& master_url, std::uint16_t gateway_port);
+/// `gateway_host`: where the gateway listens, as Apache's machine sees it.
+std::string apache_configuration(const std::string& master_url, const std::string& gateway_host,
+                                 std::uint16_t gateway_port);
 
 }  // namespace dedloc::official

@@ -349,7 +349,9 @@ std::string Installer::peer_listen() const {
 void Installer::apache() {
     const XmlFile xml{root(), kConfigFile, "boinc"};
     port_ = gateway_port(xml);
-    file(kApacheFile, apache_configuration(project_.config().master_url,
+    const auto present = setting_of(xml, server::kGatewayListenElement);
+    const std::string host = options_.gateway_listen.value_or(present.value_or("127.0.0.1"));
+    file(kApacheFile, apache_configuration(project_.config().master_url, host,
                                            static_cast<std::uint16_t>(std::stoul(port_))));
 }
 
@@ -371,6 +373,11 @@ void Installer::config() {
         return port ? std::optional{std::to_string(*port)} : std::nullopt;
     };
     setting(xml, server::kGatewayPortElement, port_, [&] { return port_; });
+    for (const auto& [name, wanted] :
+         {std::pair{server::kGatewayListenElement, options_.gateway_listen},
+          std::pair{server::kGatewayProxyElement, options_.proxy}}) {
+        if (wanted) setting(xml, name, wanted, [] { return ""; });
+    }
     setting(xml, server::kPeerListenElement, options_.peer_listen, [&] { return peer_listen(); });
     if (options_.peer_address) {
         setting(xml, server::kPeerAddressElement, options_.peer_address, [] { return ""; });

@@ -13,7 +13,11 @@ namespace dedloc::official {
 struct InstallOptions {
     std::filesystem::path project{};              ///< the project's folder
     std::filesystem::path programs{};             ///< folder of the programs to copy
-    std::optional<std::uint16_t> gateway_port{};  ///< on loopback; default: a free one
+    std::optional<std::uint16_t> gateway_port{};  ///< default: a free one
+    /// If Apache runs on another machine: the address here that it forwards to, and its own
+    /// address. Both or none; default: 127.0.0.1.
+    std::optional<std::string> gateway_listen{};
+    std::optional<std::string> proxy{};
     /// Numeric address that backbones listen on; default: any, unless the URL's host is this
     /// machine alone.
     std::optional<std::string> peer_listen{};

@@ -12,6 +12,7 @@
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/folder_lock.hpp"
+#include "project_server/database/host_blacklist.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/official/entries.hpp"
 #include "project_server/official/jobs.hpp"
@@ -55,6 +56,7 @@ class Remover final {
         files();
         programs();
         app();
+        blacklist();
         tables();
         traces();
         state();
@@ -83,6 +85,7 @@ class Remover final {
     void files();
     void programs();
     void app();
+    void blacklist();
     void tables();
     void traces();
     void state();
@@ -205,6 +208,15 @@ void Remover::app() {
             withdraw(project_);
             platform::replace_file(removed, std::string_view{});
         });
+}
+
+/// Nothing keeps bans and blacklist equal any more, so BOINC's rows become as they were.
+void Remover::blacklist() {
+    const bool has_table = std::ranges::find(tables_, "dedloc_blacklisted_host") != tables_.end();
+    const bool has_rows = has_table && project_.database().query_one(
+                                           "select hostid from dedloc_blacklisted_host limit 1");
+    step("database: banned computers are not blacklisted any more", has_rows,
+         [&] { server::clear_host_blacklist(project_.database()); });
 }
 
 void Remover::tables() {

@@ -30,6 +30,7 @@ struct HttpServer::Routes {
         server.set_read_timeout(kUploadSilence);
         add_public_routes(site);
         add_account_routes(site);
+        add_computing_routes(site);
         add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);

@@ -97,10 +97,10 @@ std::string literal(const std::string& path) {
     return pattern;
 }
 
-std::string address_of(const httplib::Request& request) {
+std::string address_of(const httplib::Request& request, const std::string& proxy) {
     constexpr const char* kForwarded = "X-Forwarded-For";
     const auto headers = request.get_header_value_count(kForwarded);
-    if (request.remote_addr != "127.0.0.1" || headers == 0) {
+    if (request.remote_addr != proxy || headers == 0) {
         return clean_text(request.remote_addr, kMaxAddressBytes);
     }
     const std::string forwarded = request.get_header_value(kForwarded, headers - 1);

@@ -45,8 +45,11 @@ std::string host_of(const std::string& url);
 /// A regular expression that matches exactly `path`.
 std::string literal(const std::string& path);
 
-/// The client's address. Of a request from 127.0.0.1, where nginx or Apache forwards from, it is
-/// the last address in X-Forwarded-For: the proxy appends it, whatever the client has sent.
-std::string address_of(const httplib::Request& request);
+/// Where nginx or Apache forwards requests from, unless it is on another machine.
+inline constexpr const char* kLoopback = "127.0.0.1";
+
+/// The client's address. Of a request from `proxy` it is the last address in X-Forwarded-For: the
+/// proxy appends it, whatever the client has sent.
+std::string address_of(const httplib::Request& request, const std::string& proxy = kLoopback);
 
 }  // namespace dedloc::server

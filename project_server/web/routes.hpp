@@ -15,6 +15,9 @@ void add_public_routes(Site& site);
 /// deletion.
 void add_account_routes(Site& site);
 
+/// The page and forms of a user's computing preferences.
+void add_computing_routes(Site& site);
+
 /// What reaches users by e-mail: a forgotten password, the confirmation of an address.
 void add_mail_routes(Site& site);
 /// Asks the user to confirm the address, if the project sends e-mail.

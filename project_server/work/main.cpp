@@ -19,6 +19,9 @@ struct Shift {
 
 void run_pass(work::WorkGenerator& generator) {
     const auto report = generator.pass();
+    if (report.blacklisted > 0) {
+        log_info("the blacklisting of {} computers follows the bans", report.blacklisted);
+    }
     if (report.cancelled > 0) log_info("{} jobs cancelled", report.cancelled);
     if (report.assimilated > 0) log_info("{} jobs closed", report.assimilated);
 }

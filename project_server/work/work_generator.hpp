@@ -25,11 +25,12 @@ struct WorkOptions {
     std::uint64_t app_bytes = 0;
 };
 
-/// Number of jobs that a pass has changed.
+/// What a pass has changed.
 struct WorkReport {
     int created = 0;      ///< new jobs
     int cancelled = 0;    ///< jobs of paused and finished runs
     int assimilated = 0;  ///< judged jobs that were closed
+    int blacklisted = 0;  ///< computers whose blacklisting has changed, see host_blacklist.hpp
 };
 
 /// Creates and closes jobs. Thread: one, because create_work uses libsched's global connection.

@@ -76,7 +76,8 @@ class Gateway {
     Gateway& operator=(const Gateway&) = delete;
 
     void start() {
-        server_ = std::make_unique<GatewayServer>(project_.config(), key_, "127.0.0.1", port_);
+        server_ =
+            std::make_unique<GatewayServer>(project_.config(), key_, GatewayAddress{.port = port_});
         port_ = server_->port();
         thread_ = std::thread([this] { server_->run(); });
     }
