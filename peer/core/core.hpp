@@ -208,6 +208,7 @@ class Peer::Core {
     bool keeps_history() const { return config_.role == Role::kBackbone; }
     void note_ahead(const PeerKey& voter);
     void ask_for_history();
+    bool knows_all_decisions() const;
     bool may_appoint() const;
     void want_generation();
     void begin_generation(const SignedGeneration& generation);

@@ -121,7 +121,7 @@ check_ban 3 "with the database"
 scheduler_request 3 100 '<work_req_seconds>9</work_req_seconds><cpu_req_secs>9</cpu_req_secs>' \
     | grep -q 'has banned this computer, so it gets no tasks: it sends nonsense' \
     || fail_test "the volunteer is not told of the ban"
-"$dedloc" host show --project "$project" host-100 --json | grep -q '"is_banned":true.*it sends' \
+"$dedloc" host show --project "$project" 3 --json | grep -q '"is_banned":true.*it sends' \
     || fail_test "the ban is not shown"
 more 2
 timed 60 "export, with the database" always \
