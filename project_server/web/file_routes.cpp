@@ -4,6 +4,8 @@
 #include <fstream>
 #include <memory>
 
+#include "project_server/transfer/upload_limits.hpp"
+#include "project_server/web/address_slots.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
@@ -16,6 +18,7 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
+constexpr std::size_t kMaxIgnored = 16 << 20;       // bytes of a refused upload that are read
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kScript = "text/javascript; charset=utf-8";
 
@@ -47,26 +50,46 @@ void add_library(Site& site, const std::string& path, const char* file, const ch
     });
 }
 
-/// Files of pages/, compiled in.
-void add_page_file(Site& site, const char* name, const char* type) {
-    site.get(std::string{"/"} + name, [name, type](const Request&, Response& response) {
-        response.set_header("Cache-Control", "public, max-age=300");
-        response.set_content(std::string{page_file(name)}, type);
+/// The style and the scripts of pages/, compiled in.
+void add_page_files(Site& site) {
+    for (const PageFile& file : page_files()) {
+        const char* const type = file.name.ends_with(".css")  ? kCss
+                                 : file.name.ends_with(".js") ? kScript
+                                                              : nullptr;
+        if (type == nullptr) continue;
+        site.get('/' + std::string{file.name}, [file, type](const Request&, Response& response) {
+            response.set_header("Cache-Control", "public, max-age=300");
+            response.set_content(std::string{file.text}, type);
+        });
+    }
+}
+
+/// Takes a file from a client. One that is too slow, or sends much after the reply is known, is cut.
+void receive_upload(const UploadStore& uploads, Response& response,
+                    const httplib::ContentReader& read) {
+    UploadRequest upload{uploads};
+    UploadPace pace{UploadPace::Clock::now()};
+    std::size_t ignored = 0;
+    read([&](const char* data, std::size_t size) {
+        // Bytes are read even if the reply is known: the client reads it only after sending.
+        if (!upload.feed({data, size})) ignored += size;
+        return ignored <= kMaxIgnored && pace.take(size, UploadPace::Clock::now());
     });
+    response.set_content(upload.finish(), "text/xml");
 }
 
 void add_transfers(Site& site, const UploadStore& uploads) {
     site.server.Post(
         literal(path_of(site.config.upload_url)),
-        [&uploads](const Request&, Response& response, const httplib::ContentReader& read) {
-            UploadRequest upload{uploads};
-            // Read all bytes even if the reply is known: the client reads it only
-            // after sending.
-            read([&](const char* data, std::size_t size) {
-                upload.feed({data, size});
-                return true;
-            });
-            response.set_content(upload.finish(), "text/xml");
+        [&uploads, slots = std::make_shared<AddressSlots>(kMaxUploads, kMaxUploadsOfAddress)](
+            const Request& request, Response& response, const httplib::ContentReader& read) {
+            const auto slot = slots->take(address_of(request));
+            if (!slot) {
+                response.status = 503;
+                response.set_header("Retry-After", "60");
+                return;
+            }
+            receive_upload(uploads, response, read);
         });
     site.server.Get(literal(path_of(site.config.download_url)) + R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
                     [&site](const Request& request, Response& response) {
@@ -94,8 +117,7 @@ void add_statistics(Site& site) {
 }  // namespace
 
 void add_file_routes(Site& site, const UploadStore& uploads) {
-    add_page_file(site, "style.css", kCss);
-    add_page_file(site, "run.js", kScript);
+    add_page_files(site);
     add_library(site, "/bootstrap/bootstrap.min.css",
                 "/usr/share/bootstrap-html/css/bootstrap.min.css", kCss);
     add_library(site, "/chart.js/chart.min.js", "/usr/share/javascript/chart.js/chart.min.js",

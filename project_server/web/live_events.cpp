@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,8 +16,10 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/control/client.hpp"
 #include "project_server/control/message_names.hpp"
+#include "project_server/control/sockets.hpp"
 #include "project_server/web/http_setup.hpp"
 
 namespace dedloc::server {
@@ -28,6 +31,8 @@ constexpr std::size_t kFrames = 256;
 constexpr auto kPause = 200ms;
 /// A comment as often keeps proxies from closing the stream, and finds browsers that are gone.
 constexpr auto kSilence = 15s;
+/// Until a new feed has the run's picture, or knows that there is none.
+constexpr auto kFirstPicture = 1500ms;
 constexpr const char* kAway = "event: away\ndata: {}\n\n";
 constexpr const char* kRetry = "retry: 3000\n\n";
 
@@ -47,10 +52,40 @@ control::Snapshot anonymous(control::Snapshot picture) {
     return picture;
 }
 
-control::Event anonymous(control::Event event) {
-    auto* const joined = std::get_if<control::MemberJoined>(&event.what);
-    if (joined != nullptr) joined->member.user = 0;
-    return event;
+/// The part of an event that anyone may see; nothing if that is none of it. Each kind of event is
+/// named, so that a new one does not compile before this has been decided.
+struct Published {
+    using Part = std::optional<control::Happening>;
+
+    Part operator()(const control::StepCommitted& what) const { return what; }
+    Part operator()(const control::StepSettled& what) const { return what; }
+    Part operator()(const control::StepsVoid& what) const { return what; }
+    Part operator()(control::MemberJoined what) const {
+        what.member.user = 0;
+        return what;
+    }
+    Part operator()(const control::MemberLeft& what) const { return what; }
+    Part operator()(const control::Progress& what) const { return what; }
+    Part operator()(const control::StateChanged& what) const { return what; }
+    /// Evidence is for the administrator (`dedloc run suspicions`): pages name the owner of a key,
+    /// and the accused may be honest.
+    Part operator()(const control::Suspicion&) const { return std::nullopt; }
+};
+
+/// The runs whose backbones have started most recently.
+std::vector<std::string> newest_runs(const std::filesystem::path& folder) {
+    namespace fs = std::filesystem;
+    std::vector<std::pair<fs::file_time_type, std::string>> runs;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator{folder, absent}) {
+        const auto started = fs::last_write_time(entry.path() / control::kEventsSocket, absent);
+        if (!absent) runs.emplace_back(started, entry.path().filename().string());
+    }
+    std::ranges::sort(runs, std::greater{});
+    if (runs.size() > kMaxFollowed) runs.resize(kMaxFollowed);
+    std::vector<std::string> names;
+    for (auto& [started, name] : runs) names.push_back(std::move(name));
+    return names;
 }
 
 std::string frame_text(const std::string& id, const char* name, const std::string& data) {
@@ -62,7 +97,8 @@ std::string frame_text(const std::string& id, const char* name, const std::strin
 /// Follows one run.
 class LiveEvents::Feed {
   public:
-    explicit Feed(const std::filesystem::path& run_folder) : subscriber_(run_folder) {
+    explicit Feed(const std::filesystem::path& run_folder)
+        : subscriber_(backbone::places_of(run_folder)) {
         thread_ = std::thread{[this] { follow(); }};
     }
     ~Feed() {
@@ -91,6 +127,12 @@ class LiveEvents::Feed {
         const std::lock_guard lock{mutex_};
         next = first_ + frames_.size();
         return whole();
+    }
+    /// The picture, unless the backbone is away. Waits for the first one.
+    std::optional<control::Snapshot> present() const {
+        std::unique_lock lock{mutex_};
+        changed_.wait_for(lock, kFirstPicture, [&] { return is_stopping_ || !frames_.empty(); });
+        return is_away_ ? std::nullopt : picture_;
     }
     /// Frame `next` and those after it, waiting for them; a snapshot if it has left the ring.
     /// Empty after `limit`.
@@ -129,7 +171,10 @@ class LiveEvents::Feed {
         const control::Snapshot picture = anonymous(subscriber_.picture());
         Frame frame{.id = id_of(picture), .text = kAway};
         if (change == control::Subscriber::Change::kEvent) {
-            const control::Event event = anonymous(subscriber_.event());
+            control::Event event = subscriber_.event();
+            auto published = std::visit(Published{}, event.what);
+            if (!published) return;
+            event.what = std::move(*published);
             frame.text = frame_text(frame.id, control::kEventNames.at(event.what.index()),
                                     control::write(event));
         } else if (change == control::Subscriber::Change::kSnapshot) {
@@ -137,7 +182,8 @@ class LiveEvents::Feed {
         }
         {
             const std::lock_guard lock{mutex_};
-            if (change != control::Subscriber::Change::kAway) picture_ = picture;
+            is_away_ = change == control::Subscriber::Change::kAway;
+            if (!is_away_) picture_ = picture;
             frames_.push_back(std::move(frame));
             if (frames_.size() > kFrames) {
                 frames_.pop_front();
@@ -153,26 +199,9 @@ class LiveEvents::Feed {
     std::deque<Frame> frames_;  ///< guarded by mutex_
     std::uint64_t first_ = 0;   ///< the number of the first of them; guarded by mutex_
     std::optional<control::Snapshot> picture_;  ///< nothing before the first; guarded by mutex_
+    bool is_away_ = false;                      ///< guarded by mutex_
     std::atomic<bool> is_stopping_ = false;
     std::thread thread_;
-};
-
-/// A place among the streams, free again when it is destroyed.
-class LiveEvents::Seat {
-  public:
-    Seat(LiveEvents& events, std::string address) : events_(events), address_(std::move(address)) {}
-    ~Seat() {
-        const std::lock_guard lock{events_.mutex_};
-        --events_.stream_count_;
-        const auto own = events_.streams_.find(address_);
-        if (--own->second == 0) events_.streams_.erase(own);
-    }
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
-
-  private:
-    LiveEvents& events_;
-    const std::string address_;
 };
 
 LiveEvents::LiveEvents(std::filesystem::path runs) : runs_(std::move(runs)) {}
@@ -199,34 +228,57 @@ std::shared_ptr<LiveEvents::Feed> LiveEvents::feed_of(const std::string& run) {
     return feeds_.emplace(run, std::make_shared<Feed>(runs_ / run)).first->second;
 }
 
-void LiveEvents::open(const httplib::Request& request, httplib::Response& response) {
-    const std::string address = address_of(request);
+std::optional<control::Snapshot> LiveEvents::picture(const std::string& run) {
     std::shared_ptr<Feed> feed;
-    std::shared_ptr<Seat> seat;
+    {
+        const std::lock_guard lock{mutex_};
+        if (!is_stopping_) feed = feed_of(run);
+    }
+    return feed ? feed->present() : std::nullopt;
+}
+
+std::vector<control::Snapshot> LiveEvents::pictures() {
+    std::vector<std::shared_ptr<Feed>> feeds;
+    {
+        const std::vector<std::string> runs = newest_runs(runs_);
+        const std::lock_guard lock{mutex_};
+        for (const std::string& run : runs) {
+            if (is_stopping_) break;
+            // All begin before the first one is waited for.
+            if (auto feed = feed_of(run)) feeds.push_back(std::move(feed));
+        }
+    }
+    std::vector<control::Snapshot> pictures;
+    for (const auto& feed : feeds) {
+        if (auto picture = feed->present()) pictures.push_back(std::move(*picture));
+    }
+    std::ranges::sort(pictures, {}, &control::Snapshot::run);
+    return pictures;
+}
+
+void LiveEvents::open(const httplib::Request& request, httplib::Response& response) {
+    std::shared_ptr<Feed> feed;
+    bool is_ending = false;
     {
         const std::lock_guard lock{mutex_};
         feed = feed_of(request.matches[1]);
-        if (!feed) {
-            response.status = 404;
-            return;
-        }
-        const auto own = streams_.find(address);
-        const bool is_full = is_stopping_ || stream_count_ >= kMaxStreams ||
-                             (own != streams_.end() && own->second >= kMaxStreamsOfAddress);
-        if (is_full) {
-            response.status = 503;
-            response.set_header("Retry-After", "30");
-            return;
-        }
-        ++stream_count_;
-        ++streams_[address];
-        seat = std::make_shared<Seat>(*this, address);
+        is_ending = is_stopping_;
+    }
+    if (!feed) {
+        response.status = 404;
+        return;
+    }
+    const auto slot = is_ending ? nullptr : streams_.take(address_of(request));
+    if (!slot) {
+        response.status = 503;
+        response.set_header("Retry-After", "30");
+        return;
     }
     response.set_header("Cache-Control", "no-store");
     response.set_header("X-Accel-Buffering", "no");  // nginx passes each event on at once
     const auto known = feed->after(request.get_header_value("Last-Event-ID"));
     response.set_chunked_content_provider(
-        "text/event-stream", [feed, seat, next = known.value_or(0), is_known = known.has_value(),
+        "text/event-stream", [feed, slot, next = known.value_or(0), is_known = known.has_value(),
                               is_first = true](std::size_t, httplib::DataSink& sink) mutable {
             std::string text;
             if (std::exchange(is_first, false)) {

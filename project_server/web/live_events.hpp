@@ -5,7 +5,8 @@
 // The first event of a stream is `snapshot`, the whole picture; then come the events of
 // project_server/control/messages.hpp under their names. An id names session and sequence: a
 // browser that returns with Last-Event-ID gets what it has missed, or a new snapshot. `away` says
-// that the run's backbone does not answer.
+// that the run's backbone does not answer. Anyone may read a stream, so it has neither the users of
+// peers nor suspicions.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "project_server/control/messages.hpp"
+
+#include "project_server/web/address_slots.hpp"
 
 namespace httplib {
 class Server;
@@ -26,8 +33,10 @@ namespace dedloc::server {
 /// Streams at the same time; the server needs as many threads more. Others get status 503, and ask
 /// for JSON instead.
 inline constexpr std::size_t kMaxStreams = 128;
-/// Streams of one address at the same time.
+/// Streams of one client (see AddressSlots) at the same time.
 inline constexpr std::size_t kMaxStreamsOfAddress = 16;
+/// Runs that pictures() follows at most, of which the newest.
+inline constexpr std::size_t kMaxFollowed = 64;
 
 /// The streams of one server.
 class LiveEvents {
@@ -44,9 +53,15 @@ class LiveEvents {
     /// Ends all streams. Thread: any.
     void stop();
 
+    /// The present picture of a run, without the users of peers; nothing if its backbone does not
+    /// answer or there is no such run. The first call for a run waits up to 1.5 s. Needs no
+    /// database. Thread: any.
+    std::optional<control::Snapshot> picture(const std::string& run);
+    /// The present pictures of all runs whose backbones answer, by name. Thread: any.
+    std::vector<control::Snapshot> pictures();
+
   private:
     class Feed;
-    class Seat;
 
     void open(const httplib::Request& request, httplib::Response& response);
     std::shared_ptr<Feed> feed_of(const std::string& run);
@@ -54,9 +69,8 @@ class LiveEvents {
     const std::filesystem::path runs_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Feed>> feeds_;  ///< keys are runs; guarded by mutex_
-    std::map<std::string, std::size_t> streams_;          ///< keys are addresses; guarded by mutex_
-    std::size_t stream_count_ = 0;                        ///< guarded by mutex_
     bool is_stopping_ = false;                            ///< guarded by mutex_
+    AddressSlots streams_{kMaxStreams, kMaxStreamsOfAddress};
 };
 
 }  // namespace dedloc::server

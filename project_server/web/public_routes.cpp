@@ -9,6 +9,7 @@
 #include "project_server/web/data/runs.hpp"
 #include "project_server/web/data/server_status.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/live_runs.hpp"
 #include "project_server/web/metrics.hpp"
 #include "project_server/web/routes.hpp"
 
@@ -54,29 +55,55 @@ void add_start(Site& site) {
         data.set("has_news", !std::get<PageData::List>(data.field("news").value()).empty());
         return Page{.title = site.config.name, .data = std::move(data)};
     };
-    site.add_page({.path = "/(?:index)?", .content = "home.html", .is_home = true, .life = 5s},
-                  home);
-    site.add_page(
-        {.path = "/index.(?:html|php)", .content = "home.html", .is_home = true, .life = 5s}, home);
+    // BOINC's clients read the home page too, which names the scheduler.
+    const auto bare = [&site](const PageRequest&) {
+        PageData data;
+        data.set("has_database", false);
+        return Page{.title = site.config.name, .data = std::move(data)};
+    };
+    for (const char* const path : {"/(?:index)?", "/index.(?:html|php)"}) {
+        site.add_page({.path = path,
+                       .content = "home.html",
+                       .is_home = true,
+                       .without_database = bare,
+                       .life = 5s},
+                      home);
+    }
     site.add_page({.path = "/news", .content = "news.html", .life = 5s},
                   [](Database& database, const PageRequest&) {
                       PageData data;
                       data.set("news", news_list(database, kNews));
                       return Page{.title = "News", .data = std::move(data)};
                   });
+    const auto join = [](const PageRequest&) { return Page{.title = "How to join", .data = {}}; };
     site.add_page(
-        {.path = "/join", .content = "join.html", .life = kSlowLife},
-        [](Database&, const PageRequest&) { return Page{.title = "How to join", .data = {}}; });
+        {.path = "/join", .content = "join.html", .without_database = join, .life = kSlowLife},
+        [join](Database&, const PageRequest& request) { return join(request); });
 }
 
 void add_runs(Site& site) {
-    site.add_page({.path = "/runs", .content = "runs.html", .life = kLiveLife},
-                  [](Database& database, const PageRequest&) {
-                      PageData data;
-                      data.set("runs", run_list(database));
-                      return Page{.title = "Training runs", .data = std::move(data)};
-                  });
-    site.add_page({.path = "/run/([A-Za-z0-9_-]{1,64})", .content = "run.html", .life = kLiveLife},
+    const auto live_runs = [&site](const PageRequest&) {
+        PageData data;
+        data.set("without_database", true).set("runs", live_run_list(site.live.pictures()));
+        return Page{.title = "Training runs", .data = std::move(data)};
+    };
+    site.add_page(
+        {.path = "/runs", .content = "runs.html", .without_database = live_runs, .life = kLiveLife},
+        [](Database& database, const PageRequest&) {
+            PageData data;
+            data.set("runs", run_list(database));
+            return Page{.title = "Training runs", .data = std::move(data)};
+        });
+    const auto live_run = [&site](const PageRequest& request) -> std::optional<Page> {
+        const std::string& name = request.captures.front();
+        const auto picture = site.live.picture(name);
+        if (!picture) throw DatabaseError{"neither the database nor the run's backbone answers", 0};
+        return Page{.title = "Run " + name, .data = live_run_data(*picture)};
+    };
+    site.add_page({.path = "/run/([A-Za-z0-9_-]{1,64})",
+                   .content = "run.html",
+                   .without_database = live_run,
+                   .life = kLiveLife},
                   [&site](Database& database, const PageRequest& request) {
                       const std::string& name = request.captures.front();
                       return page_of(run_data(database, site.histories, name, unix_now()),

@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <functional>
+#include <optional>
 
 #include "peer/base/log.hpp"
 #include "project_server/accounts/account_manager.hpp"
@@ -10,6 +11,7 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/scheduler/xml.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -19,12 +21,28 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr const char* kXml = "text/xml";
-constexpr std::size_t kMaxRequest = 8 << 20;  // bytes of a scheduler request
 constexpr const char* kTooManyAttempts =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
+constexpr const char* kNoDatabase = "The project's database is not available now.";
 constexpr int kDownSeconds = 10;  // retry time of clients while the database is unavailable
 
-std::string project_config_page(const ProjectConfig& config, Database& database) {
+/// `platforms` is XML, nothing while the database is away: clients then say that the project is
+/// temporarily unavailable.
+std::string project_config_page(const ProjectConfig& config,
+                                const std::optional<std::string>& platforms) {
+    return fmt::format(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
+        "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
+        "    <server_version>720</server_version>\n    <web_stopped>{3}</web_stopped>\n"
+        "    <sched_stopped>{3}</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
+        "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
+        "app talks directly to the computers of other volunteers: they can see your IP address."
+        "</terms_of_use>\n</project_config>\n",
+        escape_markup(config.name), escape_markup(config.master_url), platforms.value_or(""),
+        platforms ? 0 : 1);
+}
+
+std::string platform_list(Database& database) {
     std::string platforms;
     for (const Row& row : database.query(
              "select distinct p.name, p.user_friendly_name, v.plan_class from app_version v "
@@ -36,15 +54,7 @@ std::string project_config_page(const ProjectConfig& config, Database& database)
             escape_markup(row.text("name")), escape_markup(row.text("user_friendly_name")),
             escape_markup(row.text("plan_class")));
     }
-    return fmt::format(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\" ?>\n<project_config>\n    <name>{0}</name>\n"
-        "    <master_url>{1}</master_url>\n    <web_rpc_url_base>{1}</web_rpc_url_base>\n"
-        "    <server_version>720</server_version>\n    <web_stopped>0</web_stopped>\n"
-        "    <sched_stopped>0</sched_stopped>\n    <min_passwd_length>6</min_passwd_length>\n"
-        "    <platforms>\n{2}    </platforms>\n    <terms_of_use>While it trains, this project's "
-        "app talks directly to the computers of other volunteers: they can see your IP address."
-        "</terms_of_use>\n</project_config>\n",
-        escape_markup(config.name), escape_markup(config.master_url), platforms);
+    return platforms;
 }
 
 std::string project_down_reply(const ProjectConfig& config) {
@@ -75,6 +85,9 @@ void answer_account(Site& site, const Request& request, Response& response,
             reply = site.pool.with([&](Database& database) { return answer(database, asked); });
         } catch (const TooBusyError& error) {
             reply = account_error(ERR_PROJECT_DOWN, error.what());
+        } catch (const DatabaseError& error) {
+            log_error("{}: {}", request.path, error.what());
+            reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
         }
         if (is_wrong_password(reply)) site.throttle.count_failure(asked.email, address, now);
     }
@@ -86,7 +99,7 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
     const TimedRequest timed{site.scheduler_times};
     std::string body;
     read([&](const char* data, std::size_t size) {
-        if (body.size() + size > kMaxRequest) return false;
+        if (body.size() + size > kMaxSchedulerRequest) return false;
         body.append(data, size);
         return true;
     });
@@ -114,6 +127,9 @@ void answer_manager(Site& site, const Request& request, Response& response,
             site.pool.with([&](Database& database) { return answer(database, request); }), kXml);
     } catch (const TooBusyError& error) {
         response.set_content(account_error(ERR_PROJECT_DOWN, error.what()), kXml);
+    } catch (const DatabaseError& error) {
+        log_error("{}: {}", request.path, error.what());
+        response.set_content(account_error(ERR_PROJECT_DOWN, kNoDatabase), kXml);
     }
 }
 
@@ -167,10 +183,13 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
         site.server.Post(literal(site.prefix + path), handler);
     };
     both("/get_project_config.php", [&site](const Request&, Response& response) {
-        response.set_content(site.pool.with([&](Database& database) {
-            return project_config_page(site.config, database);
-        }),
-                             kXml);
+        std::optional<std::string> platforms;
+        try {
+            platforms = site.pool.with(platform_list);
+        } catch (const DatabaseError& error) {
+            log_error("project configuration: {}", error.what());
+        }
+        response.set_content(project_config_page(site.config, platforms), kXml);
     });
     both("/create_account.php", [&site](const Request& request, Response& response) {
         answer_account(site, request, response,
@@ -182,7 +201,7 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
         answer_account(site, request, response, look_up_account);
     });
     add_manager_routes(site);
-    site.server.Post(literal(site.prefix + "/cgi/scheduler"),
+    site.server.Post(literal(site.prefix + kSchedulerPath),
                      [&site, &scheduler](const Request& request, Response& response,
                                          const httplib::ContentReader& read) {
                          schedule(site, scheduler, request, response, read);

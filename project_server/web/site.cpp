@@ -1,5 +1,6 @@
 #include "project_server/web/site.hpp"
 
+#include <error_numbers.h>
 #include <fmt/format.h>
 #include <httplib.h>
 
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "peer/base/log.hpp"
+#include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr const char* kHtml = "text/html; charset=utf-8";
 constexpr const char* kJson = "application/json";
+constexpr const char* kXml = "text/xml";
 
 constexpr const char* kSessionCookie = "dedloc_session";
 constexpr const char* kFormCookie = "dedloc_form";
@@ -28,6 +31,20 @@ std::string authority_of(const std::string& url) {
     const auto scheme = url.find("://");
     if (scheme == std::string::npos) return {};
     return url.substr(scheme + 3, url.find('/', scheme + 3) - scheme - 3);
+}
+
+/// Who asks: a browser, a script, or BOINC's client.
+enum class Client : std::uint8_t { kBrowser, kScript, kBoinc };
+
+Client client_of(const httplib::Request& request, const std::string& prefix) {
+    if (!request.path.starts_with(prefix)) return Client::kBrowser;
+    const std::string_view path = std::string_view{request.path}.substr(prefix.size());
+    if (path.ends_with(".json") || path.starts_with("/api/")) return Client::kScript;
+    const bool is_rpc = path.starts_with("/am_") || path.starts_with("/cgi/") ||
+                        path == "/create_account.php" || path == "/lookup_account.php" ||
+                        path == "/get_project_config.php" || path == "/show_user.php" ||
+                        path == "/server_status.php";
+    return is_rpc ? Client::kBoinc : Client::kBrowser;
 }
 
 PageRequest page_request(const httplib::Request& request) {
@@ -72,10 +89,11 @@ std::optional<std::int64_t> number_of(const std::string& text) {
 }
 
 Site::Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_mailer,
-           httplib::Server& its_server)
+           LiveEvents& its_live, httplib::Server& its_server)
     : config(its_config),
       pool(its_pool),
       mailer(its_mailer),
+      live(its_live),
       server(its_server),
       prefix(path_of(its_config.master_url)) {
     // A script or style inside a page, from wherever, is never executed.
@@ -128,7 +146,7 @@ Visitor Site::visitor_of_page(const PageRoute& route, const httplib::Request& re
     try {
         return visitor(request);
     } catch (const DatabaseError&) {
-        if (!route.is_home) throw;
+        if (!route.without_database) throw;
         return {};
     }
 }
@@ -140,10 +158,9 @@ AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
         try {
             page = pool.with([&](Database& database) { return read(database, request); });
         } catch (const DatabaseError& error) {
-            // BOINC's clients read the home page too, so it is served without the database.
-            if (!route.is_home) throw;
-            log_error("home page: {}", error.what());
-            page = Page{.title = config.name, .data = {}};
+            if (!route.without_database) throw;
+            log_error("page without the database: {}", error.what());
+            page = route.without_database(request);
         }
         if (!page) return std::nullopt;
         Answer answer{.title = page->title, .body = {}, .page = {}, .json = json_of(page->data)};
@@ -259,10 +276,32 @@ void Site::add_form(const std::string& path, bool for_users, FormHandler handler
 
 void Site::refuse(const httplib::Request& request, httplib::Response& response, int status,
                   const std::string& sentence) {
+    response.status = status;
+    response.set_header("Cache-Control", "no-store");
+    switch (client_of(request, prefix)) {
+        case Client::kScript: {
+            PageData data;
+            data.set("status", status).set("error", sentence);
+            return response.set_content(json_of(data), kJson);
+        }
+        case Client::kBoinc:
+            return response.set_content(
+                account_error(status == 503 ? ERR_PROJECT_DOWN : ERR_NOT_FOUND, sentence), kXml);
+        case Client::kBrowser:
+            break;
+    }
+    std::string user;
+    try {
+        const auto session = visitor(request).session;
+        if (session) user = session->name;
+    } catch (const DatabaseError&) {
+        // The page is as for visitors who are not signed in.
+    }
     PageData data;
     data.set("sentence", sentence);
-    show(request, response, "refused.html", {.title = "Not available", .data = std::move(data)});
-    response.status = status;
+    response.set_content(lay_out(frame("Not available", false, user),
+                                 fill_in("refused.html", with_project(std::move(data)))),
+                         kHtml);
 }
 
 }  // namespace dedloc::server

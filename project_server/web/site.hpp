@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "project_server/accounts/mail.hpp"
+#include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/project_config.hpp"
@@ -18,6 +18,7 @@
 #include "project_server/web/data/run_history.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/form.hpp"
+#include "project_server/web/live_events.hpp"
 #include "project_server/web/metrics.hpp"
 
 namespace httplib {
@@ -48,6 +49,8 @@ struct PageRoute {
     std::string path;      ///< after the prefix: a regular expression; JSON at path + ".json"
     std::string content;   ///< name of the template
     bool is_home = false;  ///< names the scheduler, by which BOINC's clients find it
+    /// The page while the database is away; nothing: status 404. Not given: status 503.
+    std::function<std::optional<Page>(const PageRequest&)> without_database{};
     /// How long one answer serves all viewers, so it must be the same for all; 0: it is not kept.
     std::chrono::seconds life{0};
 };
@@ -70,7 +73,7 @@ class Site {
 
     /// All must outlive this object.
     Site(const ProjectConfig& its_config, DatabasePool& its_pool, Mailer& its_mailer,
-         httplib::Server& its_server);
+         LiveEvents& its_live, httplib::Server& its_server);
 
     /// Adds a handler of exactly this path after the prefix.
     void get(const std::string& path, Handler handler);
@@ -94,13 +97,15 @@ class Site {
     /// form_token of this browser.
     void show(const httplib::Request& request, httplib::Response& response,
               const std::string& content, Page page);
-    /// Writes the page that says why there is nothing else: `sentence`, with that status.
+    /// Answers with that status and the reason, `sentence`: a page for browsers, JSON at addresses
+    /// of JSON, <error> at those of BOINC's RPCs. Works without the database.
     void refuse(const httplib::Request& request, httplib::Response& response, int status,
                 const std::string& sentence);
 
     const ProjectConfig& config;   ///< the project's
     DatabasePool& pool;            ///< connections
     Mailer& mailer;                ///< sends e-mail
+    LiveEvents& live;              ///< what happens to the runs now
     httplib::Server& server;       ///< to add routes that are not pages
     const std::string prefix;      ///< path of the master URL, without a slash at the end
     RunHistories histories;        ///< curves of the runs

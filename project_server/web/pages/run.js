@@ -109,7 +109,7 @@ function show(run) {
     'run-held-out': run.held_out ? number(run.held_out.loss, 4) : '–',
     'run-masked': run.held_out ? percent(run.held_out.masked_accuracy) : '–',
     'run-order': run.held_out ? percent(run.held_out.order_accuracy) : '–',
-    'run-samples': number(run.samples),
+    'run-samples': run.without_database ? '–' : number(run.samples),
     'run-rate': number(run.samples_per_second, 1),
     'run-peers': number(run.working_peers),
     'run-note': '',

@@ -1,0 +1,46 @@
+#include "project_server/web/live_runs.hpp"
+
+#include <utility>
+
+namespace dedloc::server {
+namespace {
+
+PageData summary(const control::Snapshot& picture) {
+    PageData run;
+    run.set("name", picture.run)
+        .set("state", name_of(picture.state))
+        .set("step", static_cast<std::int64_t>(picture.progress.step))
+        .set("steps", static_cast<std::int64_t>(picture.steps))
+        .set("has_steps", !picture.recent.empty())
+        .set("loss", picture.recent.empty() ? 0.0 : picture.recent.back().loss)
+        .set("held_out", false);
+    return run;
+}
+
+}  // namespace
+
+PageData::List live_run_list(const std::vector<control::Snapshot>& pictures) {
+    PageData::List runs;
+    for (const control::Snapshot& picture : pictures) runs.push_back(summary(picture));
+    return runs;
+}
+
+PageData live_run_data(const control::Snapshot& picture) {
+    PageData::List curve;
+    for (const control::StepView& step : picture.recent) {
+        const double rate =
+            step.seconds > 0 ? static_cast<double>(step.samples) / step.seconds : 0.0;
+        curve.emplace_back(PageData::List{static_cast<std::int64_t>(step.step), step.loss, rate,
+                                          static_cast<std::int64_t>(step.members), 0.0});
+    }
+    PageData run = summary(picture);
+    run.set("without_database", true)
+        .set("target_batch", static_cast<std::int64_t>(picture.target_batch))
+        .set("samples_per_second", picture.progress.samples_per_second)
+        .set("working_peers", static_cast<std::int64_t>(picture.progress.trainers))
+        .set("curve", std::move(curve))
+        .set("peers", PageData::List{});
+    return run;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,18 @@
+// The pages of runs while the database is away: what their backbones say now.
+#pragma once
+
+#include <vector>
+
+#include "project_server/control/messages.hpp"
+#include "project_server/web/data/page_data.hpp"
+
+namespace dedloc::server {
+
+/// As run_list() of data/runs.hpp, without figures on held-out text.
+PageData::List live_run_list(const std::vector<control::Snapshot>& pictures);
+
+/// As run_data() of data/runs.hpp, without samples, credit, peers and figures on held-out text; its
+/// curve has the last control::kRecentSteps steps. without_database is true.
+PageData live_run_data(const control::Snapshot& picture);
+
+}  // namespace dedloc::server
