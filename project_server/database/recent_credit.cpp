@@ -15,20 +15,21 @@ namespace {
 constexpr double kHalfLife = 7 * 86'400;  ///< seconds, BOINC's CREDIT_HALF_LIFE
 constexpr double kRenewalAge = 86'400;    ///< seconds after which an average is renewed
 constexpr double kLeastAverage = 0.01;    ///< credits a day; below it nothing is left
-constexpr std::size_t kRowsAtOnce = 1'000;
+constexpr std::size_t kRowsAtOnce = 200;
 
 /// Goes down the index of expavg_credit. A renewed row moves down it as well, but it is not old any
 /// more when it is met again.
-std::uint64_t decay_table(Database& database, const std::string& table, double now) {
+std::uint64_t decay_table(Database& database, const std::string& table, const char* index,
+                          double now) {
     const std::string decayed = recent_credit_expression(now);
     std::uint64_t renewed = 0;
     double highest = 1e300;
     for (std::size_t count = kRowsAtOnce; count == kRowsAtOnce;) {
         const Rows rows = database.query(
-            fmt::format("select id, expavg_credit from {} where expavg_credit > 0 and "
-                        "expavg_credit <= ? and expavg_time < ? order by expavg_credit desc "
+            fmt::format("select id, expavg_credit from {} force index ({}) where expavg_credit > 0 "
+                        "and expavg_credit <= ? and expavg_time < ? order by expavg_credit desc "
                         "limit ?",
-                        table),
+                        table, index),
             {highest, now - kRenewalAge, kRowsAtOnce});
         count = rows.size();
         if (count == 0) break;
@@ -66,9 +67,9 @@ std::string recent_credit_expression(double now) {
 
 std::uint64_t decay_recent_credit(Database& database, double now) {
     std::uint64_t renewed = 0;
-    for (const char* const table : {"user", "host", "team"}) {
-        renewed += decay_table(database, table, now);
-    }
+    renewed += decay_table(database, "user", "user_avg", now);
+    renewed += decay_table(database, "host", "host_avg", now);
+    renewed += decay_table(database, "team", "dedloc_team_avg", now);
     return renewed;
 }
 

@@ -18,7 +18,7 @@ double recent_credit(const Row& row, double now);
 /// The same as an expression of SQL over these two columns.
 std::string recent_credit_expression(double now);
 
-/// Renews the averages that are older than a day in user, host and team, by a thousand rows at a
+/// Renews the averages that are older than a day in user, host and team, two hundred rows at a
 /// time; those below 0.01 become 0. Under an official BOINC server that is update_stats' task: do
 /// not call it there. `now`: UTC seconds. Returns the number of rows. Errors: DatabaseError; it may
 /// be repeated then.

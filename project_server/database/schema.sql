@@ -739,6 +739,10 @@ create table if not exists dedloc_mail (
     key dedloc_mail_due (next_attempt)
 ) engine=InnoDB;
 
+-- /metrics and the status page count the workunits of all apps that wait for a daemon.
+create index if not exists dedloc_wu_validate on workunit (need_validate);
+create index if not exists dedloc_wu_assimilate on workunit (assimilate_state);
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),
