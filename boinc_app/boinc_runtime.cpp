@@ -38,11 +38,12 @@ namespace {
 // Exit status that BOINC's client interprets as "aborted by the client".
 constexpr int kAbortedByClient = 194;
 
-void block_signals(std::initializer_list<int> signals) {
+/// `how` is SIG_BLOCK or SIG_UNBLOCK.
+void set_alarms(int how) {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : signals) sigaddset(&set, signal);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(how, &set, nullptr);
 }
 
 /// The proxy that is configured in the BOINC client, as a URL; empty: none. Hosts that are exempt
@@ -73,7 +74,8 @@ std::string certificates_in(const std::filesystem::path& boinc_folder) {
 class BoincRuntime final : public VolunteerRuntime {
   public:
     BoincRuntime() {
-        block_signals({SIGALRM});
+        // Ten a second come, and would interrupt system calls.
+        set_alarms(SIG_BLOCK);
         BOINC_OPTIONS options;
         boinc_options_defaults(options);
         options.direct_process_action = 0;
@@ -84,6 +86,10 @@ class BoincRuntime final : public VolunteerRuntime {
     }
 
     HostWish wish() override {
+        // Here one may come: BOINC's handler measures the processor time, without which the client
+        // would report none, and keep the job in memory as one that has never saved its state.
+        set_alarms(SIG_UNBLOCK);
+        set_alarms(SIG_BLOCK);
         BOINC_STATUS status;
         boinc_get_status(&status);
         return {.is_suspended = status.suspended != 0 || status.network_suspended != 0,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -40,6 +41,7 @@ struct Options {
     std::string device = "cpu";
     unsigned threads = 0;
     double hours = 0;
+    int message_seconds = 3'600;
     SeatOptions seat;
     LocalOptions local;
     std::string held_out;  ///< folder of held-out shards for `local`; empty: none
@@ -179,8 +181,16 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--micro-batch", options.seat.micro_batch,
                    "samples computed at once; 0: as suits model, memory and CPUs")
         ->check(CLI::Range(0, 65'536));
+    // The client appends what the volunteer has written in app_config.xml to the job's arguments.
     app.add_option("--hours", options.hours, "leave the swarm after so many hours; 0: never")
-        ->check(CLI::Range(0.0, 100'000.0));
+        ->check(CLI::Range(0.0, 100'000.0))
+        ->take_last();
+    app.add_option("--message-seconds", options.message_seconds,
+                   "least time between two messages that tell the project of new samples, so that "
+                   "it credits them")
+        ->check(CLI::Range(1, 86'400))
+        ->capture_default_str()
+        ->take_last();
 }
 
 CLI::App* add_local_command(CLI::App& app, Options& options) {
@@ -249,7 +259,9 @@ int main(int argc, char** argv) {
             return kBadArguments;
         }
     }
-    options.seat.lease = std::chrono::seconds{static_cast<long>(options.hours * 3'600)};
+    // Rounded up: 0 would be no lease.
+    options.seat.lease = std::chrono::seconds{static_cast<long>(std::ceil(options.hours * 3'600))};
+    options.seat.message_interval = std::chrono::seconds{options.message_seconds};
 
     std::unique_ptr<VolunteerRuntime> runtime;
     try {

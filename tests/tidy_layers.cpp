@@ -232,7 +232,7 @@ Layers project_layers() {
         // The control plane: messages and their sockets, which alone know ZeroMQ.
         {"project_server/control/",
          joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "zmq.h"},
+                       "peer/base/", "sodium.h", "zmq.h"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},

@@ -100,6 +100,7 @@ class Peer::Core {
     void pump_to(const PeerKey& peer);
     void pump_released();
     void measure();
+    void round_measured(bool was_cancelled);
     void bandwidth_measured();
 
     // --- heartbeats (heartbeats.cpp) ---

@@ -155,6 +155,20 @@ std::optional<Endpoint> backbone_of(const RunFolder& run) {
     return net::resolve_endpoint(run.settings->backbone);
 }
 
+/// What a voter offers to the project's machine.
+std::optional<control::RemoteAccess> remote_access(const RunFolder& run,
+                                                   const BackboneOptions& options) {
+    if (!run.settings || !run.settings->control) return std::nullopt;
+    const ControlSettings& control = *run.settings->control;
+    const Endpoint listen =
+        options.control_listen.value_or(Endpoint{options.listen.host, control.port});
+    if (listen.port == 0 || listen.port > kMaxControlPort) {
+        throw InputError("the control plane needs a port and the next one.");
+    }
+    return control::RemoteAccess{
+        .listen = {listen.host, listen.port}, .own = run.key, .client = control.client};
+}
+
 }  // namespace
 
 /// Members are in the order in which they depend on one another.
@@ -202,12 +216,18 @@ class Backbone::Impl {
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
         if (recorder_) recorder_->pause_changed(is_paused(live_.pause()));
         poll();
-        live_.open(sockets_.path(control::kEventsSocket));
+        const auto access = remote_access(run_, options_);
+        live_.open(sockets_.path(control::kEventsSocket), access);
         commands_ = std::make_unique<control::Replier>(
             sockets_.path(control::kCommandsSocket), kCommandThreads,
             [handlers = handlers()](const std::string& request) {
                 return answer(request, handlers);
-            });
+            },
+            access);
+        if (access) {
+            log_info("the project's machine reaches the control plane at {} and the next port",
+                     access->listen.text());
+        }
     }
     ~Impl() { stop(); }
 
@@ -251,7 +271,8 @@ class Backbone::Impl {
     }
     CommandHandlers handlers() {
         return {.snapshot = [this] { return live_.picture(); },
-                .set_paused = [this](bool is_paused) { return set_paused(is_paused); },
+                .set_paused = [this](bool is_paused,
+                                     const auto& order) { return set_paused(is_paused, order); },
                 .checkpoint = [this]() -> std::optional<std::uint64_t> {
                     const auto step = keeper_.checkpoint(kCheckpointLimit);
                     return step ? std::optional{step->value()} : std::nullopt;
@@ -266,15 +287,28 @@ class Backbone::Impl {
                         revocations_.forgive(named, platform::utc_now());
                     }};
     }
-    control::RunState set_paused(bool is_paused) {
-        if (!run_.project_key) {
-            throw InputError("only the backbone that has the project's key pauses a run");
-        }
+    control::RunState set_paused(bool is_paused, const std::optional<SignedPause>& order) {
         const std::lock_guard lock{pause_mutex_};
-        if (const auto next = next_pause(live_.pause(), is_paused, run_.id, *run_.project_key)) {
+        if (order) {
+            check_order(*order, is_paused);
+            queue_.post(event::PauseSigned{*order});
+        } else if (!run_.project_key) {
+            throw InputError("only the backbone that has the project's key pauses a run");
+        } else if (const auto next =
+                       next_pause(live_.pause(), is_paused, run_.id, *run_.project_key)) {
             queue_.post(event::PauseSigned{*next});
         }
         return live_.await_pause(is_paused, kPauseLimit);
+    }
+    void check_order(const SignedPause& order, bool is_paused) const {
+        if (is_paused_at(order.count) != is_paused ||
+            !is_signed(run_.id, run_.run.project_key, order)) {
+            throw InputError("the project has not signed this order");
+        }
+        const auto known = live_.pause();
+        if (known && known->count > order.count) {
+            throw InputError("the project has given a later order");
+        }
     }
     void poll_voters() {
         const std::lock_guard lock{poll_mutex_};

@@ -17,6 +17,7 @@
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
+#include "project_server/cli/upgrade.hpp"
 #include "project_server/database/schema.hpp"
 #include "project_server/publishing/keys.hpp"
 
@@ -195,10 +196,7 @@ server::Settings create_project(const ProjectOptions& options) {
     require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
     UnfinishedFolder folder{project};
-    for (const char* name : {"keys", "download", "upload", "templates", "db", "nginx", "log",
-                             "pids", "html", "runs"}) {
-        fs::create_directory(folder.path() / name);
-    }
+    for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings database{.host = "127.0.0.1",
                                             .port = settings.database_port,

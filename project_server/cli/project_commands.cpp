@@ -17,9 +17,13 @@
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
 #include "project_server/cli/project.hpp"
+#include "project_server/cli/project_check.hpp"
 #include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/project_status.hpp"
 #include "project_server/cli/running_project.hpp"
+#include "project_server/cli/upgrade.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -131,18 +135,27 @@ void stop(const fs::path& folder) {
     fmt::print("stopped\n");
 }
 
-void print_status(const fs::path& folder) {
-    const auto project = own_project(folder);
-    const auto settings = server::read_settings(project);
-    const auto supervisor = supervisor_of(project);
-    fmt::print("{} at {}: {}\n", settings.name, settings.url,
-               supervisor ? "running" : "not running");
-    if (!supervisor) return;
-    for (const auto& entry : fs::directory_iterator(project / "pids")) {
-        pid_t process = 0;
-        std::ifstream(entry.path()) >> process;
-        fmt::print("  {:<32} {}\n", entry.path().stem().string(), process);
+void upgrade(const fs::path& folder) {
+    const auto changes = upgrade_project(folder);
+    for (const auto& change : changes) fmt::print("{}\n", change);
+    if (changes.empty()) fmt::print("{} is up to date already\n", folder.string());
+}
+
+/// Throws Error, and so exit status 1, if something is bad.
+void check(const fs::path& folder, bool is_quick, bool as_json) {
+    const bool shows_progress = !as_json && isatty(STDERR_FILENO) != 0;
+    const auto findings = check_project(folder, is_quick, [&](const std::string& name) {
+        if (shows_progress) fmt::print(stderr, "\033[2Kchecking {} …\r", name);
+    });
+    if (shows_progress) fmt::print(stderr, "\033[2K");
+    if (as_json) {
+        print(check_data(findings), true);
+    } else {
+        fmt::print("{}", check_text(findings));
     }
+    std::fflush(stdout);
+    const auto bad = findings.count(check::Level::kBad);
+    if (bad > 0) throw Error(fmt::format("{} things are bad in {}", bad, folder.string()));
 }
 
 /// Options that take addresses.
@@ -209,6 +222,21 @@ void add_address_options(CLI::App& command, ProjectOptions& options) {
                        "Root: create the project for this account, which its daemons run as");
 }
 
+void add_check_command(CLI::App& project) {
+    struct Chosen {
+        fs::path folder;
+        bool is_quick = false;
+        bool prints_json = false;
+    };
+    const auto chosen = std::make_shared<Chosen>();  // shared by parser and callback
+    auto* const command = project.add_subcommand(
+        "check", "Look for damage, and for files and rows that do not agree; changes nothing");
+    command->add_option("DIR", chosen->folder, "The project's folder")->required();
+    command->add_flag("--quick", chosen->is_quick, "Leave out the digests of large files");
+    command->add_flag("--json", chosen->prints_json, "Print JSON");
+    command->callback([chosen] { check(chosen->folder, chosen->is_quick, chosen->prints_json); });
+}
+
 }  // namespace
 
 void add_project_commands(CLI::App& dedloc) {
@@ -242,9 +270,19 @@ void add_project_commands(CLI::App& dedloc) {
     stop_command->add_option("DIR", *folder, "The project's folder")->required();
     stop_command->callback([folder] { stop(*folder); });
 
-    auto* const status_command = project->add_subcommand("status", "List the running daemons");
+    add_check_command(*project);
+    auto* const upgrade_command = project->add_subcommand(
+        "upgrade", "Bring a stopped project up to date with this version; start does the same");
+    upgrade_command->add_option("DIR", *folder, "The project's folder")->required();
+    upgrade_command->callback([folder] { upgrade(*folder); });
+
+    const auto prints_json = std::make_shared<bool>(false);
+    auto* const status_command =
+        project->add_subcommand("status", "Print daemons, runs, jobs and disk use");
     status_command->add_option("DIR", *folder, "The project's folder")->required();
-    status_command->callback([folder] { print_status(*folder); });
+    status_command->add_flag("--json", *prints_json, "Print JSON");
+    status_command->callback(
+        [folder, prints_json] { print(project_status(*folder), *prints_json); });
 }
 
 }  // namespace dedloc::cli

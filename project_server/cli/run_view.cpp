@@ -45,12 +45,21 @@ std::string curve(const std::vector<StepLine>& steps, std::size_t width) {
 
 }  // namespace
 
+std::span<const StepLine> reported_steps(const RunStatus& status) {
+    if (status.state == "finished") return status.lines;
+    const auto last =
+        std::ranges::find_if(status.lines.rbegin(), status.lines.rend(),
+                             [](const StepLine& step) { return step.equal_digests > 0; });
+    return {status.lines.begin(), last.base()};
+}
+
 std::string step_line(const RunStatus& status, const StepLine& step) {
     return fmt::format(
-        "step {:>5}/{}  loss {:.4f}  {:.0f} samples in {:.2f} s ({:.0f}/s)  {} members, {} equal "
-        "digests",
+        "step {:>5}/{}  loss {:.4f}  {:.0f} samples in {:.2f} s ({:.0f}/s)  {} members, {}",
         step.step, status.steps, step.loss, static_cast<double>(step.samples), step.seconds,
-        rate_of(step), step.members, step.equal_digests);
+        rate_of(step), step.members,
+        step.equal_digests == 0 ? "no digest reported"
+                                : fmt::format("{} equal digests", step.equal_digests));
 }
 
 std::vector<std::string> terminal_view(const RunStatus& status, const std::vector<StepLine>& steps,

@@ -1,12 +1,17 @@
 // Formats a run's progress for a terminal, a log or a program.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "project_server/cli/run.hpp"
 
 namespace dedloc::cli {
+
+/// The steps to show: up to the last one whose members have reported its digest, or all if the run
+/// is finished. An earlier step has no reports if its backbone was killed before they came.
+std::span<const StepLine> reported_steps(const RunStatus& status);
 
 /// One line for a step, for logs and pipes.
 std::string step_line(const RunStatus& status, const StepLine& step);

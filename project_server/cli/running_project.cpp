@@ -14,6 +14,7 @@
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_backbones.hpp"
+#include "project_server/cli/upgrade.hpp"
 #include "project_server/database/schema.hpp"
 
 namespace dedloc::cli {
@@ -80,7 +81,10 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
 
 bool RunningProject::start() {
     const auto place = mariadb_place(project_, settings_);
-    launch("mariadbd", server::mariadb_command(place));
+    supervisor_.start({.name = "mariadbd",
+                       .command = server::mariadb_command(place),
+                       .death_signal = server::kMariadbDeathSignal});
+    log_info("mariadbd started");
     const bool has_database = await("mariadbd", [&] {
         try {
             database_ = std::make_unique<server::Database>(config_.database);
@@ -90,7 +94,7 @@ bool RunningProject::start() {
         }
     });
     if (!has_database) return false;
-    server::apply_schema(*database_);  // tables that an earlier version did not have
+    for (const auto& change : server::upgrade_schema(*database_)) log_info("{}", change);
 
     auto server = program("dedloc-server");
     server.insert(server.end(), {"--listen", fmt::format("127.0.0.1:{}", settings_.server_port)});
@@ -106,7 +110,7 @@ bool RunningProject::start() {
     launch("dedloc-gateway", gateway);
     if (!await("dedloc-gateway", accepts("127.0.0.1", settings_.gateway_port))) return false;
 
-    platform::replace_file(project_ / "nginx/nginx.conf", nginx_configuration(project_, settings_));
+    for (const auto& change : upgrade_files(project_, settings_)) log_info("{}", change);
     certificate_written_ = time_of_certificate();
     launch("nginx", nginx_command(project_));
     const auto& address = settings_.listen.front();

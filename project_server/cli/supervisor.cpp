@@ -38,7 +38,7 @@ std::vector<pid_t> children_of_this_process() {
 
 }  // namespace
 
-Supervisor::Supervisor(Folders folders) : folders_(std::move(folders)) {
+Supervisor::Supervisor(Folders folders) : folders_(std::move(folders)), files_(folders_.pids) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -67,9 +67,9 @@ std::filesystem::path Supervisor::log_of(const std::string& name) const {
 
 void Supervisor::launch(Kept& kept, Clock::time_point now) {
     kept.child = platform::spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
-                                                       .death_signal = kept.daemon.stop_signal});
+                                                       .death_signal = kept.daemon.death_signal});
     kept.started = now;
-    std::ofstream(folders_.pids / (kept.daemon.name + ".pid")) << kept.child << '\n';
+    files_.started(kept.daemon.name, kept.child, kept.starts++);
 }
 
 void Supervisor::start(Daemon daemon) {
@@ -82,10 +82,10 @@ void Supervisor::start(Daemon daemon) {
 void Supervisor::ended(Kept& kept, int status, Clock::time_point now) {
     kill(-kept.child, SIGKILL);  // else its children, such as nginx workers, would keep its ports
     kept.child = 0;
-    std::error_code ignored;
-    std::filesystem::remove(folders_.pids / (kept.daemon.name + ".pid"), ignored);
+    files_.ended(kept.daemon.name);
     if (status == 0 && kept.daemon.is_done_by_exit_0) {
         kept.is_done = true;
+        files_.finished(kept.daemon.name);
         log_info("{} is done", kept.daemon.name);
         return;
     }
@@ -122,8 +122,8 @@ void Supervisor::advance(Clock::time_point now) {
 }
 
 void Supervisor::end(Kept& kept) {
-    if (kept.child == 0) return;
-    kill(kept.child, kept.daemon.stop_signal);
+    if (kept.child == 0) return files_.finished(kept.daemon.name);
+    kill(kept.child, SIGTERM);
     const auto deadline = Clock::now() + kept.daemon.timeout;
     while (!platform::poll_child(kept.child)) {
         if (Clock::now() >= deadline) {
@@ -136,8 +136,7 @@ void Supervisor::end(Kept& kept) {
     }
     kill(-kept.child, SIGKILL);
     kept.child = 0;
-    std::error_code ignored;
-    std::filesystem::remove(folders_.pids / (kept.daemon.name + ".pid"), ignored);
+    files_.finished(kept.daemon.name);
 }
 
 void Supervisor::stop(const std::string& name) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "peer/platform/process.hpp"
+#include "project_server/cli/daemon_files.hpp"
 
 namespace dedloc::cli {
 
@@ -20,8 +21,8 @@ namespace dedloc::cli {
 struct Daemon {
     std::string name;                         ///< unique; names its log and pid files
     platform::Command command;                ///< program and arguments
-    int stop_signal = SIGTERM;                ///< sent to stop it, and when the supervisor dies
-    std::chrono::milliseconds timeout{8000};  ///< time between the stop signal and SIGKILL
+    int death_signal = SIGTERM;               ///< what it gets when the supervisor dies
+    std::chrono::milliseconds timeout{8000};  ///< time between SIGTERM, which stops it, and SIGKILL
     bool is_done_by_exit_0 = false;           ///< true: exit status 0 is success, so no restart
 };
 
@@ -33,7 +34,7 @@ class Supervisor final {
     /// Folders that the supervisor writes to.
     struct Folders {
         std::filesystem::path logs;  ///< NAME.log is appended to
-        std::filesystem::path pids;  ///< NAME.pid exists while the daemon runs
+        std::filesystem::path pids;  ///< daemon_files.hpp
     };
 
     /// Makes this process the subreaper of its descendants.
@@ -69,6 +70,7 @@ class Supervisor final {
         Clock::time_point started{};
         Clock::time_point retry{};  ///< when to start it again
         std::chrono::milliseconds pause{0};
+        int starts = 0;
         bool is_done = false;
     };
 
@@ -80,6 +82,7 @@ class Supervisor final {
     void reap_strays();
 
     const Folders folders_;
+    const DaemonFiles files_;
     std::vector<Kept> kept_;
 };
 

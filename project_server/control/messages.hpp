@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
+#include "peer/wire/types.hpp"
 
 namespace dedloc::control {
 
@@ -161,6 +162,9 @@ enum class Command : std::uint8_t {
 struct Request {
     Command command = Command::kSnapshot;  ///< what to do
     Revocation revocation{};               ///< what kRevoke and kForgive name
+    /// What kPause and kResume tell, signed by the project. Nothing: the backbone signs it itself,
+    /// if it has the project's key.
+    std::optional<SignedPause> pause{};
     bool operator==(const Request&) const = default;
 };
 /// The answer.

@@ -1,6 +1,7 @@
 #include "project_server/database/schema.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "peer/base/check.hpp"
@@ -60,15 +61,29 @@ std::vector<Statement> statements() {
     return all;
 }
 
-std::vector<std::string> own_tables_of(const std::string& verb) {
+std::vector<std::string> tables_of(const std::string& verb, bool is_own) {
     std::vector<std::string> names;
     for (const auto& statement : statements()) {
-        const bool is_chosen = statement.is_own() && statement.verb == verb;
+        const bool is_chosen = (statement.is_own() || !is_own) && statement.verb == verb;
         if (is_chosen && std::ranges::find(names, statement.table) == names.end()) {
             names.push_back(statement.table);
         }
     }
     return names;
+}
+
+/// "table NAME", "column TABLE.NAME" and "index TABLE.NAME" for all that the database has.
+std::set<std::string> things_in(Database& database) {
+    std::set<std::string> things;
+    for (const Row& row : database.query(
+             "select concat('table ', table_name) as thing from information_schema.tables where "
+             "table_schema = database() union select concat('column ', table_name, '.', "
+             "column_name) from information_schema.columns where table_schema = database() union "
+             "select concat('index ', table_name, '.', index_name) from "
+             "information_schema.statistics where table_schema = database()")) {
+        things.insert(row.text("thing"));
+    }
+    return things;
 }
 
 }  // namespace
@@ -77,18 +92,49 @@ void apply_schema(Database& database) {
     for (const auto& statement : statements()) database.execute(statement.text);
 }
 
+std::vector<std::string> upgrade_schema(Database& database) {
+    const auto before = things_in(database);
+    apply_schema(database);
+    std::vector<std::string> created;
+    for (const auto& thing : things_in(database)) {
+        // A new table's columns and indices go without saying.
+        const auto table = "table " + thing.substr(thing.find(' ') + 1);
+        const bool is_of_new_table =
+            !thing.starts_with("table ") && !before.contains(table.substr(0, table.find('.')));
+        if (!before.contains(thing) && !is_of_new_table) created.push_back(thing + " was created");
+    }
+    return created;
+}
+
 void apply_own_schema(Database& database) {
     for (const auto& statement : statements()) {
         if (statement.is_own()) database.execute(statement.text);
     }
 }
 
+void make_temporary_schema(Database& database, bool is_own) {
+    constexpr std::string_view kCreateTable = "create table ";
+    for (const auto& statement : statements()) {
+        if (is_own && !statement.is_own()) continue;
+        if (statement.text.starts_with(kCreateTable)) {
+            database.execute("create temporary table " +
+                             statement.text.substr(kCreateTable.size()));
+        } else if (statement.verb == "create" || statement.verb == "alter") {
+            database.execute(statement.text);
+        }
+    }
+}
+
 std::vector<std::string> own_tables() {
-    return own_tables_of("create");
+    return tables_of("create", true);
+}
+
+std::vector<std::string> all_tables() {
+    return tables_of("create", false);
 }
 
 std::vector<std::string> reference_tables() {
-    return own_tables_of("insert");
+    return tables_of("insert", true);
 }
 
 std::string_view schema_text() {

@@ -11,13 +11,21 @@ namespace dedloc::server {
 
 /// Creates the missing tables and reference rows in the selected database. Idempotent.
 void apply_schema(Database& database);
-/// The same for DeDLOC@home's tables only, in the database of an official BOINC server: neither a
-/// table nor an index nor a row of BOINC's is touched.
+/// The same. Returns a sentence for each table, column and index that was absent.
+std::vector<std::string> upgrade_schema(Database& database);
+/// The same as apply_schema() for DeDLOC@home's tables only, in the database of an official BOINC
+/// server: neither a table nor an index nor a row of BOINC's is touched.
 void apply_own_schema(Database& database);
+
+/// Makes the schema's tables as empty temporary tables of this connection, where they hide the real
+/// ones until it ends: to compare them. `is_own`: DeDLOC@home's tables only.
+void make_temporary_schema(Database& database, bool is_own);
 
 /// DeDLOC@home's tables, in the order of their creation.
 std::vector<std::string> own_tables();
-/// Those of them whose rows come with the schema.
+/// All tables, BOINC's too.
+std::vector<std::string> all_tables();
+/// DeDLOC@home's tables whose rows come with the schema.
 std::vector<std::string> reference_tables();
 /// The whole schema, which identifies its version.
 std::string_view schema_text();

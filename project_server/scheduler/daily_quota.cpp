@@ -1,5 +1,7 @@
 #include "project_server/scheduler/daily_quota.hpp"
 
+#include <algorithm>
+
 namespace dedloc::server {
 
 DailyQuota::DailyQuota(Database& database, const ProjectConfig& config, const Host& host)
@@ -38,26 +40,24 @@ void DailyQuota::add(std::int64_t app_version) {
 void DailyQuota::count(std::int64_t app_version) {
     ++entry(app_version).today;
     database_.execute(
-        "update host_app_version set n_jobs_today = n_jobs_today + 1 "
-        "where host_id = ? and app_version_id = ?",
-        {host_, app_version});
+        "insert into host_app_version (host_id, app_version_id, max_jobs_per_day, n_jobs_today) "
+        "values (?, ?, ?, 1) on duplicate key update n_jobs_today = n_jobs_today + 1",
+        {host_, app_version, initial_});
 }
 
-void adjust_quota(Database& database, const ProjectConfig& config, const Host& host,
-                  std::int64_t app_version, bool success) {
-    const std::int64_t initial = config.daily_jobs_per_seat;
+void DailyQuota::adjust(std::int64_t app_version, bool success) {
+    Entry& of_version = entry(app_version);
     if (success) {
-        database.execute(
-            "update host_app_version set max_jobs_per_day = least(2 * max_jobs_per_day, ?) "
-            "where max_jobs_per_day < ? and host_id = ? and app_version_id = ?",
-            {initial, initial, host.id, app_version});
-        return;
+        if (of_version.per_seat >= initial_) return;
+        of_version.per_seat = std::min(2 * of_version.per_seat, initial_);
+    } else {
+        of_version.per_seat =
+            std::max<std::int64_t>(std::min(of_version.per_seat, initial_), 2) - 1;
     }
-    database.execute(
-        "update host_app_version set consecutive_valid = 0, max_jobs_per_day = "
-        "greatest(least(if(max_jobs_per_day > 0, max_jobs_per_day, ?), ?), 2) - 1 "
-        "where host_id = ? and app_version_id = ?",
-        {initial, initial, host.id, app_version});
+    database_.execute(
+        "update host_app_version set max_jobs_per_day = ?, "
+        "consecutive_valid = if(?, consecutive_valid, 0) where host_id = ? and app_version_id = ?",
+        {of_version.per_seat, success, host_, app_version});
 }
 
 }  // namespace dedloc::server

@@ -26,8 +26,11 @@ class DailyQuota {
     bool allows(std::int64_t app_version, std::int64_t seats);
     /// Makes the row of this host and app version, unless it exists.
     void add(std::int64_t app_version);
-    /// Counts a job that is sent for the first time.
+    /// Counts a job that is sent for the first time; makes the row as add() does.
     void count(std::int64_t app_version);
+    /// Changes the quota by the outcome of a job, as BOINC's scheduler does: a failure takes one
+    /// job from it, down to 1, and a success doubles a quota that failures have lowered.
+    void adjust(std::int64_t app_version, bool success);
     /// The number of jobs a day that has held a job back, if any has.
     std::optional<std::int64_t> spent() const { return spent_; }
 
@@ -44,10 +47,5 @@ class DailyQuota {
     std::map<std::int64_t, Entry> entries_;
     std::optional<std::int64_t> spent_;
 };
-
-/// Changes the quota by the outcome of a job, as BOINC's scheduler does: a failure takes one job
-/// from it, down to 1, and a success doubles a quota that failures have lowered.
-void adjust_quota(Database& database, const ProjectConfig& config, const Host& host,
-                  std::int64_t app_version, bool success);
 
 }  // namespace dedloc::server

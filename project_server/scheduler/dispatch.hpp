@@ -8,7 +8,10 @@
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/catalogue.hpp"
+#include "project_server/scheduler/daily_quota.hpp"
+#include "project_server/scheduler/ready_jobs.hpp"
 #include "project_server/scheduler/request.hpp"
+#include "project_server/scheduler/seats.hpp"
 #include "project_server/scheduler/volunteer.hpp"
 
 namespace dedloc::server {
@@ -23,15 +26,23 @@ struct Dispatch {
     std::vector<std::string> messages{};
 };
 
+/// The host that wants jobs, and what it has.
+struct Applicant {
+    const Account& account;            ///< that the host belongs to
+    const Host& host;                  ///< whose row is locked
+    const SchedulerRequest& request;   ///< what its client says
+    const std::vector<HeldJob>& held;  ///< its jobs in progress
+    DailyQuota& quota;                 ///< the host's
+};
+
 /// Chooses jobs for the free seats of a host (seats.hpp), for each job the version with the highest
 /// projected FLOP/s among the resources for which the client requests work. First jobs that the
-/// database says the host has but the client does not have, then unsent jobs by priority, at most
-/// the host's daily quota of each app version (a day begins at 0:00 UTC). Marks them as sent.
-/// Revoked and banned hosts get none.
+/// database says the host has but the client does not have, then those of `ready`, at most the
+/// host's daily quota of each app version (a day begins at 0:00 UTC). Marks them as sent. Revoked
+/// and banned hosts get none.
 ///
 /// Before  a transaction is open and the host row is locked
 Dispatch dispatch_jobs(Database& database, const ProjectConfig& config, const Catalogue& catalogue,
-                       const Account& account, const Host& host, const SchedulerRequest& request,
-                       std::int64_t now);
+                       const Applicant& applicant, ReadyJobs::Taking& ready, std::int64_t now);
 
 }  // namespace dedloc::server

@@ -47,18 +47,19 @@ void write_version(XmlWriter& reply, const UsableVersion& usable, double gpu_mem
     write_document(reply, version.document, "app_version", {}, after);
 }
 
-void write_job(XmlWriter& reply, const SentJob& job, const PublishedVersion& version) {
+void write_job(XmlWriter& reply, const Job& job, std::int64_t deadline,
+               const PublishedVersion& version) {
     XmlWriter of_workunit;
     of_workunit.add("rsc_fpops_est", job.fpops_est);
     of_workunit.add("rsc_fpops_bound", job.fpops_bound);
     of_workunit.add("rsc_memory_bound", job.memory);
     of_workunit.add("rsc_disk_bound", job.disk + version.slot_bytes);
-    of_workunit.add("name", job.workunit);
+    of_workunit.add("name", job.workunit_name);
     of_workunit.add("app_name", version.app);
     write_document(reply, job.workunit_document, "workunit", of_workunit, {});
     XmlWriter before;
-    before.add("report_deadline", job.deadline);
-    before.add("wu_name", job.workunit);
+    before.add("report_deadline", deadline);
+    before.add("wu_name", job.workunit_name);
     before.add("name", job.name);
     XmlWriter after;
     after.add("platform", version.platform);

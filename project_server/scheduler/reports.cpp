@@ -2,58 +2,85 @@
 
 #include <boinc_db_types.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "peer/base/log.hpp"
-#include "project_server/scheduler/daily_quota.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr int kFilesUploaded = 5;  // client state of a result whose output files are all uploaded
 
-bool awaits_report(const Row& row) {
-    const auto state = row.integer("server_state");
-    if (state == RESULT_SERVER_STATE_IN_PROGRESS) return true;
-    return state == RESULT_SERVER_STATE_OVER && row.integer("outcome") == RESULT_OUTCOME_NO_REPLY;
+/// A result that may be reported.
+struct Reportable {
+    std::int64_t id = 0;
+    std::int64_t workunit = 0;
+    std::int64_t app_version = 0;
+};
+
+/// Finds it among all results of the account, locks its row, and checks that it is not stored yet.
+/// The host may have got a new row since the job was sent, and the job may have timed out.
+std::optional<Reportable> find_reportable(Database& database, const Account& account,
+                                          const std::string& name) {
+    const auto row = database.query_one(
+        "select id, workunitid, app_version_id from result where name = ? and userid = ? and "
+        "(server_state = ? or (server_state = ? and outcome = ?)) for update",
+        {name, account.id, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
+         RESULT_OUTCOME_NO_REPLY});
+    if (!row) return std::nullopt;
+    return Reportable{.id = row->integer("id"),
+                      .workunit = row->integer("workunitid"),
+                      .app_version = row->integer("app_version_id")};
 }
 
-void store_report(Database& database, const ProjectConfig& config, const Account& account,
-                  const Host& host, const ReportedResult& report, const Row& row,
-                  std::int64_t now) {
-    const bool success = report.client_state == kFilesUploaded && report.exit_status == 0;
-    database.execute(
-        "update result set server_state = ?, outcome = ?, client_state = ?, validate_state = ?, "
-        "received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, elapsed_time = ?, "
-        "exit_status = ?, stderr_out = ?, xml_doc_out = ?, peak_working_set_size = ?, "
-        "peak_swap_size = ?, peak_disk_usage = ? where id = ?",
-        {RESULT_SERVER_STATE_OVER, success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR,
-         report.client_state, success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
-         account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
-         report.standard_error, report.output_files, report.peak_working_set, report.peak_swap,
-         report.peak_disk, row.integer("id")});
+bool is_success(const ReportedResult& report) {
+    return report.client_state == kFilesUploaded && report.exit_status == 0;
+}
+
+/// False if the result is over already and has not timed out. The workunit is written first, in the
+/// order in which the transitioner locks them.
+bool store_report(Database& database, const Account& account, const Host& host,
+                  const ReportedResult& report, const Reportable& result, std::int64_t now) {
+    const bool success = is_success(report);
     database.execute("update workunit set transition_time = ? where id = ?",
-                     {now, row.integer("workunitid")});
-    adjust_quota(database, config, host, row.integer("app_version_id"), success);
-    log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
-             success ? "success" : "error", report.exit_status);
+                     {now, result.workunit});
+    return database.execute(
+               "update result set server_state = ?, outcome = ?, client_state = ?, "
+               "validate_state = ?, received_time = ?, hostid = ?, teamid = ?, cpu_time = ?, "
+               "elapsed_time = ?, exit_status = ?, stderr_out = ?, xml_doc_out = ?, "
+               "peak_working_set_size = ?, peak_swap_size = ?, peak_disk_usage = ? "
+               "where id = ? and userid = ? and (server_state = ? or outcome = ?)",
+               {RESULT_SERVER_STATE_OVER,
+                success ? RESULT_OUTCOME_SUCCESS : RESULT_OUTCOME_CLIENT_ERROR, report.client_state,
+                success ? VALIDATE_STATE_INIT : VALIDATE_STATE_INVALID, now, host.id,
+                account.team_id, report.cpu_seconds, report.elapsed_seconds, report.exit_status,
+                report.standard_error, report.output_files, report.peak_working_set,
+                report.peak_swap, report.peak_disk, result.id, account.id,
+                RESULT_SERVER_STATE_IN_PROGRESS, RESULT_OUTCOME_NO_REPLY}) > 0;
 }
 
 }  // namespace
 
-std::vector<std::string> store_reports(Database& database, const ProjectConfig& config,
-                                       const Account& account, const Host& host,
+std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
                                        const std::vector<ReportedResult>& reports,
+                                       std::vector<HeldJob>& held, DailyQuota& quota,
                                        std::int64_t now) {
     std::vector<std::string> acknowledged;
     for (const ReportedResult& report : reports) {
-        const auto row = database.query_one(
-            "select id, userid, workunitid, app_version_id, server_state, outcome from result "
-            "where name = ? for update",
-            {report.name});
-        // The host may have got a new row since the job was sent; its account is the same.
-        if (row && row->integer("userid") == account.id && awaits_report(*row)) {
-            store_report(database, config, account, host, report, *row, now);
-        }
         acknowledged.push_back(report.name);
+        std::optional<Reportable> result;
+        const auto job = std::ranges::find(held, report.name, &HeldJob::name);
+        if (job != held.end()) {
+            result = {.id = job->id, .workunit = job->workunit, .app_version = job->app_version};
+            held.erase(job);
+        } else {
+            result = find_reportable(database, account, report.name);
+        }
+        if (!result || !store_report(database, account, host, report, *result, now)) continue;
+        quota.adjust(result->app_version, is_success(report));
+        log_info("result {} reported by host {}: {}, exit status {}", report.name, host.id,
+                 is_success(report) ? "success" : "error", report.exit_status);
     }
     return acknowledged;
 }

@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "project_server/database/database.hpp"
-#include "project_server/database/project_config.hpp"
+#include "project_server/scheduler/daily_quota.hpp"
 #include "project_server/scheduler/request.hpp"
+#include "project_server/scheduler/seats.hpp"
 #include "project_server/scheduler/volunteer.hpp"
 
 namespace dedloc::server {
 
 /// Stores each reported result once and returns the names to acknowledge. These are all reported
 /// names, also of results stored before or unknown to this account, so that the client forgets
-/// them. A result that had timed out is still accepted. As in BOINC's server a failure takes one
-/// job from the host's daily quota for that app version, down to 1, and a success doubles a quota
-/// that failures have lowered.
+/// them. A result that had timed out is still accepted. Adjusts the host's daily quota. `held` are
+/// the host's jobs in progress; those that are reported are removed from it.
 ///
-/// Before  a transaction is open      Idempotent  yes
-std::vector<std::string> store_reports(Database& database, const ProjectConfig& config,
-                                       const Account& account, const Host& host,
+/// Before  a transaction is open and the host row is locked      Idempotent  yes
+std::vector<std::string> store_reports(Database& database, const Account& account, const Host& host,
                                        const std::vector<ReportedResult>& reports,
+                                       std::vector<HeldJob>& held, DailyQuota& quota,
                                        std::int64_t now);
 
 /// Stores messages (trickle-ups) for the project's daemons.

@@ -1,6 +1,7 @@
 #include "project_server/scheduler/scheduler.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,7 +10,6 @@
 #include "project_server/scheduler/dispatch.hpp"
 #include "project_server/scheduler/plan_class.hpp"
 #include "project_server/scheduler/reports.hpp"
-#include "project_server/scheduler/seats.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -102,8 +102,7 @@ void add_aborts(XmlWriter& reply, Database& database, const SchedulerRequest& re
 /// stored about the host is recent.
 bool changes_nothing(const SchedulerRequest& request, const Caller& caller, std::int64_t now) {
     if (!caller.host || caller.has_messages) return false;
-    const std::int64_t age = now - caller.host->last_request;
-    return age >= 0 && age < kHostRefresh && request.reports.empty() && request.messages.empty() &&
+    return is_recent(*caller.host, now) && request.reports.empty() && request.messages.empty() &&
            request.message_refusal.empty() && total(requested(request)) == 0 &&
            !has_newer_preferences(caller.account, request);
 }
@@ -142,15 +141,24 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         add_links(reply, config_);
         return close_reply(std::move(reply));
     }
+    const bool wants_jobs = total(requested(*request)) > 0;
+    ReadyJobs::Taking ready{ready_jobs_};
     return in_transaction(database, [&] {
         const Account& account = caller->account;
-        const Host host = identify_host(database, account, *request, address, seconds);
+        const Host host = identify_host(database, *caller, *request, address, seconds);
         if (has_newer_preferences(account, *request)) {
             store_preferences(database, account, *request);
         }
         XmlWriter reply = describe(*catalogue, *request, account, host);
-        add_named(reply, "result_ack",
-                  store_reports(database, config_, account, host, request->reports, seconds));
+        std::vector<HeldJob> held;
+        std::optional<DailyQuota> quota;
+        if (wants_jobs || !request->reports.empty()) {
+            held = jobs_of(database, host);
+            quota.emplace(database, config_, host);
+            add_named(
+                reply, "result_ack",
+                store_reports(database, account, host, request->reports, held, *quota, seconds));
+        }
         // The acknowledgement is for all messages of the request: the client deletes them.
         if (!request->message_refusal.empty()) {
             log_warning("messages of host {} refused: {}", host.id, request->message_refusal);
@@ -163,10 +171,13 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         if (config_.send_messages_to_hosts && caller->has_messages) {
             reply.raw(take_messages_for(database, host));
         }
-        const Dispatch jobs =
-            dispatch_jobs(database, config_, *catalogue, account, host, *request, seconds);
-        for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
-        reply.raw(jobs.elements);
+        if (wants_jobs) {
+            const Dispatch jobs =
+                dispatch_jobs(database, config_, *catalogue,
+                              {account, host, *request, held, *quota}, ready, seconds);
+            for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
+            reply.raw(jobs.elements);
+        }
         add_links(reply, config_);
         return close_reply(std::move(reply));
     });

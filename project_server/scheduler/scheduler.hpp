@@ -8,6 +8,7 @@
 #include "project_server/database/project_config.hpp"
 #include "project_server/scheduler/catalogue.hpp"
 #include "project_server/scheduler/code_sign_keys.hpp"
+#include "project_server/scheduler/ready_jobs.hpp"
 #include "project_server/scheduler/request.hpp"
 #include "project_server/scheduler/volunteer.hpp"
 #include "project_server/scheduler/xml_writer.hpp"
@@ -39,6 +40,7 @@ class Scheduler {
     const ProjectConfig& config_;
     const CodeSignKeys keys_;
     CatalogueCache catalogue_;
+    mutable ReadyJobs ready_jobs_;
 };
 
 }  // namespace dedloc::server

@@ -25,10 +25,15 @@ int total(const JobCounts& counts) {
 std::vector<HeldJob> jobs_of(Database& database, const Host& host) {
     std::vector<HeldJob> jobs;
     for (const Row& row :
-         database.query("select r.name, v.plan_class from result r left join app_version v "
-                        "on v.id = r.app_version_id where r.hostid = ? and r.server_state = ?",
+         database.query("select r.id, r.workunitid, r.app_version_id, r.name, v.plan_class from "
+                        "result r left join app_version v on v.id = r.app_version_id "
+                        "where r.hostid = ? and r.server_state = ?",
                         {host.id, RESULT_SERVER_STATE_IN_PROGRESS})) {
-        jobs.push_back({.name = row.text("name"), .resource = resource_of(row.text("plan_class"))});
+        jobs.push_back({.id = row.integer("id"),
+                        .workunit = row.integer("workunitid"),
+                        .app_version = row.integer("app_version_id"),
+                        .name = row.text("name"),
+                        .resource = resource_of(row.text("plan_class"))});
     }
     return jobs;
 }

@@ -3,6 +3,7 @@
 // each of them slower.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ int total(const JobCounts& counts);
 
 /// A job that the database says a host has.
 struct HeldJob {
+    std::int64_t id = 0;                 ///< key of its row in `result`
+    std::int64_t workunit = 0;           ///< key of its row in `workunit`
+    std::int64_t app_version = 0;        ///< key of the row of the version it was sent with
     std::string name;                    ///< name of the result
     Resource resource = Resource::kCpu;  ///< that of the plan class with which it was sent
 };

@@ -38,6 +38,16 @@ void end_results_in_progress(Database& database, std::int64_t host, std::int64_t
         {kOver, kClientDetached, now, host, kInProgress});
 }
 
+/// Locks the row of a host of whose details no more is stored now. False if they must be stored, or
+/// if another request has changed the row meanwhile.
+bool lock_recent(Database& database, const Host& host, const SchedulerRequest& request,
+                 std::int64_t now) {
+    if (!is_recent(host, now) || host.last_request / kDay != now / kDay) return false;
+    return database.execute(
+               "update host set rpc_seqno = ? where id = ? and rpc_seqno <= ? and rpc_time = ?",
+               {request.sequence, host.id, request.sequence, host.last_request}) > 0;
+}
+
 std::optional<Host> known_host(Database& database, const Account& account,
                                const SchedulerRequest& request, std::int64_t now) {
     if (request.host_id != 0) {
@@ -124,6 +134,11 @@ std::string public_host_name(const SchedulerRequest& request, const Account& acc
     return md5_of_text(request.host.cpid + account.email);
 }
 
+bool is_recent(const Host& host, std::int64_t now) {
+    const std::int64_t age = now - host.last_request;
+    return age >= 0 && age < kHostRefresh;
+}
+
 std::optional<Caller> find_caller(Database& database, const SchedulerRequest& request) {
     const auto row = database.query_one(
         "select u.id as account, u.create_time as account_time, u.name, u.email_addr, "
@@ -177,8 +192,10 @@ std::string preferences_for(const Account& account, const SchedulerRequest& requ
     return is_newer ? account.preferences : std::string{};
 }
 
-Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
+Host identify_host(Database& database, const Caller& caller, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now) {
+    if (caller.host && lock_recent(database, *caller.host, request, now)) return *caller.host;
+    const Account& account = caller.account;
     const auto known = known_host(database, account, request, now);
     const Host host = known ? *known : new_host(database, account, now);
     if (known && host.last_request / kDay != now / kDay) {

@@ -55,15 +55,19 @@ std::optional<Caller> find_caller(Database& database, const SchedulerRequest& re
 /// long a copied client folder may go unnoticed.
 inline constexpr std::int64_t kHostRefresh = 60;
 
+/// Whether its last stored request came in the last kHostRefresh seconds.
+bool is_recent(const Host& host, std::int64_t now);
+
 /// Finds the host row of this request, updates it from the request and locks it until the
 /// transaction ends, so that requests of one host are served one after the other. Creates a row for
 /// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
 /// was copied. A client that lost its id but has the name of a known host gets that row back, and
 /// the jobs that the row had in progress are over, unless several clients may run on the host. The
-/// first request of a day (UTC) sets the counts of the host's daily quota to zero.
+/// first request of a day (UTC) sets the counts of the host's daily quota to zero. Of a host that
+/// was stored in the last kHostRefresh seconds only the sequence number is stored.
 ///
 /// Before  a transaction is open
-Host identify_host(Database& database, const Account& account, const SchedulerRequest& request,
+Host identify_host(Database& database, const Caller& caller, const SchedulerRequest& request,
                    const std::string& address, std::int64_t now);
 
 /// Whether the client has newer computing preferences of the same account, which the volunteer has

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <utility>
 #include <vector>
 
@@ -12,15 +13,24 @@
 
 namespace dedloc::server {
 
-/// Keeps as many connections as there were concurrent requests. Thread: any.
+/// Has as many connections as there were concurrent requests, at most kMaxConnections: the database
+/// server refuses more than a hundred of all programs, and more at a time only wait for each other
+/// there. Thread: any.
 class DatabasePool {
   public:
+    /// Connections in use at a time.
+    static constexpr std::size_t kMaxConnections = 24;
+    /// How long a request waits for a connection that others use.
+    static constexpr std::chrono::seconds kMaxWait{20};
+
     explicit DatabasePool(DatabaseSettings settings) : settings_(std::move(settings)) {}
 
     /// Calls work(Database&) with a live connection and returns its result. Drops the connection if
-    /// `work` throws. Errors: DatabaseError, and those of `work`.
+    /// `work` throws. `work` must not call with(). Errors: DatabaseError, also if no connection is
+    /// free within kMaxWait, and those of `work`.
     template <class Work>
     auto with(const Work& work) {
+        const Turn turn{*this};
         std::unique_ptr<Database> database = take();
         auto result = work(*database);
         give_back(std::move(database));
@@ -35,6 +45,21 @@ class DatabasePool {
     };
     /// A connection that has served a request a moment ago is live: to ask it costs a round trip.
     static constexpr std::chrono::seconds kUnchecked{1};
+
+    /// One of the kMaxConnections that may be in use.
+    class Turn {
+      public:
+        explicit Turn(DatabasePool& pool) : pool_(pool) {
+            if (pool_.turns_.try_acquire_for(kMaxWait)) return;
+            throw DatabaseError{"All connections to the database are in use", 0};
+        }
+        ~Turn() { pool_.turns_.release(); }
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+
+      private:
+        DatabasePool& pool_;
+    };
 
     std::unique_ptr<Database> take() {
         std::unique_lock lock{mutex_};
@@ -54,6 +79,7 @@ class DatabasePool {
     }
 
     const DatabaseSettings settings_;
+    std::counting_semaphore<> turns_{kMaxConnections};
     std::mutex mutex_;
     std::vector<Idle> idle_;
 };

@@ -47,12 +47,18 @@ void add_library(Site& site, const std::string& path, const char* file, const ch
     });
 }
 
-/// Files of pages/, compiled in.
-void add_page_file(Site& site, const char* name, const char* type) {
-    site.get(std::string{"/"} + name, [name, type](const Request&, Response& response) {
-        response.set_header("Cache-Control", "public, max-age=300");
-        response.set_content(std::string{page_file(name)}, type);
-    });
+/// The style and the scripts of pages/, compiled in.
+void add_page_files(Site& site) {
+    for (const PageFile& file : page_files()) {
+        const char* const type = file.name.ends_with(".css")  ? kCss
+                                 : file.name.ends_with(".js") ? kScript
+                                                              : nullptr;
+        if (type == nullptr) continue;
+        site.get('/' + std::string{file.name}, [file, type](const Request&, Response& response) {
+            response.set_header("Cache-Control", "public, max-age=300");
+            response.set_content(std::string{file.text}, type);
+        });
+    }
 }
 
 void add_transfers(Site& site, const UploadStore& uploads) {
@@ -94,8 +100,7 @@ void add_statistics(Site& site) {
 }  // namespace
 
 void add_file_routes(Site& site, const UploadStore& uploads) {
-    add_page_file(site, "style.css", kCss);
-    add_page_file(site, "run.js", kScript);
+    add_page_files(site);
     add_library(site, "/bootstrap/bootstrap.min.css",
                 "/usr/share/bootstrap-html/css/bootstrap.min.css", kCss);
     add_library(site, "/chart.js/chart.min.js", "/usr/share/javascript/chart.js/chart.min.js",

@@ -5,7 +5,8 @@
 // The first event of a stream is `snapshot`, the whole picture; then come the events of
 // project_server/control/messages.hpp under their names. An id names session and sequence: a
 // browser that returns with Last-Event-ID gets what it has missed, or a new snapshot. `away` says
-// that the run's backbone does not answer.
+// that the run's backbone does not answer. Anyone may read a stream, so it has neither the users of
+// peers nor suspicions.
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -83,22 +86,26 @@ double processor_seconds(pid_t process) {
     return seconds;
 }
 
-/// What one client sends next, given the reply to its last request.
+/// The name of the workunit that a reply sends; empty if it sends none.
+std::string job_in(const std::string& reply) {
+    const auto at = reply.find("<wu_name>");
+    if (at == std::string::npos) return {};
+    return reply.substr(at + 9, reply.find("</wu_name>", at) - at - 9);
+}
+
+/// What clients send.
 class Script {
   public:
     Script(std::string before_host, bool takes_jobs, std::string rest)
         : before_host_(std::move(before_host)), rest_(std::move(rest)), takes_jobs_(takes_jobs) {}
 
-    std::string request(int host, const std::string& last_reply) const {
+    /// `job` is one that the host has done, and empty if it has none.
+    std::string request(int host, const std::string& job) const {
         std::string body = before_host_ + std::to_string(host) + rest_;
         if (takes_jobs_) {
             body += "<cpu_req_secs>100</cpu_req_secs><cpu_req_instances>2</cpu_req_instances>";
-            // Its job is done: it reports it and wants the next one.
-            const auto at = last_reply.find("<wu_name>");
-            if (at != std::string::npos) {
-                const auto end = last_reply.find("</wu_name>", at);
-                body += "<result><name>" + last_reply.substr(at + 9, end - at - 9) +
-                        "_0</name><state>5</state></result>";
+            if (!job.empty()) {
+                body += "<result><name>" + job + "_0</name><state>5</state></result>";
             }
         }
         body += "</scheduler_request>\n";
@@ -107,6 +114,8 @@ class Script {
             "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{}",
             body.size(), body);
     }
+
+    bool takes_jobs() const { return takes_jobs_; }
 
   private:
     std::string before_host_;
@@ -118,6 +127,7 @@ class Script {
 struct Client {
     int host = 0;
     int socket = -1;
+    std::string job;  ///< that it has; its next request reports it and asks for another one
     std::string out;
     std::size_t sent = 0;
     std::string reply;
@@ -126,9 +136,21 @@ struct Client {
 
 struct Figures {
     double seconds = 0;
-    std::uint64_t failures = 0;
-    std::vector<double> milliseconds;
+    std::map<std::string, std::uint64_t> failures{};  ///< how many, of each kind
+    std::vector<double> milliseconds{};
 };
+
+/// Why a request has failed, from what was received and the error of the connection; empty if it
+/// has not. What nginx refuses by a limit has a status of its own.
+std::string failure_of(const std::string& reply, int error) {
+    if (reply.find("<project_is_down/>") != std::string::npos) return "project is down";
+    if (reply.find("</scheduler_reply>") != std::string::npos) return {};
+    if (error != 0) return ::strerror(error);
+    if (reply.empty()) return "closed without a reply";
+    if (!reply.starts_with("HTTP/1.1 ")) return "no HTTP";
+    const std::string status = reply.substr(9, 3);
+    return status == "200" ? "cut" : "status " + status;
+}
 
 /// Many clients on one thread, each with one request at a time.
 class Load {
@@ -167,7 +189,7 @@ class Load {
   private:
     void start(Client& client) {
         const auto address = static_cast<std::uint32_t>(1 + ++requests_ % kAddresses);
-        client.out = script_.request(client.host, client.reply);
+        client.out = script_.request(client.host, client.job);
         client.reply.clear();
         client.sent = 0;
         client.begun = Clock::now();
@@ -184,7 +206,7 @@ class Load {
                                         client.out.size() - client.sent, MSG_NOSIGNAL);
             if (sent < 0) {
                 if (errno == EAGAIN || errno == ENOTCONN) return;
-                return finish(client);
+                return finish(client, errno);
             }
             client.sent += static_cast<std::size_t>(sent);
         }
@@ -192,19 +214,27 @@ class Load {
         for (;;) {
             const ssize_t got = ::recv(client.socket, piece.data(), piece.size(), 0);
             if (got < 0 && errno == EAGAIN) return;
-            if (got <= 0) return finish(client);
+            if (got <= 0) return finish(client, got < 0 ? errno : 0);
             client.reply.append(piece.data(), static_cast<std::size_t>(got));
         }
     }
 
-    void finish(Client& client) {
+    void finish(Client& client, int error) {
         ::close(client.socket);
         const std::chrono::duration<double, std::milli> taken = Clock::now() - client.begun;
-        if (client.reply.find("</scheduler_reply>") == std::string::npos ||
-            client.reply.find("<project_is_down/>") != std::string::npos) {
-            ++figures_.failures;
-        } else {
+        std::string failure = failure_of(client.reply, error);
+        if (failure.empty() && script_.takes_jobs()) {
+            client.job = job_in(client.reply);
+            if (client.job.empty()) {
+                failure = "no job";
+            } else if (!jobs_.insert(client.job).second) {
+                failure = "a job was sent twice";
+            }
+        }
+        if (failure.empty()) {
             figures_.milliseconds.push_back(taken.count());
+        } else {
+            ++figures_.failures[failure];
         }
         start(client);
     }
@@ -214,6 +244,7 @@ class Load {
     const int epoll_;
     std::vector<Client> clients_;
     std::uint64_t requests_ = 0;
+    std::set<std::string> jobs_;  ///< those that were received
     Figures figures_;
 };
 
@@ -348,11 +379,13 @@ void measure(const Site& site, const char* what, bool through_nginx, int clients
         used[i] = (processor_seconds(programs[i]) - before[i]) / std::max(1.0, count) * 1e6;
     }
     fmt::print(
-        "{:<34} {:<6} {:>5}  {:>7.0f}/s  {:>7.1f} {:>7.1f} ms  {:>5.0f} {:>5.0f} {:>5.0f} us  "
-        "{} failed\n",
+        "{:<34} {:<6} {:>5}  {:>7.0f}/s  {:>7.1f} {:>7.1f} ms  {:>5.0f} {:>5.0f} {:>5.0f} us\n",
         what, through_nginx ? "nginx" : "direct", clients, count / figures.seconds,
         quantile(figures.milliseconds, 0.5), quantile(figures.milliseconds, 0.99), used[0], used[1],
-        used[2], figures.failures);
+        used[2]);
+    for (const auto& [kind, number] : figures.failures) {
+        fmt::print("    {} failed: {}\n", number, kind);
+    }
     std::fflush(stdout);
 }
 

@@ -66,6 +66,7 @@ print_json() {
         "run checkpoint verify") "$dedloc" run checkpoint verify "${run[@]}" ;;
         "run report") "$dedloc" run report "${run[@]}" 2>/dev/null || true ;; # the run goes on
         "run list") "$dedloc" run list --project "$project" --json ;;
+        project\ *) "$dedloc" $1 "$project" --json ;;
         run\ *) "$dedloc" run "${1#run }" "${run[@]}" ;;
         *) "$dedloc" $1 --project "$project" --json ;;
     esac

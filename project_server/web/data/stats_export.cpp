@@ -10,6 +10,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/database/badges.hpp"
+#include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "project_server/scheduler/xml.hpp"
 
@@ -208,6 +210,12 @@ void export_statistics(Database& database, const fs::path& folder, double now) {
     for (const Export& one : exports()) write_export(database, folder, one);
     platform::replace_file(folder / "db_dump.xml", specification());
     platform::replace_file(folder / "tables.xml", tables(database, now));
+}
+
+void renew_statistics(Database& database, const fs::path& folder, double now) {
+    decay_recent_credit(database, now);
+    assign_badges(database, now);
+    export_statistics(database, folder, now);
 }
 
 bool is_export_due(const fs::path& folder) {

@@ -14,6 +14,10 @@ namespace dedloc::server {
 /// thousand at a time. `now`: UTC seconds. Errors: DatabaseError, IoError.
 void export_statistics(Database& database, const std::filesystem::path& folder, double now);
 
+/// Everything that is due once an hour: lets recent credit fall, assigns badges by it, and exports
+/// both. Errors as above.
+void renew_statistics(Database& database, const std::filesystem::path& folder, double now);
+
 /// The export in `folder` is older than an hour, or absent.
 bool is_export_due(const std::filesystem::path& folder);
 

@@ -55,6 +55,32 @@ TEST_CASE("what a command finds becomes lines and tables", "[server]") {
           "bans: none\n");
 }
 
+TEST_CASE("a step whose members never reported does not stop the view", "[server]") {
+    RunStatus status{.name = "demo",
+                     .state = "running",
+                     .steps = 9,
+                     .lines = {},
+                     .final_digest = {},
+                     .held_out = {}};
+    for (const std::uint64_t step : {1U, 2U, 3U, 4U}) {
+        status.lines.push_back({.step = step, .members = 3, .equal_digests = step == 3 ? 3 : 0});
+    }
+    status.lines[0].equal_digests = 3;
+    // The backbone was killed before the reports of step 2; those of step 4 may still come.
+    REQUIRE(reported_steps(status).size() == 3);
+    CHECK(step_line(status, status.lines[1]).ends_with("3 members, no digest reported"));
+    CHECK(step_line(status, status.lines[2]).ends_with("3 members, 3 equal digests"));
+    status.state = "finished";
+    CHECK(reported_steps(status).size() == 4);
+    status = {.name = "demo",
+              .state = "running",
+              .steps = 9,
+              .lines = {},
+              .final_digest = {},
+              .held_out = {}};
+    CHECK(reported_steps(status).empty());
+}
+
 TEST_CASE("a run's progress has the figures on held-out text, if there are any", "[server]") {
     RunStatus status{.name = "r",
                      .state = "running",

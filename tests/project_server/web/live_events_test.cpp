@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "peer/base/bytes.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
 #include "project_server/web/http_setup.hpp"
@@ -152,6 +153,28 @@ TEST_CASE("a browser gets the picture, every event, and what it missed", "[serve
     backbone.happen(control::MemberJoined{{.key = control::key(1), .user = 77}});
     REQUIRE(again.has("event: joined"));
     CHECK(again.text().find("77") == std::string::npos);
+}
+
+TEST_CASE("a stream does not say who is under suspicion", "[server][net]") {
+    World world;
+    control::BackboneEnd backbone{world.folder()};
+    Stream stream{world, from(1)};
+    REQUIRE(stream.has("event: snapshot"));
+    backbone.happen(step(1));
+    REQUIRE(stream.has("\"step\":1,"));
+    const std::string last = stream.last_id();
+    const std::string accused = to_hex(control::key(9).bytes);
+    backbone.happen(control::Suspicion{.key = control::key(9), .text = "sends other bytes"});
+    backbone.happen(step(2));
+    REQUIRE(stream.has("\"step\":2,"));
+    Stream again{world, {{"Last-Event-ID", last}}};
+    REQUIRE(again.has("\"step\":2,"));
+    Stream another{world, from(2)};
+    REQUIRE(another.has("\"step\":2,"));
+    for (Stream* const any : {&stream, &again, &another}) {
+        CHECK_THAT(any->text(), !Catch::Contains("suspicion") && !Catch::Contains(accused) &&
+                                    !Catch::Contains("sends other bytes"));
+    }
 }
 
 TEST_CASE("a stream says when the backbone is away, and goes on when it is back", "[server][net]") {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "project_server/database/evaluations.hpp"
@@ -301,6 +302,29 @@ TEST_CASE("a client that has a page gets status 304", "[server][integration]") {
     const std::string tag = first.get_header_value("ETag");
     REQUIRE_FALSE(tag.empty());
     CHECK(site.get("/users", {{"If-None-Match", tag}}).status == 304);
+}
+
+TEST_CASE("the home page has the runs' last figures, and no table without a database", "[server]") {
+    TestSite site;
+    site.database().execute(
+        "insert into dedloc_run (name, run_id, spec, target_batch, steps, flops_per_sample, "
+        "credit_per_sample, created) values ('a<b', '00', '{}', 10, 2000, 1, 0.5, 1)");
+    site.database().execute(
+        "insert into dedloc_evaluation values (1, 0, 6.25, 0.1, 5.5, 0.75, 0.125, 0.5, 64, 1, 'd', "
+        "1)");
+    CHECK_THAT(site.page("/"), Contains("a&lt;b</a></th><td>running</td>") &&
+                                   Contains("<td class=\"number\">6.2500</td>") &&
+                                   Contains("<scheduler>") && !Contains("{{"));
+    site.database().execute("rename table dedloc_evaluation to away");
+    // The page is kept for some seconds.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (site.page("/").find("a&lt;b") != std::string::npos &&
+           std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    }
+    CHECK_THAT(site.page("/"),
+               Contains("<scheduler>") && Contains("is not available now") && Contains("</html>"));
+    site.database().execute("rename table away to dedloc_evaluation");
 }
 
 }  // namespace dedloc::server

@@ -95,9 +95,9 @@ inline constexpr const char* kResultTemplate = R"(<output_template>
 )";
 
 /// Creates a job with the input `text`, through libsched.
-inline void create_job(TestProject& project, const std::string& name, const std::string& text,
-                       const char* arguments = nullptr) {
-    open_boinc_database(project.config());
+inline void create_job(const ProjectConfig& project, const std::string& name,
+                       const std::string& text, const char* arguments = nullptr) {
+    open_boinc_database(project);
     DB_APP app;
     REQUIRE(app.lookup("where name='small'") == 0);
     const std::string file = name + ".in";
@@ -118,8 +118,8 @@ inline void create_job(TestProject& project, const std::string& name, const std:
     workunit.max_error_results = 1;
     workunit.max_total_results = 3;
     workunit.max_success_results = 1;
-    std::ofstream{project.root() / "templates/small_out"} << kResultTemplate;
-    const std::string result_path = (project.root() / "templates/small_out").string();
+    std::ofstream{project.directory / "templates/small_out"} << kResultTemplate;
+    const std::string result_path = (project.directory / "templates/small_out").string();
     const char* const inputs[] = {file.c_str()};
     REQUIRE(create_work(workunit, kInputTemplate, "templates/small_out", result_path.c_str(),
                         const_cast<const char**>(inputs), 1, ::config, arguments) == 0);
@@ -130,10 +130,12 @@ inline void create_job(TestProject& project, const std::string& name, const std:
 /// `preferences` are more elements of its global_prefs_override.xml.
 inline void write_client_settings(const fs::path& home, const std::string& preferences = "") {
     std::ofstream{home / "gui_rpc_auth.cfg"} << "secret\n";
-    // Benchmarks would suspend the app for half a minute.
+    // Benchmarks would suspend the app for half a minute, and the files of the trainer, two at a
+    // time, would take longer.
     std::ofstream{home / "cc_config.xml"}
         << "<cc_config><log_flags><file_xfer_debug>1</file_xfer_debug></log_flags><options>"
-           "<skip_cpu_benchmarks>1</skip_cpu_benchmarks></options></cc_config>\n";
+           "<skip_cpu_benchmarks>1</skip_cpu_benchmarks><max_file_xfers>50</max_file_xfers>"
+           "<max_file_xfers_per_project>50</max_file_xfers_per_project></options></cc_config>\n";
     // The app runs even if the machine is busy.
     std::ofstream{home / "global_prefs_override.xml"}
         << "<global_preferences><suspend_cpu_usage>0</suspend_cpu_usage>"
@@ -142,11 +144,11 @@ inline void write_client_settings(const fs::path& home, const std::string& prefe
 }
 
 /// Publishes small_app as a version of the app "small" for a plan class.
-inline void publish_small_app(TestProject& project, const std::string& program,
-                              std::string_view plan_class) {
+inline void publish_small_app(Database& database, const ProjectConfig& project,
+                              const std::string& program, std::string_view plan_class) {
     const fs::path libraries = "/usr/lib/x86_64-linux-gnu";
     add_app_version(
-        project.database(), project.config(),
+        database, project,
         {.app = "small",
          .friendly_name = "Capitals",
          .plan_class = std::string{plan_class},
@@ -182,6 +184,8 @@ class StockClient {
                          " --passwd secret " + arguments);
     }
     std::string log() const { return contents(log_); }
+    /// What the client has been told about the project and has stored.
+    std::string state() const { return contents(home() / "client_state.xml"); }
     const fs::path& home() const { return home_.path(); }
     void stop() { process_->stop(); }
 

@@ -1,0 +1,119 @@
+// Files, keys and rows of runs.
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/key_file.hpp"
+#include "peer/platform/mapped_file.hpp"
+#include "project_server/check/checks.hpp"
+#include "project_server/check/run_folder.hpp"
+
+namespace dedloc::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kFromBackup = "put it back from a backup";
+
+void check_shard(const fs::path& path, const formats::ShardReference& shard, bool is_quick,
+                 Findings& findings) {
+    std::error_code absent;
+    const auto bytes = fs::file_size(path, absent);
+    if (absent)
+        return findings.bad(fmt::format("the shard {} is absent", path.string()), kFromBackup);
+    bool is_whole = bytes == shard.bytes;
+    if (is_whole && !is_quick) {
+        const platform::MappedFile file{path};
+        is_whole = blake2b(file.bytes()) == shard.digest;
+        file.forget_pages();
+    }
+    if (!is_whole) {
+        findings.bad(fmt::format("the shard {} is cut off or altered", path.string()), kFromBackup);
+    }
+}
+
+void check_files(const RunFolder& folder, const PeerKey& project_key, bool is_quick,
+                 Findings& findings) {
+    const formats::RunFile& run = *folder.run;
+    const std::string name = folder.name();
+    if (run.name != name) {
+        findings.bad(fmt::format("{} is the file of the run {}",
+                                 (folder.folder / "run.json").string(), run.name),
+                     kFromBackup);
+    }
+    if (run.project_key != project_key) {
+        findings.bad(fmt::format("the run {} was made with another project key than "
+                                 "keys/project.key",
+                                 name),
+                     "put the project's key back from a backup: without it the run accepts no "
+                     "tickets");
+    }
+    if (platform::read_key(folder.folder / "backbone.key").public_key() != run.backbone_key) {
+        findings.bad(fmt::format("{} is not the key that the run file names",
+                                 (folder.folder / "backbone.key").string()),
+                     kFromBackup);
+    }
+    if (!fs::exists(folder.folder / "tokenizer.model")) {
+        findings.bad(fmt::format("{} is absent", (folder.folder / "tokenizer.model").string()),
+                     kFromBackup);
+    }
+    for (const auto& shard : run.shards) {
+        check_shard(folder.folder / (shard.is_held_out ? "held_out" : "shards") / shard.name, shard,
+                    is_quick, findings);
+    }
+}
+
+/// Names of the runs in the database, with their ids.
+using Rows = std::map<std::string, std::string>;
+
+void check_row(const RunFolder& folder, const Rows& rows, Findings& findings) {
+    const auto row = rows.find(folder.name());
+    if (row == rows.end()) {
+        findings.warning(fmt::format("{} is no run of the database", folder.folder.string()),
+                         "left by a creation that was killed: remove it");
+    } else if (row->second != folder.id.hex()) {
+        findings.bad(
+            fmt::format("the database has the run {} with another run file", folder.name()),
+            "database and files are from different times: restore both from one backup");
+    }
+}
+
+}  // namespace
+
+void check_runs(const Subject& subject, server::Database* database, Findings& findings) {
+    Rows rows;
+    if (database != nullptr) {
+        for (const auto& row : database->query("select name, run_id from dedloc_run")) {
+            rows[row.text("name")] = row.text("run_id");
+        }
+    }
+    const auto project_key = platform::read_key(subject.state() / "keys/project.key").public_key();
+    const auto folders = run_folders(subject.state());
+    for (const RunFolder& folder : folders) {
+        const std::string name = folder.name();
+        try {
+            if (!folder.run) {
+                findings.bad(folder.failure, kFromBackup);
+            } else {
+                check_files(folder, project_key, subject.is_quick, findings);
+                if (database != nullptr) check_row(folder, rows, findings);
+            }
+        } catch (const Error& error) {
+            findings.bad(error.what(), kFromBackup);
+        }
+        rows.erase(name);
+    }
+    for (const auto& [name, id] : rows) {
+        findings.bad(fmt::format("the run {} of the database has no folder in {}", name,
+                                 (subject.state() / "runs").string()),
+                     "put the folder back from a backup");
+    }
+    if (findings.is_clean()) {
+        findings.good(fmt::format("{} runs have their files and keys{}", folders.size(),
+                                  subject.is_quick ? "; digests of shards were left out" : ""));
+    }
+}
+
+}  // namespace dedloc::check

@@ -1,0 +1,151 @@
+#include "project_server/cli/project_status.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "peer/base/error.hpp"
+#include "project_server/cli/daemon_files.hpp"
+#include "project_server/cli/project.hpp"
+#include "project_server/cli/project_lock.hpp"
+#include "project_server/cli/run_control.hpp"
+#include "project_server/database/database.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using server::PageData;
+
+/// What the files in a folder take on the disk.
+std::int64_t bytes_in(const fs::path& folder) {
+    std::int64_t bytes = 0;
+    std::error_code failed;
+    for (fs::recursive_directory_iterator entry{folder, failed}, end; !failed && entry != end;
+         entry.increment(failed)) {
+        constexpr std::int64_t kBlock = 512;
+        struct stat facts {};
+        if (lstat(entry->path().c_str(), &facts) == 0) bytes += facts.st_blocks * kBlock;
+    }
+    return bytes;
+}
+
+PageData disk_of(const fs::path& project, const server::ProjectConfig& config) {
+    struct statvfs system {};
+    const bool is_known = statvfs(project.c_str(), &system) == 0;
+    const auto state = server::state_folder(project);
+    PageData disk;
+    disk.set("free_bytes", is_known ? system.f_bavail * system.f_frsize : 0)
+        .set("database_bytes", bytes_in(project / "db"))
+        .set("runs_bytes", bytes_in(state / "runs"))
+        .set("downloads_bytes", bytes_in(config.download_directory))
+        .set("uploads_bytes", bytes_in(config.upload_directory))
+        .set("logs_bytes", bytes_in(state / "log"));
+    return disk;
+}
+
+/// A connection, if the project's database answers.
+std::unique_ptr<server::Database> connect(const server::ProjectConfig& config) {
+    try {
+        return std::make_unique<server::Database>(config.database);
+    } catch (const server::DatabaseError&) {
+        return nullptr;
+    }
+}
+
+PageData jobs_in(server::Database* database) {
+    PageData jobs;
+    if (database == nullptr) return jobs;
+    const auto row = database->query_one(
+        "select sum(server_state = 2) as unsent, sum(server_state = 4) as in_progress, "
+        "sum(server_state = 5 and outcome = 1 and validate_state = 0) as waiting, "
+        "sum(server_state = 5 and outcome = 1 and validate_state = 1) as succeeded, "
+        "sum(server_state = 5 and (outcome in (3, 4, 6, 7) or (outcome = 1 and "
+        "validate_state > 1))) as failed from result");
+    for (const char* const state : {"unsent", "in_progress", "waiting", "succeeded", "failed"}) {
+        jobs.set(state, row->integer(state));
+    }
+    return jobs;
+}
+
+PageData::List daemons_in(const fs::path& folder) {
+    PageData::List daemons;
+    for (const DaemonState& state : daemon_states(folder)) {
+        PageData daemon;
+        daemon.set("name", state.name)
+            .set("process", state.process)
+            .set("since_at", state.since)
+            .set("restarts", state.restarts);
+        daemons.push_back(std::move(daemon));
+    }
+    return daemons;
+}
+
+PageData run_in(const fs::path& folder) {
+    PageData run;
+    run.set("name", folder.filename().string());
+    try {
+        const RunStatus status = present_status(read_run_files(folder));
+        run.set("state", status.state)
+            .set("step", status.lines.empty() ? 0 : status.lines.back().step)
+            .set("steps", status.steps)
+            .set("live", status.is_live)
+            .set("peers", status.peers)
+            .set("samples_per_second", status.samples_per_second);
+    } catch (const Error& error) {
+        run.set("state", fmt::format("unreadable: {}", error.what()))
+            .set("step", 0)
+            .set("steps", 0)
+            .set("live", false)
+            .set("peers", 0)
+            .set("samples_per_second", 0.0);
+    }
+    return run;
+}
+
+PageData::List runs_in(const fs::path& folder) {
+    std::vector<fs::path> folders;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator{folder, failed}) {
+        if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());
+    }
+    std::ranges::sort(folders);
+    PageData::List runs;
+    for (const auto& each : folders) {
+        if (!each.filename().string().starts_with('.')) runs.push_back(run_in(each));
+    }
+    return runs;
+}
+
+double started_at(const fs::path& lock) {
+    struct stat facts {};
+    return stat(lock.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtime) : 0;
+}
+
+}  // namespace
+
+PageData project_status(const fs::path& folder) {
+    const auto project = existing_project(folder);
+    const auto state = server::state_folder(project);
+    const auto settings = server::read_settings(project);
+    const auto config = server::load_project_config(project);
+    const bool is_running = supervisor_of(state).has_value();
+    const auto database = connect(config);
+    PageData data;
+    data.set("name", settings.name)
+        .set("url", settings.url)
+        .set("is_running", is_running)
+        .set("since_at", is_running ? started_at(state / "pids/supervisor.pid") : 0.0)
+        .set("is_database_up", database != nullptr)
+        .set("disk", disk_of(project, config))
+        .set("jobs", jobs_in(database.get()))
+        .set("daemons", is_running ? daemons_in(state / "pids") : PageData::List{})
+        .set("runs", runs_in(state / "runs"));
+    return data;
+}
+
+}  // namespace dedloc::cli

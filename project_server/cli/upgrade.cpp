@@ -1,0 +1,66 @@
+#include "project_server/cli/upgrade.hpp"
+
+#include <fmt/format.h>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "project_server/cli/nginx_conf.hpp"
+#include "project_server/cli/project.hpp"
+#include "project_server/cli/project_lock.hpp"
+#include "project_server/database/schema.hpp"
+
+namespace dedloc::cli {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> project_folders() {
+    return {"keys",  "download", "upload", "templates", "db",
+            "nginx", "log",      "pids",   "html",      "runs"};
+}
+
+std::vector<std::string> upgrade_files(const fs::path& project, const server::Settings& settings) {
+    std::vector<std::string> changes;
+    for (const std::string& name : project_folders()) {
+        std::error_code failed;
+        if (fs::create_directory(project / name, failed)) {
+            changes.push_back(fmt::format("folder {} was created", name));
+        }
+        if (failed) {
+            throw IoError(
+                fmt::format("cannot make {}: {}", (project / name).string(), failed.message()));
+        }
+    }
+    const auto file = project / "nginx/nginx.conf";
+    const auto wanted = nginx_configuration(project, settings);
+    if (!fs::exists(file) || platform::read_text(file) != wanted) {
+        platform::replace_file(file, wanted);
+        changes.push_back("nginx/nginx.conf was written");
+    }
+    return changes;
+}
+
+std::vector<std::string> upgrade_project(const fs::path& folder) {
+    const auto project = existing_project(folder);
+    if (server::is_official(project)) {
+        throw InputError(fmt::format(
+            "{0} is the project of an official BOINC server: dedloc install --into {0} brings it "
+            "up to date",
+            project.string()));
+    }
+    if (supervisor_of(project)) {
+        throw InputError(fmt::format(
+            "the project {0} is running: dedloc project stop {0}, then upgrade or start it, which "
+            "does the same",
+            project.string()));
+    }
+    const auto settings = server::read_settings(project);
+    auto changes = upgrade_files(project, settings);  // makes the lock's folder, too
+    const ProjectLock lock{project};
+    const auto config = server::load_project_config(project);
+    const server::MariadbProcess process{mariadb_place(project, settings)};
+    server::Database database{config.database};
+    for (auto& change : server::upgrade_schema(database)) changes.push_back(std::move(change));
+    return changes;
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,106 @@
+#include "project_server/scheduler/ready_jobs.hpp"
+
+#include <boinc_db_types.h>
+
+#include <algorithm>
+
+namespace dedloc::server {
+namespace {
+
+constexpr const char* kColumns =
+    "select straight_join r.id, r.name, r.workunitid, r.priority, r.xml_doc_in, w.appid, w.name as "
+    "workunit_name, w.rsc_fpops_est, w.rsc_fpops_bound, w.rsc_memory_bound, w.rsc_disk_bound, "
+    "w.delay_bound, w.xml_doc, coalesce(d.gpu_memory, 0) as gpu_memory from ";
+constexpr const char* kJoins =
+    " r join workunit w on w.id = r.workunitid and w.error_mask = 0 and w.canonical_resultid = 0 "
+    "left join dedloc_run d on d.id = w.opaque ";
+/// The index on state and priority yields these rows in order, however many are unsent. The joins
+/// begin with them, or the database would read all workunits.
+constexpr const char* kFirstUnsent =
+    "(select id, name, workunitid, priority, xml_doc_in from result where server_state = ? "
+    "order by server_state desc, priority desc limit ?)";
+
+Job as_job(const Row& row) {
+    return {.id = row.integer("id"),
+            .workunit = row.integer("workunitid"),
+            .app = row.integer("appid"),
+            .name = row.text("name"),
+            .workunit_name = row.text("workunit_name"),
+            .fpops_est = row.real("rsc_fpops_est"),
+            .fpops_bound = row.real("rsc_fpops_bound"),
+            .memory = row.real("rsc_memory_bound"),
+            .disk = row.real("rsc_disk_bound"),
+            .gpu_memory = row.real("gpu_memory"),
+            .delay_bound = row.integer("delay_bound"),
+            .workunit_document = row.text("xml_doc"),
+            .result_document = row.text("xml_doc_in")};
+}
+
+}  // namespace
+
+std::optional<Job> find_job(Database& database, const std::string& name) {
+    const auto row =
+        database.query_one(std::string{kColumns} + "result" + kJoins + "where r.name = ?", {name});
+    if (!row) return std::nullopt;
+    return as_job(*row);
+}
+
+ReadyJobs::Taking::~Taking() {
+    const std::lock_guard lock{jobs_.mutex_};
+    for (const std::int64_t id : taken_) jobs_.taken_.erase(id);
+}
+
+std::shared_ptr<const Job> ReadyJobs::Taking::take(Database& database,
+                                                   const std::function<bool(const Job&)>& fits) {
+    std::uint64_t reads = 0;
+    for (;;) {
+        auto job = jobs_.take(fits, begun_ - kMaxAge, reads);
+        if (job) taken_.push_back(job->id);
+        if (job || !jobs_.read(database, begun_, reads)) return job;
+    }
+}
+
+std::shared_ptr<const Job> ReadyJobs::take(const std::function<bool(const Job&)>& fits,
+                                           Clock::time_point oldest, std::uint64_t& reads) {
+    const std::lock_guard lock{mutex_};
+    reads = reads_;
+    if (read_at_ <= oldest) return nullptr;
+    const auto found = std::ranges::find_if(jobs_, [&](const auto& job) { return fits(*job); });
+    if (found == jobs_.end()) return nullptr;
+    auto job = *found;
+    jobs_.erase(found);
+    taken_.insert(job->id);
+    return job;
+}
+
+bool ReadyJobs::read(Database& database, Clock::time_point limit, std::uint64_t reads) {
+    const std::lock_guard reading{reading_};
+    std::set<std::int64_t> taken;
+    {
+        const std::lock_guard lock{mutex_};
+        if (reads_ != reads) return true;
+        if (read_at_ > limit && !(jobs_.empty() && are_more_)) return false;
+        taken = taken_;
+    }
+    const auto begin = Clock::now();
+    const std::size_t asked = kKept + taken.size();
+    const Rows rows = database.query(
+        std::string{kColumns} + kFirstUnsent + kJoins +
+            "join app a on a.id = w.appid where a.deprecated = 0 and w.transitioner_flags = 0 "
+            "order by r.priority desc",
+        {RESULT_SERVER_STATE_UNSENT, asked});
+    const std::lock_guard lock{mutex_};
+    jobs_.clear();
+    for (const Row& row : rows) {
+        // Also those that requests have taken meanwhile are taken.
+        const std::int64_t id = row.integer("id");
+        if (taken.contains(id) || taken_.contains(id)) continue;
+        jobs_.push_back(std::make_shared<const Job>(as_job(row)));
+    }
+    are_more_ = rows.size() == asked;
+    read_at_ = begin;
+    ++reads_;
+    return true;
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,454 @@
+#include "project_server/check/check.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <set>
+
+#include "peer/platform/process.hpp"
+#include "tests/project_server/check/checked_project.hpp"
+
+namespace dedloc::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+void alter(const fs::path& path, std::streamoff from_end = 1) {
+    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekg(-from_end, std::ios::end);
+    const char byte = static_cast<char>(file.peek() ^ 1);
+    file.seekp(-from_end, std::ios::end);
+    file.put(byte);
+    REQUIRE(file.good());
+}
+
+void make_old(const fs::path& path, std::chrono::hours age) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+}
+
+/// Something that is wrong, and what is said about it.
+struct Defect {
+    const char* check;
+    const char* sentence;  ///< part of it
+    Level level;
+    std::function<void(CheckedProject&)> make;
+};
+
+Defect sql(const char* check, const char* sentence, const char* statement,
+           Level level = Level::kBad) {
+    return {check, sentence, level,
+            [=](CheckedProject& project) { project.database().execute(statement); }};
+}
+
+/// Each defect alone in a project: it is found, and nothing bad is said of anything else.
+void find_each(const std::vector<Defect>& defects) {
+    for (const Defect& defect : defects) {
+        CheckedProject project;
+        defect.make(project);
+        INFO(defect.check << ": " << defect.sentence);
+        const auto faults = project.faults();
+        std::string said;
+        bool is_found = false;
+        for (const Finding& fault : faults) {
+            said += fault.check + ": " + fault.sentence + '\n';
+            is_found = is_found || (fault.check == defect.check && fault.level == defect.level &&
+                                    fault.sentence.find(defect.sentence) != std::string::npos);
+            CHECK((fault.level == Level::kUnknown || !fault.advice.empty()));
+        }
+        INFO(said);
+        CHECK(is_found);
+        CHECK(faults.size() <= 4);
+    }
+}
+
+TEST_CASE("a project in which nothing is wrong has no fault", "[server][integration]") {
+    CheckedProject project;
+    for (project.is_quick = false;; project.is_quick = true) {
+        for (const Finding& fault : project.faults()) FAIL(fault.check + ": " + fault.sentence);
+        if (project.is_quick) break;
+    }
+    const auto findings = check_project(project.subject());
+    CHECK(findings.count(Level::kUnknown) == 1);  // daemons
+    std::set<std::string> checks;
+    for (const Finding& finding : findings.all()) checks.insert(finding.check);
+    CHECK(checks.size() == 16);
+}
+
+TEST_CASE("secrets that others can read and keys that do not match are found",
+          "[server][integration]") {
+    find_each({
+        {"secrets", "keys/project.key: its mode is 644", Level::kBad,
+         [](CheckedProject& p) { chmod((p.root() / "keys/project.key").c_str(), 0644); }},
+        {"secrets", "config.xml: its mode is 640", Level::kBad,
+         [](CheckedProject& p) { chmod((p.root() / "config.xml").c_str(), 0640); }},
+        {"secrets", "backbone.key: its mode is 602", Level::kBad,
+         [](CheckedProject& p) { chmod((p.run_folder() / "backbone.key").c_str(), 0602); }},
+        {"secrets", "upload_private cannot be read", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.root() / "keys/upload_private"); }},
+        {"secrets", "credentials: its mode is 644", Level::kBad,
+         [](CheckedProject& p) {
+             p.settings.mail_credentials = p.root() / "credentials";
+             platform::replace_file(p.settings.mail_credentials, "name:password");
+         }},
+        {"keys", "code_sign_public is not the other half", Level::kBad,
+         [](CheckedProject& p) {
+             fs::create_directory(p.root() / "other");
+             server::make_key_pair(p.root() / "other", "code_sign");
+             fs::rename(p.root() / "other/code_sign_public", p.root() / "keys/code_sign_public");
+         }},
+        {"keys", "contains no BOINC key", Level::kBad,
+         [](CheckedProject& p) {
+             platform::replace_file(p.root() / "keys/upload_public", "nothing");
+         }},
+    });
+}
+
+TEST_CASE("a code-signing key on another machine is no fault", "[server][integration]") {
+    CheckedProject project;
+    fs::remove(project.root() / "keys/code_sign_private");
+    CHECK(project.faults().empty());
+}
+
+TEST_CASE("what writes that never ended have left is found", "[server][integration]") {
+    find_each({
+        {"leftovers", ".demo.unfinished-123 was left", Level::kWarning,
+         [](CheckedProject& p) {
+             fs::create_directory(p.root() / "runs/.demo.unfinished-123");
+             make_old(p.root() / "runs/.demo.unfinished-123", std::chrono::hours{2});
+         }},
+        {"leftovers", "run.json.tmp was left", Level::kWarning,
+         [](CheckedProject& p) {
+             platform::replace_file(p.run_folder() / "run.json.tmp", "x");
+             make_old(p.run_folder() / "run.json.tmp", std::chrono::hours{2});
+         }},
+        {"leftovers", "x.unfinished was left 30 hours ago", Level::kWarning,
+         [](CheckedProject& p) {
+             platform::replace_file(p.config().upload_directory / "x.unfinished", "x");
+             make_old(p.config().upload_directory / "x.unfinished", std::chrono::hours{30});
+         }},
+    });
+    CheckedProject project;
+    platform::replace_file(project.config().upload_directory / "x.unfinished", "x");
+    make_old(project.config().upload_directory / "x.unfinished", std::chrono::hours{20});
+    CHECK(project.faults().empty());  // an upload that may go on
+}
+
+TEST_CASE("tables, columns and indices that differ from the schema are found",
+          "[server][integration]") {
+    find_each({
+        sql("schema", "the table dedloc_news is absent", "drop table dedloc_news"),
+        sql("schema", "the column dedloc_run.evaluate_samples is absent",
+            "alter table dedloc_run drop column evaluate_samples"),
+        sql("schema", "the column dedloc_run.name is (varchar(20)",
+            "alter table dedloc_run modify name varchar(20) not null"),
+        sql("schema", "the index result.dedloc_result_host (hostid, server_state) is absent",
+            "drop index dedloc_result_host on result"),
+        sql("schema", "the index token.dedloc_token_expiry is (type)",
+            "create or replace index dedloc_token_expiry on token (type)"),
+        sql("schema", "is not at its place",
+            "alter table host modify venue varchar(254) not null default '' first"),
+    });
+}
+
+TEST_CASE("damaged tables are found", "[server][integration]") {
+    find_each({{"tables", "damage in the table dedloc_news", Level::kBad, [](CheckedProject& p) {
+                    auto& database = p.database();
+                    database.execute("alter table dedloc_news engine = MyISAM");
+                    for (int i = 0; i < 20; ++i) {
+                        database.execute(
+                            "insert into dedloc_news (created, title, body) values (1, 't', 'b')");
+                    }
+                    CheckedProject::administrator().execute("flush tables");
+                    const auto data = server::test_mariadb().place().directory / "data";
+                    fs::resize_file(data / "dedloc_test/dedloc_news.MYD", 100);
+                }}});
+}
+
+TEST_CASE("rows that refer to nothing are found", "[server][integration]") {
+    find_each({
+        sql("rows", "1 results have no workunit",
+            "insert into result (id, name, workunitid) values (9, 'r', 999)"),
+        sql("rows", "1 workunits have no app",
+            "insert into workunit (id, name, appid) values (9, 'w', 77)"),
+        sql("rows", "1 jobs belong to a run that does not exist",
+            "insert into workunit (id, name, appid, opaque, assimilate_state) select 9, 'w', id, "
+            "7, 2 from app"),
+        sql("rows", "1 computers have no account", "insert into host (userid) values (99)"),
+        sql("rows", "1 accounts are members of a team", "update user set teamid = 7"),
+        sql("rows", "1 sessions", "insert into token (token, userid) values ('x', 99)"),
+        sql("rows", "1 seats have no run",
+            "insert into dedloc_seat (runid, peer_key) values (9, 'k')"),
+        sql("rows", "1 tickets have no run",
+            "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values (9, "
+            "'k', 1, 1, 1)"),
+        sql("rows", "1 contributions have no run",
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum) values "
+            "(9, 1, 'k', 1, 1)"),
+        sql("rows", "1 steps have no run",
+            "insert into dedloc_step values (9, 1, 1, 1, 1, 1, 1, '', 1, 1)"),
+    });
+}
+
+TEST_CASE("credit that is not the sum of the contributions is found", "[server][integration]") {
+    find_each({
+        sql("credit", "account 1 has 8.1 credits, and its contributions are worth 8",
+            "update user set total_credit = 8.1"),
+        sql("credit", "account 1 has 8 credits, and its contributions are worth 6",
+            "update dedloc_contribution set credit = 0, credit_state = 0 where step = 3"),
+        sql("credit", "another credit than their samples",
+            "update dedloc_contribution set credit = 3 where step = 3 and credit_state = 1"),
+        sql("credit", "the computers of account 1 have 9 credits, more than",
+            "update host set total_credit = 9"),
+        sql("credit", "the computers of 1 accounts", "update host set total_credit = 5",
+            Level::kWarning),
+        sql("credit", "teams have 8.5 credits", "update team set total_credit = 8.5"),
+        sql("credit", "all accounts, with the deleted ones, have 9",
+            "insert into dedloc_deleted_credit values (7, 1, 1)"),
+    });
+}
+
+TEST_CASE("credit of days that were compacted counts", "[server][integration]") {
+    CheckedProject project;
+    auto& rows = project.database();
+    rows.execute("delete from dedloc_contribution where step <= 2");
+    rows.execute(
+        "insert into dedloc_daily_credit values (1, 1, 1, 0, 2, 40, 0, 4), "
+        "(1, 0, 0, 0, 1, 0, 10, 0)");
+    rows.execute("update dedloc_run set compacted = 2");
+    CHECK(project.faults().empty());
+    rows.execute("update dedloc_daily_credit set samples = 41 where userid = 1");
+    const auto faults = project.faults();
+    REQUIRE(faults.size() == 1);
+    CHECK(faults.front().sentence.find("compacted contributions") == 0);
+}
+
+TEST_CASE("files of clients that are absent or altered are found", "[server][integration]") {
+    const auto app = [](CheckedProject& p) {
+        for (const auto& entry : fs::directory_iterator{p.config().download_directory}) {
+            if (entry.is_regular_file()) return entry.path();
+        }
+        return fs::path{};
+    };
+    find_each({
+        {"downloads", "is absent", Level::kBad, [=](CheckedProject& p) { fs::remove(app(p)); }},
+        {"downloads", "is not signed", Level::kBad, [=](CheckedProject& p) { alter(app(p)); }},
+        {"downloads", "has 9 bytes, not 17", Level::kBad,
+         [=](CheckedProject& p) { fs::resize_file(app(p), 9); }},
+        {"downloads", "shard_a is altered", Level::kBad,
+         [](CheckedProject& p) { alter(p.place(p.config().download_directory, "shard_a")); }},
+        {"downloads", "shard_a is absent", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.place(p.config().download_directory, "shard_a")); }},
+        {"downloads", "no version of the app is published", Level::kWarning,
+         [](CheckedProject& p) {
+             p.database().execute("delete from app_version");
+             p.database().execute("update dedloc_run set state = 'running'");
+         }},
+        {"uploads", "demo_1_0_r7_0, the output file", Level::kBad,
+         [](CheckedProject& p) {
+             fs::remove(p.place(p.config().upload_directory, "demo_1_0_r7_0"));
+         }},
+    });
+}
+
+TEST_CASE("runs whose files, keys and rows do not agree are found", "[server][integration]") {
+    find_each({
+        {"runs", "shard_a is absent", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.run_folder() / "shards/shard_a"); }},
+        {"runs", "shard_a is cut off or altered", Level::kBad,
+         [](CheckedProject& p) { alter(p.run_folder() / "shards/shard_a"); }},
+        {"runs", "shard_b is cut off or altered", Level::kBad,
+         [](CheckedProject& p) {
+             p.is_quick = true;
+             fs::resize_file(p.run_folder() / "held_out/shard_b", 3);
+         }},
+        {"runs", "run.json", Level::kBad,
+         [](CheckedProject& p) { platform::replace_file(p.run_folder() / "run.json", "{}"); }},
+        {"runs", "was made with another project key", Level::kBad,
+         [](CheckedProject& p) {
+             platform::write_key(p.root() / "keys/project.key", KeyPair::generate());
+         }},
+        {"runs", "is not the key that the run file names", Level::kBad,
+         [](CheckedProject& p) {
+             platform::write_key(p.run_folder() / "backbone.key", KeyPair::generate());
+         }},
+        {"runs", "tokenizer.model is absent", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.run_folder() / "tokenizer.model"); }},
+        {"runs", "the run demo of the database has no folder", Level::kBad,
+         [](CheckedProject& p) { fs::remove_all(p.run_folder()); }},
+        {"runs", "with another run file", Level::kBad,
+         [](CheckedProject& p) { p.database().execute("update dedloc_run set run_id = 'x'"); }},
+    });
+    CheckedProject project;
+    fs::copy(project.run_folder(), project.root() / "runs/copy", fs::copy_options::recursive);
+    const auto faults = project.faults();
+    REQUIRE(faults.size() == 2);
+    CHECK(faults[0].sentence.find("is the file of the run demo") != std::string::npos);
+    CHECK(faults[1].sentence.find("copy is no run of the database") != std::string::npos);
+}
+
+TEST_CASE("rows that are not those of the ledger are found", "[server][integration]") {
+    find_each({
+        sql("ledgers", "3 rows with 60 samples in the database, 4 with 80 in the ledger",
+            "delete from dedloc_contribution where step = 3 and credit_state = 1"),
+        sql("ledgers", "1 rows with 11 samples in the database, 1 with 10 in the ledger",
+            "update dedloc_contribution set samples = 11 where credit_state = 3"),
+        sql("ledgers", "1 rows with 5 samples in the database, 0 with 0 in the ledger",
+            "insert into dedloc_contribution (runid, step, peer_key, samples, loss_sum, "
+            "credit_state) values (1, 2, 'ab', 5, 1, 3)"),
+        sql("ledgers", "0 rows with 0 samples in the database, 1 with 10 in the ledger",
+            "delete from dedloc_contribution where credit_state = 3"),
+        sql("ledgers", "3 rows of steps in the database up to step 4",
+            "delete from dedloc_step where step = 2"),
+        sql("ledgers", "other samples in the database",
+            "update dedloc_step set samples = 21 where step = 2"),
+        sql("ledgers", "another last state", "update dedloc_run set final_digest = run_id"),
+        sql("ledgers", "5 steps in the database, and 4 in the ledger",
+            "insert into dedloc_step values (1, 5, 1, 1, 1, 1, 1, '', 1, 1)"),
+        {"ledgers", "4 steps in the database and no ledger", Level::kBad,
+         [](CheckedProject& p) { fs::remove(p.run_folder() / "ledger"); }},
+    });
+}
+
+TEST_CASE("a ledger with an altered vote is found", "[server][integration]") {
+    CheckedProject project;
+    // The last record is damaged, so its checksum is wrong and the reader stops before it or says
+    // so; an altered record in the middle is damage in either case.
+    alter(project.run_folder() / "ledger", 400);
+    const auto faults = project.faults();
+    REQUIRE(faults.size() >= 1);
+    CHECK(faults.front().check == "ledgers");
+}
+
+TEST_CASE("steps that the database does not have yet are no fault", "[server][integration]") {
+    CheckedProject project;
+    auto& rows = project.database();
+    rows.execute("delete from dedloc_step where step = 4");
+    rows.execute("delete from dedloc_contribution where step = 4");
+    rows.execute("update dedloc_run set state = 'running', final_digest = ''");
+    rows.execute("update user set total_credit = 6");
+    rows.execute("update host set total_credit = 6");
+    rows.execute("update team set total_credit = 6");
+    CHECK(project.faults().empty());
+    bool is_told = false;
+    for (const Finding& finding : check_project(project.subject()).all()) {
+        is_told = is_told || finding.sentence.find("but for the last 1,") != std::string::npos;
+    }
+    CHECK(is_told);
+}
+
+TEST_CASE("checkpoints that are damaged or not proven are found", "[server][integration]") {
+    find_each({
+        {"checkpoints", "is damaged", Level::kBad,
+         [](CheckedProject& p) { alter(p.checkpoint()); }},
+        {"checkpoints", "is a state that the ledger does not lead to", Level::kWarning,
+         [](CheckedProject& p) { p.save_other_state(); }},
+        {"checkpoints", "not a checkpoint", Level::kBad,
+         [](CheckedProject& p) { platform::replace_file(p.checkpoint(), "x"); }},
+        {"checkpoints", "has no checkpoint", Level::kWarning,
+         [](CheckedProject& p) {
+             fs::remove_all(p.run_folder() / "checkpoints");
+             fs::create_directory(p.run_folder() / "checkpoints");
+         }},
+    });
+}
+
+TEST_CASE("a quick check reads no large files", "[server][integration]") {
+    CheckedProject project;
+    project.is_quick = true;
+    alter(project.checkpoint());
+    alter(project.run_folder() / "shards/shard_a");
+    alter(project.place(project.config().download_directory, "shard_a"));
+    CHECK(project.faults().empty());
+}
+
+TEST_CASE("certificates that end soon or do not fit are found", "[server][integration]") {
+    const auto make = [](CheckedProject& p, const std::string& name, int days) {
+        p.settings.url = "https://train.example.org/";
+        p.settings.certificate = p.root() / (name + ".pem");
+        p.settings.certificate_key = p.root() / (name + ".key");
+        const auto made = platform::run_to_end(
+            {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", std::to_string(days), "-subj", "/CN=" + name, "-addext",
+             "subjectAltName=DNS:" + name, "-keyout", p.settings.certificate_key.string(), "-out",
+             p.settings.certificate.string()});
+        REQUIRE(made.status == 0);
+        chmod(p.settings.certificate_key.c_str(), 0600);
+    };
+    const std::string host = "train.example.org";
+    find_each({
+        {"certificate", "expires in 4 days", Level::kWarning,
+         [&](CheckedProject& p) {
+             make(p, host, 5);
+             p.seconds_later = 60;
+         }},
+        {"certificate", "has expired", Level::kBad,
+         [&](CheckedProject& p) {
+             make(p, host, 5);
+             p.seconds_later = 6 * 86'400;
+         }},
+        {"certificate", "is not for the URL's host train.example.org", Level::kBad,
+         [&](CheckedProject& p) { make(p, "www.example.org", 90); }},
+        {"certificate", "is not the key of the certificate", Level::kBad,
+         [&](CheckedProject& p) {
+             make(p, host, 90);
+             const auto key = p.settings.certificate_key;
+             make(p, "x.example.org", 90);
+             p.settings.certificate = p.root() / (host + ".pem");
+         }},
+        {"certificate", "is no certificate", Level::kBad,
+         [&](CheckedProject& p) {
+             make(p, host, 90);
+             platform::replace_file(p.settings.certificate, "x");
+         }},
+        {"certificate", "No such file", Level::kBad,
+         [&](CheckedProject& p) {
+             make(p, host, 90);
+             fs::remove(p.settings.certificate);
+         }},
+    });
+    CheckedProject project;
+    make(project, host, 90);
+    CHECK(project.faults().empty());
+}
+
+TEST_CASE("without the database the files are checked all the same", "[server][integration]") {
+    CheckedProject project;
+    fs::remove(project.run_folder() / "tokenizer.model");
+    Subject subject = project.subject();
+    subject.database_failure = "the database does not start";
+    const auto findings = check_project(subject);
+    CHECK(findings.count(Level::kBad) == 2);
+}
+
+TEST_CASE("a daemon that does not run is found", "[server][integration]") {
+    CheckedProject project;
+    Subject subject = project.subject();
+    subject.is_running = true;
+    subject.daemons = {{.name = "nginx", .runs = true}, {.name = "dedloc-work", .runs = false}};
+    const auto findings = check_project(subject).all();
+    const auto said = [&](const std::string& part) {
+        return std::ranges::any_of(findings, [&](const Finding& finding) {
+            return finding.level == Level::kBad && finding.check == "daemons" &&
+                   finding.sentence.find(part) != std::string::npos;
+        });
+    };
+    CHECK(said("dedloc-work does not run"));
+    CHECK_FALSE(said("nginx does not run"));
+    CHECK(said("no daemon accepts connections at 127.0.0.1:1"));
+}
+
+TEST_CASE("of many findings of one check the first ones are kept", "[server]") {
+    Findings findings;
+    findings.begin("rows");
+    for (int i = 0; i < 50; ++i) findings.bad(fmt::format("row {}", i), "look");
+    findings.begin("next");
+    findings.good("fine");
+    CHECK(findings.is_clean());
+    CHECK(findings.count(Level::kBad) == 50);
+    const auto all = findings.all();
+    REQUIRE(all.size() == Findings::kMaxPerCheck + 2);
+    CHECK(all[Findings::kMaxPerCheck].sentence == "30 more findings of this kind");
+}
+
+}  // namespace
+}  // namespace dedloc::check
