@@ -120,13 +120,20 @@ class Site {
     ~Site() {
         ::kill(nginx_, SIGTERM);
         platform::wait_for_child(nginx_);
+        stop_server();
+    }
+    /// dedloc-server ends; nginx stays.
+    void stop_server() {
+        if (!thread_.joinable()) return;
         server_->stop();
         thread_.join();
+        server_.reset();
     }
 
     std::uint16_t port() const { return port_; }
     /// That of dedloc-server, behind nginx.
     std::uint16_t server_port() const { return server_->port(); }
+    std::filesystem::path error_log() const { return project_.root() / "log/nginx.log"; }
     std::filesystem::path access_log() const { return project_.root() / "log/access.log"; }
     /// Asks nginx to open its logs again.
     void reopen_logs() const { ::kill(nginx_, SIGUSR1); }

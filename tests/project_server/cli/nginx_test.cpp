@@ -125,6 +125,29 @@ TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[ser
     CHECK(refusals([](const std::string& i) { return "192.0.2." + i + ", 198.51.100.7"; }) > 0);
 }
 
+TEST_CASE("no log has what stands behind a question mark, also if the server is away",
+          "[server][boinc]") {
+    Site site;
+    const auto ask = [&] {
+        for (const char* path : {"/account/reset", "/account/confirm", "/show_user.php",
+                                 "/lookup_account.php", "/dedloc/enrol", "/", "/cgi/scheduler"}) {
+            (void)site.get(std::string{path} + "?secret=0123456789abcdef");
+        }
+    };
+    ask();
+    site.stop_server();
+    for (int i = 0; i < 20; ++i) ask();  // beyond some rate limits, too
+    CHECK_THAT(site.get("/show_user.php?secret=0123456789abcdef"), Catch::Contains("502"));
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (platform::read_text(site.access_log()).find("/show_user.php") == std::string::npos) {
+        REQUIRE(std::chrono::steady_clock::now() < deadline);
+        std::this_thread::sleep_for(10ms);
+    }
+    for (const auto& log : {site.access_log(), site.error_log()}) {
+        CHECK_THAT(platform::read_text(log), !Catch::Contains("0123456789abcdef"));
+    }
+}
+
 TEST_CASE("every request is in the access log or in its old part after a rotation",
           "[server][boinc]") {
     const Site site;
