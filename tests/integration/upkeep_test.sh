@@ -110,7 +110,8 @@ finds 0 '^0 bad'
 "$dedloc" project start "$project" >/dev/null
 # dedloc-purge may have compacted the contribution, which is old.
 paid=$(sql <<<"select (select coalesce(sum(credit), 0) from dedloc_contribution
-    where credit_state = 1) + (select coalesce(sum(credit), 0) from dedloc_daily_credit) = (select total_credit from user)")
+    where credit_state = 1) + (select coalesce(sum(credit), 0) from dedloc_daily_credit) =
+    (select total_credit from user)")
 [[ $paid == 1 ]] || fail_test "credit is lost"
 "$dedloc" project stop "$project" >/dev/null
 none_left "the project"
