@@ -156,7 +156,7 @@ for number in 1 2; do add_volunteer "$number" "$url"; done
 "$dedloc" run status --project "$project" --name kills --follow >"$folder/followed" \
     2>"$folder/followed.err" &
 follower=$!
-await 120 "the first steps" has_step 3
+await 300 "the first steps" has_step 3
 visit &
 visitor=$!
 
@@ -182,7 +182,7 @@ all_run() {
     for kind in "${kinds[@]}"; do runs "$kind" || return 1; done
 }
 await 90 "all daemons to run" all_run
-await 120 "steps after the last kill" has_step $(($(shown | tail -n 1) + 3))
+await 240 "steps after the last kill" has_step $(($(shown | tail -n 1) + 3))
 "$dedloc" run pause --project "$project" --name kills >/dev/null
 report() { "$dedloc" run report --project "$project" --name kills --json 2>/dev/null || true; }
 is_settled() {
@@ -194,7 +194,7 @@ is_settled() {
     sleep 3
     [[ $(shown | tail -n 1) == "$before" ]]
 }
-await 120 "all contributions to be paid" is_settled
+await 240 "all contributions to be paid" is_settled
 echo "after the kills: $(counts)"
 "$dedloc" project check "$project" >"$folder/checked" || { cat "$folder/checked"
     fail_test "project check found something bad while the project runs"; }
