@@ -10,6 +10,7 @@
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/log_rotation.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
@@ -52,7 +53,9 @@ RunningProject::RunningProject(std::filesystem::path project, const platform::St
     }
     platform::require_free_port("127.0.0.1", settings_.server_port);
     platform::require_free_port("127.0.0.1", settings_.gateway_port);
-    platform::require_free_port("127.0.0.1", settings_.database_port);
+    if (has_own_mariadb(project_)) {
+        platform::require_free_port("127.0.0.1", settings_.database_port);
+    }
 }
 
 platform::Command RunningProject::program(const std::string& name) const {
@@ -78,10 +81,13 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
     return true;
 }
 
-bool RunningProject::start() {
-    const auto place = mariadb_place(project_, settings_);
-    launch("mariadbd", server::mariadb_command(place));
-    const bool has_database = await("mariadbd", [&] {
+bool RunningProject::connect_database() {
+    if (!has_own_mariadb(project_)) {
+        database_ = std::make_unique<server::Database>(config_.database);
+        return true;
+    }
+    launch("mariadbd", server::mariadb_command(mariadb_place(project_, settings_)));
+    return await("mariadbd", [&] {
         try {
             database_ = std::make_unique<server::Database>(config_.database);
             return true;
@@ -89,7 +95,10 @@ bool RunningProject::start() {
             return false;
         }
     });
-    if (!has_database) return false;
+}
+
+bool RunningProject::start() {
+    if (!connect_database()) return false;
     server::apply_schema(*database_);  // tables that an earlier version did not have
 
     auto server = program("dedloc-server");
