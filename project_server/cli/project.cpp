@@ -14,6 +14,7 @@
 #include "peer/platform/ports.hpp"
 #include "peer/platform/privileges.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project_lock.hpp"
 #include "project_server/cli/unfinished_folder.hpp"
@@ -194,16 +195,18 @@ server::Settings create_project(const ProjectOptions& options) {
     const auto settings = complete(options.settings);
     require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
+    if (options.database) require_empty_database(*options.database);
     UnfinishedFolder folder{project};
     fs::permissions(folder.path(), fs::perms::owner_all);
     for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
     make_keys(folder.path() / "keys");
-    const server::DatabaseSettings database{.host = "127.0.0.1",
-                                            .port = settings.database_port,
-                                            .socket = "",
-                                            .user = "dedloc",
-                                            .password = random_password(),
-                                            .name = "dedloc"};
+    const server::DatabaseSettings own{.host = "127.0.0.1",
+                                       .port = settings.database_port,
+                                       .socket = "",
+                                       .user = "dedloc",
+                                       .password = random_password(),
+                                       .name = "dedloc"};
+    const server::DatabaseSettings& database = options.database ? *options.database : own;
     server::write_settings(folder.path(), settings);
     platform::replace_file(folder.path() / "config.xml",
                            config_xml(project, settings, database, options.contact_seconds));
@@ -211,7 +214,12 @@ server::Settings create_project(const ProjectOptions& options) {
     platform::replace_file(folder.path() / "nginx/nginx.conf",
                            nginx_configuration(project, settings));
     go_on();
-    make_database(folder.path(), settings, database);
+    if (options.database) {
+        server::Database connection{database};
+        server::apply_schema(connection);
+    } else {
+        make_database(folder.path(), settings, database);
+    }
     go_on();
     folder.finish();
     return settings;
@@ -239,7 +247,7 @@ fs::path own_project(const fs::path& folder) {
 
 ProjectDatabase::ProjectDatabase(const fs::path& project)
     : config_(server::load_project_config(project)) {
-    if (!server::is_official(project) && !supervisor_of(project)) {
+    if (has_own_mariadb(project) && !supervisor_of(project)) {
         process_ = std::make_unique<server::MariadbProcess>(
             mariadb_place(project, server::read_settings(project)));
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "project_server/database/database.hpp"
@@ -21,11 +22,13 @@ struct ProjectOptions {
     /// Port 0 in the first address: a free one, then fixed for the project.
     server::Settings settings{};
     std::string user{};           ///< root: the account to become; empty: none
+    /// A database on an existing server, empty; nothing: a private MariaDB.
+    std::optional<server::DatabaseSettings> database{};
     int contact_seconds = 3'600;  ///< BOINC clients contact the scheduler this often or oftener
 };
 
-/// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB with
-/// all tables. A failed or interrupted creation leaves nothing behind.
+/// Creates a project: folders, keys, config.xml, dedloc.json, nginx.conf and a private MariaDB, or
+/// the existing database, with all tables. A failed or interrupted creation leaves nothing behind.
 ///
 /// Errors  InputError (exists already, port in use, unusable path), IoError (no disk space, MariaDB
 ///         does not start)

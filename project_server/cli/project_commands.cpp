@@ -17,6 +17,7 @@
 #include "peer/platform/descriptors.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/cli/commands.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_check.hpp"
@@ -33,7 +34,16 @@ using namespace std::chrono_literals;
 
 constexpr auto kStopTimeout = 60s;
 
-void create(const ProjectOptions& options) {
+/// A database on an existing server, as the command line names it.
+struct NamedDatabase {
+    std::string url;
+    fs::path password_file;
+};
+
+void create(ProjectOptions options, const NamedDatabase& database) {
+    if (!database.url.empty()) {
+        options.database = parse_database_url(database.url, database.password_file);
+    }
     const auto settings = create_project(options);
     fmt::print("{}: project \"{}\" at {}\n", options.folder.string(), settings.name, settings.url);
 }
@@ -257,7 +267,16 @@ void add_project_commands(CLI::App& dedloc) {
                      "finished tasks and ask for tasks without waiting for it")
         ->check(CLI::Range(5, 86'400))
         ->capture_default_str();
-    create_command->callback([options] { create(*options); });
+    const auto database = std::make_shared<NamedDatabase>();
+    auto* const url = create_command->add_option(
+        "--database", database->url,
+        "mysql://USER@HOST:PORT/NAME, an empty database on an existing MariaDB server (10.6 or "
+        "newer). Default: a MariaDB of the project's own");
+    create_command
+        ->add_option("--database-password-file", database->password_file,
+                     "File whose first line is the password, mode 0600")
+        ->needs(url);
+    create_command->callback([options, database] { create(*options, *database); });
 
     const auto folder = std::make_shared<fs::path>();
     const auto stays = std::make_shared<bool>(false);

@@ -70,13 +70,16 @@ std::string moved(const std::string& path, const fs::path& from, const fs::path&
     return path.starts_with(before) ? (to / path.substr(before.size())).string() : path;
 }
 
-/// The four folders in config.xml are absolute.
-void move_config(const fs::path& file, const fs::path& from, const fs::path& to) {
+/// The four folders in config.xml are absolute. The database is the new project's own one, also if
+/// it was on another server.
+void move_config(const fs::path& file, const fs::path& from, const fs::path& to,
+                 const std::string& database) {
     official::XmlText xml{platform::read_text(file), file.string(), "boinc"};
     for (const auto& child : xml.children({"boinc", "config"})) {
         const auto text = moved(child.text, from, to);
         if (text != child.text) set_element(xml, child.name, text);
     }
+    set_element(xml, "db_host", database);
     platform::replace_file(file, xml.text(), platform::kSecretFile);
 }
 
@@ -99,7 +102,8 @@ class RestoreRun {
             settings.mail_credentials = target_ / mail_file();
             server::write_settings(root, settings);
         }
-        move_config(root / "config.xml", facts_.folder, target_);
+        move_config(root / "config.xml", facts_.folder, target_,
+                    fmt::format("127.0.0.1:{}", settings.database_port));
         load_database(settings);
         Restored restored{.folder = target_,
                           .name = settings.name,

@@ -10,6 +10,7 @@
 #include "peer/platform/ports.hpp"
 #include "peer/platform/process.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/log_rotation.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
@@ -53,7 +54,9 @@ RunningProject::RunningProject(std::filesystem::path project, const platform::St
     }
     platform::require_free_port("127.0.0.1", settings_.server_port);
     platform::require_free_port("127.0.0.1", settings_.gateway_port);
-    platform::require_free_port("127.0.0.1", settings_.database_port);
+    if (has_own_mariadb(project_)) {
+        platform::require_free_port("127.0.0.1", settings_.database_port);
+    }
 }
 
 platform::Command RunningProject::program(const std::string& name) const {
@@ -79,13 +82,17 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
     return true;
 }
 
-bool RunningProject::start() {
+bool RunningProject::connect_database() {
+    if (!has_own_mariadb(project_)) {
+        database_ = std::make_unique<server::Database>(config_.database);
+        return true;
+    }
     const auto place = mariadb_place(project_, settings_);
     supervisor_.start({.name = "mariadbd",
                        .command = server::mariadb_command(place),
                        .death_signal = server::kMariadbDeathSignal});
     log_info("mariadbd started");
-    const bool has_database = await("mariadbd", [&] {
+    return await("mariadbd", [&] {
         try {
             database_ = std::make_unique<server::Database>(config_.database);
             return true;
@@ -93,7 +100,10 @@ bool RunningProject::start() {
             return false;
         }
     });
-    if (!has_database) return false;
+}
+
+bool RunningProject::start() {
+    if (!connect_database()) return false;
     for (const auto& change : server::upgrade_schema(*database_)) log_info("{}", change);
 
     auto server = program("dedloc-server");

@@ -24,7 +24,7 @@ class RunningProject final {
     RunningProject(const RunningProject&) = delete;
     RunningProject& operator=(const RunningProject&) = delete;
 
-    /// Starts mariadbd, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator,
+    /// Starts mariadbd unless the database is on an existing server, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator,
     /// dedloc-credit, dedloc-purge, dedloc-evaluate if it is installed, and a backbone for each
     /// running run. Each of the first four must answer before the next one starts. Brings the
     /// database's tables up to date. False if a stop signal arrived meanwhile. Errors: IoError with
@@ -34,6 +34,9 @@ class RunningProject final {
     void serve();
 
   private:
+    /// Connects to the project's database, and starts its own server first if it has one. False on
+    /// a stop signal. Errors: IoError; DatabaseError (an existing server does not let us in).
+    bool connect_database();
     void launch(const std::string& name, platform::Command command);
     /// Waits until `is_ready` holds; false on a stop signal. Errors: IoError when the daemon ends
     /// or takes too long.

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "peer/base/error.hpp"
 #include "peer/platform/files.hpp"
+#include "project_server/cli/external_database.hpp"
 #include "project_server/cli/nginx_conf.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/project_lock.hpp"
@@ -62,7 +65,8 @@ std::vector<std::string> upgrade_project(const fs::path& folder) {
     auto changes = upgrade_files(project, settings);  // makes the lock's folder, too
     const ProjectLock lock{project};
     const auto config = server::load_project_config(project);
-    const server::MariadbProcess process{mariadb_place(project, settings)};
+    std::optional<server::MariadbProcess> process;
+    if (has_own_mariadb(project)) process.emplace(mariadb_place(project, settings));
     server::Database database{config.database};
     for (auto& change : server::upgrade_schema(database)) changes.push_back(std::move(change));
     return changes;

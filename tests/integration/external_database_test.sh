@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# A project whose database is on an existing MariaDB server, with an account that has rights in one
+# database only: what cannot be used is refused in one sentence; the project works, also after the
+# server was killed and started again; its backup becomes a project with a MariaDB of its own.
+# Usage: external_database_test.sh PROGRAMS
+set -Eeuo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+programs=$(realpath "$1")
+dedloc=$programs/dedloc
+peer=$programs/dedloc-peer
+project=$folder/project
+restored=$folder/restored
+output=$folder/server.log # which a failure prints
+
+# The existing server.
+user=$(id -un)
+mariadb-install-db --no-defaults --skip-test-db --auth-root-authentication-method=socket \
+    --auth-root-socket-user="$user" --user="$user" --datadir="$folder/data" >"$output" 2>&1
+serve() {
+    /usr/sbin/mariadbd --no-defaults --user="$user" --datadir="$folder/data" \
+        --socket="$folder/sock" --bind-address=127.0.0.1 --port="$port" --skip-log-bin \
+        --pid-file="$folder/pid" --innodb-buffer-pool-size=32M >>"$output" 2>&1 &
+    server=$!
+}
+sql() { mariadb --no-defaults --socket "$folder/sock" --user "$user" --execute "$1"; }
+answers() { sql 'select 1' >/dev/null 2>&1; }
+starts() { # until a port is free
+    port=$((20000 + RANDOM % 10000))
+    serve
+    for _ in {1..300}; do
+        ! answers || return 0
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+starts || starts || starts || fail_test "the server does not start"
+sql "create database boinc; create database full; create table full.t (id integer);
+    create user 'd'@'%' identified by 'pass word'; grant all on boinc.* to 'd'@'%';
+    grant select on full.* to 'd'@'%'; create database poor; grant select on poor.* to 'd'@'%'"
+printf 'pass word\n' >"$folder/password"
+printf 'wrong\n' >"$folder/wrong"
+chmod 600 "$folder/password" "$folder/wrong"
+url=mysql://d@127.0.0.1:$port
+
+create() { # URL PASSWORD_FILE
+    "$dedloc" project create "$project" --name External --database "$1" \
+        --database-password-file "$2"
+}
+says 2 'Access denied' create "$url/boinc" "$folder/wrong"
+says 2 'Access denied' create "$url/none" "$folder/password"
+says 2 'CREATE command denied' create "$url/poor" "$folder/password"
+says 2 'full is not empty: it has 1 tables' create "$url/full" "$folder/password"
+says 2 'Cannot connect' create mysql://d@127.0.0.1:1/boinc "$folder/password"
+says 2 'Unknown.* host' create mysql://d@nowhere.invalid/boinc "$folder/password"
+says 2 'wants mysql://USER@HOST:PORT/NAME' create mysql://127.0.0.1/boinc "$folder/password"
+chmod 644 "$folder/wrong"
+says 2 'readable by its owner only' create "$url/boinc" "$folder/wrong"
+[[ ! -e $project ]] || fail_test "a refused database left a project"
+
+says 0 'project "External"' create "$url/boinc" "$folder/password"
+[[ ! -e $project/db/data ]] || fail_test "the project has a MariaDB of its own"
+[[ $(stat -c %a "$project/config.xml") == 600 ]] || fail_test "others can read the password"
+for word in {1..400}; do
+    echo "It was day $word. The people of town $((word % 7)) went home."
+done >"$folder/text"
+"$dedloc" corpus build --text "$folder/text" --out "$folder/corpus" --vocabulary 100 >/dev/null
+"$dedloc" run create --project "$project" --name r --corpus "$folder/corpus" --model tiny \
+    --target-batch 12 --steps 100000 --evaluate-every 0 >/dev/null
+"$dedloc" project start "$project" >/dev/null
+[[ ! -e $project/pids/mariadbd.pid ]] || fail_test "the project has started a MariaDB"
+
+web=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$project/config.xml")
+query="email_addr=v@example.org&user_name=v&passwd_hash=$(printf '%032d' 7)"
+account=$(curl -fs "${web}create_account.php?$query" \
+    | sed -n 's|.*<authenticator>\(.*\)</authenticator>.*|\1|p')
+host=$(curl -fs --data-binary @- "${web}cgi/scheduler" <<END | grep '<hostid>'
+<scheduler_request><authenticator>$account</authenticator><hostid>0</hostid>
+<rpc_seqno>1</rpc_seqno><platform_name>x86_64-pc-linux-gnu</platform_name>
+<host_info><domain_name>attic</domain_name><p_ncpus>2</p_ncpus></host_info></scheduler_request>
+END
+) || fail_test "the scheduler does not answer"
+[[ $host == *'<hostid>1</hostid>'* ]] || fail_test "$host"
+"$peer" ticket "$project/runs/r/run.json" --project-key "$project/keys/project.key" \
+    --key "$folder/key" --ticket "$folder/ticket" --user 1 --host 1 >/dev/null
+"$peer" join "$project/runs/r/run.json" --key "$folder/key" --ticket "$folder/ticket" \
+    --samples-per-second 20 --quiet >/dev/null 2>"$folder/peer.log" &
+member=$!
+step() { "$dedloc" run list --project "$project" --json 2>/dev/null | jq '.runs[0].step'; }
+has_step() { [[ $(step) -ge $1 ]]; }
+await 90 "steps in the database" has_step 3
+
+# The server is killed, and the project goes on without it.
+before=$(step)
+kill -KILL "$server"
+wait "$server" || true
+says 1 'Cannot connect' "$dedloc" run list --project "$project"
+serve
+await 60 "the server" answers
+await 90 "steps after the server's return" has_step $((before + 3))
+
+kill "$member"
+wait "$member" || true
+"$dedloc" project stop "$project" >/dev/null
+says 0 'files' "$dedloc" project backup "$project" --to "$folder/backup"
+"$dedloc" project restore "$folder/backup" "$restored" >/dev/null
+"$dedloc" user show --project "$restored" v@example.org >/dev/null
+[[ -e $restored/db/data ]] || fail_test "the restored project has no MariaDB of its own"
+kill "$server"
+wait "$server" || true
+none_left "the project"
