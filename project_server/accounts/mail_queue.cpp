@@ -1,6 +1,6 @@
 // A row's next attempt is scheduled before the attempt begins, so one that kills the process is not
 // repeated at once. Each attempt has a secret of its own, whose row is deleted if the attempt
-// fails: secrets that nobody has must not use up the few that an account may have.
+// fails: unsent secrets must not use up the few that an account may have.
 #include "project_server/accounts/mail_queue.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Mailer::Waiting {
     std::int64_t id;
     MailPurpose purpose;
     std::string email;
-    std::int64_t attempts;  ///< with the one that begins now
+    std::int64_t attempts;  ///< including the one that begins now
 };
 
 Mailer::Mailer(MailSettings settings, DatabaseSettings database, Compose compose)

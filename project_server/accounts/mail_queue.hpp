@@ -59,7 +59,7 @@ class Mailer {
     const MailSettings settings_;
     const DatabaseSettings database_settings_;
     const Compose compose_;
-    std::unique_ptr<Database> database_;  ///< of the thread
+    std::unique_ptr<Database> database_;  ///< the thread's own connection
     std::mutex mutex_;
     std::condition_variable changed_;
     bool has_new_ = false;  ///< guarded by mutex_

@@ -116,7 +116,10 @@ void add_registration(Site& site) {
                 return;
             }
             log_info("account {} created", made.user);
-            send_confirmation(site, form.value("email"));
+            site.pool.with([&](Database& database) {
+                send_confirmation(site, database, form.value("email"));
+                return true;
+            });
             sign_in(site, response, made.user, "/account");
         });
 }
@@ -301,7 +304,7 @@ void add_settings(Site& site) {
                 [&site](Database& database, const Form& form, std::int64_t user) {
                     const Refusal refusal = change_email(database, user, form.value("password"),
                                                          form.value("email"), unix_now());
-                    if (!refusal) send_confirmation(site, form.value("email"));
+                    if (!refusal) send_confirmation(site, database, form.value("email"));
                     return refusal;
                 });
     add_setting(site, "/account/password", true,

@@ -23,14 +23,6 @@ Page page_of(Site& site, const char* title) {
     return {.title = title, .data = std::move(data)};
 }
 
-/// Sends a link to this page with a secret, if the address has an account.
-void send_link(Site& site, MailPurpose purpose, const std::string& email) {
-    site.pool.with([&](Database& database) {
-        site.mailer.request(database, purpose, email);
-        return true;
-    });
-}
-
 /// A page whose form has the secret of the page's address.
 void add_secret_page(Site& site, const char* path, const char* content, const char* title) {
     site.get(path, [&site, content, title](const Request& request, Response& response) {
@@ -75,7 +67,10 @@ void add_reset(Site& site) {
                 return site.refuse(request, response, 404, "This project sends no e-mail.");
             }
             if (!may_send(site, request, response, email)) return;
-            send_link(site, MailPurpose::kReset, email);
+            site.pool.with([&](Database& database) {
+                site.mailer.request(database, MailPurpose::kReset, email);
+                return true;
+            });
             tell(site, request, response, "Forgotten password", std::nullopt,
                  "If there is an account with this address, a message with a link is on its way. "
                  "It may "
@@ -114,7 +109,10 @@ void add_confirmation(Site& site) {
             });
             const std::string email = row ? row->text("email_addr") : "";
             if (!may_send(site, request, response, email)) return;
-            send_confirmation(site, email);
+            site.pool.with([&](Database& database) {
+                send_confirmation(site, database, email);
+                return true;
+            });
             tell(site, request, response, "Confirm your address", std::nullopt,
                  "A message with a link is on its way.");
         });
@@ -139,8 +137,8 @@ MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const
                 is_reset ? "an hour" : "three days")};
 }
 
-void send_confirmation(Site& site, const std::string& email) {
-    if (site.mailer.is_on()) send_link(site, MailPurpose::kConfirm, email);
+void send_confirmation(Site& site, Database& database, const std::string& email) {
+    if (site.mailer.is_on()) site.mailer.request(database, MailPurpose::kConfirm, email);
 }
 
 void add_mail_routes(Site& site) {

@@ -27,7 +27,7 @@ void add_mail_routes(Site& site);
 MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
                          const std::string& secret);
 /// Asks the user to confirm the address, if the project sends e-mail.
-void send_confirmation(Site& site, const std::string& email);
+void send_confirmation(Site& site, Database& database, const std::string& email);
 
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
