@@ -30,8 +30,8 @@ struct LocalOptions {
 /// Computes the run's target batch in every step, prints a line for each step, and at the end the
 /// digest of the state. SIGINT, SIGTERM and SIGHUP end it after the last whole step, whose state is
 /// written. Call this before any thread is started. Returns the process's exit status.
-/// Errors: InputError (bad key, shards of another vocabulary, a model that diverges), IoError (disk full, …),
-/// DeviceError.
+/// Errors: InputError (bad key, shards of another vocabulary, a model that diverges), IoError (disk
+/// full, …), DeviceError.
 int train_locally(const formats::RunFile& run, std::span<const formats::Shard> shards,
                   std::span<const formats::Shard> held_out, const LocalOptions& options);
 

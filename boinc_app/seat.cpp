@@ -64,6 +64,7 @@ void Seat::take_first_guess(PeerConfig& config) const {
 
 net::TransportOptions Seat::transport_options() const {
     net::TransportOptions options;
+    options.logs_addresses = false;  // the client uploads the log
     const bool is_local =
         std::all_of(run_.dht_seeds.begin(), run_.dht_seeds.end(),
                     [](const Endpoint& seed) { return net::is_loopback_host(seed.host); });

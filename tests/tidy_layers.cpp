@@ -210,7 +210,8 @@ Layers project_layers() {
         // A run that starts from a model needs the first values of a new run, too.
         {"project_server/cli/",
          joined({Names{"project_server/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "peer/state/run_state.hpp", "CLI/", "sodium.h"},
+                       "peer/base/", "peer/state/run_state.hpp", "CLI/", "sodium.h", "archive.h",
+                       "archive_entry.h"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},
@@ -232,7 +233,7 @@ Layers project_layers() {
         // The control plane: messages and their sockets, which alone know ZeroMQ.
         {"project_server/control/",
          joined({Names{"project_server/control/", "peer/formats/", "peer/wire/", "peer/platform/",
-                       "peer/base/", "zmq.h"},
+                       "peer/base/", "sodium.h", "zmq.h"},
                  kSystem, kJson, kText}),
          {"random"},
          kNoChance},

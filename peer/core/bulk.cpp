@@ -50,6 +50,15 @@ void Peer::Core::measure() {
     }
 }
 
+/// A round that was cancelled says as much about the links as another one.
+void Peer::Core::round_measured(bool was_cancelled) {
+    if (config_.measures_bandwidth) {
+        upload_.end(now_, was_cancelled);
+        download_.end(now_, was_cancelled);
+    }
+    bandwidth_measured();
+}
+
 void Peer::Core::bandwidth_measured() {
     member_.set_bandwidth(upload_.estimate(), download_.estimate());
     donor_.set_upload(upload_.estimate());

@@ -100,6 +100,7 @@ class Peer::Core {
     void pump_to(const PeerKey& peer);
     void pump_released();
     void measure();
+    void round_measured(bool was_cancelled);
     void bandwidth_measured();
 
     // --- heartbeats (heartbeats.cpp) ---
@@ -207,6 +208,7 @@ class Peer::Core {
     bool keeps_history() const { return config_.role == Role::kBackbone; }
     void note_ahead(const PeerKey& voter);
     void ask_for_history();
+    bool knows_all_decisions() const;
     bool may_appoint() const;
     void want_generation();
     void begin_generation(const SignedGeneration& generation);

@@ -58,11 +58,7 @@ void Peer::Core::decide(const Decision& decision, bool is_live) {
             }
         }
     }
-    if (config_.measures_bandwidth) {
-        upload_.end(now_);
-        download_.end(now_);
-    }
-    bandwidth_measured();
+    round_measured(false);
     head_changed(is_live);
 }
 

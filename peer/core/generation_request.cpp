@@ -1,5 +1,6 @@
 // Numbers only rise, also when an answer never comes: an old answer that arrives late is then of a
-// lower number than the next one, which replaces it everywhere.
+// lower number than the next one, which replaces it everywhere. A project restored from a backup
+// does not know which numbers it has signed since, so it asks for a minimum beyond all of them.
 #include "peer/core/generation_request.hpp"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ bool GenerationRequest::is_stuck(TimePoint now) const {
 
 std::uint64_t GenerationRequest::ask(TimePoint now, std::uint64_t current) {
     next_ = pause_until_ = now + timeout_;
-    return last_asked_ = std::max(last_asked_, current) + 1;
+    last_asked_ = std::max(std::max(last_asked_, current) + 1, min_generation_);
+    return last_asked_;
 }
 
 }  // namespace dedloc

@@ -31,7 +31,7 @@ class GenerationRequest final {
 
     bool is_due(TimePoint now) const { return now >= next_; }
     /// Asks now: the number of the generation to ask for, higher than `current` and than any
-    /// before.
+    /// before, and at least min_generation().
     std::uint64_t ask(TimePoint now, std::uint64_t current);
     /// The host has answered.
     void answered(TimePoint now) { pause_until_ = next_ = now; }

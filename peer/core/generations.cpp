@@ -29,11 +29,33 @@ void Peer::Core::on(const event::VotersWanted& event) {
     request_.want(event.voters, event.min_generation, now_);
 }
 
+/// A backbone without its votes in this generation may have helped to decide what is not in its
+/// ledger: it has lost the memory of its votes, or ledger and memory come from a backup. Every
+/// majority of the n voters has one of any n / 2 (rounded up) others, so if that many of them are
+/// not ahead, nothing that was decided is missing. Voters that the project dismisses are not waited
+/// for.
+bool Peer::Core::knows_all_decisions() const {
+    if (voter_.may_vote()) return true;
+    std::size_t others = 0;
+    std::size_t heard = 0;
+    for (const PeerKey& peer : head().voters) {
+        if (peer == self_ || !std::ranges::binary_search(request_.voters(), peer)) continue;
+        ++others;
+        const membership::Known* known = links_.find(peer);
+        const bool is_not_ahead = known != nullptr && known->has_reported &&
+                                  known->generation == head().generation &&
+                                  known->step <= head().step;
+        if (is_not_ahead) ++heard;
+    }
+    return heard >= std::min(others, (head().voters.size() + 1) / 2);
+}
+
 /// Those that are new have to hold the state, or the next round would wait for them.
 bool Peer::Core::may_appoint() const {
     const bool is_so_already =
         request_.voters() == head().voters && head().generation >= request_.min_generation();
     if (request_.voters().empty() || is_so_already || !is_current()) return false;
+    if (!knows_all_decisions()) return false;
     // A round that can be decided is decided first.
     if (member_.is_in_round() && election_.has_majority_here()) return false;
     return std::ranges::all_of(request_.voters(), [&](const PeerKey& peer) {

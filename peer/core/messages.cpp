@@ -103,7 +103,10 @@ void Peer::Core::take(const wire::Message& m, const wire::Plan& body) {
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Cancel& body) {
-    if (follows(m.sender, body.term)) member_.cancelled(m.step, out_);
+    if (!follows(m.sender, body.term)) return;
+    const bool was_planned = member_.plan() != nullptr;
+    member_.cancelled(m.step, out_);
+    if (was_planned) round_measured(true);
 }
 
 void Peer::Core::take(const wire::Message& m, const wire::Chunk& body) {

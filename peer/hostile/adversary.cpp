@@ -71,6 +71,9 @@ Adversary::Verdict Adversary::change(TimePoint now, LinkId link, wire::Message& 
     if (auto* chunk = std::get_if<wire::Chunk>(&message.body)) {
         return change_chunk(link, message, *chunk);
     }
+    if (settings_.misbehaviour == Misbehaviour::kNeverReady) {
+        return std::holds_alternative<wire::Ready>(message.body) ? Verdict::kDrop : Verdict::kKeep;
+    }
     if (settings_.misbehaviour != Misbehaviour::kForgedHead) return Verdict::kKeep;
     if (std::holds_alternative<wire::StateOffer>(message.body)) {
         message.body = forger_.state_offer(standing_, kForgedStateBytes);
@@ -199,6 +202,7 @@ void Adversary::add_after_heartbeat(LinkId link, Actions& actions) {
             return hang_up_and_dial(link, actions);
         }
         case Misbehaviour::kSlander:
+        case Misbehaviour::kWhisper:
             if (coordinator_ == link) complain(link, actions);
             return;
         default:
@@ -219,7 +223,7 @@ void Adversary::hang_up_and_dial(LinkId link, Actions& actions) {
     if (random_.below(2) == 0) actions.push_back(action::Close{link});
 }
 
-/// Complains about all other members of the round. The kind of complaint changes with each step.
+/// Complains about the other members of the round. The kind of complaint changes with each step.
 void Adversary::complain(LinkId link, Actions& actions) {
     if (!plan_ || plan_step_ != standing_.step) return;
     std::vector<std::uint32_t> all;
@@ -229,6 +233,9 @@ void Adversary::complain(LinkId link, Actions& actions) {
     wire::Stalled stalled{
         .term = plan_->term, .attempt = plan_->attempt, .senders = {}, .reducers = {}};
     const std::uint64_t turn = plan_step_.value() % 3;
+    if (settings_.misbehaviour == Misbehaviour::kWhisper && !all.empty()) {
+        all = {all[plan_step_.value() / 3 % all.size()]};
+    }
     (turn == 0 ? stalled.senders : turn == 1 ? stalled.reducers : stalled.refused) = std::move(all);
     add(link, plan_step_, std::move(stalled), actions);
 }
@@ -282,7 +289,9 @@ void Adversary::react(LinkId link, const wire::Message& message, Actions& action
         plan_ = *plan;
         plan_step_ = message.step;
         coordinator_ = link;
-        if (settings_.misbehaviour == Misbehaviour::kSlander) complain(link, actions);
+        const bool complains = settings_.misbehaviour == Misbehaviour::kSlander ||
+                               settings_.misbehaviour == Misbehaviour::kWhisper;
+        if (complains) complain(link, actions);
     } else if (settings_.misbehaviour == Misbehaviour::kForgedPromise) {
         if (const auto* call = std::get_if<wire::Call>(&message.body)) {
             add(link, message.step, forger_.promise(standing_, call->term), actions);

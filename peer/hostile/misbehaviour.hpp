@@ -24,15 +24,17 @@ enum class Misbehaviour : std::uint8_t {
     kSilentAfterJoin,     ///< joins and sends no chunk
     kGarbageAverage,      ///< as a reducer, sends finite garbage instead of averages
     kSlander,             ///< complains about all other members in every round
+    kWhisper,             ///< complains about one other member in every round, in turn
+    kNeverReady,          ///< never says that it has the average
 };
 /// Number of misbehaviours.
-inline constexpr std::size_t kMisbehaviours = 10;
+inline constexpr std::size_t kMisbehaviours = 12;
 
 /// Their names, in the order of the enumeration.
 inline constexpr std::array<const char*, kMisbehaviours> kMisbehaviourNames{
     "forged-promise",  "forged-head", "overclaim-join", "overclaim-heartbeat",
     "dial-storm",      "nan",         "exponent",       "silent-after-join",
-    "garbage-average", "slander"};
+    "garbage-average", "slander",     "whisper",        "never-ready"};
 
 /// The name of one.
 inline const char* name_of(Misbehaviour misbehaviour) {

@@ -84,7 +84,7 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     links_.erase(it);
     if (!event.why.empty() && refusals_.count(event.why, now)) {
         actions.push_back(
-            action::Note{"the link to " + link.remote.text() + " is closed: " + event.why});
+            action::Note{"the link to " + log_name(link) + " is closed: " + event.why});
     }
     // The address counts as being dialled until its link closes. If no peer has passed the
     // handshake there, the address backs off.
@@ -116,13 +116,24 @@ std::optional<PeerKey> Links::closed(TimePoint now, const event::LinkClosed& eve
     return link.peer;
 }
 
+/// A volunteer's log is uploaded and shown with its job, so it must not name the addresses of other
+/// volunteers. A backbone's log stays with its administrator.
+std::string Links::log_name(const Endpoint& remote) const {
+    return config_.role == Role::kBackbone ? remote.text() : "a peer";
+}
+
+std::string Links::log_name(const Link& link) const {
+    const bool is_known = config_.role != Role::kBackbone && link.peer;
+    return is_known ? link.peer->brief() : log_name(link.remote);
+}
+
 // --- closing links -------------------------------------------------------------
 
 void Links::close(LinkId id, Link& link, const std::string& why, Actions& actions) {
     if (link.is_closing) return;
     link.is_closing = true;
     if (!why.empty()) {
-        actions.push_back(action::Note{"closing the link to " + link.remote.text() + ": " + why});
+        actions.push_back(action::Note{"closing the link to " + log_name(link) + ": " + why});
     }
     actions.push_back(action::Close{id});
 }

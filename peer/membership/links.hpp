@@ -205,6 +205,8 @@ class Links {
     void count_refusal(TimePoint now, LinkId id, const char* why, Actions& actions,
                        const std::string& detail = {});
     bool is_known_endpoint(const Endpoint& endpoint) const;
+    std::string log_name(const Endpoint& remote) const;
+    std::string log_name(const Link& link) const;
 
     const PeerConfig& config_;
     const KeyPair key_;

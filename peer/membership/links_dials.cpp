@@ -66,7 +66,7 @@ void Links::dial_failed(TimePoint now, const event::DialFailed& event, Actions& 
     try_later(now, event.remote);
     if (event.is_self) self_.insert(event.remote);
     if (event.is_self || event.why.empty() || !refusals_.count(event.why, now)) return;
-    actions.push_back(action::Note{"no link with " + event.remote.text() + ": " + event.why});
+    actions.push_back(action::Note{"no link with " + log_name(event.remote) + ": " + event.why});
 }
 
 void Links::try_later(TimePoint now, const Endpoint& remote) {

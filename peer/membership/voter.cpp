@@ -152,7 +152,8 @@ bool Voter::begin(const SignedGeneration& generation) {
     move_to(head_after(config_.run, record));
     has_changed_ = true;
     state_.promised = {};  // terms start again in each generation
-    state_.may_vote = config_.voter.has_value() && is_voter(key_.public_key());
+    state_.may_vote = config_.voter && record.generation > config_.voter->generation &&
+                      is_voter(key_.public_key());
     return true;
 }
 
@@ -162,8 +163,11 @@ StepIndex Voter::first_step() const {
                : StepIndex{0};
 }
 
+/// A memory that begins after the present generation is that of a restored backup: it stays as it
+/// is until that generation, and until then this peer may not vote.
 std::optional<VoterState> Voter::take_change() {
     if (!std::exchange(has_changed_, false) || !config_.voter) return {};
+    if (state_.generation < config_.voter->generation) return {};
     return state_;
 }
 

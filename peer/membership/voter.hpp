@@ -7,8 +7,8 @@
 //     candidate leads only with the promises of a majority, none of which is ahead of it, and first
 //     proposes what they have accepted. So at most one record of a step is decided.
 // Amnesia    A voter votes only in a generation that began after its durable memory did
-//     (PeerConfig::voter): a voter that has lost its votes waits until the project appoints it
-//     again.
+//     (PeerConfig::voter): a voter that has lost its votes, or whose disk comes from a backup,
+//     waits until the project appoints it again.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ void LinkRate::pause(TimePoint now) {
     is_busy_ = false;
 }
 
-void LinkRate::end(TimePoint now) {
+void LinkRate::end(TimePoint now, bool was_cancelled) {
     pause(now);
     // The round ended before its first window: all of it is one window.
     if (!first_ && bytes_ >= kWindowBytes) close_window();
@@ -53,7 +53,8 @@ void LinkRate::end(TimePoint now) {
     } else if (peak_) {
         const std::uint64_t peak = peak_->value();
         const std::uint64_t rate = rate_->value();
-        rate_ = Bandwidth{peak > rate ? rate + (peak - rate) / 2 : std::max(peak, rate - rate / 4)};
+        const std::uint64_t lowest = was_cancelled ? 0 : rate - rate / 4;
+        rate_ = Bandwidth{peak > rate ? rate + (peak - rate) / 2 : std::max(peak, lowest)};
     }
     window_ = {};
     bytes_ = 0;

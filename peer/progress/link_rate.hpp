@@ -28,8 +28,10 @@ class LinkRate {
     /// The queue is empty. Idempotent; a round may have several busy periods.
     void pause(TimePoint now);
     /// The round is over: its peak updates the estimate, half-way up to a higher peak, down by at
-    /// most a quarter to a lower one. A round that carried less than 1 MiB changes nothing.
-    void end(TimePoint now);
+    /// most a quarter to a lower one. After a cancelled round, which may have relied on a rate that
+    /// was too high, it goes down to the peak at once. A round that carried less than 1 MiB changes
+    /// nothing.
+    void end(TimePoint now, bool was_cancelled = false);
 
     /// The estimate; nullopt: unknown.
     std::optional<Bandwidth> estimate() const { return rate_; }

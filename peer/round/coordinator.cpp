@@ -193,6 +193,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
     for (auto& [peer, seat] : seats_) {
         if (seat.is_lost || ready_.contains(peer)) continue;
         out.note(peer.brief() + " is late: left out");
+        charge(peer);
         lose(seat);
         is_amend_due_ = true;
     }
@@ -339,6 +340,7 @@ void Coordinator::send_to(const std::set<PeerKey>& peers, wire::Body body, Outbo
 void Coordinator::plan(TimePoint now, Outbox& out) {
     drop_overflow(out);
     if (!seats_.contains(self_)) return cancel("the coordinator is left out", out);
+    choose_reducers();
     const auto planned =
         make_plan(config_.rules, term_, ++attempt_, config_.scalars_of(step_), seats_, veterans_);
     if (!planned) return cancel("no member has samples, or none can be dialled", out);
@@ -386,11 +388,22 @@ void Coordinator::lose(Seat& seat) {
     ++max_lost_;
 }
 
+/// A member that is doubted may never say that it is ready. Its contribution is in the averages of
+/// the others.
+bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
+    if (seat.is_lost) return false;
+    return peer == self_ || reduces(peer) || !complaints_.is_doubted(account_of(peer));
+}
+
 bool Coordinator::is_ready_at_all_but_lost() const {
-    if (ready_.size() + max_lost_ < seats_.size()) return false;
-    return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
-        return seat.second.is_lost || ready_.contains(seat.first);
-    });
+    if (ready_.empty()) return false;
+    bool is_held = false;
+    for (const auto& [peer, seat] : seats_) {
+        const bool is_ready = ready_.contains(peer);
+        if (!is_ready && is_awaited(peer, seat)) return false;
+        is_held = is_held || (is_ready && seat.join->receives);
+    }
+    return is_held;
 }
 
 /// A lost member's contribution stays in the sum if all reducers have it.

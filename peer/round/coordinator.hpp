@@ -20,7 +20,7 @@
 //           round began; its ticket says how fast the device is. The coordinator leaves out a
 //           member that claims more, one whose pieces a reducer refuses, one that does not answer
 //           its Call, and one that joins and sends nothing, if a voter or two accounts report it
-//           (coordinator_claims.cpp, exclusions.hpp).
+//           (coordinator_claims.cpp, coordinator_complaints.cpp, exclusions.hpp, complaints.hpp).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@
 #include "peer/membership/voter.hpp"
 #include "peer/outbox.hpp"
 #include "peer/progress/target_batch.hpp"
+#include "peer/round/complaints.hpp"
 #include "peer/round/exclusions.hpp"
 #include "peer/round/latecomers.hpp"
 #include "peer/round/member.hpp"
@@ -123,8 +124,23 @@ class Coordinator {
     void plan(TimePoint now, Outbox& out);
     void publish(const wire::Plan& plan, TimePoint now, Outbox& out);
     void amend(TimePoint now, Outbox& out);
+    /// Complaints that are heard.
+    struct Missed {
+        std::map<PeerKey, std::set<PeerKey>> by{};  ///< a member, and those that miss it
+        bool are_senders = false;  ///< missed by reducers; false: reducers, missed by receivers
+    };
+    Missed missed() const;
+    bool is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
+                           bool is_sender) const;
     void judge_stalls(Outbox& out);
+    void part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out);
+    void charge(const PeerKey& peer, std::uint32_t charges = 1);
+    void leave_out(const PeerKey& peer, const std::string& why, Outbox& out);
+    void take_part(const PeerKey& reducer, const std::string& why, Outbox& out);
+    bool is_trusted(const PeerKey& peer) const;
     bool is_corroborated(const std::set<PeerKey>& witnesses) const;
+    bool is_awaited(const PeerKey& peer, const Seat& seat) const;
+    void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
     void lose(Seat& seat);
     bool is_ready_at_all_but_lost() const;
@@ -174,6 +190,7 @@ class Coordinator {
 
     Latecomers latecomers_;
     Exclusions exclusions_;
+    Complaints complaints_;
     Veterans veterans_;  ///< members of the last decided round planned here
     std::optional<wire::Plan> plan_;
     std::set<PeerKey> reduced_;        ///< reducers that have averaged their chunks, this attempt

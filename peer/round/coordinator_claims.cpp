@@ -1,14 +1,9 @@
-// How the coordinator judges the claims and complaints of members.
+// How the coordinator judges what members claim.
 //
 // Samples     Reports and Joins count up to the allowance: the samples that the device in the
 //             peer's ticket can compute in the time since the head moved. A Join beyond it leaves
 //             its sender out. Reports are clipped to it, and discounted when the peer joins with
 //             less than it reported (progress/target_batch).
-// Pieces      When a reducer refuses a sender's pieces, the sender leaves the round at once.
-// Stalls      Complaints are collected for kHearing, then judged together. A member that several
-//             reducers miss is left out, and excluded from later calls if a voter or two accounts
-//             miss it. A reducer that alone misses a member, or that sends no averages, loses its
-//             part and stays a member.
 //
 // An exclusion covers all devices of the same user (round/exclusions.hpp).
 #include <algorithm>
@@ -19,12 +14,6 @@
 #include "peer/wire/limits.hpp"
 
 namespace dedloc::round {
-namespace {
-
-/// How long complaints about the same loss are collected before any member is judged.
-constexpr Duration kHearing = std::chrono::seconds{1};
-
-}  // namespace
 
 // --- eligibility -------------------------------------------------------------
 
@@ -124,83 +113,6 @@ void Coordinator::drop_overflow(Outbox& out) {
         exclude(most->first, "claims more samples than a round can hold", out);
         seats_.erase(most);
     }
-}
-
-// --- complaints ---------------------------------------------------------------
-
-void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
-                          const wire::Stalled& stalled, Outbox& out) {
-    now_ = now;
-    if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
-    if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
-    if (!stalled.senders.empty() || !stalled.reducers.empty()) {
-        stalls_[from] = stalled;
-        judge_at_ = std::min(judge_at_, now + kHearing);
-    }
-    if (!reduces(from)) return;
-    for (const std::uint32_t k : stalled.refused) {
-        if (k >= plan_->members.size()) continue;
-        const PeerKey& sender = plan_->members[k].peer;
-        const auto seat = seats_.find(sender);
-        if (seat == seats_.end() || sender == self_ || gone_.contains(sender)) continue;
-        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out);
-        lose(seat->second);
-        gone_.insert(sender);
-        is_amend_due_ = true;
-    }
-}
-
-/// True if a voter is among the witnesses, or two accounts are: one liar excludes no other peer.
-bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
-    std::set<Exclusions::Account> accounts;
-    for (const PeerKey& witness : witnesses) {
-        if (voter_.is_voter(witness)) return true;
-        accounts.insert(account_of(witness));
-    }
-    return accounts.size() > 1;
-}
-
-/// Finds the member that causes missing chunks. A contributor that several reducers miss, or the
-/// only reducer, is out. A reducer that alone misses a contributor cannot be reached by it; a
-/// reducer that only receivers miss does not send. Both lose their part and stay members.
-void Coordinator::judge_stalls(Outbox& out) {
-    judge_at_ = kNever;
-    std::map<std::uint32_t, std::set<PeerKey>> missed_by;
-    for (const auto& [peer, stall] : stalls_) {
-        for (const std::uint32_t k : stall.senders) missed_by[k].insert(peer);
-    }
-    std::size_t reducers = 0;
-    for (const auto& [peer, seat] : seats_) reducers += !seat.is_lost && reduces(peer) ? 1 : 0;
-    const auto is_member = [&](std::uint32_t k) { return k < plan_->members.size(); };
-    bool is_explained = false;
-    for (const auto& [k, witnesses] : missed_by) {
-        if (!is_member(k)) continue;
-        is_explained = true;
-        const PeerKey& sender = plan_->members[k].peer;
-        const bool is_alone = witnesses.size() == 1 && reducers > 1;
-        if (is_alone) {
-            out.note(sender.brief() + " does not reach " + witnesses.begin()->brief() +
-                     ", which loses its part");
-            demoted_.insert(*witnesses.begin());
-        } else if (const auto seat = seats_.find(sender); seat != seats_.end() && sender != self_) {
-            if (is_corroborated(witnesses)) {
-                exclude(sender, "joined and does not send", out);
-            } else {
-                out.accuse(sender, sender.brief() + " does not send: left out");
-            }
-            lose(seat->second);
-        }
-    }
-    for (const auto& [peer, stall] : stalls_) {
-        for (const std::uint32_t k : stall.reducers) {
-            if (is_explained || !is_member(k) || reducers < 2) continue;
-            const PeerKey& reducer = plan_->members[k].peer;
-            out.note(reducer.brief() + " does not send averages, and loses its part");
-            demoted_.insert(reducer);
-        }
-    }
-    stalls_.clear();
-    is_amend_due_ = true;
 }
 
 }  // namespace dedloc::round

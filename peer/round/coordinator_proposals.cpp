@@ -89,6 +89,7 @@ std::optional<Decision> Coordinator::accepted(const PeerKey& from, StepIndex ste
     }
     if (!membership::is_majority(voter_.head().voters, voters)) return {};
     for (const CommitLine& line : record_->members) exclusions_.served(account_of(line.peer));
+    complaints_.decided();
     return Decision{.record = *record_, .certificate = std::move(certificate)};
 }
 

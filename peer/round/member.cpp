@@ -315,7 +315,9 @@ std::uint64_t Member::window_bytes() const {
 }
 
 /// A part's chunks are spread over the whole round, so a small part has long pauses between them.
+/// How long they are is not known if the plan was made without knowing any link.
 Duration Member::stall_timeout_of(std::uint32_t part) const {
+    if (plan_.expected == Duration{}) return kSlowness * config_.rules.stall_timeout;
     const std::uint32_t chunks = std::max<std::uint32_t>(wire::chunks_of(plan_, part), 1);
     return config_.rules.stall_timeout + kSlowness * plan_.expected / chunks;
 }

@@ -24,7 +24,7 @@ planning::Member member_of(const Seat& seat, bool contributes) {
             .download = seat.join->download,
             .contributes = contributes,
             .receives = seat.join->receives,
-            .is_reachable = seat.endpoint.port != 0};
+            .is_reachable = seat.endpoint.port != 0 && seat.may_reduce};
 }
 
 planning::PlanRequest request_for(const RoundRules& rules) {

@@ -47,7 +47,15 @@ std::optional<std::int64_t> user_of(Database& database, const std::string& email
                                     const std::string& password) {
     const auto row = database.query_one(
         "select id, email_addr, passwd_hash from user where email_addr = ?", {clean_email(email)});
-    if (!row || !is_hash_of(*row, password)) return std::nullopt;
+    if (!row) {
+        // Takes as long as for an account, so the time does not tell which addresses have one.
+        static const std::string hash_of_none = slow_hash(random_key());
+        if (password.size() <= kMaxPassword) {
+            (void)is_password(hash_of_none, boinc_password_hash(password, email));
+        }
+        return std::nullopt;
+    }
+    if (!is_hash_of(*row, password)) return std::nullopt;
     return row->integer("id");
 }
 

@@ -14,8 +14,6 @@
 #include <memory>
 #include <utility>
 
-#include "peer/base/error.hpp"
-#include "peer/base/log.hpp"
 #include "peer/platform/files.hpp"
 #include "peer/platform/process.hpp"
 #include "project_server/accounts/sessions.hpp"
@@ -25,7 +23,6 @@ namespace dedloc::server {
 namespace {
 
 constexpr long kSeconds = 30;
-constexpr std::size_t kMaxWaiting = 100;
 constexpr std::size_t kMaxCredentials = 4'096;
 
 bool is_plain(const std::string& text) {
@@ -37,7 +34,7 @@ void check_address(const std::string& address) {
     const bool is_address = address.find('@') != std::string::npos && address.front() != '-' &&
                             address.size() <= 254 && is_plain(address) &&
                             address.find_first_of(" <>,;:\"'\\()[]|") == std::string::npos;
-    if (!is_address) throw InputError(fmt::format("\"{}\" is no address for e-mail", address));
+    if (!is_address) throw InputError("a text is no address for e-mail");
 }
 
 /// A header's text: UTF-8 in the form of RFC 2047 unless it is plain ASCII.
@@ -103,10 +100,16 @@ void deliver_by_relay(const MailSettings& settings, const std::string& to,
         set(CURLOPT_USE_SSL, CURLUSESSL_ALL);
     }
     const CURLcode code = curl_easy_perform(curl.get());
-    if (code != CURLE_OK) {
-        throw IoError(fmt::format("the relay {} does not take e-mail: {}", settings.relay,
-                                  fault[0] != 0 ? fault.data() : curl_easy_strerror(code)));
-    }
+    if (code == CURLE_OK) return;
+    const std::string sentence =
+        fmt::format("the relay {} does not take e-mail: {}", settings.relay,
+                    fault[0] != 0 ? fault.data() : curl_easy_strerror(code));
+    long answer = 0;
+    curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &answer);
+    // Permanent, and said of this message: not of the greeting or of the password.
+    const bool is_of_message = code == CURLE_SEND_ERROR || rest.size() < text.size();
+    if (answer >= 500 && is_of_message) throw MailRefused(sentence);
+    throw IoError(sentence);
 }
 
 /// The message goes through a file: a shell with a fixed script connects it to sendmail.
@@ -125,10 +128,16 @@ void deliver_by_sendmail(const MailSettings& settings, const std::string& to,
         throw;
     }
     std::filesystem::remove(file);
-    if (finished.status != 0) {
-        throw IoError(fmt::format("{} has failed with status {}: {}", settings.sendmail.string(),
-                                  finished.status, finished.output.substr(0, 200)));
+    if (finished.status == 0) return;
+    const std::string sentence =
+        fmt::format("{} has failed with status {}", settings.sendmail.string(), finished.status);
+    constexpr int kWrongData = 65;  // EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits.h
+    constexpr int kNoUser = 67;
+    constexpr int kNoHost = 68;
+    for (const int permanent : {kWrongData, kNoUser, kNoHost}) {
+        if (finished.status == permanent) throw MailRefused(sentence);
     }
+    throw IoError(sentence);
 }
 
 }  // namespace
@@ -155,49 +164,6 @@ void deliver(const MailSettings& settings, const MailMessage& message) {
     if (!settings.relay.empty()) return deliver_by_relay(settings, message.to, text);
     std::erase(text, '\r');  // sendmail reads lines of this system
     deliver_by_sendmail(settings, message.to, text);
-}
-
-Mailer::Mailer(MailSettings settings) : settings_(std::move(settings)) {
-    if (is_on()) thread_ = std::thread{[this] { run(); }};
-}
-
-Mailer::~Mailer() {
-    {
-        const std::lock_guard lock{mutex_};
-        stops_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-}
-
-void Mailer::send(Make make) {
-    {
-        const std::lock_guard lock{mutex_};
-        if (!is_on() || waiting_.size() >= kMaxWaiting) {
-            log_warning("an e-mail is not sent: {}",
-                        is_on() ? "too many wait" : "the project sends none");
-            return;
-        }
-        waiting_.push_back(std::move(make));
-    }
-    changed_.notify_all();
-}
-
-void Mailer::run() {
-    std::unique_lock lock{mutex_};
-    for (;;) {
-        changed_.wait(lock, [this] { return stops_ || !waiting_.empty(); });
-        if (stops_) return;
-        const Make make = std::move(waiting_.front());
-        waiting_.pop_front();
-        lock.unlock();
-        try {
-            if (const auto message = make()) deliver(settings_, *message);
-        } catch (const std::exception& error) {
-            log_warning("{}", error.what());  // without the address
-        }
-        lock.lock();
-    }
 }
 
 }  // namespace dedloc::server

@@ -78,6 +78,11 @@ Refusal confirm_email(Database& database, const std::string& secret, double now)
     });
 }
 
+void withdraw_secret(Database& database, MailPurpose purpose, const std::string& secret) {
+    database.execute("delete from token where token = ?",
+                     {stored_secret(type_of(purpose), secret)});
+}
+
 void void_mail_tokens(Database& database, std::int64_t user) {
     database.execute("delete from token where userid = ? and type in ('R', 'C')", {user});
 }

@@ -32,6 +32,8 @@ Refusal reset_password(Database& database, const std::string& secret, const std:
                        double now);
 /// Marks the address as confirmed with a secret for kConfirm. Errors: DatabaseError.
 Refusal confirm_email(Database& database, const std::string& secret, double now);
+/// Voids a secret that has not reached its account. Errors: DatabaseError.
+void withdraw_secret(Database& database, MailPurpose purpose, const std::string& secret);
 /// Voids all secrets of an account. Errors: DatabaseError.
 void void_mail_tokens(Database& database, std::int64_t user);
 

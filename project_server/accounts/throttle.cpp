@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "peer/platform/networks.hpp"
 #include "project_server/accounts/account_request.hpp"
 
 namespace dedloc::server {
@@ -13,14 +14,8 @@ std::string account_key(const std::string& email) {
     return "account " + clean_email(email);
 }
 
-/// A household has 2^64 IPv6 addresses.
 std::string address_key(const std::string& address) {
-    if (address.find(':') == std::string::npos) return "address " + address;
-    std::size_t end = 0;
-    for (int group = 0; group < 4 && end != std::string::npos; ++group) {
-        end = address.find(':', end == 0 ? 0 : end + 1);
-    }
-    return "address " + address.substr(0, end);
+    return "address " + platform::client_network(address);
 }
 
 }  // namespace

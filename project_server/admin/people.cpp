@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "project_server/admin/suspicion_list.hpp"
+#include "project_server/database/recent_credit.hpp"
 #include "project_server/database/revocations.hpp"
 #include "project_server/web/data/tasks.hpp"
 
@@ -203,6 +204,7 @@ PageData user_list(Database& database, const ListChoice& choice) {
     PageData::List list;
     for (const Row& row : database.query(
              "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
+             "u.expavg_time, "
              "coalesce(t.name, '') as team, b.kind is not null as is_banned, "
              "(select count(*) from host h where h.userid = u.id) as hosts "
              "from user u left join team t on t.id = u.teamid left join dedloc_revocation b on "
@@ -217,7 +219,7 @@ PageData user_list(Database& database, const ListChoice& choice) {
             .set("email", row.text("email_addr"))
             .set("team", row.text("team"))
             .set("credit", row.real("total_credit"))
-            .set("recent_credit", row.real("expavg_credit"))
+            .set("recent_credit", server::recent_credit(row, server::unix_now()))
             .set("hosts", row.integer("hosts"))
             .set("created_at", row.integer("create_time"))
             .set("is_banned", row.integer("is_banned") != 0);
@@ -232,7 +234,7 @@ PageData host_list(Database& database, const ListChoice& choice) {
     PageData::List list;
     for (const Row& row : database.query(
              "select h.id, h.domain_name, h.userid, coalesce(u.name, '') as owner, h.p_model, "
-             "h.p_ncpus, h.os_name, h.total_credit, h.expavg_credit, h.rpc_time, "
+             "h.p_ncpus, h.os_name, h.total_credit, h.expavg_credit, h.expavg_time, h.rpc_time, "
              "(b.kind is not null or exists (select 1 from dedloc_revocation a where "
              "a.kind = 'user' and a.subject = cast(h.userid as char))) as is_banned "
              "from host h left join user u on u.id = h.userid left join dedloc_revocation b on "
@@ -250,7 +252,7 @@ PageData host_list(Database& database, const ListChoice& choice) {
             .set("cores", row.integer("p_ncpus"))
             .set("system", row.text("os_name"))
             .set("credit", row.real("total_credit"))
-            .set("recent_credit", row.real("expavg_credit"))
+            .set("recent_credit", server::recent_credit(row, server::unix_now()))
             .set("contact_at", row.integer("rpc_time"))
             .set("is_banned", row.integer("is_banned") != 0);
         list.push_back(std::move(host));
@@ -276,7 +278,7 @@ PageData user_facts(Database& database, std::int64_t user) {
         .set("team", row->text("team"))
         .set("created_at", row->integer("create_time"))
         .set("credit", row->real("total_credit"))
-        .set("recent_credit", row->real("expavg_credit"))
+        .set("recent_credit", server::recent_credit(*row, server::unix_now()))
         .set("is_banned", !bans.empty())
         .set("bans", std::move(bans))
         .set("hosts", host_list(database, {.user = user, .limit = kHosts}).field("hosts"));
@@ -309,7 +311,7 @@ PageData host_facts(Database& database, std::int64_t host) {
         .set("created_at", row->integer("create_time"))
         .set("contact_at", row->integer("rpc_time"))
         .set("credit", row->real("total_credit"))
-        .set("recent_credit", row->real("expavg_credit"))
+        .set("recent_credit", server::recent_credit(*row, server::unix_now()))
         .set("venue", row->text("venue"))
         .set("turnaround_seconds", row->real("avg_turnaround"))
         .set("is_banned", !bans.empty())
@@ -325,7 +327,8 @@ PageData team_list(Database& database, const ListChoice& choice) {
     PageData::List list;
     for (const Row& row : database.query(
              "select t.id, t.name, t.userid, coalesce(u.name, '') as founder, t.total_credit, "
-             "t.expavg_credit, t.url, t.create_time, (select count(*) from user m where "
+             "t.expavg_credit, t.expavg_time, t.url, t.create_time, (select count(*) from user m "
+             "where "
              "m.teamid = t.id) as members from team t left join user u on u.id = t.userid "
              "where ? = '' or t.name like ? order by t.expavg_credit desc, t.id limit ?",
              {choice.found, pattern_of(choice.found), choice.limit})) {
@@ -336,7 +339,7 @@ PageData team_list(Database& database, const ListChoice& choice) {
             .set("founder", row.text("founder"))
             .set("members", row.integer("members"))
             .set("credit", row.real("total_credit"))
-            .set("recent_credit", row.real("expavg_credit"))
+            .set("recent_credit", server::recent_credit(row, server::unix_now()))
             .set("url", row.text("url"))
             .set("created_at", row.integer("create_time"));
         list.push_back(std::move(team));

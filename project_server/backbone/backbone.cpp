@@ -26,6 +26,7 @@
 #include "project_server/backbone/ledger_states.hpp"
 #include "project_server/backbone/live_run.hpp"
 #include "project_server/backbone/pause_file.hpp"
+#include "project_server/backbone/remote_suspicions.hpp"
 #include "project_server/backbone/revocation_watch.hpp"
 #include "project_server/backbone/round_log.hpp"
 #include "project_server/backbone/run_recorder.hpp"
@@ -155,6 +156,20 @@ std::optional<Endpoint> backbone_of(const RunFolder& run) {
     return net::resolve_endpoint(run.settings->backbone);
 }
 
+/// What a voter offers to the project's machine.
+std::optional<control::RemoteAccess> remote_access(const RunFolder& run,
+                                                   const BackboneOptions& options) {
+    if (!run.settings || !run.settings->control) return std::nullopt;
+    const ControlSettings& control = *run.settings->control;
+    const Endpoint listen =
+        options.control_listen.value_or(Endpoint{options.listen.host, control.port});
+    if (listen.port == 0 || listen.port > kMaxControlPort) {
+        throw InputError("the control plane needs a port and the next one.");
+    }
+    return control::RemoteAccess{
+        .listen = {listen.host, listen.port}, .own = run.key, .client = control.client};
+}
+
 }  // namespace
 
 /// Members are in the order in which they depend on one another.
@@ -174,6 +189,7 @@ class Backbone::Impl {
                       live_.take(record);
                   }),
           recorder_(make_recorder()),
+          remote_suspicions_(make_remote_suspicions()),
           workers_(kernels::threads_within_reach(options_.threads)),
           seed_(make_seed()),
           transport_(transport_options(run_, options_), queue_.sink()),
@@ -202,12 +218,18 @@ class Backbone::Impl {
         if (run_.settings) warn_if_ending(run_.settings->ticket.ticket);
         if (recorder_) recorder_->pause_changed(is_paused(live_.pause()));
         poll();
-        live_.open(sockets_.path(control::kEventsSocket));
+        const auto access = remote_access(run_, options_);
+        live_.open(sockets_.path(control::kEventsSocket), access);
         commands_ = std::make_unique<control::Replier>(
             sockets_.path(control::kCommandsSocket), kCommandThreads,
             [handlers = handlers()](const std::string& request) {
                 return answer(request, handlers);
-            });
+            },
+            access);
+        if (access) {
+            log_info("the project's machine reaches the control plane at {} and the next port",
+                     access->listen.text());
+        }
     }
     ~Impl() { stop(); }
 
@@ -220,6 +242,7 @@ class Backbone::Impl {
         const std::lock_guard lock{poll_mutex_};
         const auto now = std::chrono::steady_clock::now();
         if (run_.project_key) voters_.poll(now);
+        if (remote_suspicions_) remote_suspicions_->poll();
         if (!backbone_ || now < name_backbone_) return;
         name_backbone_ = now + kNameBackboneEvery;
         queue_.post(event::EndpointsFound{{*backbone_}});
@@ -230,6 +253,7 @@ class Backbone::Impl {
         commands_.reset();
         reactor_.stop();
         keeper_.stop();
+        remote_suspicions_.reset();
         if (recorder_) recorder_->stop();
     }
 
@@ -249,9 +273,16 @@ class Backbone::Impl {
                                                              .ledger = run_.ledger()},
                                              store_);
     }
+    std::unique_ptr<RemoteSuspicions> make_remote_suspicions() {
+        if (!recorder_ || run_.settings) return nullptr;
+        return std::make_unique<RemoteSuspicions>(
+            run_.folder,
+            [this](const control::Suspicion& suspicion) { recorder_->suspected(suspicion); });
+    }
     CommandHandlers handlers() {
         return {.snapshot = [this] { return live_.picture(); },
-                .set_paused = [this](bool is_paused) { return set_paused(is_paused); },
+                .set_paused = [this](bool is_paused,
+                                     const auto& order) { return set_paused(is_paused, order); },
                 .checkpoint = [this]() -> std::optional<std::uint64_t> {
                     const auto step = keeper_.checkpoint(kCheckpointLimit);
                     return step ? std::optional{step->value()} : std::nullopt;
@@ -266,15 +297,28 @@ class Backbone::Impl {
                         revocations_.forgive(named, platform::utc_now());
                     }};
     }
-    control::RunState set_paused(bool is_paused) {
-        if (!run_.project_key) {
-            throw InputError("only the backbone that has the project's key pauses a run");
-        }
+    control::RunState set_paused(bool is_paused, const std::optional<SignedPause>& order) {
         const std::lock_guard lock{pause_mutex_};
-        if (const auto next = next_pause(live_.pause(), is_paused, run_.id, *run_.project_key)) {
+        if (order) {
+            check_order(*order, is_paused);
+            queue_.post(event::PauseSigned{*order});
+        } else if (!run_.project_key) {
+            throw InputError("only the backbone that has the project's key pauses a run");
+        } else if (const auto next =
+                       next_pause(live_.pause(), is_paused, run_.id, *run_.project_key)) {
             queue_.post(event::PauseSigned{*next});
         }
         return live_.await_pause(is_paused, kPauseLimit);
+    }
+    void check_order(const SignedPause& order, bool is_paused) const {
+        if (is_paused_at(order.count) != is_paused ||
+            !is_signed(run_.id, run_.run.project_key, order)) {
+            throw InputError("the project has not signed this order");
+        }
+        const auto known = live_.pause();
+        if (known && known->count > order.count) {
+            throw InputError("the project has given a later order");
+        }
     }
     void poll_voters() {
         const std::lock_guard lock{poll_mutex_};
@@ -352,6 +396,7 @@ class Backbone::Impl {
     LiveRun live_;
     LedgerWriter ledger_;
     const std::unique_ptr<RunRecorder> recorder_;
+    std::unique_ptr<RemoteSuspicions> remote_suspicions_;  ///< null: none are recorded
     const kernels::ThreadWorkers workers_;
     net::EventQueue queue_;
     const std::unique_ptr<net::DhtSeed> seed_;  ///< null: another process runs the seed

@@ -11,8 +11,8 @@ using control::Command;
 using control::Reply;
 using control::RunState;
 
-Reply set_paused(bool is_paused, const CommandHandlers& handlers) {
-    const RunState state = handlers.set_paused(is_paused);
+Reply set_paused(bool is_paused, const control::Request& request, const CommandHandlers& handlers) {
+    const RunState state = handlers.set_paused(is_paused, request.pause);
     if (state == RunState::kFinished) return {.is_done = false, .note = "the run is finished"};
     const bool is_done = (state == RunState::kPaused) == is_paused;
     if (!is_done) return {.is_done = false, .note = "the backbone has not done it in time"};
@@ -31,9 +31,9 @@ Reply reply_to(const control::Request& request, const CommandHandlers& handlers)
             return {
                 .is_done = true, .note = "a snapshot", .step = {}, .snapshot = handlers.snapshot()};
         case Command::kPause:
-            return set_paused(true, handlers);
+            return set_paused(true, request, handlers);
         case Command::kResume:
-            return set_paused(false, handlers);
+            return set_paused(false, request, handlers);
         case Command::kCheckpoint:
             return checkpoint(handlers);
         case Command::kReadVoters:

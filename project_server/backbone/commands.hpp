@@ -17,8 +17,9 @@ namespace dedloc::backbone {
 struct CommandHandlers {
     /// Returns the picture of the run.
     std::function<control::Snapshot()> snapshot;
-    /// Returns the run's state afterwards.
-    std::function<control::RunState(bool is_paused)> set_paused;
+    /// `order` is the project's, if the request has one. Returns the run's state afterwards.
+    std::function<control::RunState(bool is_paused, const std::optional<SignedPause>& order)>
+        set_paused;
     /// Returns the step of the state; nothing if this backbone holds none yet.
     std::function<std::optional<std::uint64_t>()> checkpoint;
     std::function<void()> read_voters;

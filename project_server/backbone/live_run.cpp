@@ -55,9 +55,10 @@ void LiveRun::happen_locked(control::Happening what) {
     changed_.notify_all();
 }
 
-void LiveRun::open(const std::string& path) {
+void LiveRun::open(const std::string& path, const std::optional<control::RemoteAccess>& access) {
     const std::lock_guard lock{mutex_};
     socket_.emplace(control::Socket::Kind::kPublish).listen(path);
+    if (access) socket_->listen(*access, control::Channel::kEvents);
 }
 
 void LiveRun::take(const LedgerRecord& record) {
@@ -144,8 +145,8 @@ void LiveRun::finished() {
     if (state() != picture_.state) happen_locked(control::StateChanged{state()});
 }
 
-void LiveRun::note(const action::Note& note) {
-    if (note.suspect) happen(control::Suspicion{.key = *note.suspect, .text = note.line});
+void LiveRun::suspected(const control::Suspicion& suspicion) {
+    happen(suspicion);
 }
 
 control::Snapshot LiveRun::picture() const {

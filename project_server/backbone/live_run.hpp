@@ -28,15 +28,16 @@ class LiveRun {
 
     /// A record of the ledger, in order: at first the old ones, then each new one.
     void take(const LedgerRecord& record);
-    /// Listens at this path: from now on events are published. Errors: IoError.
-    void open(const std::string& path);
+    /// Listens at this path, and for another machine: from now on events are published.
+    /// Errors: IoError.
+    void open(const std::string& path, const std::optional<control::RemoteAccess>& access);
 
     // Thread: the network thread.
     void settled(const action::Settled& settled);
     void swarm_seen(const action::SwarmSeen& swarm);
     void pause_changed(const action::PauseChanged& changed);
     void finished();
-    void note(const action::Note& note);
+    void suspected(const control::Suspicion& suspicion);
 
     /// The picture now. Thread: any.
     control::Snapshot picture() const;

@@ -35,6 +35,7 @@ struct Arguments {
     std::filesystem::path voter;
     std::string listen;
     std::string dht;
+    std::string control_listen;
     bool no_database = false;
     std::uint64_t checkpoint_every = 1;
     std::size_t keep_checkpoints = 3;
@@ -154,6 +155,9 @@ void serve(const Arguments& arguments) {
         .keep_checkpoints = arguments.keep_checkpoints,
         .threads = arguments.threads,
         .on_failure = [&failure](const std::string& sentence) { failure.set(sentence); }};
+    if (!arguments.control_listen.empty()) {
+        options.control_listen = endpoint_of(arguments.control_listen, "--control-listen");
+    }
     if (!arguments.no_database && arguments.folder.empty()) {
         options.database = server::load_project_config(arguments.project).database;
     }
@@ -189,6 +193,11 @@ int main(int argc, char** argv) {
     app.add_option("--dht", arguments.dht,
                    "HOST:PORT of the DHT seed (UDP); default: as in run.json, with --folder no "
                    "seed");
+    app.add_option("--control-listen", arguments.control_listen,
+                   "HOST:PORT where the project's machine dials this voter's control plane (TCP, "
+                   "this port and the next one); default: the host of --listen and the port given "
+                   "to dedloc run appoint --control")
+        ->needs(folder);
     app.add_flag("--no-database", arguments.no_database, "Do not write to the database");
     app.add_option("--checkpoint-every", arguments.checkpoint_every, "Steps between checkpoints")
         ->check(CLI::PositiveNumber)

@@ -1,5 +1,4 @@
-// The database may take seconds to fail, so it is used without mutex_, which revoke() needs. The
-// file holds a control message: the command that would revoke what is pending.
+// The database may take seconds to fail, so it is used without mutex_, which revoke() needs.
 #include "project_server/backbone/revocation_watch.hpp"
 
 #include <algorithm>
@@ -7,50 +6,12 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
-#include "peer/platform/files.hpp"
-#include "peer/wire/limits.hpp"
+#include "project_server/backbone/pending_revocations.hpp"
 
 namespace dedloc::backbone {
 namespace {
 
 using control::Revocation;
-
-bool is_empty(const Revocation& named) {
-    return named == Revocation{};
-}
-
-/// Calls f(members of a, members of b) for each kind of entry.
-template <class A, class B, class Function>
-void for_each_kind(A& a, B& b, const Function& f) {
-    f(a.users, b.users);
-    f(a.hosts, b.hosts);
-    f(a.keys, b.keys);
-    f(a.voters, b.voters);
-}
-
-void add(Revocation& to, const Revocation& more) {
-    for_each_kind(to, more, [](auto& list, const auto& added) {
-        for (const auto& entry : added) {
-            if (std::ranges::find(list, entry) == list.end()) list.push_back(entry);
-        }
-    });
-}
-
-void remove(Revocation& from, const Revocation& named) {
-    for_each_kind(from, named, [](auto& list, const auto& gone) {
-        std::erase_if(
-            list, [&](const auto& entry) { return std::ranges::find(gone, entry) != gone.end(); });
-    });
-}
-
-std::size_t size_of(const Revocation& named) {
-    return named.users.size() + named.hosts.size() + named.keys.size() + named.voters.size();
-}
-
-Revocation read_pending(const std::filesystem::path& file) {
-    if (!std::filesystem::exists(file)) return {};
-    return control::read_request(platform::read_text(file, control::kMaxMessageBytes)).revocation;
-}
 
 void write_to(server::Database& database, const Revocation& named, formats::UtcSeconds now) {
     formats::Revocations revocations;
@@ -65,18 +26,6 @@ void write_to(server::Database& database, const Revocation& named, formats::UtcS
 
 RevocationWatch::RevocationWatch(RevocationOptions options)
     : options_(std::move(options)), pending_(read_pending(options_.pending)) {}
-
-void RevocationWatch::write_pending() const {
-    if (is_empty(pending_)) {
-        std::filesystem::remove(options_.pending);
-        return platform::sync_folder_of(options_.pending);
-    }
-    platform::replace_file(options_.pending,
-                           control::write(control::Request{.command = control::Command::kRevoke,
-                                                           .revocation = pending_}) +
-                               "\n",
-                           platform::kSecretFile);
-}
 
 /// Requires mutex_.
 void RevocationWatch::publish(formats::UtcSeconds now) {
@@ -109,7 +58,7 @@ void RevocationWatch::poll(formats::UtcSeconds now) {
         known_ = std::move(known);
         if (!is_empty(pending)) {
             remove(pending_, pending);
-            write_pending();
+            write_pending(options_.pending, pending_);
         }
         publish(now);
     } catch (const server::DatabaseError& error) {
@@ -124,6 +73,18 @@ void RevocationWatch::hear(const formats::Revocations& list, formats::UtcSeconds
     const std::lock_guard lock{mutex_};
     if (list.as_of < known_.as_of) return;
     known_ = list;
+    // The project has these now; only it withdraws them.
+    Revocation listed;
+    listed.users.assign(list.users.begin(), list.users.end());
+    listed.hosts.assign(list.hosts.begin(), list.hosts.end());
+    listed.keys.assign(list.peers.begin(), list.peers.end());
+    listed.voters = listed.keys;
+    Revocation pending = pending_;
+    remove(pending, listed);
+    if (pending != pending_) {
+        pending_ = std::move(pending);
+        write_pending(options_.pending, pending_);
+    }
     publish(now);
 }
 
@@ -131,12 +92,9 @@ void RevocationWatch::revoke(const Revocation& named, formats::UtcSeconds now) {
     const std::lock_guard lock{mutex_};
     Revocation pending = pending_;
     add(pending, named);
-    if (size_of(pending) > wire::kMaxRevocations) {
-        throw InputError("too many revocations wait for the database");
-    }
     const Revocation former = std::exchange(pending_, std::move(pending));
     try {
-        write_pending();
+        write_pending(options_.pending, pending_);
     } catch (...) {
         pending_ = former;
         throw;
@@ -153,7 +111,7 @@ void RevocationWatch::forgive(const Revocation& named, formats::UtcSeconds now) 
         remove(pending, named);
         if (pending != pending_) {
             pending_ = std::move(pending);
-            write_pending();
+            write_pending(options_.pending, pending_);
         }
     }
     poll(now);

@@ -45,7 +45,6 @@ class RevocationWatch {
     void forgive(const control::Revocation& named, formats::UtcSeconds now);
 
   private:
-    void write_pending() const;
     void publish(formats::UtcSeconds now);
 
     const RevocationOptions options_;

@@ -9,6 +9,7 @@
 #include "peer/base/log.hpp"
 #include "project_server/backbone/pause_file.hpp"
 #include "project_server/backbone/voter_memory.hpp"
+#include "project_server/database/suspicions.hpp"
 
 namespace dedloc::backbone {
 namespace {
@@ -155,9 +156,13 @@ void RoundLog::left(const action::Left&) {
 
 void RoundLog::note(const action::Note& note) {
     log_info("{}", note.line);
-    if (options_.live != nullptr) options_.live->note(note);
-    if (recorder_ == nullptr || !note.suspect) return;
-    recorder_->suspected(*note.suspect, note.line, ledger_.head().step);
+    if (!note.suspect) return;
+    const control::Suspicion suspicion{.key = *note.suspect,
+                                       .what = server::kind_of_fault(note.line),
+                                       .step = ledger_.head().step.value(),
+                                       .text = note.line};
+    if (options_.live != nullptr) options_.live->suspected(suspicion);
+    if (recorder_ != nullptr) recorder_->suspected(suspicion);
 }
 
 void RoundLog::failed(const std::string& sentence) {

@@ -80,16 +80,15 @@ void RunRecorder::pause_changed(bool is_paused) {
     changed_.notify_all();
 }
 
-void RunRecorder::suspected(const PeerKey& suspect, const std::string& line, StepIndex step) {
-    const auto kind = std::pair{suspect, server::kind_of_fault(line)};
+void RunRecorder::suspected(const control::Suspicion& suspicion) {
+    const auto kind = std::pair{suspicion.key, suspicion.what};
     {
         const std::lock_guard lock{mutex_};
         auto& accusations = news_.accusations;
         if (accusations.size() >= kMaxAccusations && !accusations.contains(kind)) return;
-        Accusation& accusation = accusations[kind];
-        accusation.line = line;
-        accusation.step = step;
-        ++accusation.times;
+        Counted& counted = accusations[kind];
+        counted.last = suspicion;
+        ++counted.times;
     }
     changed_.notify_all();
 }
@@ -311,8 +310,8 @@ void RunRecorder::record_accusations(const Accusations& accusations) {
                                       .host = ticket ? ticket->integer("hostid") : 0,
                                       .key = key,
                                       .what = kind.second,
-                                      .detail = accusation.line,
-                                      .step = accusation.step.value(),
+                                      .detail = accusation.last.text,
+                                      .step = accusation.last.step,
                                       .times = accusation.times},
                                      now);
         }

@@ -19,6 +19,7 @@
 #include "peer/events.hpp"
 #include "project_server/backbone/checkpoint.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/control/messages.hpp"
 #include "project_server/database/database.hpp"
 
 namespace dedloc::backbone {
@@ -49,22 +50,21 @@ class RunRecorder {
     void swarm_seen(std::vector<SeatView> seats);
     void run_is_finished(const Digest& digest);
     void pause_changed(bool is_paused);
-    /// The swarm's coordinator accuses a peer in one line, after so many updates. Lines that differ
-    /// in numbers only are counted together; those that are not written yet are bounded.
-    void suspected(const PeerKey& suspect, const std::string& line, StepIndex step);
+    /// The swarm's coordinator accuses a peer. Accusations of one peer of the same fault are
+    /// counted together; those that are not written yet are bounded.
+    void suspected(const control::Suspicion& suspicion);
 
     /// Tries once more to write what is new, then ends the thread; does not wait for a database
     /// that cannot be reached.
     void stop();
 
   private:
-    /// Accusations of one peer of one kind.
-    struct Accusation {
-        std::string line;  ///< the last one
-        StepIndex step;    ///< updates done then
+    /// Accusations of one peer of one fault.
+    struct Counted {
+        control::Suspicion last;
         std::uint64_t times = 0;
     };
-    using Accusations = std::map<std::pair<PeerKey, std::string>, Accusation>;
+    using Accusations = std::map<std::pair<PeerKey, std::string>, Counted>;
     struct News {
         bool ledger = true;
         bool checkpoints = true;

@@ -18,6 +18,7 @@ namespace dedloc::backbone {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 64 * 1024;
+constexpr std::size_t kMaxAddressBytes = 300;
 
 WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
                        const std::string& document) {
@@ -29,11 +30,24 @@ WantedVoter read_voter(const rapidjson::Value& value, std::size_t number,
     fields.hex("key", voter.key.bytes);
     voter.ticket_expires = formats::UtcSeconds{
         std::chrono::seconds{fields.integer("ticket_expires", 0, wire::kMaxUtcSeconds)}};
+    if (fields.has("control")) {
+        voter.control = fields.text("control", kMaxAddressBytes);
+        (void)parse_control(voter.control, document);
+    }
     fields.finish();
     return voter;
 }
 
 }  // namespace
+
+platform::ListenAddress parse_control(const std::string& text, const std::string& what) {
+    auto address = platform::parse_listen_address(text, what);
+    if (address.port == 0 || address.port > kMaxControlPort) {
+        throw InputError(fmt::format("{}: a control plane needs two ports, so its port is 1 to {}",
+                                     what, kMaxControlPort));
+    }
+    return address;
+}
 
 std::vector<PeerKey> keys_of(const WantedVoters& wanted) {
     std::vector<PeerKey> keys;
@@ -76,6 +90,10 @@ void write_voters(const std::filesystem::path& file, const WantedVoters& wanted)
         writer.String(voter.key.hex().c_str());
         writer.Key("ticket_expires");
         writer.Int64(voter.ticket_expires.time_since_epoch().count());
+        if (!voter.control.empty()) {
+            writer.Key("control");
+            writer.String(voter.control.c_str());
+        }
         writer.EndObject();
     }
     writer.EndArray();

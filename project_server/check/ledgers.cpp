@@ -240,6 +240,8 @@ void check_ledgers(const Subject& subject, server::Database* database, Findings&
             check_run(folder,
                       database == nullptr ? std::nullopt : read_rows(*database, folder.name()),
                       findings);
+        } catch (const server::DatabaseError&) {
+            throw;
         } catch (const Error& error) {
             findings.bad(error.what(), "put the run's folder back from a backup");
         }

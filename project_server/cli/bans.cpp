@@ -100,14 +100,15 @@ BanOutcome ban(const BanOptions& options) {
     const auto access = open_database(project);
     const auto named = named_by(options, access.get());
     BanOutcome outcome{.subjects = subjects_of(named)};
-    outcome.backbones = tell_backbones(
+    const Told told = tell_backbones(
         project, {.command = control::Command::kRevoke, .revocation = as_message(named)});
+    outcome.backbones = told.own + told.voters;
     outcome.is_in_database = access != nullptr;
     if (access != nullptr) {
         server::revoke(access->database(), named, platform::utc_now(), options.reason);
         tell_scheduler(project, access->database());
-    } else if (outcome.backbones == 0) {
-        throw IoError("neither the database nor a backbone of the project answers");
+    } else if (told.own == 0 && leave_revocation(project, as_message(named)) == 0) {
+        throw IoError("the database is away, and the project has no run that could keep this");
     }
     return outcome;
 }
@@ -123,7 +124,8 @@ BanOutcome unban(const BanOptions& options) {
         throw InputError("nothing of this is banned");
     }
     tell_scheduler(project, access.database());
-    return {.subjects = subjects_of(named), .backbones = tell_backbones(project, request)};
+    const Told told = tell_backbones(project, request);
+    return {.subjects = subjects_of(named), .backbones = told.own + told.voters};
 }
 
 }  // namespace dedloc::cli

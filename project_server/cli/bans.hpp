@@ -26,13 +26,13 @@ struct BanOptions {
 struct BanOutcome {
     std::vector<std::string> subjects;  ///< ids of accounts or computers, or keys
     std::size_t backbones = 0;          ///< backbones that have acted already
-    bool is_in_database = true;  ///< false: it was away; the backbones keep the ban for it, without
-                                 ///< the reason
+    bool is_in_database = true;  ///< false: it was away; the runs' folders keep the ban for it,
+                                 ///< without the reason
 };
 
 /// Closes the links of these peers at every backbone of the project and refuses them from now on,
 /// then writes the ban into the database, so the gateway and the scheduler refuse them, too. Works
-/// without the database for ids and keys if a backbone works. Repeating it changes only the reason.
+/// without the database for ids and keys. Repeating it changes only the reason.
 /// Errors: InputError (no such project, account or computer; a bad reason), IoError, DatabaseError.
 BanOutcome ban(const BanOptions& options);
 

@@ -11,6 +11,7 @@ namespace dedloc::cli {
 
 // Each adds one group of subcommands to `dedloc`.
 void add_project_commands(CLI::App& dedloc);
+void add_backup_commands(CLI::App& project);  ///< `project` is the subcommand `dedloc project`
 void add_corpus_commands(CLI::App& dedloc);
 void add_app_commands(CLI::App& dedloc);
 void add_run_commands(CLI::App& dedloc);

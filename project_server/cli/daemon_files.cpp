@@ -3,8 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <fstream>
 #include <utility>
 
@@ -20,6 +18,15 @@ constexpr const char* kRestarts = ".restarts";
 double written_at(const fs::path& file) {
     struct stat facts {};
     return stat(file.c_str(), &facts) == 0 ? static_cast<double>(facts.st_mtime) : 0;
+}
+
+/// Whether the process exists and has not ended: a supervisor that is busy has not reaped it yet.
+bool is_alive(pid_t process) {
+    std::ifstream file{"/proc/" + std::to_string(process) + "/stat"};
+    std::string line;
+    if (process <= 0 || !std::getline(file, line)) return false;
+    const auto name_end = line.rfind(')');  // the state follows the name, which may hold anything
+    return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
 }
 
 }  // namespace
@@ -62,7 +69,7 @@ std::vector<DaemonState> daemon_states(const fs::path& folder) {
         const auto pid_file = folder / (state.name + kPid);
         std::ifstream{entry.path()} >> state.restarts;
         std::ifstream{pid_file} >> state.process;
-        const bool runs = state.process > 0 && (kill(state.process, 0) == 0 || errno == EPERM);
+        const bool runs = is_alive(state.process);
         if (!runs) state.process = 0;
         if (runs) state.since = written_at(pid_file);
         states.push_back(std::move(state));

@@ -12,6 +12,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/stop_signals.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/cli/commands.hpp"
 #include "project_server/cli/output.hpp"
 #include "project_server/cli/run_control.hpp"
@@ -107,7 +108,7 @@ void follow(const Chosen& chosen) {
     using Change = control::Subscriber::Change;
     const platform::StopSignals signals;
     RunHistory history{chosen.files()};
-    control::Subscriber subscriber{history.files().folder};
+    control::Subscriber subscriber{backbone::places_of(history.files().folder)};
     Progress progress{chosen};
     for (;;) {
         const Change change = subscriber.wait(kSignalsEvery);
@@ -139,16 +140,25 @@ void status(const Chosen& chosen) {
 }
 
 void change_pause(const Chosen& chosen, bool is_paused) {
-    const bool is_live = set_paused(chosen.project, chosen.run, is_paused);
+    const PauseOutcome outcome = set_paused(chosen.project, chosen.run, is_paused);
     const char* const state = is_paused ? "paused" : "running";
     if (chosen.prints_json) {
         server::PageData data;
-        data.set("run", chosen.run).set("state", state).set("live", is_live);
+        data.set("run", chosen.run)
+            .set("state", state)
+            .set("live", outcome.is_live)
+            .set("voters", outcome.voters);
         return print(data, true);
     }
-    fmt::print(
-        "run {} is {}{}\n", chosen.run, state,
-        is_live ? "" : "; its backbone does not work now, and will find that when it starts");
+    std::string more;
+    if (!outcome.is_live) {
+        more = "; its backbone does not work now, and will find that when it starts";
+        if (outcome.voters > 0) {
+            more += fmt::format("; told {} voter{} on other machines", outcome.voters,
+                                outcome.voters == 1 ? "" : "s");
+        }
+    }
+    fmt::print("run {} is {}{}\n", chosen.run, state, more);
 }
 
 void add_pause_command(CLI::App& run, const char* name, const char* what, bool is_paused) {

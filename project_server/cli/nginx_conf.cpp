@@ -5,6 +5,7 @@
 
 #include "peer/formats/enrolment.hpp"
 #include "peer/platform/process.hpp"
+#include "project_server/transfer/upload_limits.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -23,12 +24,26 @@ http {{
     log_format dedloc '$remote_addr [$time_local] "$request_method $uri $server_protocol" $status '
                       '$body_bytes_sent $request_time';
     access_log "{project}/log/access.log" dedloc;
+    # nginx writes a failed request with its arguments into the error log, and these may be an
+    # account's key or the secret of a letter.
+    error_log "{project}/log/nginx.log" crit;
     client_body_temp_path "{project}/nginx/body";
     proxy_temp_path "{project}/nginx/proxy";
     fastcgi_temp_path "{project}/nginx/fastcgi";
     uwsgi_temp_path "{project}/nginx/uwsgi";
     scgi_temp_path "{project}/nginx/scgi";
-    client_max_body_size 64m;
+    client_max_body_size 64k;
+    client_body_buffer_size 64k;
+    # One range in a request for a file, none in one for a page: many ranges would multiply it.
+    max_ranges 1;
+    proxy_http_version 1.1;
+    # What slow readers of pages may leave on the disk; files are sent from where they are.
+    proxy_max_temp_file_size 1m;
+    proxy_set_header Connection "";
+    proxy_set_header Host $http_host;
+    proxy_set_header If-Range "";
+    proxy_set_header Range "";
+    proxy_set_header X-Forwarded-For $remote_addr;
     # What one address and one slow client may take from the others. Status 503, because a BOINC
     # client does not try again after a 4xx.
     # A client is an IPv4 address, or an IPv6 network of 64 bits: in it a host may take any address.
@@ -38,7 +53,7 @@ http {{
     }}
     limit_conn_zone $client zone=connections:4m;
     limit_conn_zone $client zone=uploads_of_address:4m;
-    limit_conn_zone $server_name zone=uploads:1m;
+    limit_conn_zone uploads zone=uploads:1m;
     limit_conn connections 256;
     limit_conn_status 503;
     client_header_timeout 15s;
@@ -55,9 +70,19 @@ http {{
     limit_req_status 429;
 {proxies}{redirect}    server {{
 {listen}{tls}        root "{project}/html";
+        # dedloc-server and dedloc-gateway refuse such bodies as well: to decompress 2 KB may take
+        # gigabytes.
+        if ($http_content_encoding) {{ return 415; }}
         location /download/ {{
             alias "{project}/download/";
             types {{}}
+        }}
+        location ~ ^/stats/([a-z_]+\.gz|(tables|db_dump)\.xml)$ {{
+            types {{
+                application/gzip gz;
+                text/xml xml;
+            }}
+            charset utf-8;
         }}
         location /chart.js/ {{
             alias /usr/share/javascript/chart.js/;
@@ -74,48 +99,39 @@ http {{
         location = /dedloc/bandwidth {{
             limit_req zone=measurements burst=40 nodelay;
             client_max_body_size {measured};
-            client_body_buffer_size 64k;
             proxy_buffering off;
             proxy_request_buffering off;
-            proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location /dedloc/ {{
             limit_req zone=enrolments burst=50 nodelay;
             client_max_body_size 16k;
             proxy_pass http://127.0.0.1:{gateway};
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         # Not buffered: what has arrived of an upload that is cut must reach the server, which goes
-        # on from there. A slow upload occupies one of the server's 16 threads.
+        # on from there. Each upload occupies a thread there, so nginx lets in no more than it has.
         location = /file_upload_handler {{
-            limit_conn uploads_of_address 4;
-            limit_conn uploads 8;
+            limit_conn uploads_of_address {uploads_of_address};
+            limit_conn uploads {uploads};
             client_max_body_size 4g;
             proxy_request_buffering off;
-            proxy_http_version 1.1;
             proxy_pass http://127.0.0.1:{server};
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
-        # nginx writes a failed request with its arguments into the error log.
+        location = /cgi/scheduler {{
+            client_max_body_size 8m;
+            limit_req zone=requests burst=400 nodelay;
+            limit_req_status 503;
+            proxy_pass http://127.0.0.1:{server};
+        }}
         location ~ ^/((create_account|lookup_account|am_[a-z_]+)\.php|account/(create|sign_in))$ {{
             limit_req zone=accounts burst=60 nodelay;
             limit_req_status 503;
-            error_log "{project}/log/nginx.log" crit;
             proxy_pass http://127.0.0.1:{server};
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
         }}
         location / {{
             limit_req zone=requests burst=400 nodelay;
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $remote_addr;
             proxy_read_timeout 60s;
         }}
     }}
@@ -180,7 +196,8 @@ std::string nginx_configuration(const std::filesystem::path& project,
         fmt::arg("listen", listeners(settings.listen, settings.certificate.empty() ? "" : " ssl")),
         fmt::arg("tls", tls(settings)), fmt::arg("redirect", redirection(settings)),
         fmt::arg("proxies", trust(settings.proxies)), fmt::arg("server", settings.server_port),
-        fmt::arg("gateway", settings.gateway_port),
+        fmt::arg("gateway", settings.gateway_port), fmt::arg("uploads", server::kMaxUploads),
+        fmt::arg("uploads_of_address", server::kMaxUploadsOfAddress),
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }
 

@@ -96,21 +96,6 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
                        fmt::arg("folder", xml_text(project.string())));
 }
 
-void check_path(const fs::path& project) {
-    if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
-        throw InputError(
-            fmt::format("the path {} contains a quote, $, \\ or line end", project.string()));
-    }
-}
-
-/// On loopback root may try the project out; its daemons must not meet strangers as root.
-void require_unprivileged(const server::Settings& settings) {
-    if (!platform::is_root() || settings.is_loopback()) return;
-    throw InputError(
-        "the daemons of a public project must not run as root: its folder must belong to another "
-        "account (dedloc project create --user NAME)");
-}
-
 /// The settings that the options leave open.
 server::Settings complete(server::Settings settings) {
     if (settings.listen.empty()) settings.listen.push_back({.host = "127.0.0.1", .port = 0});
@@ -170,6 +155,20 @@ server::MariadbPlace mariadb_place(const fs::path& project, const server::Settin
     return {.directory = project / "db", .port = settings.database_port};
 }
 
+void check_path(const fs::path& project) {
+    if (project.string().find_first_of("\"'\\$\n") != std::string::npos) {
+        throw InputError(
+            fmt::format("the path {} contains a quote, $, \\ or line end", project.string()));
+    }
+}
+
+void require_unprivileged(const server::Settings& settings) {
+    if (!platform::is_root() || settings.is_loopback()) return;
+    throw InputError(
+        "the daemons of a public project must not run as root: its folder must belong to another "
+        "account (dedloc project create --user NAME)");
+}
+
 void require_disk_space(const fs::path& folder, std::uint64_t bytes) {
     struct statvfs system {};
     if (statvfs(folder.c_str(), &system) != 0) return;  // the first write will fail with the reason
@@ -196,6 +195,7 @@ server::Settings create_project(const ProjectOptions& options) {
     require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
     UnfinishedFolder folder{project};
+    fs::permissions(folder.path(), fs::perms::owner_all);
     for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings database{.host = "127.0.0.1",

@@ -44,6 +44,13 @@ std::filesystem::path existing_project(const std::filesystem::path& folder);
 /// is an InputError.
 std::filesystem::path own_project(const std::filesystem::path& folder);
 
+/// Errors: InputError if the path of a project has a character that configuration files would not
+/// take as it is.
+void check_path(const std::filesystem::path& project);
+/// On loopback root may try a project out; its daemons must not meet strangers as root. Errors:
+/// InputError.
+void require_unprivileged(const server::Settings& settings);
+
 /// Errors: IoError if the file system of `folder` has less than `bytes` free.
 void require_disk_space(const std::filesystem::path& folder, std::uint64_t bytes);
 

@@ -240,7 +240,8 @@ void add_check_command(CLI::App& project) {
 }  // namespace
 
 void add_project_commands(CLI::App& dedloc) {
-    auto* const project = dedloc.add_subcommand("project", "Create, start and stop a project");
+    auto* const project =
+        dedloc.add_subcommand("project", "Create, start, stop, back up and restore a project");
     project->require_subcommand(1);
 
     const auto options = std::make_shared<ProjectOptions>();  // shared by parser and callback
@@ -283,6 +284,8 @@ void add_project_commands(CLI::App& dedloc) {
     status_command->add_flag("--json", *prints_json, "Print JSON");
     status_command->callback(
         [folder, prints_json] { print(project_status(*folder), *prints_json); });
+
+    add_backup_commands(*project);
 }
 
 }  // namespace dedloc::cli

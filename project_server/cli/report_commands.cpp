@@ -222,9 +222,9 @@ void print_suspicions(const Chosen& chosen) {
     print(data, chosen.prints_json);
     if (chosen.prints_json) return;
     fmt::print(
-        "source swarm: noted by the run's backbone while it coordinated. That a peer sent nothing, "
-        "or sent\npieces that cannot be averaged, rests on what other members said. Nothing acts "
-        "on suspicions.\n");
+        "source swarm: noted by the voter that coordinated: the run's backbone, or one that was "
+        "appointed\nwith --control. That a peer sent nothing, or sent pieces that cannot be "
+        "averaged, rests on what other\nmembers said. Nothing acts on suspicions.\n");
 }
 
 CLI::App* add_command(CLI::App& group, const char* name, const char* what,

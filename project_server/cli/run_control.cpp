@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -10,6 +11,8 @@
 #include "peer/platform/folder_lock.hpp"
 #include "peer/platform/key_file.hpp"
 #include "project_server/backbone/pause_file.hpp"
+#include "project_server/backbone/pending_revocations.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 
 namespace dedloc::cli {
 namespace {
@@ -38,30 +41,97 @@ std::optional<SignedPause> last_pause(const RunFiles& files) {
     return backbone::read_pause(files.pause(), files.id, files.run.project_key);
 }
 
+/// Writes the order where the run's own backbone finds it. Requires the folder's lock.
+std::optional<SignedPause> write_order(const fs::path& project, RunHistory& history,
+                                       bool is_paused) {
+    history.update();
+    const RunFiles& files = history.files();
+    if (!history.final_digest().empty()) {
+        throw InputError(fmt::format("the run {} is finished", files.run.name));
+    }
+    const KeyPair signer =
+        platform::read_key(server::state_folder(existing_project(project)) / "keys/project.key");
+    const auto last = last_pause(files);
+    const auto next = backbone::next_pause(last, is_paused, files.id, signer);
+    if (!next) return last;
+    backbone::write_pause(files.pause(), *next);
+    return next;
+}
+
+/// Asks all voters on other machines at the same time. Returns how many have carried it out; those
+/// that cannot be reached are left out. Errors: IoError (one does not answer, or refuses).
+std::size_t tell_voters(const fs::path& run_folder, const control::Request& request) {
+    const auto voters = backbone::remote_voters(run_folder);
+    std::vector<std::future<control::Answer>> answers;
+    for (const auto& voter : voters) {
+        answers.push_back(std::async(std::launch::async,
+                                     [&voter, &request] { return control::ask(voter, request); }));
+    }
+    std::size_t count = 0;
+    std::string fault;
+    for (std::size_t i = 0; i < voters.size(); ++i) {
+        const auto answer = answers[i].get();
+        if (answer.outcome == Outcome::kAbsent) continue;
+        if (answer.outcome == Outcome::kUnknown) {
+            fault = fmt::format("the voter at {} does not answer: repeat the command",
+                                voters[i].address.text());
+        } else if (!answer.reply.is_done) {
+            fault = fmt::format("the voter at {}: {}", voters[i].address.text(), answer.reply.note);
+        } else {
+            ++count;
+        }
+    }
+    if (!fault.empty()) throw IoError(fault);
+    return count;
+}
+
+/// The folders of all runs.
+std::vector<fs::path> run_folders(const fs::path& project) {
+    std::vector<fs::path> folders;
+    const auto runs = server::state_folder(existing_project(project)) / "runs";
+    if (!fs::exists(runs)) return folders;
+    for (const auto& entry : fs::directory_iterator{runs}) {
+        if (fs::exists(entry.path() / "run.json")) folders.push_back(entry.path());
+    }
+    return folders;
+}
+
+/// Adds the steps that are not in this machine's ledger yet: voters on other machines have decided
+/// them while the run's own backbone does not work.
+void add_steps(RunStatus& status, const control::Snapshot& picture) {
+    for (const control::StepView& step : picture.recent) {
+        if (!status.lines.empty() && step.step <= status.lines.back().step) continue;
+        StepLine line{.step = step.step,
+                      .loss = step.loss,
+                      .samples = step.samples,
+                      .seconds = step.seconds,
+                      .members = static_cast<int>(step.members)};
+        if (step.digest) {
+            line.members = static_cast<int>(step.reported);
+            line.equal_digests = static_cast<int>(step.equal);
+        }
+        status.lines.push_back(line);
+    }
+}
+
 }  // namespace
 
-bool set_paused(const fs::path& project, const std::string& run, bool is_paused) {
+PauseOutcome set_paused(const fs::path& project, const std::string& run, bool is_paused) {
     RunHistory history{read_run_files(project, run)};
     const auto& folder = history.files().folder;
-    const control::Request request{.command = is_paused ? Command::kPause : Command::kResume};
+    control::Request request{.command = is_paused ? Command::kPause : Command::kResume};
     const auto until = std::chrono::steady_clock::now() + kStartLimit;
     for (;;) {
         const auto answer = control::ask(folder, request);
         if (answer.outcome == Outcome::kAnswered) {
             if (!answer.reply.is_done) throw InputError(answer.reply.note);
-            return true;
+            return {.is_live = true};
         }
-        if (const auto lock = lock_of(folder)) {
-            history.update();
-            if (!history.final_digest().empty()) {
-                throw InputError(fmt::format("the run {} is finished", run));
-            }
-            const RunFiles& files = history.files();
-            const KeyPair signer = platform::read_key(
-                server::state_folder(existing_project(project)) / "keys/project.key");
-            const auto next = backbone::next_pause(last_pause(files), is_paused, files.id, signer);
-            if (next) backbone::write_pause(files.pause(), *next);
-            return false;
+        if (auto lock = lock_of(folder)) {
+            request.pause = write_order(project, history, is_paused);
+            lock.reset();
+            if (!request.pause) return {};  // it was never paused
+            return {.voters = tell_voters(folder, request)};
         }
         if (std::chrono::steady_clock::now() >= until) {
             throw IoError(
@@ -86,20 +156,34 @@ bool tell_backbone(const fs::path& project, const std::string& run,
     return answer.outcome == Outcome::kAnswered && answer.reply.is_done;
 }
 
-std::size_t tell_backbones(const fs::path& project, const control::Request& request) {
-    std::size_t count = 0;
-    const auto runs = server::state_folder(existing_project(project)) / "runs";
-    if (!fs::exists(runs)) return 0;
-    for (const auto& entry : fs::directory_iterator{runs}) {
-        if (!fs::exists(entry.path() / "run.json")) continue;
-        const auto answer = control::ask(entry.path(), request);
-        const auto name = entry.path().filename().string();
+Told tell_backbones(const fs::path& project, const control::Request& request) {
+    Told told;
+    for (const fs::path& folder : run_folders(project)) {
+        const auto answer = control::ask(folder, request);
+        const auto name = folder.filename().string();
         if (answer.outcome == Outcome::kUnknown) {
             throw IoError(fmt::format(
                 "the backbone of the run {} does not answer: repeat the command", name));
         }
-        if (answer.outcome == Outcome::kAbsent) continue;
+        if (answer.outcome == Outcome::kAbsent) {
+            told.voters += tell_voters(folder, request);
+            continue;
+        }
         if (!answer.reply.is_done) throw IoError(fmt::format("{}: {}", name, answer.reply.note));
+        ++told.own;
+    }
+    return told;
+}
+
+std::size_t leave_revocation(const fs::path& project, const control::Revocation& named) {
+    std::size_t count = 0;
+    for (const fs::path& folder : run_folders(project)) {
+        const auto lock = lock_of(folder);
+        if (!lock) continue;
+        const fs::path file = folder / "pending_revocations";
+        control::Revocation pending = backbone::read_pending(file);
+        backbone::add(pending, named);
+        backbone::write_pending(file, pending);
         ++count;
     }
     return count;
@@ -121,6 +205,7 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
         status.state = "paused";
     }
     if (picture == nullptr) return status;
+    add_steps(status, *picture);
     status.is_live = true;
     status.peers = static_cast<int>(picture->progress.trainers);
     status.samples_per_second = picture->progress.samples_per_second;
@@ -131,11 +216,14 @@ RunStatus status_of(const RunHistory& history, const control::Snapshot* picture)
 
 RunStatus present_status(const RunFiles& files) {
     RunHistory history{files};
-    const auto answer =
-        control::ask(history.files().folder, {.command = Command::kSnapshot}, kPictureLimit);
+    std::optional<control::Snapshot> picture;
+    for (const auto& place : backbone::places_of(history.files().folder)()) {
+        const auto answer = control::ask(place, {.command = Command::kSnapshot}, kPictureLimit);
+        if (answer.outcome == Outcome::kAnswered) picture = answer.reply.snapshot;
+        if (picture) break;
+    }
     history.update();
-    const bool has_picture = answer.outcome == Outcome::kAnswered && answer.reply.snapshot;
-    return status_of(history, has_picture ? &*answer.reply.snapshot : nullptr);
+    return status_of(history, picture ? &*picture : nullptr);
 }
 
 }  // namespace dedloc::cli

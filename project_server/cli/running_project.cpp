@@ -81,7 +81,10 @@ bool RunningProject::await(const std::string& name, const Condition& is_ready) {
 
 bool RunningProject::start() {
     const auto place = mariadb_place(project_, settings_);
-    launch("mariadbd", server::mariadb_command(place));
+    supervisor_.start({.name = "mariadbd",
+                       .command = server::mariadb_command(place),
+                       .death_signal = server::kMariadbDeathSignal});
+    log_info("mariadbd started");
     const bool has_database = await("mariadbd", [&] {
         try {
             database_ = std::make_unique<server::Database>(config_.database);

@@ -67,7 +67,7 @@ std::filesystem::path Supervisor::log_of(const std::string& name) const {
 
 void Supervisor::launch(Kept& kept, Clock::time_point now) {
     kept.child = platform::spawn(kept.daemon.command, {.output = log_of(kept.daemon.name),
-                                                       .death_signal = kept.daemon.stop_signal});
+                                                       .death_signal = kept.daemon.death_signal});
     kept.started = now;
     files_.started(kept.daemon.name, kept.child, kept.starts++);
 }
@@ -123,7 +123,7 @@ void Supervisor::advance(Clock::time_point now) {
 
 void Supervisor::end(Kept& kept) {
     if (kept.child == 0) return files_.finished(kept.daemon.name);
-    kill(kept.child, kept.daemon.stop_signal);
+    kill(kept.child, SIGTERM);
     const auto deadline = Clock::now() + kept.daemon.timeout;
     while (!platform::poll_child(kept.child)) {
         if (Clock::now() >= deadline) {

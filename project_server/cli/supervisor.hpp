@@ -21,8 +21,8 @@ namespace dedloc::cli {
 struct Daemon {
     std::string name;                         ///< unique; names its log and pid files
     platform::Command command;                ///< program and arguments
-    int stop_signal = SIGTERM;                ///< sent to stop it, and when the supervisor dies
-    std::chrono::milliseconds timeout{8000};  ///< time between the stop signal and SIGKILL
+    int death_signal = SIGTERM;               ///< what it gets when the supervisor dies
+    std::chrono::milliseconds timeout{8000};  ///< time between SIGTERM, which stops it, and SIGKILL
     bool is_done_by_exit_0 = false;           ///< true: exit status 0 is success, so no restart
 };
 

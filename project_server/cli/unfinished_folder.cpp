@@ -71,4 +71,8 @@ void UnfinishedFolder::finish() {
     platform::sync_folder_of(target_);
 }
 
+void UnfinishedFolder::finish_with(const fs::path& name) {
+    platform::move_file(path_ / name, target_);  // the destructor removes the folder
+}
+
 }  // namespace dedloc::cli

@@ -1,4 +1,4 @@
-// A folder that gets its name only when it is complete.
+// A folder, or a file, that gets its name only when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +22,9 @@ class UnfinishedFolder final {
     /// Renames the folder to `target`, durably; the files in it must already be on the disk.
     /// Errors: IoError.
     void finish();
+    /// Renames this file in the folder to `target`, durably, and removes the folder: for a target
+    /// that is a file. Its contents must already be on the disk. Errors: IoError.
+    void finish_with(const std::filesystem::path& name);
 
   private:
     const std::filesystem::path target_;

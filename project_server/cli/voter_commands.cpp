@@ -65,6 +65,7 @@ void print_voters_json(const VotersView& view) {
             .set("votes", line.votes)
             .set("is_wanted", line.is_wanted)
             .set("is_own_backbone", line.is_own_backbone)
+            .set("control", line.control)
             .set("ticket_expires_at", line.ticket_expires.time_since_epoch().count());
         voters.push_back(std::move(voter));
     }
@@ -82,6 +83,7 @@ void print_voters(const Chosen& options) {
         if (line.ticket_expires > formats::UtcSeconds{}) {
             more += fmt::format(", ticket until {:%Y-%m-%d}", line.ticket_expires);
         }
+        if (!line.control.empty()) more += ", control plane at " + line.control;
         fmt::print("{}  {}{}\n", line.key.hex(), standing_of(line), more);
     }
 }
@@ -114,6 +116,13 @@ void add_voter_commands(CLI::App& run) {
         ->add_option("--backbone", options->backbone,
                      "HOST:PORT at which the new voter reaches the run's own backbone; default: "
                      "found in the DHT")
+        ->needs(file);
+    appointing
+        ->add_option(
+            "--control", options->control,
+            "HOST:PORT at which this machine will reach the new voter's control plane (TCP, "
+            "PORT and the next one): then status, pause and bans work through it while the "
+            "run's own backbone does not")
         ->needs(file);
     appointing->callback([options] { print_appointment(*options); });
 

@@ -20,6 +20,7 @@
 #include "peer/wire/limits.hpp"
 #include "project_server/backbone/appointment.hpp"
 #include "project_server/backbone/ledger.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/backbone/voters_file.hpp"
 #include "project_server/cli/project.hpp"
 #include "project_server/cli/run_control.hpp"
@@ -108,6 +109,11 @@ backbone::Appointment make_appointment(const AppointOptions& options, const Run&
     settings.backbone = options.backbone;
     for (const auto& seed : settings.seeds) check_address(seed, "--seed");
     if (!settings.backbone.empty()) check_address(settings.backbone, "--backbone");
+    if (!options.control.empty()) {
+        const KeyPair own = platform::read_or_create_key(backbone::control_key_file(run.folder));
+        settings.control = {.port = backbone::parse_control(options.control, "--control").port,
+                            .client = own.public_key()};
+    }
     if (settings.seeds.empty()) {
         for (const Endpoint& seed : run.file.dht_seeds) settings.seeds.push_back(seed.text());
     }
@@ -147,7 +153,9 @@ VotersChange appoint_key(const Run& run, WantedVoters wanted, const std::string&
 VotersChange appoint_new(const Run& run, WantedVoters wanted, const AppointOptions& options) {
     const backbone::Appointment appointment = make_appointment(options, run);
     const PeerKey key = appointment.key.public_key();
-    add(wanted, {.key = key, .ticket_expires = appointment.settings.ticket.ticket.expires});
+    add(wanted, {.key = key,
+                 .ticket_expires = appointment.settings.ticket.ticket.expires,
+                 .control = options.control});
     platform::replace_file(options.file, backbone::write_appointment(appointment), 0600);
     try {
         backbone::write_voters(run.voters(), wanted);
@@ -229,8 +237,10 @@ VotersView voters_of(const fs::path& project, const std::string& run_name) {
     const WantedVoters wanted = wanted_in(run);
     VotersView view{.generation = run.head.generation, .lines = {}};
     for (const WantedVoter& voter : wanted.voters) {
-        view.lines.push_back(
-            {.key = voter.key, .is_wanted = true, .ticket_expires = voter.ticket_expires});
+        view.lines.push_back({.key = voter.key,
+                              .is_wanted = true,
+                              .ticket_expires = voter.ticket_expires,
+                              .control = voter.control});
     }
     for (const PeerKey& key : run.head.voters) {
         if (!has(wanted, key)) view.lines.push_back({.key = key});

@@ -17,14 +17,19 @@ using namespace std::chrono_literals;
 constexpr auto kSilence = 2500ms;
 constexpr auto kAskEvery = 250ms;
 constexpr auto kSnapshotLimit = 1000ms;
+constexpr auto kReturnEvery = 2000ms;
 
 }  // namespace
 
-Answer ask(const std::filesystem::path& run_folder, const Request& request,
-           std::chrono::milliseconds limit) {
-    const SocketFolder folder{run_folder};
+Answer ask(const Place& place, const Request& request, std::chrono::milliseconds limit) {
     Socket socket{Socket::Kind::kRequest};
-    if (!socket.dial(folder.path(kCommandsSocket), limit)) return {.outcome = Outcome::kAbsent};
+    std::optional<SocketFolder> folder;
+    if (const auto* const end = std::get_if<RemoteEnd>(&place)) {
+        if (!socket.dial(*end, Channel::kCommands, std::min(limit, kReachLimit))) return {};
+    } else {
+        folder.emplace(std::get<std::filesystem::path>(place));
+        if (!socket.dial(folder->path(kCommandsSocket), limit)) return {};
+    }
     if (!socket.send(write(request), limit)) return {.outcome = Outcome::kUnknown};
     const auto text = socket.receive(limit);
     if (!text) return {.outcome = Outcome::kUnknown};
@@ -36,19 +41,46 @@ Answer ask(const std::filesystem::path& run_folder, const Request& request,
 }
 
 Subscriber::Subscriber(const std::filesystem::path& run_folder)
-    : run_folder_(run_folder), folder_(run_folder), socket_(Socket::Kind::kSubscribe) {
-    socket_.keep_dialling(folder_.path(kEventsSocket));
+    : Subscriber(Places{[run_folder] { return std::vector<Place>{run_folder}; }}) {}
+
+Subscriber::Subscriber(Places places) : places_(std::move(places)), list_(places_()) {
+    follow(0);
 }
 
-bool Subscriber::get_snapshot() {
-    const Answer answer = ask(run_folder_, {.command = Command::kSnapshot}, kSnapshotLimit);
-    ask_at_ = Clock::now() + kAskEvery;
+void Subscriber::follow(std::size_t number) {
+    followed_ = number;
+    return_at_ = Clock::now() + kReturnEvery;
+    socket_.emplace(Socket::Kind::kSubscribe);
+    if (const auto* const end = std::get_if<RemoteEnd>(&list_[number])) {
+        return socket_->keep_dialling(*end, Channel::kEvents);
+    }
+    folder_.emplace(std::get<std::filesystem::path>(list_[number]));
+    socket_->keep_dialling(folder_->path(kEventsSocket));
+}
+
+bool Subscriber::get_snapshot(const Place& place) {
+    const Answer answer = ask(place, {.command = Command::kSnapshot}, kSnapshotLimit);
     if (answer.outcome != Outcome::kAnswered || !answer.reply.snapshot) return false;
     picture_ = *answer.reply.snapshot;
     heard_at_ = Clock::now();
     is_live_ = true;
     is_away_told_ = false;
     return true;
+}
+
+/// Asks one place after the other, the present one first.
+bool Subscriber::get_snapshot() {
+    ask_at_ = Clock::now() + kAskEvery;
+    if (get_snapshot(list_[followed_])) return true;
+    list_ = places_();
+    for (std::size_t number = 0; number < list_.size(); ++number) {
+        if (!get_snapshot(list_[number])) continue;
+        if (number != 0 || followed_ != 0) follow(number);
+        return true;
+    }
+    if (followed_ != 0) follow(0);
+    ask_at_ = Clock::now() + kAskEvery;
+    return false;
 }
 
 /// True if the picture has changed.
@@ -75,13 +107,20 @@ Subscriber::Change Subscriber::wait(std::chrono::milliseconds limit) {
             is_live_ = false;
             ask_at_ = now;
         }
+        if (followed_ != 0 && now >= return_at_) {
+            return_at_ = now + kReturnEvery;
+            if (get_snapshot(list_[0])) {
+                follow(0);
+                return Change::kSnapshot;
+            }
+        }
         if (!is_live_ && now >= ask_at_) {
             if (get_snapshot()) return Change::kSnapshot;
             if (!std::exchange(is_away_told_, true)) return Change::kAway;
         }
         const auto next = std::min(until, is_live_ ? heard_at_ + kSilence : ask_at_);
         const auto pause = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
-        const auto text = socket_.receive(std::max(pause, 0ms));
+        const auto text = socket_->receive(std::max(pause, 0ms));
         if (text && take(*text)) return Change::kEvent;
         if (Clock::now() >= until) return Change::kNothing;
     }

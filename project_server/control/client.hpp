@@ -4,8 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 #include "project_server/control/messages.hpp"
+#include "project_server/control/place.hpp"
 #include "project_server/control/sockets.hpp"
 
 namespace dedloc::control {
@@ -13,7 +16,7 @@ namespace dedloc::control {
 /// What has become of a request.
 enum class Outcome : std::uint8_t {
     kAnswered,  ///< the reply is there
-    kAbsent,    ///< no backbone works in this folder
+    kAbsent,    ///< no backbone works there, or that on another machine cannot be reached
     kUnknown    ///< no valid reply in time: the command may have been carried out
 };
 struct Answer {
@@ -21,13 +24,17 @@ struct Answer {
     Reply reply{};                       ///< if kAnswered
 };
 
-/// Asks the backbone that works in a run's folder. Repeating a request does no harm.
+/// How long the connection to another machine may take.
+inline constexpr std::chrono::milliseconds kReachLimit{1'500};
+
+/// Asks the backbone that works there. Repeating a request does no harm.
 /// Errors: InputError (no such folder), IoError.
-Answer ask(const std::filesystem::path& run_folder, const Request& request,
+Answer ask(const Place& place, const Request& request,
            std::chrono::milliseconds limit = std::chrono::seconds{5});
 
-/// Follows a run as long as it exists: through restarts of its backbone, and lost events. Thread:
-/// one.
+/// Follows a run as long as it exists: through restarts of its backbone, and lost events. Of
+/// several places it follows the first that answers, and returns to the first one once that does.
+/// Thread: one.
 class Subscriber {
   public:
     /// What wait() has seen.
@@ -35,13 +42,17 @@ class Subscriber {
         kNothing,   ///< nothing new within the limit
         kEvent,     ///< event() has changed the picture
         kSnapshot,  ///< the picture is a new one: at first, and after events were missed
-        kAway       ///< the backbone does not answer; wait() goes on trying
+        kAway       ///< no place answers; wait() goes on trying
     };
 
-    /// Errors: InputError (no such folder), IoError.
+    /// A backbone on this machine. Errors: InputError (no such folder), IoError.
     explicit Subscriber(const std::filesystem::path& run_folder);
+    /// Several places, at least one: they are listed anew when the present one is silent.
+    /// Errors: as above.
+    explicit Subscriber(Places places);
 
-    /// Waits for a change.
+    /// Waits for a change. While a voter on another machine cannot be reached it may take longer,
+    /// by kReachLimit for each of them.
     Change wait(std::chrono::milliseconds limit);
 
     /// The picture as of the last change; of no use before the first kSnapshot.
@@ -55,17 +66,22 @@ class Subscriber {
     using Clock = std::chrono::steady_clock;
 
     bool get_snapshot();
+    bool get_snapshot(const Place& place);
+    void follow(std::size_t number);
     bool take(const std::string& text);
 
-    const std::filesystem::path run_folder_;
-    const SocketFolder folder_;
-    Socket socket_;
+    const Places places_;
+    std::vector<Place> list_;
+    std::size_t followed_ = 0;            ///< the place in list_ that socket_ dials
+    std::optional<SocketFolder> folder_;  ///< if that is on this machine
+    std::optional<Socket> socket_;
     Snapshot picture_;
     Event event_;
     bool is_live_ = false;
     bool is_away_told_ = false;
-    Clock::time_point heard_at_{};  ///< when the last message came
-    Clock::time_point ask_at_{};    ///< when to ask for a snapshot, unless live
+    Clock::time_point heard_at_{};   ///< when the last message came
+    Clock::time_point ask_at_{};     ///< when to ask for a snapshot, unless live
+    Clock::time_point return_at_{};  ///< when to ask the first place, if another is followed
 };
 
 }  // namespace dedloc::control

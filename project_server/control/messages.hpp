@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "peer/base/digest.hpp"
+#include "peer/wire/types.hpp"
 
 namespace dedloc::control {
 
@@ -107,10 +108,12 @@ struct StateChanged {
     RunState state = RunState::kRunning;  ///< the new state
     bool operator==(const StateChanged&) const = default;
 };
-/// The swarm has evidence against a member.
+/// The coordinator accuses a member.
 struct Suspicion {
-    PeerKey key;       ///< the accused
-    std::string text;  ///< one line
+    PeerKey key;             ///< the accused
+    std::string what;        ///< its fault: the same for each repetition
+    std::uint64_t step = 0;  ///< updates done
+    std::string text;        ///< one line about this time
     bool operator==(const Suspicion&) const = default;
 };
 /// What can happen to a run.
@@ -161,6 +164,9 @@ enum class Command : std::uint8_t {
 struct Request {
     Command command = Command::kSnapshot;  ///< what to do
     Revocation revocation{};               ///< what kRevoke and kForgive name
+    /// What kPause and kResume tell, signed by the project. Nothing: the backbone signs it itself,
+    /// if it has the project's key.
+    std::optional<SignedPause> pause{};
     bool operator==(const Request&) const = default;
 };
 /// The answer.

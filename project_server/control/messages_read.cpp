@@ -102,7 +102,10 @@ Happening happening(JsonFields& fields) {
         case 6:
             return StateChanged{state(fields)};
         default:
-            return Suspicion{.key = bytes<PeerKey>(fields, "key"), .text = line(fields, "text")};
+            return Suspicion{.key = bytes<PeerKey>(fields, "key"),
+                             .what = line(fields, "what"),
+                             .step = whole(fields, "step"),
+                             .text = line(fields, "text")};
     }
 }
 
@@ -169,6 +172,14 @@ Revocation revocation(JsonFields& fields) {
             .voters = keys(fields, "voters")};
 }
 
+SignedPause pause(JsonFields& fields) {
+    SignedPause pause;
+    pause.count = fields.integer("count", 1, wire::kMaxPauseCount);
+    fields.hex("signature", pause.signature);
+    fields.finish();
+    return pause;
+}
+
 void check_version(JsonFields& fields) {
     if (fields.integer("version", 0, kMost) != kVersion) {
         fields.refuse("version", "is of another version of this program");
@@ -198,6 +209,12 @@ Request read_request(std::string_view text) {
                     .revocation = {}};
     if (request.command == Command::kRevoke || request.command == Command::kForgive) {
         request.revocation = revocation(fields);
+    }
+    const bool may_pause =
+        request.command == Command::kPause || request.command == Command::kResume;
+    if (may_pause && fields.has("pause")) {
+        JsonFields order = fields.object("pause");
+        request.pause = pause(order);
     }
     fields.finish();
     return request;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "peer/base/bytes.hpp"
 #include "project_server/control/message_names.hpp"
 #include "project_server/control/messages.hpp"
 
@@ -107,7 +108,8 @@ struct AddHappening {
     void operator()(const Progress& what) const { add(out, what.progress); }
     void operator()(const StateChanged& what) const { out("state", name_of(what.state)); }
     void operator()(const Suspicion& what) const {
-        out("key", what.key.hex())("text", one_line(what.text));
+        out("key", what.key.hex())("what", one_line(what.what))("step", what.step);
+        out("text", one_line(what.text));
     }
 };
 
@@ -150,6 +152,11 @@ std::string write(const Request& request) {
         out.list("users", named.users, number).list("hosts", named.hosts, number);
         const auto key = [&out](const PeerKey& peer) { out.string(peer.hex()); };
         out.list("keys", named.keys, key).list("voters", named.voters, key);
+    }
+    if (request.pause) {
+        out.begin("pause")("count", request.pause->count)("signature",
+                                                          to_hex(request.pause->signature))
+            .end();
     }
     return out.end().take();
 }

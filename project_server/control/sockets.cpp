@@ -23,7 +23,8 @@
 
 #include "peer/base/error.hpp"
 #include "peer/platform/signals_blocked.hpp"
-#include "project_server/control/messages.hpp"
+#include "project_server/control/curve.hpp"
+#include "project_server/control/zmq_sockets.hpp"
 
 namespace dedloc::control {
 namespace {
@@ -35,9 +36,6 @@ constexpr int kQueuedEvents = 128;
 /// Messages that wait at each end of another connection.
 constexpr int kQueuedMessages = 16;
 constexpr std::size_t kQueuedRequests = 64;
-constexpr int kFirstRedial = 50;   ///< ms
-constexpr int kLastRedial = 500;   ///< ms
-constexpr int kHandshake = 5'000;  ///< ms that a client has for its first bytes
 constexpr int kLastReplies =
     1'000;  ///< ms that replies may be on their way after the end of a Replier
 constexpr int kBacklog = 64;
@@ -47,43 +45,6 @@ constexpr milliseconds kLongestClose{2'000};
 constexpr int kFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_CONNECT_RETRIED |
                         ZMQ_EVENT_DISCONNECTED;
-/// Frames of a message that are kept; ours have no more.
-constexpr std::size_t kMaxFrames = 3;
-
-[[noreturn]] void fail(const std::string& what, const char* why) {
-    throw IoError(fmt::format("cannot {}: {}", what, why));
-}
-
-void check(bool is_done, const std::string& what) {
-    if (!is_done) fail(what, zmq_strerror(zmq_errno()));
-}
-
-void set(void* socket, int option, int value) {
-    check(zmq_setsockopt(socket, option, &value, sizeof value) == 0, "prepare a socket");
-}
-
-/// The process's only context. It is never destroyed: to destroy it waits for all of its sockets.
-void* context() {
-    static void* const only = zmq_ctx_new();
-    return only;
-}
-
-SocketHandle open(int type, int queued) {
-    check(context() != nullptr, "use ZeroMQ");
-    SocketHandle socket{zmq_socket(context(), type)};
-    check(socket != nullptr, "open a socket");
-    set(socket.get(), ZMQ_LINGER, 0);
-    set(socket.get(), ZMQ_SNDHWM, queued);
-    set(socket.get(), ZMQ_RCVHWM, queued);
-    set(socket.get(), ZMQ_RECONNECT_IVL, kFirstRedial);
-    set(socket.get(), ZMQ_RECONNECT_IVL_MAX, kLastRedial);
-    set(socket.get(), ZMQ_HANDSHAKE_IVL, kHandshake);
-    const std::int64_t bytes = kMaxMessageBytes;
-    check(zmq_setsockopt(socket.get(), ZMQ_MAXMSGSIZE, &bytes, sizeof bytes) == 0,
-          "bound messages");
-    return socket;
-}
-
 std::string address_of(const std::string& path) {
     return "ipc://" + path;
 }
@@ -132,43 +93,22 @@ void listen_at(SocketHandle& socket, const std::string& path) {
     set(socket.get(), ZMQ_USE_FD, listener.number());
     check(zmq_bind(socket.get(), address_of(path).c_str()) == 0, what);
     listener.give_away();
+    set(socket.get(), ZMQ_USE_FD, -1);  // the next zmq_bind() makes its own
     socket.get_deleter().is_listening = true;
 }
 
-bool can_receive(void* socket, milliseconds limit) {
-    zmq_pollitem_t item{.socket = socket, .fd = 0, .events = ZMQ_POLLIN, .revents = 0};
-    return zmq_poll(&item, 1, static_cast<long>(limit.count())) > 0;
+/// The TCP address of one of the two channels, which have consecutive ports.
+std::string address_of(const platform::ListenAddress& commands, Channel channel) {
+    platform::ListenAddress address = commands;
+    if (channel == Channel::kEvents) ++address.port;
+    return "tcp://" + address.text();
 }
 
-using Frames = std::vector<std::string>;
-
-/// The message that waits. Nothing if there is none. Frames beyond kMaxFrames + 1 are dropped.
-std::optional<Frames> receive_frames(void* socket) {
-    Frames frames;
-    for (int more = 1; more != 0;) {
-        zmq_msg_t message;
-        zmq_msg_init(&message);
-        if (zmq_msg_recv(&message, socket, ZMQ_DONTWAIT) < 0) {
-            zmq_msg_close(&message);
-            return std::nullopt;
-        }
-        if (frames.size() <= kMaxFrames) {
-            frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)),
-                                zmq_msg_size(&message));
-        }
-        more = zmq_msg_more(&message);
-        zmq_msg_close(&message);
-    }
-    return frames;
-}
-
-/// Sends a message. One that cannot be sent is lost.
-void send_frames(void* socket, std::initializer_list<std::string_view> frames, int flags) {
-    std::size_t left = frames.size();
-    for (const std::string_view frame : frames) {
-        const int more = --left > 0 ? ZMQ_SNDMORE : 0;
-        if (zmq_send(socket, frame.data(), frame.size(), flags | more) < 0) return;
-    }
+void listen_at(SocketHandle& socket, const RemoteAccess& access, Channel channel) {
+    const std::string address = address_of(access.listen, channel);
+    serve_curve(socket.get(), access);
+    check(zmq_bind(socket.get(), address.c_str()) == 0,
+          fmt::format("listen at {} for the control plane", address));
 }
 
 /// Tells what happens to the connections of a socket.
@@ -251,15 +191,31 @@ void Socket::listen(const std::string& path) {
     listen_at(handle_, path);
 }
 
+void Socket::listen(const RemoteAccess& access, Channel channel) {
+    listen_at(handle_, access, channel);
+}
+
 bool Socket::dial(const std::string& path, milliseconds limit) {
     Monitor monitor{handle_.get(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed};
     keep_dialling(path);
     return (monitor.next(limit) & kFailed) == 0;
 }
 
+bool Socket::dial(const RemoteEnd& end, Channel channel, milliseconds limit) {
+    Monitor monitor{handle_.get(), ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed};
+    keep_dialling(end, channel);
+    return monitor.next(limit) == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+}
+
 void Socket::keep_dialling(const std::string& path) {
     check(zmq_connect(handle_.get(), address_of(path).c_str()) == 0,
           fmt::format("connect to {}", path));
+}
+
+void Socket::keep_dialling(const RemoteEnd& end, Channel channel) {
+    const std::string address = address_of(end.address, channel);
+    use_curve(handle_.get(), end);
+    check(zmq_connect(handle_.get(), address.c_str()) == 0, fmt::format("connect to {}", address));
 }
 
 void Socket::publish(const std::string& text) {
@@ -282,7 +238,7 @@ std::optional<std::string> Socket::receive(milliseconds limit) {
 /// One thread moves messages between the clients' socket and the queue; others answer.
 class Replier::Threads {
   public:
-    Threads(const std::string& path, std::size_t threads,
+    Threads(const std::string& path, const std::optional<RemoteAccess>& access, std::size_t threads,
             std::function<std::string(const std::string&)> handle)
         : handle_(std::move(handle)), clients_(open(ZMQ_ROUTER, kQueuedMessages)) {
         static std::atomic<std::uint64_t> count = 0;
@@ -290,6 +246,7 @@ class Replier::Threads {
         check(zmq_bind(replies_.get(), replies_address_.c_str()) == 0, "open a socket");
         set(clients_.get(), ZMQ_LINGER, kLastReplies);
         listen_at(clients_, path);
+        if (access) listen_at(clients_, *access, Channel::kCommands);
         const platform::SignalsBlocked blocked;
         for (std::size_t i = 0; i < threads; ++i) workers_.emplace_back([this] { answer(); });
         mover_ = std::thread{[this, threads] { move_messages(threads); }};
@@ -369,8 +326,9 @@ class Replier::Threads {
 };
 
 Replier::Replier(const std::string& path, std::size_t threads,
-                 std::function<std::string(const std::string&)> handle)
-    : threads_(std::make_unique<Threads>(path, threads, std::move(handle))) {}
+                 std::function<std::string(const std::string&)> handle,
+                 const std::optional<RemoteAccess>& access)
+    : threads_(std::make_unique<Threads>(path, access, threads, std::move(handle))) {}
 
 Replier::~Replier() = default;
 

@@ -1,4 +1,5 @@
-// ZeroMQ sockets of the control plane, on paths of this machine (ipc). They carry one message at a
+// ZeroMQ sockets of the control plane: on paths of this machine (ipc) and, at voters that the
+// project reaches on other machines, on TCP ports as well (curve.hpp). They carry one message at a
 // time and no bulk. ZeroMQ's own threads move bytes only; they call nothing of ours.
 //
 // The sockets lie in a folder, and are opened through its descriptor: the path of a Unix socket has
@@ -15,10 +16,18 @@
 #include <optional>
 #include <string>
 
+#include "project_server/control/place.hpp"
+
 namespace dedloc::control {
 
 inline constexpr const char* kEventsSocket = "events.socket";      ///< pub/sub, in a run's folder
 inline constexpr const char* kCommandsSocket = "commands.socket";  ///< req/rep, in a run's folder
+
+/// The two sockets of a backbone.
+enum class Channel : std::uint8_t {
+    kCommands,  ///< req/rep
+    kEvents     ///< pub/sub
+};
 
 /// A folder that sockets lie in.
 class SocketFolder {
@@ -55,10 +64,16 @@ class Socket {
     /// Accepts connections of the owner's processes at the path. A socket that an ended process
     /// has left there is replaced. Errors: IoError (in use by a living process).
     void listen(const std::string& path);
+    /// Accepts the client of another machine, too. After listen(path), whose clients show no key.
+    /// Errors: IoError (port in use), InputError (a key that is none).
+    void listen(const RemoteAccess& access, Channel channel);
     /// Connects; waits for it within this time. False if nothing listens there.
     bool dial(const std::string& path, std::chrono::milliseconds limit);
+    /// The same for another machine, whose voter must show its key.
+    bool dial(const RemoteEnd& end, Channel channel, std::chrono::milliseconds limit);
     /// Connects as soon as something listens there, and again whenever the connection is lost.
     void keep_dialling(const std::string& path);
+    void keep_dialling(const RemoteEnd& end, Channel channel);
 
     /// Sends to every subscriber. Never waits: each has a buffer of its own, and loses what does
     /// not fit. Only kPublish.
@@ -77,9 +92,11 @@ class Replier {
   public:
     /// Answers each request with handle(request), on one of `threads` threads. `handle` must not
     /// throw, and must outlive this object. Requests wait while all threads are busy; beyond 64
-    /// that wait, the newest are dropped. Errors: IoError (in use by a living process).
+    /// that wait, the newest are dropped. With `access` also those of another machine.
+    /// Errors: IoError (in use by a living process).
     Replier(const std::string& path, std::size_t threads,
-            std::function<std::string(const std::string&)> handle);
+            std::function<std::string(const std::string&)> handle,
+            const std::optional<RemoteAccess>& access = {});
     /// Waits for requests that are being answered.
     ~Replier();
     Replier(const Replier&) = delete;

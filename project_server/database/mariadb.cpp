@@ -149,8 +149,9 @@ void create_database(Database& administrator, const DatabaseSettings& settings) 
 
 MariadbProcess::MariadbProcess(MariadbPlace place) : place_(std::move(place)) {
     check_socket_length(place_);
-    process_ = platform::spawn(mariadb_command(place_),
-                               {.output = place_.log(), .output_mode = platform::kSecretFile});
+    process_ = platform::spawn(mariadb_command(place_), {.output = place_.log(),
+                                                         .output_mode = platform::kSecretFile,
+                                                         .death_signal = kMariadbDeathSignal});
     const auto deadline = std::chrono::steady_clock::now() + kStartTimeout;
     for (;;) {
         if (platform::poll_child(process_)) {

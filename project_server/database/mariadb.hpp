@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -33,6 +34,10 @@ void initialise_mariadb(const MariadbPlace& place);
 /// Program and arguments of the server, for a supervisor. The server stays in the foreground, logs
 /// to stderr, and shuts down on SIGTERM. A commit is on disk before the client gets the reply.
 std::vector<std::string> mariadb_command(const MariadbPlace& place);
+
+/// What the server gets when its parent dies. While it starts it may lose a SIGTERM, and would then
+/// run for ever and keep port and files. InnoDB and Aria recover from SIGKILL.
+inline constexpr int kMariadbDeathSignal = SIGKILL;
 
 /// The administrator's connection, for the system user that initialised the server.
 DatabaseSettings mariadb_administrator(const MariadbPlace& place);

@@ -13,8 +13,8 @@ namespace dedloc::server {
 void apply_schema(Database& database);
 /// The same. Returns a sentence for each table, column and index that was absent.
 std::vector<std::string> upgrade_schema(Database& database);
-/// The same as apply_schema() for DeDLOC@home's tables only, in the database of an official BOINC server: neither a
-/// table nor an index nor a row of BOINC's is touched.
+/// The same as apply_schema() for DeDLOC@home's tables only, in the database of an official BOINC
+/// server: neither a table nor an index nor a row of BOINC's is touched.
 void apply_own_schema(Database& database);
 
 /// Makes the schema's tables as empty temporary tables of this connection, where they hide the real

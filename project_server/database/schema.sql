@@ -726,6 +726,23 @@ create table if not exists dedloc_blacklisted_host (
     former              integer not null
 ) engine=InnoDB;
 
+-- Requests for e-mail that no relay has taken yet. purpose: reset, confirm. Times in UTC seconds. A
+-- secret is made at each attempt and is not here.
+create table if not exists dedloc_mail (
+    id                  bigint not null auto_increment primary key,
+    purpose             varchar(8) not null,
+    email               varchar(191) not null,
+    created             bigint not null,
+    attempts            integer not null default 0,
+    next_attempt        bigint not null,
+    unique key dedloc_mail_same (purpose, email),
+    key dedloc_mail_due (next_attempt)
+) engine=InnoDB;
+
+-- /metrics and the status page count the workunits of all apps that wait for a daemon.
+create index if not exists dedloc_wu_validate on workunit (need_validate);
+create index if not exists dedloc_wu_assimilate on workunit (assimilate_state);
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),

@@ -18,6 +18,7 @@
 #include "project_server/gateway/tickets.hpp"
 #include "project_server/web/database_pool.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/request_head.hpp"
 
 namespace dedloc::gateway {
 namespace {
@@ -28,7 +29,11 @@ using httplib::Response;
 
 constexpr std::size_t kThreads = 64;  // many, because most of them wait for a dial
 constexpr std::chrono::milliseconds kDialTimeout{3'000};
+constexpr std::size_t kMemberDials = 32;  // at a time; the other threads stay free
+constexpr std::size_t kMemberDialsOfAddress = 8;
 constexpr std::size_t kReportDials = 8;  // at a time, for requests without authentication
+
+constexpr const char* kDialsOthers = "other computers are dialled now: try again in a minute";
 
 void unavailable(Response& response, const server::DatabaseError& error) {
     log_error("{}", error.what());
@@ -49,9 +54,14 @@ std::vector<std::string> running_seeds(server::Database& database) {
 
 using Handled = httplib::Server::HandlerResponse;
 
-/// Refuses requests with a body that have no handler, before httplib reads their body.
+/// Refuses requests by their heads, and those with a body that have no handler, before httplib reads
+/// their body.
 Handled judge(const Request& request, Response& response,
               std::initializer_list<std::string> posts) {
+    if (const auto refusal = server::refusal_of(request, formats::kMaxMeasuredBytes)) {
+        refuse(response, refusal->status, refusal->sentence);
+        return Handled::Handled;
+    }
     if (request.method == "GET" || request.method == "HEAD") return Handled::Unhandled;
     const bool is_post = request.method == "POST";
     if (is_post && std::ranges::find(posts, request.path) != posts.end()) return Handled::Unhandled;
@@ -85,8 +95,6 @@ struct GatewayServer::Routes {
           proxy(address.proxy),
           transfers({}, address.proxy) {
         server::set_up(http, kThreads, formats::kMaxMeasuredBytes);
-        // What is left of a body that was too long is not taken for the next request.
-        http.set_keep_alive_max_count(1);
         const std::string prefix = server::path_of(config.master_url) + "/dedloc";
         const std::string enrolment = prefix + "/enrol";
         const std::string bandwidth = prefix + "/bandwidth";
@@ -123,8 +131,7 @@ struct GatewayServer::Routes {
         answer.address = server::address_of(request, proxy);
         const auto slot = dials.take(answer.address);
         if (!slot) {
-            return refuse(response, kUnavailable,
-                          "other computers are dialled now: try again in a minute");
+            return refuse(response, kUnavailable, kDialsOthers);
         }
         const std::string port_text = request.get_param_value("port");
         std::uint16_t dialled = 0;
@@ -153,7 +160,12 @@ struct GatewayServer::Routes {
                 return true;
             });
             answer.address = address;
-            answer.is_reachable = wanted.port != 0 && answers(address, wanted.port, kDialTimeout);
+            if (wanted.port != 0) {
+                const auto slot = member_dials.take(address);
+                const auto only = result_dials.take(wanted.result);
+                if (!slot || !only) return refuse(response, kUnavailable, kDialsOthers);
+                answer.is_reachable = answers(address, wanted.port, kDialTimeout);
+            }
             log_info("ticket for {} at {}, {}", wanted.result, address,
                      answer.is_reachable ? "reachable" : "outbound-only");
             reply(response, kOk, formats::write_enrolment_reply(answer));
@@ -172,7 +184,9 @@ struct GatewayServer::Routes {
     const std::string project;
     const std::string proxy;
     LinkTransfers transfers;
-    AddressSlots dials{kReportDials};
+    server::AddressSlots dials{kReportDials};
+    server::AddressSlots member_dials{kMemberDials, kMemberDialsOfAddress};
+    server::AddressSlots result_dials{kMemberDials};  ///< one for each result
     httplib::Server http;
     server::HttpRun running{http};
     std::uint16_t port = 0;

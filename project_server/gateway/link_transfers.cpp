@@ -42,22 +42,6 @@ std::optional<std::uint64_t> wanted_bytes(const httplib::Request& request) {
 
 }  // namespace
 
-AddressSlots::Slot::Slot(AddressSlots& slots, std::string address)
-    : slots_(&slots), address_(std::move(address)) {}
-
-void AddressSlots::Slot::leave() {
-    if (slots_ == nullptr) return;
-    const std::lock_guard lock(slots_->mutex_);
-    slots_->addresses_.erase(address_);
-    slots_ = nullptr;
-}
-
-std::shared_ptr<AddressSlots::Slot> AddressSlots::take(const std::string& address) {
-    const std::lock_guard lock(mutex_);
-    if (addresses_.size() >= max_ || !addresses_.insert(address).second) return nullptr;
-    return std::make_shared<Slot>(*this, address);
-}
-
 LinkTransfers::LinkTransfers(const TransferLimits& limits, std::string proxy)
     : limits_(limits), proxy_(std::move(proxy)), slots_(limits.at_once), block_(random_block()) {}
 

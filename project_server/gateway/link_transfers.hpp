@@ -5,10 +5,9 @@
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <string>
+
+#include "project_server/web/address_slots.hpp"
 
 namespace httplib {
 struct Request;
@@ -17,36 +16,6 @@ class ContentReader;
 }  // namespace httplib
 
 namespace dedloc::gateway {
-
-/// Requests that cost more than others: one at a time for each address. Thread: any.
-class AddressSlots {
-  public:
-    /// One address's request; it ends with leave() or the destructor.
-    class Slot {
-      public:
-        Slot(AddressSlots& slots, std::string address);
-        ~Slot() { leave(); }
-        Slot(const Slot&) = delete;
-        Slot& operator=(const Slot&) = delete;
-        /// Frees the slot. Idempotent. Thread: one at a time.
-        void leave();
-
-      private:
-        AddressSlots* slots_;
-        const std::string address_;
-    };
-
-    /// At most `most` slots in total.
-    explicit AddressSlots(std::size_t most) : max_(most) {}
-    /// Null if the address has a slot already, or all slots are taken. The pointer is shared
-    /// because a response's callbacks hold it and are copied.
-    std::shared_ptr<Slot> take(const std::string& address);
-
-  private:
-    const std::size_t max_;
-    std::mutex mutex_;
-    std::set<std::string> addresses_;
-};
 
 /// Limits of the transfers.
 struct TransferLimits {
@@ -71,7 +40,7 @@ class LinkTransfers {
   private:
     const TransferLimits limits_;
     const std::string proxy_;
-    AddressSlots slots_;
+    server::AddressSlots slots_;
     const std::string block_;  ///< random, so incompressible; sent repeatedly
 };
 

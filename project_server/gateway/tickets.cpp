@@ -41,9 +41,15 @@ void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
     }
 }
 
-/// Refuses what no honest computer asks for, and tells the administrator.
-[[noreturn]] void refuse_suspect(Database& database, const Row& job, formats::UtcSeconds now,
-                                 const std::string& what) {
+/// A request that no honest computer makes.
+class Suspicious : public Refused {
+  public:
+    using Refused::Refused;
+};
+
+/// Tells the administrator.
+void record_suspect(Database& database, const Row& job, formats::UtcSeconds now,
+                    const std::string& what) {
     // Without the key, because a liar would use another one each time.
     server::record_suspicion(
         database,
@@ -54,24 +60,20 @@ void require_seat(const Row& job, const formats::EnrolmentRequest& request) {
          .what = what,
          .detail = fmt::format("{}; the job is {}", what, job.text("result_name"))},
         now.time_since_epoch().count());
-    throw Refused(what);
 }
 
-void require_few_keys(Database& database, const Row& job, const PeerKey& key,
-                      formats::UtcSeconds now) {
+void require_few_keys(Database& database, const Row& job, const PeerKey& key) {
     const auto row = database.query_one(
         "select count(*) as keys_ from dedloc_ticket where resultid = ? and peer_key <> ?",
         {job.integer("result"), key.hex()});
     if (row->integer("keys_") >= kKeysOfAResult) {
-        refuse_suspect(database, job, now,
-                       fmt::format("this job has used {} keys already", kKeysOfAResult));
+        throw Suspicious(fmt::format("this job has used {} keys already", kKeysOfAResult));
     }
 }
 
 /// Writes the ticket's row. A key belongs to the first job that asked for it: contributions are
 /// credited by key, and the keys of all peers are public in the swarm.
-void record(Database& database, const Row& job, const formats::Ticket& ticket,
-            formats::UtcSeconds now) {
+void record(Database& database, const Row& job, const formats::Ticket& ticket) {
     database.execute(
         "insert into dedloc_ticket (runid, peer_key, resultid, userid, hostid, sent, issued, "
         "expires) values (?, ?, ?, ?, ?, ?, ?, ?) on duplicate key update "
@@ -87,7 +89,7 @@ void record(Database& database, const Row& job, const formats::Ticket& ticket,
         database.query_one("select resultid from dedloc_ticket where runid = ? and peer_key = ?",
                            {job.integer("run"), ticket.peer.hex()});
     if (!row || row->integer("resultid") != job.integer("result")) {
-        refuse_suspect(database, job, now, "this key belongs to another job");
+        throw Suspicious("this key belongs to another job");
     }
 }
 
@@ -100,7 +102,7 @@ RunId run_id_of(const Row& job) {
 }
 
 std::uint64_t bound_of(const Row& job) {
-    const std::string coprocessors = job.text("serialnum");
+    const std::string& coprocessors = job.text("serialnum");
     return max_samples_per_second({.cores = job.integer("p_ncpus"),
                                    .flops_per_core = job.real("p_fpops"),
                                    .coprocessors = coprocessors,
@@ -122,7 +124,6 @@ Issued issue_ticket(Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now) {
     const Row job = find_job(database, request);
     require_seat(job, request);
-    require_few_keys(database, job, request.key, now);
     const formats::Ticket ticket{
         .run = run_id_of(job),
         .peer = request.key,
@@ -135,7 +136,18 @@ Issued issue_ticket(Database& database, const KeyPair& project,
     if (const auto ban = server::ban_of(database, ticket)) {
         throw Refused(server::sentence_of(*ban));
     }
-    record(database, job, ticket, now);
+    try {
+        server::in_transaction(database, [&] {
+            // Concurrent requests for a job count its keys one after the other.
+            database.query_one("select id from result where id = ? for update",
+                               {job.integer("result")});
+            require_few_keys(database, job, request.key);
+            record(database, job, ticket);
+        });
+    } catch (const Suspicious& refusal) {
+        record_suspect(database, job, now, refusal.what());
+        throw;
+    }
     return {.ticket = formats::sign(ticket, project),
             .upload = believable(job.real("n_bwup")),
             .download = believable(job.real("n_bwdown"))};

@@ -19,7 +19,7 @@ class Refused : public Error {
 };
 
 /// Keys that one result may use. A restarted result keeps its key, so a result with many keys runs
-/// on more than one computer. Concurrent requests may exceed this by a few.
+/// on more than one computer.
 inline constexpr int kKeysOfAResult = 8;
 
 /// Plausible range of the rates that the BOINC client reports: from a slow modem to a gigabit. The
@@ -41,7 +41,7 @@ struct Issued {
 ///
 /// Errors   Refused, DatabaseError
 /// Thread   any, each with its own `database`
-/// Cost     five statements, one signature
+/// Cost     eight statements, one signature
 Issued issue_ticket(server::Database& database, const KeyPair& project,
                     const formats::EnrolmentRequest& request, formats::UtcSeconds now);
 

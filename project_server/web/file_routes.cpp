@@ -4,6 +4,8 @@
 #include <fstream>
 #include <memory>
 
+#include "project_server/transfer/upload_limits.hpp"
+#include "project_server/web/address_slots.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/routes.hpp"
 #include "project_server/web/templates.hpp"
@@ -16,6 +18,7 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr std::size_t kDownloadPiece = 256 * 1024;  // bytes read at once
+constexpr std::size_t kMaxIgnored = 16 << 20;       // bytes of a refused upload that are read
 constexpr const char* kCss = "text/css; charset=utf-8";
 constexpr const char* kScript = "text/javascript; charset=utf-8";
 
@@ -61,18 +64,32 @@ void add_page_files(Site& site) {
     }
 }
 
+/// Takes a file from a client. One that is too slow, or sends much after the reply is known, is cut.
+void receive_upload(const UploadStore& uploads, Response& response,
+                    const httplib::ContentReader& read) {
+    UploadRequest upload{uploads};
+    UploadPace pace{UploadPace::Clock::now()};
+    std::size_t ignored = 0;
+    read([&](const char* data, std::size_t size) {
+        // Bytes are read even if the reply is known: the client reads it only after sending.
+        if (!upload.feed({data, size})) ignored += size;
+        return ignored <= kMaxIgnored && pace.take(size, UploadPace::Clock::now());
+    });
+    response.set_content(upload.finish(), "text/xml");
+}
+
 void add_transfers(Site& site, const UploadStore& uploads) {
     site.server.Post(
         literal(path_of(site.config.upload_url)),
-        [&uploads](const Request&, Response& response, const httplib::ContentReader& read) {
-            UploadRequest upload{uploads};
-            // Read all bytes even if the reply is known: the client reads it only
-            // after sending.
-            read([&](const char* data, std::size_t size) {
-                upload.feed({data, size});
-                return true;
-            });
-            response.set_content(upload.finish(), "text/xml");
+        [&uploads, slots = std::make_shared<AddressSlots>(kMaxUploads, kMaxUploadsOfAddress)](
+            const Request& request, Response& response, const httplib::ContentReader& read) {
+            const auto slot = slots->take(address_of(request));
+            if (!slot) {
+                response.status = 503;
+                response.set_header("Retry-After", "60");
+                return;
+            }
+            receive_upload(uploads, response, read);
         });
     site.server.Get(literal(path_of(site.config.download_url)) + R"(/((?:[0-9a-f]{1,3}/)?[^/]+))",
                     [&site](const Request& request, Response& response) {
@@ -89,7 +106,7 @@ void add_transfers(Site& site, const UploadStore& uploads) {
 void add_statistics(Site& site) {
     site.server.Get(
         literal(site.prefix) +
-            R"(/stats/((?:user|team|host|user_deleted|host_deleted)\.gz|(?:tables|db_dump)\.xml))",
+            R"(/stats/((?:user|team|host|user_deleted|host_deleted|badge_user|badge_team)\.gz|(?:tables|db_dump)\.xml))",
         [&site](const Request& request, Response& response) {
             const std::string name = request.matches[1];
             send_file(site.config.directory / "html/stats" / name, response,

@@ -4,16 +4,38 @@
 
 #include <utility>
 
+#include "project_server/transfer/upload_limits.hpp"
 #include "project_server/web/http_setup.hpp"
 #include "project_server/web/live_events.hpp"
+#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kThreads = 16;
+constexpr std::size_t kThreads = 16;  // for what is neither a stream of events nor an upload
 constexpr std::chrono::seconds kUploadSilence{30};  ///< after which an upload has failed
 constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certificates set lower limits
+
+using httplib::Request;
+using httplib::Response;
+
+/// Refuses requests before httplib reads their bodies.
+void add_head_check(Site& site) {
+    const std::string uploads = path_of(site.config.upload_url);
+    const std::string scheduler = site.prefix + kSchedulerPath;
+    site.server.set_pre_routing_handler([=](const Request& request, Response& response) {
+        using Handled = httplib::Server::HandlerResponse;
+        std::size_t largest = kMaxBody;
+        if (request.path == uploads) largest = kMaxUpload;
+        if (request.path == scheduler) largest = kMaxSchedulerRequest;
+        const auto refusal = refusal_of(request, largest);
+        if (!refusal) return Handled::Unhandled;
+        response.status = refusal->status;
+        response.set_content(refusal->sentence, "text/plain");
+        return Handled::Handled;
+    });
+}
 
 }  // namespace
 
@@ -21,16 +43,22 @@ constexpr std::size_t kMaxUpload = 1ULL << 32;  // bytes of an upload; certifica
 struct HttpServer::Routes {
     Routes(const ProjectConfig& config, MailSettings settings)
         : pool(config.database),
-          mailer(std::move(settings)),
+          mailer(
+              std::move(settings), config.database,
+              [&config](MailPurpose purpose, const std::string& email, const std::string& secret) {
+                  return compose_mail(config, purpose, email, secret);
+              }),
           scheduler(config),
           uploads(config),
           live_events(config.directory / "runs"),
           site(config, pool, mailer, live_events, server) {
-        set_up(server, kThreads + kMaxStreams, kMaxUpload);
+        set_up(server, kThreads + kMaxStreams + kMaxUploads, kMaxUpload);
         server.set_read_timeout(kUploadSilence);
+        add_head_check(site);
         add_error_pages(site);
         add_public_routes(site);
         add_account_routes(site);
+        add_computing_routes(site);
         add_mail_routes(site);
         add_team_routes(site);
         add_rpc_routes(site, scheduler);
@@ -39,7 +67,7 @@ struct HttpServer::Routes {
     }
 
     DatabasePool pool;
-    Mailer mailer;  ///< its thread uses the pool
+    Mailer mailer;
     const Scheduler scheduler;
     const UploadStore uploads;
     LiveEvents live_events;

@@ -26,6 +26,8 @@ void set_up(httplib::Server& server, std::size_t threads, std::size_t largest) {
     server.set_payload_max_length(largest);
     // stop() waits this long for idle connections.
     server.set_keep_alive_timeout(kIdleSeconds);
+    // What is left of a body that was refused is not taken for the next request.
+    server.set_keep_alive_max_count(1);
     server.set_exception_handler([](const httplib::Request& request, httplib::Response& response,
                                     std::exception_ptr failure) {
         response.status = 503;

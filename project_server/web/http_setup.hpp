@@ -14,7 +14,8 @@ struct Request;
 namespace dedloc::server {
 
 /// Sets threads, timeouts and socket options; an exception of a handler becomes status 503 and a
-/// log line. `largest` is the limit on a request's body, in bytes.
+/// log line. A connection serves one request. `largest` is the limit on a request's body, in bytes;
+/// httplib observes it only for bodies that say how long they are (request_head.hpp).
 void set_up(httplib::Server& server, std::size_t threads, std::size_t largest);
 
 /// Binds to a port (0: any) and returns it. Errors: IoError if it is taken.

@@ -16,6 +16,7 @@
 
 #include "peer/base/error.hpp"
 #include "peer/base/log.hpp"
+#include "project_server/backbone/remote_voters.hpp"
 #include "project_server/control/client.hpp"
 #include "project_server/control/message_names.hpp"
 #include "project_server/control/sockets.hpp"
@@ -96,7 +97,8 @@ std::string frame_text(const std::string& id, const char* name, const std::strin
 /// Follows one run.
 class LiveEvents::Feed {
   public:
-    explicit Feed(const std::filesystem::path& run_folder) : subscriber_(run_folder) {
+    explicit Feed(const std::filesystem::path& run_folder)
+        : subscriber_(backbone::places_of(run_folder)) {
         thread_ = std::thread{[this] { follow(); }};
     }
     ~Feed() {
@@ -202,24 +204,6 @@ class LiveEvents::Feed {
     std::thread thread_;
 };
 
-/// A place among the streams, free again when it is destroyed.
-class LiveEvents::Seat {
-  public:
-    Seat(LiveEvents& events, std::string address) : events_(events), address_(std::move(address)) {}
-    ~Seat() {
-        const std::lock_guard lock{events_.mutex_};
-        --events_.stream_count_;
-        const auto own = events_.streams_.find(address_);
-        if (--own->second == 0) events_.streams_.erase(own);
-    }
-    Seat(const Seat&) = delete;
-    Seat& operator=(const Seat&) = delete;
-
-  private:
-    LiveEvents& events_;
-    const std::string address_;
-};
-
 LiveEvents::LiveEvents(std::filesystem::path runs) : runs_(std::move(runs)) {}
 LiveEvents::~LiveEvents() = default;
 
@@ -273,33 +257,28 @@ std::vector<control::Snapshot> LiveEvents::pictures() {
 }
 
 void LiveEvents::open(const httplib::Request& request, httplib::Response& response) {
-    const std::string address = address_of(request);
     std::shared_ptr<Feed> feed;
-    std::shared_ptr<Seat> seat;
+    bool is_ending = false;
     {
         const std::lock_guard lock{mutex_};
         feed = feed_of(request.matches[1]);
-        if (!feed) {
-            response.status = 404;
-            return;
-        }
-        const auto own = streams_.find(address);
-        const bool is_full = is_stopping_ || stream_count_ >= kMaxStreams ||
-                             (own != streams_.end() && own->second >= kMaxStreamsOfAddress);
-        if (is_full) {
-            response.status = 503;
-            response.set_header("Retry-After", "30");
-            return;
-        }
-        ++stream_count_;
-        ++streams_[address];
-        seat = std::make_shared<Seat>(*this, address);
+        is_ending = is_stopping_;
+    }
+    if (!feed) {
+        response.status = 404;
+        return;
+    }
+    const auto slot = is_ending ? nullptr : streams_.take(address_of(request));
+    if (!slot) {
+        response.status = 503;
+        response.set_header("Retry-After", "30");
+        return;
     }
     response.set_header("Cache-Control", "no-store");
     response.set_header("X-Accel-Buffering", "no");  // nginx passes each event on at once
     const auto known = feed->after(request.get_header_value("Last-Event-ID"));
     response.set_chunked_content_provider(
-        "text/event-stream", [feed, seat, next = known.value_or(0), is_known = known.has_value(),
+        "text/event-stream", [feed, slot, next = known.value_or(0), is_known = known.has_value(),
                               is_first = true](std::size_t, httplib::DataSink& sink) mutable {
             std::string text;
             if (std::exchange(is_first, false)) {

@@ -20,6 +20,8 @@
 
 #include "project_server/control/messages.hpp"
 
+#include "project_server/web/address_slots.hpp"
+
 namespace httplib {
 class Server;
 struct Request;
@@ -31,7 +33,7 @@ namespace dedloc::server {
 /// Streams at the same time; the server needs as many threads more. Others get status 503, and ask
 /// for JSON instead.
 inline constexpr std::size_t kMaxStreams = 128;
-/// Streams of one address at the same time.
+/// Streams of one client (see AddressSlots) at the same time.
 inline constexpr std::size_t kMaxStreamsOfAddress = 16;
 /// Runs that pictures() follows at most, of which the newest.
 inline constexpr std::size_t kMaxFollowed = 64;
@@ -60,7 +62,6 @@ class LiveEvents {
 
   private:
     class Feed;
-    class Seat;
 
     void open(const httplib::Request& request, httplib::Response& response);
     std::shared_ptr<Feed> feed_of(const std::string& run);
@@ -68,9 +69,8 @@ class LiveEvents {
     const std::filesystem::path runs_;
     std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Feed>> feeds_;  ///< keys are runs; guarded by mutex_
-    std::map<std::string, std::size_t> streams_;          ///< keys are addresses; guarded by mutex_
-    std::size_t stream_count_ = 0;                        ///< guarded by mutex_
     bool is_stopping_ = false;                            ///< guarded by mutex_
+    AddressSlots streams_{kMaxStreams, kMaxStreamsOfAddress};
 };
 
 }  // namespace dedloc::server

@@ -23,27 +23,11 @@ Page page_of(Site& site, const char* title) {
     return {.title = title, .data = std::move(data)};
 }
 
-/// Sends a secret for this purpose, in a link to this page, if the address has an account.
+/// Sends a link to this page with a secret, if the address has an account.
 void send_link(Site& site, MailPurpose purpose, const std::string& email) {
-    site.mailer.send([&site, purpose, email]() -> std::optional<MailMessage> {
-        const auto secret = site.pool.with([&](Database& database) {
-            return begin_by_mail(database, purpose, email, unix_now());
-        });
-        if (!secret) return std::nullopt;
-        const bool is_reset = purpose == MailPurpose::kReset;
-        const std::string link = fmt::format("{}account/{}?secret={}", site.config.master_url,
-                                             is_reset ? "reset" : "confirm", *secret);
-        return MailMessage{
-            .to = clean_email(email),
-            .subject = fmt::format("{}: {}", site.config.name,
-                                   is_reset ? "a new password" : "confirm your e-mail address"),
-            .text = fmt::format(
-                "This message was asked for on the web page of {}.\n\n{}:\n{}\n\nThe link works "
-                "once, for {}. If you have not asked for it, nothing has changed and you need to "
-                "do nothing.\n",
-                site.config.name,
-                is_reset ? "To choose a new password, open" : "To confirm this address, open", link,
-                is_reset ? "an hour" : "three days")};
+    site.pool.with([&](Database& database) {
+        site.mailer.request(database, purpose, email);
+        return true;
     });
 }
 
@@ -93,7 +77,9 @@ void add_reset(Site& site) {
             if (!may_send(site, request, response, email)) return;
             send_link(site, MailPurpose::kReset, email);
             tell(site, request, response, "Forgotten password", std::nullopt,
-                 "If there is an account with this address, a message with a link is on its way.");
+                 "If there is an account with this address, a message with a link is on its way. "
+                 "It may "
+                 "take hours if the mail server is busy.");
         });
     add_secret_page(site, "/account/reset", "reset.html", "New password");
     site.add_form(
@@ -135,6 +121,23 @@ void add_confirmation(Site& site) {
 }
 
 }  // namespace
+
+MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
+                         const std::string& secret) {
+    const bool is_reset = purpose == MailPurpose::kReset;
+    const std::string link = fmt::format("{}account/{}?secret={}", config.master_url,
+                                         is_reset ? "reset" : "confirm", secret);
+    return {.to = email,
+            .subject = fmt::format("{}: {}", config.name,
+                                   is_reset ? "a new password" : "confirm your e-mail address"),
+            .text = fmt::format(
+                "This message was asked for on the web page of {}.\n\n{}:\n{}\n\nThe link works "
+                "once, for {}. If you have not asked for it, nothing has changed and you need to "
+                "do nothing.\n",
+                config.name,
+                is_reset ? "To choose a new password, open" : "To confirm this address, open", link,
+                is_reset ? "an hour" : "three days")};
+}
 
 void send_confirmation(Site& site, const std::string& email) {
     if (site.mailer.is_on()) send_link(site, MailPurpose::kConfirm, email);

@@ -10,7 +10,6 @@
 #include "peer/base/log.hpp"
 #include "peer/platform/stop_signals.hpp"
 #include "project_server/daemon.hpp"
-#include "project_server/database/badges.hpp"
 #include "project_server/database/project_config.hpp"
 #include "project_server/settings.hpp"
 #include "project_server/transitioner/transitioner.hpp"
@@ -81,15 +80,13 @@ std::function<void()> transitioner_pass(const ProjectConfig& config) {
     };
 }
 
-/// Assigns badges and writes the statistics files if the last ones are an hour old.
+/// Renews recent credit, badges and the statistics files if the last files are an hour old.
 std::function<void()> statistics_pass(const ProjectConfig& config) {
     return [&config] {
         const auto folder = config.directory / "html/stats";
         if (!is_export_due(folder)) return;
         Database database{config.database};
-        // First the badges, which the statistics list.
-        assign_badges(database, unix_now());
-        export_statistics(database, folder, unix_now());
+        renew_statistics(database, folder, unix_now());
     };
 }
 

@@ -18,13 +18,22 @@ void add_error_pages(Site& site);
 /// deletion.
 void add_account_routes(Site& site);
 
+/// The page and forms of a user's computing preferences.
+void add_computing_routes(Site& site);
+
 /// What reaches users by e-mail: a forgotten password, the confirmation of an address.
 void add_mail_routes(Site& site);
+/// The message with a link that has this secret.
+MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
+                         const std::string& secret);
 /// Asks the user to confirm the address, if the project sends e-mail.
 void send_confirmation(Site& site, const std::string& email);
 
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);
+
+/// The scheduler's path, after the prefix of the site.
+inline constexpr const char* kSchedulerPath = "/cgi/scheduler";
 
 /// What BOINC's clients ask for: the project's configuration, accounts, the scheduler.
 void add_rpc_routes(Site& site, const Scheduler& scheduler);

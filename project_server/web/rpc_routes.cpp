@@ -11,6 +11,7 @@
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/scheduler/xml.hpp"
 #include "project_server/web/http_setup.hpp"
+#include "project_server/web/request_head.hpp"
 #include "project_server/web/routes.hpp"
 
 namespace dedloc::server {
@@ -20,7 +21,6 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr const char* kXml = "text/xml";
-constexpr std::size_t kMaxRequest = 8 << 20;  // bytes of a scheduler request
 constexpr const char* kTooManyAttempts =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
 constexpr const char* kNoDatabase = "The project's database is not available now.";
@@ -99,7 +99,7 @@ void schedule(Site& site, const Scheduler& scheduler, const Request& request, Re
     const TimedRequest timed{site.scheduler_times};
     std::string body;
     read([&](const char* data, std::size_t size) {
-        if (body.size() + size > kMaxRequest) return false;
+        if (body.size() + size > kMaxSchedulerRequest) return false;
         body.append(data, size);
         return true;
     });
@@ -201,7 +201,7 @@ void add_rpc_routes(Site& site, const Scheduler& scheduler) {
         answer_account(site, request, response, look_up_account);
     });
     add_manager_routes(site);
-    site.server.Post(literal(site.prefix + "/cgi/scheduler"),
+    site.server.Post(literal(site.prefix + kSchedulerPath),
                      [&site, &scheduler](const Request& request, Response& response,
                                          const httplib::ContentReader& read) {
                          schedule(site, scheduler, request, response, read);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "project_server/accounts/mail.hpp"
+#include "project_server/accounts/mail_queue.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/throttle.hpp"
 #include "project_server/database/project_config.hpp"

@@ -171,13 +171,14 @@ void WorkGenerator::create_job(std::int64_t run, const std::string& name) {
 
 void WorkGenerator::cancel_jobs(std::int64_t run, WorkReport& report) {
     report.cancelled += server::in_transaction(database_, [&] {
-        // Jobs in progress, or whose receipt awaits validation, are not cancelled.
+        // Jobs in progress, or whose receipt awaits validation, are not cancelled. The index
+        // dedloc_wu_run finds the open jobs, and only these are locked.
         const auto rows = database_.query(
-            "select w.id from workunit w where w.appid = ? and w.opaque = ? and w.error_mask = 0 "
-            "and w.canonical_resultid = 0 and not exists (select 1 from result r where "
-            "r.workunitid = w.id and (r.server_state = ? or (r.server_state = ? and "
-            "r.outcome = ? and r.validate_state = ?))) for update",
-            {app_, run, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
+            "select w.id from workunit w where w.appid = ? and w.opaque = ? and "
+            "w.assimilate_state = ? and w.error_mask = 0 and w.canonical_resultid = 0 and not "
+            "exists (select 1 from result r where r.workunitid = w.id and (r.server_state = ? or "
+            "(r.server_state = ? and r.outcome = ? and r.validate_state = ?))) for update",
+            {app_, run, ASSIMILATE_INIT, RESULT_SERVER_STATE_IN_PROGRESS, RESULT_SERVER_STATE_OVER,
              RESULT_OUTCOME_SUCCESS, VALIDATE_STATE_INIT});
         for (const auto& row : rows) {
             database_.execute(

@@ -46,7 +46,8 @@ echo "a project is made whole"
 says 2 'exists already' "$dedloc" project create "$folder/p" --name x
 url=$(sed -n 's|.*<master_url>\(.*\)</master_url>.*|\1|p' "$folder/p/config.xml")
 port=${url##*:} port=${port%/}
-[[ $(stat -c %a "$folder/p/keys/project.key" "$folder/p/config.xml") == $'600\n600' ]] \
+[[ $(stat -c %a "$folder/p" "$folder/p/keys/project.key" "$folder/p/config.xml") \
+    == $'700\n600\n600' ]] \
     || fail_test "secrets can be read by others"
 
 echo "it runs, and a daemon that is killed comes back"

@@ -65,6 +65,13 @@ print_json() {
         "run checkpoint list") "$dedloc" run checkpoint list "${run[@]}" ;;
         "run checkpoint verify") "$dedloc" run checkpoint verify "${run[@]}" ;;
         "run report") "$dedloc" run report "${run[@]}" 2>/dev/null || true ;; # the run goes on
+        "project backup")
+            rm -f "$folder/backup"
+            "$dedloc" project backup "$project" --to "$folder/backup" --json ;;
+        "project restore") # once for both rows
+            [[ -d $folder/restored ]] || "$dedloc" project restore "$folder/backup" \
+                "$folder/restored" --json >"$folder/restored.json"
+            cat "$folder/restored.json" ;;
         "run list") "$dedloc" run list --project "$project" --json ;;
         project\ *) "$dedloc" $1 "$project" --json ;;
         run\ *) "$dedloc" run "${1#run }" "${run[@]}" ;;

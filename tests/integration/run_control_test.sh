@@ -121,26 +121,50 @@ check_ban 3 "with the database"
 scheduler_request 3 100 '<work_req_seconds>9</work_req_seconds><cpu_req_secs>9</cpu_req_secs>' \
     | grep -q 'has banned this computer, so it gets no tasks: it sends nonsense' \
     || fail_test "the volunteer is not told of the ban"
-"$dedloc" host show --project "$project" host-100 --json | grep -q '"is_banned":true.*it sends' \
+"$dedloc" host show --project "$project" 3 --json | grep -q '"is_banned":true.*it sends' \
     || fail_test "the ban is not shown"
 more 2
 timed 60 "export, with the database" always \
     "$dedloc" run export --project "$project" --name first "$folder/model-1"
 
 echo "voters come and go"
-timed 20 "appoint" always \
-    "$dedloc" run appoint --project "$project" --name first --file "$folder/voter"
-key=$(grep -o '[0-9a-f]\{64\}' "$folder/answer" | head -n 1)
-"$programs/dedloc-backbone" --voter "$folder/voter" --folder "$folder/voter-2" \
-    --listen 127.0.0.1:0 2>"$folder/voter-2.log" &
-voter=$!
+# The voter's control plane has two consecutive ports.
+port=$((20000 + RANDOM % 12000))
+while ss -Htln | grep -q "127.0.0.1:\($port\|$((port + 1))\) "; do port=$((port + 2)); done
+start_voter() {
+    "$dedloc" run appoint --project "$project" --name first --file "$folder/voter" \
+        --control "127.0.0.1:$port"
+    "$programs/dedloc-backbone" --voter "$folder/voter" --folder "$folder/voter-2" \
+        --listen 127.0.0.1:0 2>"$folder/voter-2.log" &
+    voter=$!
+}
 generation() { grep -c 'generation [0-9]* with .* voters* begins' "$log" || true; }
 voters_are() { [[ $(generation) -gt $generations ]]; }
 generations=0
-await 90 "the generation with the new voter" voters_are
+timed 90 "appoint, start the voter, until its generation is in force" voters_are start_voter
+key=$(grep -o '[0-9a-f]\{64\}' "$folder/answer" | head -n 1)
 more 1
 "$dedloc" run status --folder "$folder/voter-2" --json | grep -q '"live":true' \
     || fail_test "the new voter does not answer"
+
+echo "the run's own backbone and the database are killed: the voter elsewhere obeys"
+supervisor=$(<"$project/pids/supervisor.pid")
+kill -STOP "$supervisor"
+kill -KILL "$(<"$project/pids/mariadbd.pid")" "$(<"$project/pids/dedloc-backbone-first.pid")"
+voter_state() {
+    "$dedloc" run status --folder "$folder/voter-2" --json | grep -o '"state":"[a-z]*"'
+}
+is_paused_there() { [[ $(voter_state) == '"state":"paused"' ]]; }
+timed 10 "pause, through the voter" is_paused_there \
+    "$dedloc" run pause --project "$project" --name first
+grep -q 'told 1 voter on other machines' "$folder/answer" || fail_test "the voter was not told"
+"$dedloc" run status --project "$project" --name first --json \
+    | grep '"state":"paused"' | grep -q '"live":true' || fail_test "the voter is not asked"
+timed 10 "resume, through the voter" always "$dedloc" run resume --project "$project" --name first
+[[ $(voter_state) == '"state":"running"' ]] || fail_test "the voter has not resumed"
+kill -CONT "$supervisor"
+more 1
+
 generations=$(generation)
 timed 30 "dismiss, until the new generation begins" voters_are \
     "$dedloc" run dismiss --project "$project" --name first "$key"
@@ -149,7 +173,6 @@ kill "$voter"
 wait "$voter" || true
 
 echo "the database is killed, and the supervisor cannot restart it"
-supervisor=$(<"$project/pids/supervisor.pid")
 kill -STOP "$supervisor"
 kill -KILL "$(<"$project/pids/mariadbd.pid")"
 sleep 1

@@ -1,5 +1,7 @@
 // Swarms that start, and swarms that are partitioned, never have two histories.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -114,5 +116,39 @@ TEST_CASE("a swarm whose newest states are lost continues from an older one by a
         require_all_at(world, StepIndex{kSteps}, 240s);
         REQUIRE(world.checkers().generation() == 1);
         require_equal_to_one_machine(world);
+    }
+}
+
+TEST_CASE("a round that lasts longer than its deadline teaches the next one how fast links are",
+          "[averaging][sim]") {
+    constexpr std::uint64_t kRounds = 4;
+    constexpr std::uint64_t kElements = 1'200'000;
+    for (const std::size_t trainers : {3u, 8u}) {
+        // T* is 58 s and 68 s, the first deadline round_timeout, 60 s.
+        World world{trainers, options_for(trainers, quick_rules(kRounds, kElements))};
+        const Watch watch{world};
+        Profile profile = Profile::with_mbit(1, 1);
+        profile.guesses_bandwidth = false;
+        profile.holds_first_state = true;
+        world.add_backbone(profile);
+        world.add_trainers(trainers, profile);
+        require_all_at(world, StepIndex{1}, 5min);
+        const TimePoint first = world.now();
+        require_all_at(world, StepIndex{kRounds}, 20min);
+        const auto seconds = std::chrono::duration<double>(world.now() - first).count();
+        const auto lost = std::ranges::count_if(world.trace().notes(), [](const std::string& note) {
+            return note.find(" is off: ") != std::string::npos ||
+                   note.find(" goes on without ") != std::string::npos;
+        });
+        const auto members = static_cast<double>(trainers + 1);
+        const double best = 2 * kElements * sizeof(float) * (members - 1) / members / 125'000;
+        const double round = seconds / (kRounds - 1);
+        INFO(trainers << " trainers: " << round << " s a round, T* " << best << " s, " << lost
+                      << " attempts lost");
+        CHECK(lost <= 1);
+        CHECK(round < 1.2 * best);
+        for (const std::string& note : world.trace().notes()) {
+            CHECK(note.find("left out") == std::string::npos);
+        }
     }
 }

@@ -30,12 +30,12 @@ constexpr std::size_t kHonest = 5;
 constexpr Duration kFaultTime = 30s;
 
 /// Misbehaviours that the protocol stops.
-constexpr std::array kDecisive{Misbehaviour::kForgedPromise, Misbehaviour::kForgedHead,
-                               Misbehaviour::kOverclaimJoin, Misbehaviour::kOverclaimHeartbeat,
-                               Misbehaviour::kDialStorm,     Misbehaviour::kNan,
-                               Misbehaviour::kExponent,      Misbehaviour::kSilentAfterJoin};
+constexpr std::array kDecisive{
+    Misbehaviour::kForgedPromise,      Misbehaviour::kForgedHead,      Misbehaviour::kOverclaimJoin,
+    Misbehaviour::kOverclaimHeartbeat, Misbehaviour::kDialStorm,       Misbehaviour::kNan,
+    Misbehaviour::kExponent,           Misbehaviour::kSilentAfterJoin, Misbehaviour::kSlander};
 /// Misbehaviours that it does not stop yet: they cost time, but not safety.
-constexpr std::array kUndefended{Misbehaviour::kGarbageAverage, Misbehaviour::kSlander};
+constexpr std::array kUndefended{Misbehaviour::kGarbageAverage};
 
 /// Whether the links are so slow that members reduce; otherwise the backbone reduces alone.
 bool has_slow_links(std::uint64_t seed) {
@@ -163,6 +163,14 @@ void require_harmless(Misbehaviour misbehaviour) {
     }
 }
 
+/// A home on a slow link, so that members reduce.
+Profile slow_home(Random& random) {
+    Profile profile = with_slow_link(Profile::home());
+    profile.connection.latency = std::chrono::milliseconds{5 + random.below(30)};
+    profile.micro_batch_time = std::chrono::milliseconds{350 + random.below(150)};
+    return profile;
+}
+
 Profile drawn_profile(std::uint64_t seed, Random& random) {
     Profile profile = random.below(2) == 0 ? Profile::home() : Profile::office();
     if (has_slow_links(seed)) profile = with_slow_link(profile);
@@ -205,8 +213,101 @@ TEST_CASE("a member that joins and sends nothing is left out", "[averaging][sim]
     require_harmless(Misbehaviour::kSilentAfterJoin);
 }
 
-TEST_CASE("garbage averages and slander cost time but do not change the history",
+TEST_CASE("a member that complains about all others is not believed for long", "[averaging][sim]") {
+    require_harmless(Misbehaviour::kSlander);
+}
+TEST_CASE("a member that complains about one other after another is not believed for long",
           "[averaging][sim]") {
+    require_harmless(Misbehaviour::kWhisper);
+}
+
+TEST_CASE("slander costs each liar two attempts at most", "[averaging][sim]") {
+    for (const Misbehaviour misbehaviour : {Misbehaviour::kSlander, Misbehaviour::kWhisper}) {
+        for (std::size_t liars = 1; liars <= 3; ++liars) {
+            for (const auto seed : seeds(4)) {
+                INFO("replay: " << replay_command(seed));
+                RoundRules rules = quick_rules(30, 4'000);
+                rules.target_batch = Samples{480};
+                rules.join_timeout = 10s;
+                rules.round_timeout = 20s;
+                World world{seed, options_for(seed, rules)};
+                const Watch watch{world};
+                Random random = Random{seed}.split(83);
+                world.add_backbone(with_slow_link(Profile::office()));
+                for (std::size_t i = 0; i + liars < 16; ++i) {
+                    world.add_trainer(slow_home(random));
+                }
+                for (std::size_t i = 0; i < liars; ++i) {
+                    world.add_hostile(misbehaviour, slow_home(random));
+                }
+                require_all_at(world, StepIndex{30}, 600s);
+                const std::size_t lost =
+                    notes_with(world, " is off: ") + notes_with(world, " goes on without ");
+                const std::string text =
+                    fmt::format("{}, {} of 16: {} attempts lost, {} times left out, {:.0f} s",
+                                name_of(misbehaviour), liars, lost, notes_with(world, ": left out"),
+                                seconds(world.now().time_since_epoch()));
+                INFO(text);
+                CHECK(lost <= 2 * liars);
+                if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
+            }
+        }
+    }
+}
+
+TEST_CASE("a member that never says that it is ready is not waited for", "[averaging][sim]") {
+    for (const auto seed : seeds(8)) {
+        INFO("replay: " << replay_command(seed));
+        const Outcome honest = honest_outcome(seed);
+        const RoundRules rules = rules_for(seed);
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        const Outcome outcome = run_quietly(world, seed, {Misbehaviour::kNeverReady}, 300s);
+        const std::string text = summary("never-ready", outcome, honest);
+        INFO(text);
+        CHECK(outcome.time < honest.time * 5 / 4 + 2 * rules.round_timeout + 5s);
+        require_all_included(world, outcome, 3);
+        if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
+    }
+}
+
+TEST_CASE("two honest members that do not reach each other cost the others little",
+          "[averaging][sim]") {
+    constexpr std::uint64_t kFirst = 3;
+    constexpr std::uint64_t kLast = 33;
+    const auto duration = [](std::uint64_t seed, int cuts, std::size_t& attempts) {
+        RoundRules rules = quick_rules(kLast, 4'000);
+        rules.target_batch = Samples{480};
+        World world{seed, options_for(seed, rules)};
+        const Watch watch{world};
+        Random random = Random{seed}.split(84);
+        world.add_backbone(with_slow_link(Profile::office()));
+        for (std::size_t i = 0; i < 7; ++i) world.add_trainer(slow_home(random));
+        if (cuts >= 1) world.block(1, 2, true);
+        if (cuts >= 2) world.block(2, 1, true);
+        require_all_at(world, StepIndex{kFirst}, 300s);
+        const TimePoint began = world.now();
+        require_all_at(world, StepIndex{kLast}, 600s);
+        attempts = notes_with(world, " goes on without ") + notes_with(world, " is off: ");
+        return (world.now() - began) / (kLast - kFirst);
+    };
+    for (const auto seed : seeds(6)) {
+        INFO("replay: " << replay_command(seed));
+        std::size_t attempts = 0;
+        const Duration whole = duration(seed, 0, attempts);
+        for (const int cuts : {1, 2}) {
+            const Duration cut = duration(seed, cuts, attempts);
+            const std::string text =
+                fmt::format("cut {} ways: {:.2f} s a round, {:.2f} s without; {} attempts lost",
+                            cuts, seconds(cut), seconds(whole), attempts);
+            INFO(text);
+            CHECK(cut < whole + 200ms);
+            if (std::getenv("DEDLOC_SHOW") != nullptr) WARN(text);
+        }
+    }
+}
+
+TEST_CASE("garbage averages cost time but do not change the history", "[averaging][sim]") {
     for (const Misbehaviour misbehaviour : kUndefended) {
         for (const auto seed : seeds(4)) {
             INFO("replay: " << replay_command(seed));

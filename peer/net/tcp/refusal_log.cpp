@@ -8,7 +8,8 @@ namespace dedloc::net {
 
 void RefusalLog::refused(const Endpoint& remote, const std::string& why) {
     if (const auto number = count(why)) {
-        log_info("no link with {}: {} ({} so far)", remote.text(), why, *number);
+        const std::string name = logs_addresses_ ? remote.text() : "a peer";
+        log_info("no link with {}: {} ({} so far)", name, why, *number);
     }
 }
 

@@ -15,6 +15,9 @@ namespace dedloc::net {
 /// Logs each reason the first eight times and then once a minute. Thread: any.
 class RefusalLog final {
   public:
+    /// `logs_addresses`: lines name the address of `remote`.
+    explicit RefusalLog(bool logs_addresses) : logs_addresses_(logs_addresses) {}
+
     /// A connection with `remote` was refused. `why` must be one of a small set of sentences, since
     /// the limit counts per sentence.
     void refused(const Endpoint& remote, const std::string& why);
@@ -24,6 +27,7 @@ class RefusalLog final {
   private:
     std::optional<std::uint64_t> count(const std::string& why);
 
+    const bool logs_addresses_;
     std::mutex mutex_;
     LogLimit<std::chrono::steady_clock::time_point> limit_;
 };

@@ -131,7 +131,7 @@ class TcpTransport::Impl {
     formats::Revocations revoked_;
     std::optional<formats::SignedTicket> presented_;  ///< last ticket given to present()
     std::uint64_t last_id_ = 0;
-    RefusalLog refusals_;
+    RefusalLog refusals_{options_.logs_addresses};
     std::optional<PendingLinks> pending_links_;  ///< nothing if links prove nothing
     TcpDials dials_{context_,
                     options_.dial_deadline,

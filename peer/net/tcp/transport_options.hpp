@@ -57,6 +57,7 @@ struct TransportOptions {
     /// This peer's credentials; nothing: links prove nothing and are not encrypted.
     std::optional<SessionOptions> session{};
     HandshakeLimits handshakes{};  ///< limits of incoming handshakes
+    bool logs_addresses = true;    ///< false where the log is shown to others
 };
 
 }  // namespace dedloc::net

@@ -2,35 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
+
+#include "project_server/database/recent_credit.hpp"
 
 namespace dedloc::server {
 namespace {
 
 constexpr int kRows = 50;
 
-/// The select of a ranking, without its order and limit.
-const char* selection_of(Ranked ranked) {
+/// The select of a ranking, without its order and limit. For one table alone MariaDB would rather
+/// sort all rows than follow the index.
+std::string selection_of(Ranked ranked, bool by_recent, double now) {
     switch (ranked) {
         case Ranked::kUsers:
             return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
+                   "r.expavg_time, "
                    "r.create_time, t.id as team_id, t.name as team from user r "
                    "left join team t on t.id = r.teamid";
         case Ranked::kTeams:
             return "select r.id, r.name, r.country, r.total_credit, r.expavg_credit, "
-                   "r.create_time, r.nusers from team r";
+                   "r.expavg_time, "
+                   "r.create_time, r.nusers from team r force index for order by (" +
+                   std::string{by_recent ? "dedloc_team_avg" : "team_tot"} + ")";
         case Ranked::kHosts:
             return "select r.id, u.id as user_id, u.name as owner, r.p_ncpus, r.p_model, "
-                   "r.os_name, r.total_credit, r.expavg_credit, r.rpc_time from host r "
+                   "r.os_name, r.total_credit, r.expavg_credit, r.expavg_time, r.rpc_time from "
+                   "host r "
                    "join user u on u.id = r.userid and u.show_hosts = 1";
         case Ranked::kCountries:
             return "select 0 as id, country as name, count(*) as users, sum(total_credit) as "
-                   "total_credit, sum(expavg_credit) as expavg_credit from user group by country";
+                   "total_credit, sum(" +
+                   recent_credit_expression(now) +
+                   ") as expavg_credit, 0 as expavg_time from user group by country";
     }
     return "";
 }
 
-PageData row_data(Ranked ranked, const Row& row, int place) {
+PageData row_data(Ranked ranked, const Row& row, int place, double now) {
     PageData data;
     data.set("place", place);
     if (ranked == Ranked::kHosts) {
@@ -54,7 +65,7 @@ PageData row_data(Ranked ranked, const Row& row, int place) {
             data.set("team_id", row.integer("team_id")).set("team", row.text("team"));
         }
     }
-    data.set("credit", row.real("total_credit")).set("recent_credit", row.real("expavg_credit"));
+    data.set("credit", row.real("total_credit")).set("recent_credit", recent_credit(row, now));
     return data;
 }
 
@@ -66,15 +77,20 @@ PageData leaders_data(Database& database, Ranked ranked, bool by_recent, int pag
         fmt::format("{}{} desc, {}", is_sum ? "" : "r.",
                     by_recent ? "expavg_credit" : "total_credit", is_sum ? "country" : "r.id");
     const int first = (page - 1) * kRows;
+    const double now = unix_now();
+    Rows found = database.query(
+        fmt::format("{} order by {} limit ? offset ?", selection_of(ranked, by_recent, now), order),
+        {kRows + 1, first});
+    const bool has_next = std::ssize(found) > kRows && page < kLastLeaderPage;
+    if (std::ssize(found) > kRows) found.pop_back();
+    // The index orders by averages that are up to a day old, each by another time.
+    if (by_recent) {
+        std::ranges::stable_sort(found, std::greater{},
+                                 [&](const Row& row) { return recent_credit(row, now); });
+    }
     PageData::List rows;
-    bool has_next = false;
-    for (const Row& row :
-         database.query(fmt::format("{} order by {} limit ? offset ?", selection_of(ranked), order),
-                        {kRows + 1, first})) {
-        const auto count = static_cast<int>(rows.size());
-        has_next = count == kRows && page < kLastLeaderPage;
-        if (count == kRows) break;
-        rows.push_back(row_data(ranked, row, first + count + 1));
+    for (const Row& row : found) {
+        rows.push_back(row_data(ranked, row, first + static_cast<int>(rows.size()) + 1, now));
     }
     PageData data;
     data.set("is_recent", by_recent).set("page", page);

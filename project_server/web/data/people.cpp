@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "project_server/database/recent_credit.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::server {
@@ -37,7 +38,7 @@ PageData standing(const Row& row) {
         .set("name", row.text("name"))
         .set("country", row.text("country"))
         .set("credit", row.real("total_credit"))
-        .set("recent_credit", row.real("expavg_credit"));
+        .set("recent_credit", recent_credit(row, unix_now()));
     return data;
 }
 
@@ -48,7 +49,7 @@ PageData brief_host(const Row& row) {
         .set("cores", row.integer("p_ncpus"))
         .set("system", row.text("os_name"))
         .set("credit", row.real("total_credit"))
-        .set("recent_credit", row.real("expavg_credit"))
+        .set("recent_credit", recent_credit(row, unix_now()))
         .set("last_contact", row.integer("rpc_time"));
     return data;
 }
@@ -57,10 +58,11 @@ PageData brief_host(const Row& row) {
 
 PageData::List host_list(Database& database, std::int64_t user) {
     PageData::List hosts;
-    for (const Row& row : database.query(
-             "select id, p_model, p_ncpus, os_name, total_credit, expavg_credit, rpc_time "
-             "from host where userid = ? order by rpc_time desc, id limit ?",
-             {user, kMaxHosts})) {
+    for (const Row& row :
+         database.query("select id, p_model, p_ncpus, os_name, total_credit, expavg_credit, "
+                        "expavg_time, rpc_time "
+                        "from host where userid = ? order by rpc_time desc, id limit ?",
+                        {user, kMaxHosts})) {
         hosts.push_back(brief_host(row));
     }
     return hosts;
@@ -69,6 +71,7 @@ PageData::List host_list(Database& database, std::int64_t user) {
 std::optional<PageData> user_data(Database& database, std::int64_t user) {
     const auto row = database.query_one(
         "select u.id, u.name, u.email_addr, u.create_time, u.total_credit, u.expavg_credit, "
+        "u.expavg_time, "
         "u.country, u.url, u.show_hosts, u.cross_project_id, t.id as team_id, t.name as team "
         "from user u left join team t on t.id = u.teamid where u.id = ?",
         {user});
@@ -89,17 +92,18 @@ std::optional<PageData> user_data(Database& database, std::int64_t user) {
 
 std::optional<PageData> team_data(Database& database, std::int64_t team, std::int64_t viewer) {
     const auto row = database.query_one(
-        "select t.id, t.name, t.create_time, t.total_credit, t.expavg_credit, t.country, t.url, "
+        "select t.id, t.name, t.create_time, t.total_credit, t.expavg_credit, t.expavg_time, "
+        "t.country, t.url, "
         "t.description, t.joinable, u.id as founder_id, u.name as founder, "
         "(select count(*) from user m where m.teamid = t.id) as members "
         "from team t left join user u on u.id = t.userid where t.id = ?",
         {team});
     if (!row) return std::nullopt;
     PageData::List members;
-    for (const Row& member : database.query(
-             "select id, name, country, total_credit, expavg_credit from user where teamid = ? "
-             "order by total_credit desc, id limit ?",
-             {team, kMaxMembers})) {
+    for (const Row& member : database.query("select id, name, country, total_credit, "
+                                            "expavg_credit, expavg_time from user where teamid = ? "
+                                            "order by total_credit desc, id limit ?",
+                                            {team, kMaxMembers})) {
         members.push_back(standing(member));
     }
     PageData data = standing(*row);

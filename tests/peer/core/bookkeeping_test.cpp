@@ -132,6 +132,9 @@ TEST_CASE("requests for a generation have rising numbers and a pause between", "
     request.want({key_of(1).public_key()}, 9, at(5200ms));
     CHECK(request.is_due(at(5200ms)));
     CHECK(request.min_generation() == 9);
+    request.want({key_of(1).public_key()}, 1'800'000'000, at(5300ms));
+    CHECK(request.ask(at(5300ms), 8) == 1'800'000'000);
+    CHECK(request.ask(at(5300ms), 8) == 1'800'000'001);
 }
 
 TEST_CASE("a missing state is given up a minute after the head moved", "[core]") {

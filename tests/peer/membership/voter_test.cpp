@@ -206,6 +206,34 @@ TEST_CASE("the run's own backbone is the first voter, with the first memory only
     REQUIRE_FALSE(Voter(config, backbone).may_vote());
 }
 
+TEST_CASE("a voter restored from a backup votes in no generation that it may have voted in",
+          "[membership]") {
+    const auto keys = voter_keys(3);
+    PeerConfig config = config_for(keys);
+    config.voter = first_memory(9, false);
+    Voter voter{config, keys[0]};
+    REQUIRE_FALSE(voter.may_vote());
+    // The others have gone on since the backup.
+    REQUIRE(voter.begin(generation_of(2, StepIndex{5}, keys)));
+    REQUIRE_FALSE(voter.may_vote());
+    voter.append(record_after(voter.head(), 1));
+    REQUIRE_FALSE(voter.accept(term_of(1, keys[0]), record_after(voter.head(), 1)));
+    REQUIRE_FALSE(voter.take_change());  // a lower number on the disk would let it vote in 3
+    SECTION("nor after it has been restarted") {
+        config.generation = generation_of(2, StepIndex{5}, keys);
+        Voter back{config, keys[0]};
+        REQUIRE_FALSE(back.may_vote());
+        REQUIRE(back.begin(generation_of(3, StepIndex{6}, keys)));
+        REQUIRE_FALSE(back.may_vote());
+    }
+    SECTION("but in the one that the project signs after the restore") {
+        REQUIRE(voter.begin(generation_of(10, StepIndex{6}, keys)));
+        REQUIRE(voter.may_vote());
+        REQUIRE(voter.take_change()->generation == 10);
+    }
+    voter.check_invariants();
+}
+
 TEST_CASE("a voter that stops voting waits until the project appoints voters again",
           "[membership]") {
     const auto keys = voter_keys(3);

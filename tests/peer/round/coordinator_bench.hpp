@@ -247,4 +247,30 @@ inline std::vector<PeerKey> reducers_of(const wire::Plan& plan) {
     return reducers;
 }
 
+using Keys = std::vector<PeerKey>;
+using Numbers = std::vector<std::uint8_t>;  ///< the number of its test_key
+
+inline PeerKey key_of(std::uint8_t n) {
+    return test_key(n).public_key();
+}
+
+/// A round of the coordinator and the trainers 11, 12 and 13, which can be dialled.
+struct Planned : CoordinatorBench {
+    explicit Planned(std::uint8_t voters = 1) : CoordinatorBench(voters) {
+        for (std::uint8_t n = 11; n <= 13; ++n) add(n, 0);
+        first = plan(30);
+    }
+    std::uint32_t index_of(const PeerKey& peer) const {
+        const Keys members = members_of(last_plan);
+        return static_cast<std::uint32_t>(std::ranges::find(members, peer) - members.begin());
+    }
+    /// The amended plan; nothing if there is none.
+    std::optional<wire::Plan> amended() const {
+        const auto plans = said<wire::Plan>();
+        REQUIRE(plans.size() <= 1);
+        return plans.empty() ? std::nullopt : std::optional{plans.front()};
+    }
+    wire::Plan first;
+};
+
 }  // namespace dedloc::round

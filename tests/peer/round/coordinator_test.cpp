@@ -14,36 +14,11 @@ using namespace dedloc::round;
 namespace {
 
 using Bench = CoordinatorBench;
-using Keys = std::vector<PeerKey>;
-using Numbers = std::vector<std::uint8_t>;  ///< the number of its test_key
-
-PeerKey key_of(std::uint8_t n) {
-    return test_key(n).public_key();
-}
 
 Keys sorted(Keys keys) {
     std::ranges::sort(keys);
     return keys;
 }
-
-/// A round of the coordinator and the trainers 11, 12 and 13, which can be dialled.
-struct Planned : Bench {
-    explicit Planned(std::uint8_t voters = 1) : Bench(voters) {
-        for (std::uint8_t n = 11; n <= 13; ++n) add(n, 0);
-        first = plan(30);
-    }
-    std::uint32_t index_of(const PeerKey& peer) const {
-        const Keys members = members_of(last_plan);
-        return static_cast<std::uint32_t>(std::ranges::find(members, peer) - members.begin());
-    }
-    /// The amended plan; nothing if there is none.
-    std::optional<wire::Plan> amended() const {
-        const auto plans = said<wire::Plan>();
-        REQUIRE(plans.size() <= 1);
-        return plans.empty() ? std::nullopt : std::optional{plans.front()};
-    }
-    wire::Plan first;
-};
 
 }  // namespace
 
@@ -322,40 +297,6 @@ TEST_CASE("a member that reduces nothing and has sent all of its pieces stays in
     const auto line = std::ranges::find(lines, outbound, &CommitLine::peer);
     REQUIRE(line != lines.end());
     CHECK(line->samples == Samples{48});
-}
-
-TEST_CASE("a sender whose pieces a reducer refuses is amended out at once", "[round]") {
-    Planned round;
-    wire::Stalled refusal;
-    refusal.refused = {round.index_of(key_of(12))};
-    round.stall(key_of(11), refusal);
-    const auto amended = round.amended();
-    REQUIRE(amended);
-    CHECK(amended->attempt == round.first.attempt + 1);
-    CHECK(std::ranges::count(members_of(*amended), key_of(12)) == 0);
-    CHECK(amended->members.size() == 3);
-}
-
-TEST_CASE("a sender that several reducers miss is out, and one that misses alone loses its part",
-          "[round]") {
-    Planned round;
-    wire::Stalled complaint;
-    complaint.senders = {round.index_of(key_of(12))};
-    round.stall(key_of(11), complaint);
-    SECTION("several") {
-        round.stall(key_of(13), complaint);
-        round.advance(1s);
-        REQUIRE(round.amended());
-        CHECK(std::ranges::count(members_of(*round.amended()), key_of(12)) == 0);
-        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(11)) > 0);
-    }
-    SECTION("one") {
-        round.advance(1s);
-        REQUIRE(round.amended());
-        CHECK(members_of(*round.amended()) == members_of(round.first));
-        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(11)) == 0);
-        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(12)) > 0);
-    }
 }
 
 // --- deadlines --------------------------------------------------------------------

@@ -251,17 +251,21 @@ TEST_CASE("accusations are counted by kind and belong to the owner of the ticket
         {peer(1).hex()});
     {
         RunRecorder recorder{world.options(), world.store};
-        for (int time = 1; time <= 3; ++time) {
-            recorder.suspected(peer(1),
-                               fmt::format("{} claims {} samples", peer(1).brief(), 10 * time),
-                               StepIndex{static_cast<std::uint64_t>(time)});
+        for (std::uint64_t time = 1; time <= 3; ++time) {
+            recorder.suspected({.key = peer(1),
+                                .what = "claims # samples",
+                                .step = time,
+                                .text = fmt::format("1 claims {} samples", 10 * time)});
         }
-        recorder.suspected(peer(2), peer(2).brief() + " does not send: left out", StepIndex{3});
+        recorder.suspected({.key = peer(2),
+                            .what = "does not send: left out",
+                            .step = 3,
+                            .text = "2 does not send: left out"});
         recorder.stop();
     }
     CHECK(world.one("select group_concat(userid, ':', hostid, ':', what, ':', step, ':', times "
                     "order by userid) x from dedloc_suspicion") ==
           "0:0:does not send: left out:3:1,5:50:claims # samples:3:3");
     CHECK(world.one("select detail x from dedloc_suspicion where userid = 5") ==
-          peer(1).brief() + " claims 30 samples");
+          "1 claims 30 samples");
 }

@@ -34,6 +34,11 @@ struct Defect {
     std::function<void(CheckedProject&)> make;
 };
 
+Defect altered(const char* sentence, const char* statement) {
+    return {"schema", sentence, Level::kBad,
+            [=](CheckedProject& project) { project.alter_table(statement); }};
+}
+
 Defect sql(const char* check, const char* sentence, const char* statement,
            Level level = Level::kBad) {
     return {check, sentence, level,
@@ -136,24 +141,24 @@ TEST_CASE("what writes that never ended have left is found", "[server][integrati
 TEST_CASE("tables, columns and indices that differ from the schema are found",
           "[server][integration]") {
     find_each({
-        sql("schema", "the table dedloc_news is absent", "drop table dedloc_news"),
-        sql("schema", "the column dedloc_run.evaluate_samples is absent",
-            "alter table dedloc_run drop column evaluate_samples"),
-        sql("schema", "the column dedloc_run.name is (varchar(20)",
-            "alter table dedloc_run modify name varchar(20) not null"),
-        sql("schema", "the index result.dedloc_result_host (hostid, server_state) is absent",
-            "drop index dedloc_result_host on result"),
-        sql("schema", "the index token.dedloc_token_expiry is (type)",
-            "create or replace index dedloc_token_expiry on token (type)"),
-        sql("schema", "is not at its place",
-            "alter table host modify venue varchar(254) not null default '' first"),
+        altered("the table dedloc_news is absent", "drop table dedloc_news"),
+        altered("the column dedloc_run.evaluate_samples is absent",
+                "alter table dedloc_run drop column evaluate_samples"),
+        altered("the column dedloc_run.name is (varchar(20)",
+                "alter table dedloc_run modify name varchar(20) not null"),
+        altered("the index result.dedloc_result_host (hostid, server_state) is absent",
+                "drop index dedloc_result_host on result"),
+        altered("the index token.dedloc_token_expiry is (type)",
+                "create or replace index dedloc_token_expiry on token (type)"),
+        altered("is not at its place",
+                "alter table host modify venue varchar(254) not null default '' first"),
     });
 }
 
 TEST_CASE("damaged tables are found", "[server][integration]") {
     find_each({{"tables", "damage in the table dedloc_news", Level::kBad, [](CheckedProject& p) {
                     auto& database = p.database();
-                    database.execute("alter table dedloc_news engine = MyISAM");
+                    p.alter_table("alter table dedloc_news engine = MyISAM");
                     for (int i = 0; i < 20; ++i) {
                         database.execute(
                             "insert into dedloc_news (created, title, body) values (1, 't', 'b')");

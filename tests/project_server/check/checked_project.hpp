@@ -2,12 +2,14 @@
 // its files, a proven ledger with checkpoints, and rows that agree with all of it.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "peer/formats/run_file.hpp"
@@ -31,7 +33,7 @@ class CheckedProject {
     static constexpr std::uint64_t kElements = 64;
 
     CheckedProject() {
-        administrator().execute("set global innodb_flush_log_at_trx_commit = 0");  // faster
+        empty();
         make_files();
         make_run();
         train();
@@ -42,6 +44,11 @@ class CheckedProject {
     std::filesystem::path run_folder() const { return root() / "runs/demo"; }
     server::Database& database() { return project_.database(); }
     const server::ProjectConfig& config() const { return project_.config(); }
+    /// Alters a table; the next project has new ones.
+    void alter_table(const std::string& sql) {
+        is_altered_ = true;
+        database().execute(sql);
+    }
     static server::Database administrator() {
         return server::Database{server::mariadb_administrator(server::test_mariadb().place())};
     }
@@ -93,14 +100,52 @@ class CheckedProject {
     }
 
   private:
+    /// A project for all tests of the program. Its tables are made again only if a test has altered
+    /// them, because that takes most of a test's time.
+    static server::TestProject& shared(bool is_new = false) {
+        static server::MariadbProcess& mariadb = fast_mariadb();
+        static std::unique_ptr<server::TestProject> project;
+        if (is_new) project.reset();
+        if (!project) project = std::make_unique<server::TestProject>();
+        CHECK(project->config().database.port == mariadb.place().port);
+        return *project;
+    }
+
+    /// Removes all rows and files of the test before.
+    void empty() {
+        for (const std::string& table : server::all_tables()) {
+            if (table == "platform" || table == "dedloc_badge_rule") continue;  // reference rows
+            database().execute("delete from " + table);
+        }
+        for (const auto& entry : std::filesystem::directory_iterator{root()}) {
+            if (entry.path().filename() != "config.xml") std::filesystem::remove_all(entry);
+        }
+        for (const char* const folder : {"download", "upload", "keys"}) {
+            std::filesystem::create_directory(root() / folder);
+        }
+    }
+
+    /// What the tests write need not outlive a crash of the machine.
+    static server::MariadbProcess& fast_mariadb() {
+        for (const char* const setting :
+             {"innodb_flush_log_at_trx_commit", "innodb_file_per_table", "sync_frm"}) {
+            administrator().execute(fmt::format("set global {} = 0", setting));
+        }
+        return server::test_mariadb();
+    }
+
     static std::vector<float> state_at(std::uint64_t step) {
         return std::vector<float>(3 * kElements, static_cast<float>(step));
     }
 
     void make_files() {
         const auto keys = root() / "keys";
-        server::make_key_pair(keys, "code_sign");
-        server::make_key_pair(keys, "upload");
+        static const TemporaryDirectory made;  // keys take a while
+        if (std::filesystem::is_empty(made.path())) {
+            server::make_key_pair(made.path(), "code_sign");
+            server::make_key_pair(made.path(), "upload");
+        }
+        std::filesystem::copy(made.path(), keys);
         platform::write_key(keys / "project.key", project_key_);
         server::write_settings(root(), settings);
         std::filesystem::permissions(
@@ -229,7 +274,8 @@ class CheckedProject {
             "1, '<file_info>\n<name>demo_1_0_r7_0</name>\n</file_info>' from app");
     }
 
-    server::TestProject project_;
+    server::TestProject& project_ = shared(std::exchange(is_altered_, false));
+    inline static bool is_altered_ = false;  ///< whether a test has altered tables
     const KeyPair project_key_ = KeyPair::generate();
     const KeyPair backbone_ = KeyPair::generate();
     const PeerKey member_ = KeyPair::generate().public_key();

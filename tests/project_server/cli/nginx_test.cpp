@@ -1,158 +1,12 @@
 // The configuration that we write for nginx, with the real nginx and dedloc-server's routes behind
 // it.
-#include "project_server/cli/nginx_conf.hpp"
-
-#include <arpa/inet.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <catch2/catch.hpp>
-#include <chrono>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
-#include <vector>
-
 #include "peer/platform/descriptors.hpp"
-#include "peer/platform/files.hpp"
-#include "peer/platform/ports.hpp"
-#include "peer/platform/process.hpp"
 #include "project_server/cli/log_rotation.hpp"
-#include "project_server/publishing/keys.hpp"
-#include "project_server/web/http_server.hpp"
-#include "tests/project_server/project_fixture.hpp"
+#include "project_server/transfer/upload_limits.hpp"
+#include "tests/project_server/cli/nginx_site.hpp"
 
-using namespace dedloc;
-using namespace std::chrono_literals;
-
+namespace dedloc::cli {
 namespace {
-
-/// A TCP connection to a port of this machine, from 127.0.SUBNET.1.
-class Connection {
-  public:
-    explicit Connection(std::uint16_t port, std::uint8_t subnet = 0)
-        : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        const sockaddr_in from = loopback(0, (std::uint32_t{subnet} << 8) + 1);
-        const sockaddr_in to = loopback(port, 1);
-        is_open_ = socket_ >= 0 && ::bind(socket_, as_address(from), sizeof(from)) == 0 &&
-                   ::connect(socket_, as_address(to), sizeof(to)) == 0;
-    }
-    ~Connection() {
-        if (socket_ >= 0) ::close(socket_);
-    }
-    Connection(Connection&& other) noexcept
-        : socket_(std::exchange(other.socket_, -1)), is_open_(other.is_open_) {}
-    Connection& operator=(Connection&&) = delete;
-
-    bool is_open() const { return is_open_; }
-    void send(std::string_view bytes) const {
-        while (!bytes.empty()) {
-            const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            REQUIRE(sent > 0);
-            bytes.remove_prefix(static_cast<std::size_t>(sent));
-        }
-    }
-    /// Everything until the other side closes.
-    std::string receive() const {
-        std::string text;
-        std::array<char, 4096> piece{};
-        for (ssize_t got = 0; (got = ::recv(socket_, piece.data(), piece.size(), 0)) > 0;) {
-            text.append(piece.data(), static_cast<std::size_t>(got));
-        }
-        return text;
-    }
-
-  private:
-    static sockaddr_in loopback(std::uint16_t port, std::uint32_t host) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        address.sin_addr.s_addr = htonl((127U << 24) + host);
-        return address;
-    }
-    static const sockaddr* as_address(const sockaddr_in& address) {
-        return reinterpret_cast<const sockaddr*>(&address);
-    }
-
-    int socket_;
-    bool is_open_ = false;
-};
-
-/// nginx in front of a project's server, both on free ports.
-class Site {
-  public:
-    explicit Site(std::vector<std::string> proxies = {}) {
-        for (const char* folder : {"nginx", "log", "html"}) {
-            std::filesystem::create_directory(project_.root() / folder);
-        }
-        for (const char* key : {"code_sign", "upload"}) {
-            server::make_key_pair(project_.config().key_directory, key);
-        }
-        config_ = project_.config();
-        config_.upload_url = config_.master_url + "file_upload_handler";
-        server_.emplace(config_, "127.0.0.1", 0);
-        thread_ = std::thread{[this] { server_->run(); }};
-        port_ = platform::free_port("127.0.0.1");
-        const server::Settings settings{.name = "x",
-                                        .url = "http://127.0.0.1/",
-                                        .listen = {{"127.0.0.1", port_}},
-                                        .proxies = std::move(proxies),
-                                        .server_port = server_->port(),
-                                        .gateway_port = 1,
-                                        .database_port = 1};
-        platform::replace_file(project_.root() / "nginx/nginx.conf",
-                               cli::nginx_configuration(project_.root(), settings));
-        nginx_ = platform::spawn(cli::nginx_command(project_.root()), {});
-        const auto deadline = std::chrono::steady_clock::now() + 20s;
-        while (!Connection{port_}.is_open()) {
-            REQUIRE(std::chrono::steady_clock::now() < deadline);
-            std::this_thread::sleep_for(10ms);
-        }
-    }
-    ~Site() {
-        ::kill(nginx_, SIGTERM);
-        platform::wait_for_child(nginx_);
-        server_->stop();
-        thread_.join();
-    }
-
-    std::uint16_t port() const { return port_; }
-    std::filesystem::path access_log() const { return project_.root() / "log/access.log"; }
-    /// Asks nginx to open its logs again.
-    void reopen_logs() const { ::kill(nginx_, SIGUSR1); }
-    const server::ProjectConfig& config() const { return config_; }
-
-    static std::string head(std::string_view path, std::size_t length) {
-        return "POST " + std::string{path} + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" +
-               "Content-Length: " + std::to_string(length) + "\r\n\r\n";
-    }
-    std::string post(std::string_view path, std::string_view body) const {
-        const Connection connection{port_};
-        connection.send(head(path, body.size()));
-        connection.send(body);
-        return connection.receive();
-    }
-    std::string get(std::string_view path, const std::string& header = "Accept: */*") const {
-        const Connection connection{port_};
-        connection.send("GET " + std::string{path} + " HTTP/1.1\r\nHost: x\r\n" + header +
-                        "\r\nConnection: close\r\n\r\n");
-        return connection.receive();
-    }
-
-  private:
-    server::TestProject project_;
-    server::ProjectConfig config_;
-    std::optional<server::HttpServer> server_;
-    std::thread thread_;
-    std::uint16_t port_ = 0;
-    pid_t nginx_ = 0;
-};
-
-constexpr const char* kUploads = "/file_upload_handler";
 
 std::uint64_t uploaded_bytes(const Site& site, const std::string& name) {
     const std::string reply =
@@ -161,8 +15,6 @@ std::uint64_t uploaded_bytes(const Site& site, const std::string& name) {
     REQUIRE(at != std::string::npos);
     return std::stoull(reply.substr(at + 11));
 }
-
-}  // namespace
 
 TEST_CASE("an upload that is cut goes on where it stopped", "[server][boinc]") {
     const Site site;
@@ -259,15 +111,39 @@ TEST_CASE("a client beyond the rate of requests is refused, and others are not",
 }
 
 TEST_CASE("uploads leave the server threads for everything else", "[server][boinc]") {
+    // Of one address; or of so many that they would hold every thread of the server.
+    const int addresses = GENERATE(1, 36);
+    const int of_each = addresses == 1 ? 40 : 8;
     const Site site;
     std::vector<Connection> slow;
-    for (int i = 0; i < 40; ++i) {
-        slow.emplace_back(site.port());
+    for (int i = 0; i < addresses * of_each; ++i) {
+        slow.emplace_back(site.port(), static_cast<std::uint8_t>(1 + i % addresses));
+        REQUIRE(slow.back().is_open());
         slow.back().send(Site::head(kUploads, 1'000'000) + "<data_server_request>\n");
     }
+    const auto began = std::chrono::steady_clock::now();
     for (int i = 0; i < 20; ++i) CHECK_THAT(site.get("/"), Catch::StartsWith("HTTP/1.1 200"));
-    // More uploads of this address at a time are told to come again.
-    CHECK_THAT(site.post(kUploads, "<data_server_request>\n"), Catch::StartsWith("HTTP/1.1 503"));
+    CHECK_THAT(site.post("/cgi/scheduler", "<x>"), Catch::StartsWith("HTTP/1.1 200"));
+    CHECK(std::chrono::steady_clock::now() - began < server::UploadPace::kWindow / 2);
+    // More uploads at a time are told to come again.
+    const Connection more{site.port(), 1};
+    more.send(Site::head(kUploads, 10));
+    CHECK_THAT(more.receive_line(), Catch::StartsWith("HTTP/1.1 503"));
+    if (addresses == 1) {
+        const Connection other{site.port(), 2};
+        other.send(Site::head(kUploads, 22) + "<data_server_request>\n");
+        CHECK_THAT(other.receive_line(), Catch::StartsWith("HTTP/1.1 200"));
+    }
+}
+
+TEST_CASE("two addresses cannot occupy all uploads", "[server][boinc]") {
+    const Site site;
+    std::vector<Connection> slow;
+    for (int i = 0; i < 2 * 100; ++i) {
+        slow.emplace_back(site.port(), static_cast<std::uint8_t>(1 + i % 2));
+        slow.back().send(Site::head(kUploads, 1'000'000) + "<data_server_request>\n");
+    }
+    CHECK_THAT(site.post(kUploads, "<data_server_request>\n"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
 TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[server][boinc]") {
@@ -289,6 +165,29 @@ TEST_CASE("an IPv6 network of 64 bits is one client, also behind a proxy", "[ser
     CHECK(refusals([](const std::string& i) { return "192.0.2." + i + ", 198.51.100.7"; }) > 0);
 }
 
+TEST_CASE("no log has what stands behind a question mark, also if the server is away",
+          "[server][boinc]") {
+    Site site;
+    const auto ask = [&] {
+        for (const char* path : {"/account/reset", "/account/confirm", "/show_user.php",
+                                 "/lookup_account.php", "/dedloc/enrol", "/", "/cgi/scheduler"}) {
+            (void)site.get(std::string{path} + "?secret=0123456789abcdef");
+        }
+    };
+    ask();
+    site.stop_server();
+    for (int i = 0; i < 20; ++i) ask();  // beyond some rate limits, too
+    CHECK_THAT(site.get("/show_user.php?secret=0123456789abcdef"), Catch::Contains("502"));
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (platform::read_text(site.access_log()).find("/show_user.php") == std::string::npos) {
+        REQUIRE(std::chrono::steady_clock::now() < deadline);
+        std::this_thread::sleep_for(10ms);
+    }
+    for (const auto& log : {site.access_log(), site.error_log()}) {
+        CHECK_THAT(platform::read_text(log), !Catch::Contains("0123456789abcdef"));
+    }
+}
+
 TEST_CASE("every request is in the access log or in its old part after a rotation",
           "[server][boinc]") {
     const Site site;
@@ -307,9 +206,12 @@ TEST_CASE("every request is in the access log or in its old part after a rotatio
     const std::filesystem::path old = site.access_log().string() + ".1";
     for (int i = 0; i < 5; ++i) site.get("/");
     wait_until([&] { return lines(site.access_log()) == 5; });
-    CHECK(cli::rotate_by_renaming(site.access_log(), {.bytes = 1}, [&] { site.reopen_logs(); }));
+    CHECK(rotate_by_renaming(site.access_log(), {.bytes = 1}, [&] { site.reopen_logs(); }));
     wait_until([&] { return std::filesystem::exists(site.access_log()); });
     for (int i = 0; i < 5; ++i) site.get("/");
     wait_until([&] { return lines(site.access_log()) + lines(old) == 10; });
     CHECK(lines(site.access_log()) > 0);
 }
+
+}  // namespace
+}  // namespace dedloc::cli

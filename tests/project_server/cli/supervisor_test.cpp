@@ -101,6 +101,10 @@ TEST_CASE("children get a signal when their parent is killed", "[server][integra
     const pid_t parent = fork();
     if (parent == 0) {
         Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+        // mariadbd behaves so while it starts.
+        supervisor.start({.name = "deaf",
+                          .command = {"sh", "-c", "trap '' TERM; while :; do sleep 1; done"},
+                          .death_signal = SIGKILL});
         supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
         pause();
         _exit(0);
@@ -108,15 +112,49 @@ TEST_CASE("children get a signal when their parent is killed", "[server][integra
     const auto deadline = Clock::now() + 10s;
     while (read_pid(file) == 0 && Clock::now() < deadline) std::this_thread::sleep_for(5ms);
     const pid_t sleeper = read_pid(file);
+    const pid_t deaf = read_pid(folder.path() / "deaf.pid");
     REQUIRE(sleeper > 0);
     kill(parent, SIGKILL);
     REQUIRE(platform::run_to_end({"true"}).status == 0);
-    while (is_alive(sleeper) && Clock::now() < deadline) {
+    while ((is_alive(sleeper) || is_alive(deaf)) && Clock::now() < deadline) {
         platform::poll_child(parent);
-        platform::poll_child(sleeper);  // our child now if this process is a subreaper, else init's
+        // Our children now if this process is a subreaper, else init's.
+        platform::poll_child(sleeper);
+        platform::poll_child(deaf);
         std::this_thread::sleep_for(5ms);
     }
     CHECK_FALSE(is_alive(sleeper));
+    CHECK_FALSE(is_alive(deaf));
+}
+
+TEST_CASE("other processes see which daemons are to run, and how often they were restarted",
+          "[server][integration]") {
+    const TemporaryDirectory folder;
+    std::ofstream{folder.path() / "old.restarts"} << 7;  // left by a supervisor that was killed
+    std::ofstream{folder.path() / "old.pid"} << 1;
+    {
+        Supervisor supervisor({.logs = folder.path(), .pids = folder.path()});
+        CHECK(daemon_states(folder.path()).empty());
+        supervisor.start({.name = "sleeper", .command = {"sleep", "600"}});
+        supervisor.start({.name = "task", .command = {"true"}, .is_done_by_exit_0 = true});
+        REQUIRE(advance_until(supervisor, [&] { return !supervisor.is_running("task"); }));
+        auto states = daemon_states(folder.path());
+        REQUIRE(states.size() == 1);
+        CHECK(states.front().name == "sleeper");
+        CHECK(states.front().since > 0);
+        CHECK(states.front().restarts == 0);
+        // It has ended, and is not reaped yet.
+        kill(states.front().process, SIGKILL);
+        const auto deadline = Clock::now() + 10s;
+        do {
+            states = daemon_states(folder.path());
+        } while (states.front().process != 0 && Clock::now() < deadline);
+        CHECK(states.front().process == 0);
+        REQUIRE(advance_until(supervisor, [&] { return !supervisor.is_running("sleeper"); }));
+        REQUIRE(advance_until(supervisor, [&] { return supervisor.is_running("sleeper"); }));
+        CHECK(daemon_states(folder.path()).front().restarts == 1);
+    }
+    CHECK(daemon_states(folder.path()).empty());
 }
 
 }  // namespace

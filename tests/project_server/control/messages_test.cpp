@@ -32,6 +32,11 @@ TEST_CASE("every message is read as it was written", "[server]") {
         const Request request{.command = command, .revocation = named};
         CHECK(read_request(write(request)) == request);
     }
+    for (const Command command : {Command::kPause, Command::kResume}) {
+        Request request{.command = command, .pause = SignedPause{.count = 7}};
+        request.pause->signature.fill(std::byte{0xA5});
+        CHECK(read_request(write(request)) == request);
+    }
     Reply reply{.is_done = true, .note = "done", .step = 7, .snapshot = sample_snapshot()};
     CHECK(read_reply(write(reply)) == reply);
     reply = {.is_done = false, .note = "no"};

@@ -33,7 +33,10 @@ inline std::vector<Event> sample_events() {
                   .coordinator = key(3)}},
         StateChanged{RunState::kRunning},
         StateChanged{RunState::kFinished},
-        Suspicion{.key = key(2), .text = "00000000 joined and does not send"}};
+        Suspicion{.key = key(2),
+                  .what = "does not send",
+                  .step = 9,
+                  .text = "00000000 joined and does not send"}};
     std::vector<Event> events;
     for (const Happening& what : all) {
         events.push_back({.session = 1'764'032'431'123'456,

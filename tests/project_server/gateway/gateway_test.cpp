@@ -232,6 +232,13 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
             client.Post("/dedloc/enrol", std::string(100'000, ' '), "application/json");
         REQUIRE(huge);
         CHECK(huge->status == 413);
+        // To decompress a small body may take seconds.
+        for (const char* path : {"/dedloc/enrol", "/dedloc/bandwidth", "/nothing"}) {
+            const auto packed =
+                client.Post(path, {{"Content-Encoding", "br"}}, "x", "application/json");
+            REQUIRE(packed);
+            CHECK(packed->status == 415);
+        }
         const auto elsewhere = client.Post("/dedloc/report", "x", "text/plain");
         REQUIRE(elsewhere);
         CHECK(elsewhere->status == 404);
@@ -336,6 +343,56 @@ TEST_CASE("dials for strangers leave the gateway to its members", "[gateway]") {
     }
     CHECK(served >= 1);
     CHECK(served < kStrangers);
+}
+
+TEST_CASE("dials for one job leave the gateway to the others", "[gateway]") {
+    constexpr int kRequests = 80;  // more than the gateway has threads
+    Gateway gateway;
+    const OpenPort full{0, INADDR_ANY};
+    while (answers("127.0.0.1", full.port(), 200ms)) {
+    }
+    auto wanted = gateway.options().request;
+    wanted.port = full.port();
+    const std::string body = formats::write_enrolment_request(wanted);
+    std::vector<std::future<int>> dials;
+    for (int i = 0; i < kRequests; ++i) {
+        dials.push_back(std::async(std::launch::async, [&gateway, &body, i] {
+            httplib::Client client{gateway.url()};
+            client.set_read_timeout(30s);
+            const auto reply = client.Post(
+                "/dedloc/enrol", {{"X-Forwarded-For", "127.0.2." + std::to_string(1 + i)}}, body,
+                "application/json");
+            return reply ? reply->status : 0;
+        }));
+    }
+    int refused = 0;
+    for (auto& dial : dials) {
+        const int status = dial.get();
+        refused += status == 503 ? 1 : 0;
+        CHECK((status == 200 || status == 503));
+    }
+    CHECK(refused > kRequests / 2);
+}
+
+TEST_CASE("concurrent requests for a job get no more keys than it may use", "[gateway]") {
+    Gateway gateway;
+    std::vector<std::future<std::string>> requests;
+    for (int i = 0; i < 60; ++i) {
+        requests.push_back(std::async(std::launch::async, [&gateway] {
+            auto wanted = gateway.options();
+            wanted.request.key = KeyPair::generate().public_key();
+            return gateway.refusal_of(wanted);
+        }));
+    }
+    int tickets = 0;
+    for (auto& request : requests) {
+        const std::string answer = request.get();
+        tickets += answer == "a ticket" ? 1 : 0;
+        CHECK((answer == "a ticket" || answer == "this job has used 8 keys already"));
+    }
+    CHECK(tickets == kKeysOfAResult);
+    const auto row = gateway.database().query_one("select count(*) as n from dedloc_ticket");
+    CHECK(row->integer("n") == kKeysOfAResult);
 }
 
 TEST_CASE("a check-up reports what works from this machine", "[gateway][tool]") {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "project_server/transfer/upload_limits.hpp"
 #include "tests/project_server/project_fixture.hpp"
 
 namespace dedloc::server {
@@ -62,6 +63,29 @@ struct Desk {
 
 auto status(int value) {
     return Catch::Contains("<status>" + std::to_string(value) + "</status>");
+}
+
+TEST_CASE("an upload keeps its thread while it brings a kilobyte a second", "[server][boinc]") {
+    using namespace std::chrono_literals;
+    const UploadPace::Clock::time_point begin{};
+    // Bytes that come every `pause`: how long until the upload is cut, within an hour.
+    const auto cut_after = [&](std::size_t bytes, std::chrono::milliseconds pause) {
+        UploadPace pace{begin};
+        auto now = begin;
+        while (now - begin < 1h && pace.take(bytes, now)) now += pause;
+        return now - begin;
+    };
+    CHECK(cut_after(1, 10s) == 30s);
+    CHECK(cut_after(1'000, 1s) == 60s);
+    CHECK(cut_after(1'024, 1s) >= 1h);
+    // A link of 64 kbit/s with packets of 1,400 bytes, alone or with three more uploads.
+    CHECK(cut_after(1'400, 175ms) >= 1h);
+    CHECK(cut_after(1'400, 700ms) >= 1h);
+    // All at once, and then nearly nothing.
+    UploadPace pace{begin};
+    CHECK(pace.take(100'000'000, begin + 1s));
+    CHECK(pace.take(1, begin + 30s));
+    CHECK_FALSE(pace.take(1, begin + 60s));
 }
 
 }  // namespace

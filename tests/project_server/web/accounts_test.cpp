@@ -1,8 +1,10 @@
 // Accounts, sessions, forms and teams, as browsers use them.
 #include <atomic>
+#include <ctime>
 #include <map>
 #include <vector>
 
+#include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/throttle.hpp"
@@ -51,6 +53,13 @@ TEST_CASE("failures are counted by account and by address", "[server]") {
     }
     CHECK_FALSE(throttle.allows("new@x.org", "2001:db8:1:2:ffff::1", now));
     CHECK(throttle.allows("new@x.org", "2001:db8:1:3::1", now));
+    // However the address is written.
+    CHECK_FALSE(throttle.allows("new@x.org", "2001:0db8:1:2:0:0:0:9", now));
+    for (int i = 0; i < Throttle::kPerAddress; ++i) {
+        throttle.count_failure("v" + std::to_string(i), "2001:db8::" + std::to_string(i), now);
+    }
+    CHECK_FALSE(throttle.allows("new@x.org", "2001:db8::ffff", now));
+    CHECK(throttle.allows("new@x.org", "2001:db8:0:1::ffff", now));
     throttle.forgive("a@x.org");
     CHECK(throttle.allows("a@x.org", "192.0.2.99", now));
 }
@@ -251,6 +260,28 @@ TEST_CASE("jobs are chosen in general and by venue, and computers have a place",
     CHECK(database.query_one("select group_concat(venue order by id) as v from host")->text("v") ==
           "school,");
     CHECK_THAT(browser.get("/host/1").body, Contains("value=\"school\" selected"));
+}
+
+TEST_CASE("a sign-in takes as much work without an account as with one", "[server][integration]") {
+    TestSite site;
+    Browser browser{site};
+    register_as(browser, "Ada");
+    // Processor time of this thread, which does not depend on how busy the machine is.
+    const auto work = [&](const char* email) {
+        const auto now = [] {
+            timespec time{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+            return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+        };
+        const double begun = now();
+        CHECK_FALSE(user_of(site.database(), email, "a wrong password"));
+        return now() - begun;
+    };
+    work("eve@example.org");  // the first one makes a hash to compare with
+    const double unknown = work("eve@example.org");
+    const double known = work("ada@example.org");
+    CHECK(unknown > known / 3);
+    CHECK(known > unknown / 3);
 }
 
 TEST_CASE("users see their own tasks only", "[server][integration]") {

@@ -10,6 +10,8 @@
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/database/badges.hpp"
 #include "project_server/database/news.hpp"
+#include "project_server/database/recent_credit.hpp"
+#include "project_server/web/data/stats_export.hpp"
 #include "project_server/web/templates.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 
@@ -138,6 +140,64 @@ TEST_CASE("badges follow the rules in the table", "[server][integration]") {
     assign_badges(database, 8);
     CHECK(holders("user_top_25") == 0);
     CHECK(holders("user_10k") == 0);
+}
+
+TEST_CASE("recent credit halves in a week while nothing is earned", "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const double now = unix_now();
+    constexpr double kDay = 86'400;
+    const auto average = [&](const std::string& table, std::int64_t id) {
+        return database
+            .query_one("select expavg_credit, expavg_time from " + table + " where id = ?", {id})
+            ->real("expavg_credit");
+    };
+    const auto set = [&](const std::string& table, std::int64_t id, double credit, double days) {
+        database.execute("update " + table + " set expavg_credit = ?, expavg_time = ? where id = ?",
+                         {credit, now - days * kDay, id});
+    };
+    const auto idle = add_user(database, "Idle", 9e9, true, "Estonia");
+    const auto busy = add_user(database, "Busy", 200);
+    const auto host = add_host(database, idle, "IdleHost", 1e9);
+    database.execute("insert into team (name) values ('Idle team')");
+    const auto team = database.insert_id();
+    set("user", idle, 1e6, 120);
+    set("user", busy, 20, 0.5);
+    set("host", host, 640, 21);
+    set("team", team, 640, 7);
+    // 1e6 / 2^(120/7) is 6.9. Pages say so before the averages are renewed.
+    const auto place = [&](const std::string& page, const std::string& name) {
+        return site.page(page).find(name);
+    };
+    CHECK(place("/users?sort=recent", "Busy") < place("/users?sort=recent", "Idle"));
+    CHECK_THAT(site.page("/user/" + std::to_string(idle) + ".json"),
+               Contains("\"recent_credit\":6.9"));
+    CHECK_THAT(site.page("/host/" + std::to_string(host) + ".json"),
+               Contains("\"recent_credit\":79.99") || Contains("\"recent_credit\":80"));
+    CHECK_THAT(site.page("/countries.json?sort=recent"), Contains("\"recent_credit\":6.9"));
+
+    database.execute(
+        "insert into user (email_addr, authenticator, name, expavg_credit, expavg_time) "
+        "select seq, seq, 'u', 1, ? from seq_1_to_2500",
+        {now - 70 * kDay});
+    CHECK(decay_recent_credit(database, now) == 2'503);
+    CHECK(decay_recent_credit(database, now) == 0);
+    CHECK(average("user", idle) == Approx(1e6 * std::exp2(-120.0 / 7)));
+    CHECK(average("user", busy) == 20);  // younger than a day
+    CHECK(average("host", host) == Approx(80));
+    CHECK(average("team", team) == Approx(320));
+    CHECK(database
+              .query_one("select count(*) as n from user where name = 'u' and "
+                         "expavg_credit = 0")
+              ->integer("n") == 2'500);
+    // Half a week more makes no difference whether it is renewed on the way.
+    decay_recent_credit(database, now + 2 * kDay);
+    decay_recent_credit(database, now + 3.5 * kDay);
+    CHECK(average("team", team) == Approx(320 / std::sqrt(2)));
+    set("user", idle, 1e6, 700);
+    renew_statistics(database, site.project().root() / "html/stats", now);
+    CHECK(average("user", idle) == 0);
+    CHECK_THAT(site.page("/server_status.json"), Contains("\"users_with_recent_credit\":1"));
 }
 
 TEST_CASE("every page is valid HTML with labels, scopes and headings", "[server][integration]") {

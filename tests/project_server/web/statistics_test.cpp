@@ -124,7 +124,8 @@ TEST_CASE("the statistics are complete, private and replaced as a whole", "[serv
     const auto hostile = add_user(database, "A & <b>\"", 5000);
     add_host(database, hostile, "<Shown> & CPU", 7);
     add_host(database, 1, "HiddenModel", 6);
-    database.execute("insert into team (name, description) values ('T & U', '<script>')");
+    database.execute(
+        "insert into team (name, description, total_credit) values ('T & U', '<script>', 1)");
     database.execute("insert into user_deleted values (77, 'cpid77', 5)");
     export_statistics(database, folder, 1'800'000'000);
     CHECK_FALSE(is_export_due(folder));
@@ -133,7 +134,7 @@ TEST_CASE("the statistics are complete, private and replaced as a whole", "[serv
                           Contains("<name>A &amp; &lt;b&gt;&quot;</name>") &&
                           Contains("</users>") && !Contains("@example.org"));
     CHECK_THAT(unpacked(folder / "host.gz"),
-               Contains("&lt;Shown&gt; &amp; CPU") && !Contains("HiddenModel") &&
+               Contains("&lt;Shown&gt; &amp; CPU") && Contains("HiddenModel") &&
                    !Contains("203.0.113.7") && !Contains("secret-domain"));
     CHECK_THAT(unpacked(folder / "team.gz"), Contains("T &amp; U") && !Contains("<script>"));
     CHECK_THAT(unpacked(folder / "user_deleted.gz"), Contains("cpid77"));
@@ -161,6 +162,66 @@ TEST_CASE("the statistics are complete, private and replaced as a whole", "[serv
     for (const auto& entry : fs::directory_iterator{folder}) {
         CHECK(entry.path().extension() != ".tmp");
     }
+}
+
+TEST_CASE("the statistics have the elements that db_dump writes", "[server][integration]") {
+    TestProject project;
+    Database& database = project.database();
+    const fs::path folder = project.root() / "html/stats";
+    const auto shown = add_user(database, "Ann", 500);
+    const auto hidden = add_user(database, "Bob", 400, false);
+    add_user(database, "Newcomer", 0);
+    const auto host = add_host(database, shown, "ShownModel", 5);
+    add_host(database, hidden, "HiddenModel", 4);
+    add_host(database, shown, "IdleModel", 0);
+    database.execute(
+        "update host set serialnum = '[CUDA|RTX|1|4095MB|1|0][INTEL|HD|1|9MB|]"
+        "[BOINC|7.20.5][vbox|6.1]' where id = ?",
+        {host});
+    database.execute("update user set has_profile = 1 where id = ?", {hidden});
+    database.execute("insert into team (name, total_credit) values ('T', 9), ('Empty', 0)");
+    database.execute("insert into user_deleted values (77, 'cpid77', 5)");
+    database.execute("insert into host_deleted values (78, 'cpid78', 5)");
+    database.execute("insert into badge (id, name, title) values (3, 'b', 'Badge')");
+    database.execute("insert into badge (id, name, title) values (4, 'c', 'Badge')");
+    database.execute(
+        "insert into badge_user (badge_id, user_id, create_time) values (3, ?, 9), "
+        "(4, ?, 10.4)",
+        {shown, shown});
+    database.execute("insert into badge_team (badge_id, team_id, create_time) values (3, 1, 8)");
+    export_statistics(database, folder, 1'800'000'000);
+
+    const std::string hosts = unpacked(folder / "host.gz");
+    CHECK_THAT(hosts, Contains("<userid>" + std::to_string(shown) + "</userid>") &&
+                          Contains("HiddenModel") && !Contains("IdleModel") &&
+                          !Contains("<userid>" + std::to_string(hidden) + "</userid>"));
+    CHECK_THAT(hosts, Contains(" <boinc_version>[BOINC|7.20.5]</boinc_version>\n"
+                               " <vbox_version>[vbox|6.1]</vbox_version>\n"
+                               " <coprocs>[CUDA|RTX|1|4095MB|1|0][INTEL|HD|1|9MB|]</coprocs>\n"));
+    const std::string users = unpacked(folder / "user.gz");
+    CHECK_THAT(users, !Contains("Newcomer") && Contains(" <has_profile/>\n"));
+    CHECK(users.find("has_profile") == users.rfind("has_profile"));
+    CHECK_THAT(unpacked(folder / "team.gz"), Contains("<name>T</name>") && !Contains("Empty"));
+    CHECK_THAT(unpacked(folder / "user_deleted.gz"),
+               Contains("<user>\n <id>77</id>\n <cpid>cpid77</cpid>\n</user>\n"));
+    CHECK_THAT(unpacked(folder / "host_deleted.gz"),
+               Contains("<host>\n <id>78</id>\n <host_cpid>cpid78</host_cpid>\n</host>\n"));
+    const std::string ann = std::to_string(shown);
+    CHECK_THAT(
+        unpacked(folder / "badge_user.gz"),
+        Contains("<badge_users>\n <badge_user>\n    <user_id>" + ann +
+                 "</user_id>\n    <badge_id>3</badge_id>\n    <create_time>9</create_time>\n "
+                 "</badge_user>\n <badge_user>\n    <user_id>" +
+                 ann +
+                 "</user_id>\n    <badge_id>4</badge_id>\n    <create_time>10</create_time>\n "
+                 "</badge_user>\n</badge_users>\n"));
+    CHECK_THAT(unpacked(folder / "badge_team.gz"), Contains("<team_id>1</team_id>"));
+    const std::string tables = platform::read_text(folder / "tables.xml");
+    CHECK_THAT(tables, Contains("<nusers_total>2</nusers_total>") &&
+                           Contains("<nhosts_deleted_total>1</nhosts_deleted_total>") &&
+                           Contains("<image_url></image_url>"));
+    CHECK_THAT(platform::read_text(folder / "db_dump.xml"),
+               Contains("<boinc_db_dump_spec>") && !Contains("badge"));
 }
 
 TEST_CASE("the dashboard's panels ask for metrics and labels that are served",

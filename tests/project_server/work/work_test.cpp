@@ -159,6 +159,31 @@ TEST_CASE("a paused or finished run keeps only the jobs in progress", "[server][
     CHECK(world.generator.pass().cancelled == 0);
 }
 
+TEST_CASE("the closed jobs of a finished run are not read again", "[server][integration]") {
+    World world;
+    auto& database = world.project.database();
+    database.execute("update dedloc_run set state = 'finished'");
+    database.execute(
+        "insert into workunit (appid, name, opaque, assimilate_state, canonical_resultid, "
+        "error_mask) select 7, concat('demo_', seq), 3, 2, seq * (seq % 2), 16 * (1 - seq % 2) "
+        "from seq_1_to_20000");
+    // Jobs of another app must be no reason to read all of this one's.
+    database.execute(
+        "insert into workunit (appid, name) select 8, concat('other_', seq) from "
+        "seq_1_to_2000");
+    database.query("analyze table workunit");
+    const auto rows_read = [&] {
+        double sum = 0;
+        for (const auto& row : database.query("show session status like 'Handler_read%'")) {
+            sum += row.real("Value");
+        }
+        return sum;
+    };
+    const double before = rows_read();
+    CHECK(world.generator.pass().cancelled == 0);
+    CHECK(rows_read() - before < 200);
+}
+
 TEST_CASE("finished jobs are closed", "[server][integration]") {
     World world;
     world.generator.pass();

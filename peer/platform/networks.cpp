@@ -1,0 +1,28 @@
+#include "peer/platform/networks.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+
+namespace dedloc::platform {
+namespace {
+
+constexpr std::size_t kNetworkBytes = 8;  // 64 bits
+constexpr std::size_t kMappedAt = 12;     // where the IPv4 address is in a mapped one
+
+}  // namespace
+
+std::string client_network(const std::string& address) {
+    in6_addr bytes{};
+    if (inet_pton(AF_INET6, address.c_str(), &bytes) != 1) return address;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (IN6_IS_ADDR_V4MAPPED(&bytes)) {
+        return inet_ntop(AF_INET, &bytes.s6_addr[kMappedAt], text.data(), text.size());
+    }
+    std::fill(std::begin(bytes.s6_addr) + kNetworkBytes, std::end(bytes.s6_addr), std::uint8_t{0});
+    return std::string{inet_ntop(AF_INET6, &bytes, text.data(), text.size())} + "/64";
+}
+
+}  // namespace dedloc::platform

@@ -1,0 +1,198 @@
+// How the coordinator judges complaints about members that do not send.
+//
+// Pieces      When a reducer refuses a sender's pieces, the sender leaves the round at once, and
+//             the complaint is charged to the reducer.
+// Stalls      Complaints are collected for kHearing, then judged together. A reducer may miss
+//             contributors, a receiver may miss reducers.
+//
+// A member that most reducers or receivers miss has failed: it is left out if it does not
+// send its contribution, and excluded from later calls if a voter or two accounts miss it; a
+// reducer that does not send averages loses its part. A member that alone misses several others
+// has failed itself, or lies: it is left out. What remains are pairs that do not reach each other:
+// the reducer of the two loses its part and both stay members. A member that misses this peer or a
+// voter, or is missed by one of them, is the one that loses.
+//
+// complaints.hpp says what is remembered for the next rounds.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "peer/round/coordinator.hpp"
+
+namespace dedloc::round {
+namespace {
+
+/// How long complaints about the same loss are collected before any member is judged.
+constexpr Duration kHearing = std::chrono::seconds{1};
+
+}  // namespace
+
+void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
+                          const wire::Stalled& stalled, Outbox& out) {
+    now_ = now;
+    if (!is_about_us(step, stalled.term) || phase_ != Phase::kPlanned) return;
+    if (stalled.attempt != attempt_ || !seats_.contains(from)) return;
+    if (complaints_.is_doubted(account_of(from)) && from != self_) return;
+    if (!stalled.senders.empty() || !stalled.reducers.empty()) {
+        stalls_[from] = stalled;
+        judge_at_ = std::min(judge_at_, now + kHearing);
+    }
+    if (!reduces(from)) return;
+    for (const std::uint32_t k : stalled.refused) {
+        if (k >= plan_->members.size()) continue;
+        const PeerKey& sender = plan_->members[k].peer;
+        const auto seat = seats_.find(sender);
+        if (seat == seats_.end() || sender == self_ || gone_.contains(sender)) continue;
+        if (complaints_.is_doubted(account_of(from)) && from != self_) return;
+        exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out);
+        charge(from);
+        lose(seat->second);
+        gone_.insert(sender);
+        is_amend_due_ = true;
+    }
+}
+
+/// Voters are not charged. Nor is any member for a plan that was made without knowing its link.
+void Coordinator::charge(const PeerKey& peer, std::uint32_t charges) {
+    if (expected_ != Duration{} && !is_trusted(peer)) {
+        complaints_.charge(account_of(peer), charges);
+    }
+}
+
+bool Coordinator::is_trusted(const PeerKey& peer) const {
+    return peer == self_ || voter_.is_voter(peer);
+}
+
+/// True if a voter is among the witnesses, or two accounts are: one liar excludes no other peer.
+bool Coordinator::is_corroborated(const std::set<PeerKey>& witnesses) const {
+    std::set<Exclusions::Account> accounts;
+    for (const PeerKey& witness : witnesses) {
+        if (voter_.is_voter(witness)) return true;
+        accounts.insert(account_of(witness));
+    }
+    return accounts.size() > 1;
+}
+
+/// The complaints. If reducers miss contributors, receivers miss averages for that reason alone.
+Coordinator::Missed Coordinator::missed() const {
+    Missed missed;
+    const auto add = [&](const PeerKey& witness, std::uint32_t k) {
+        if (k >= plan_->members.size() || plan_->members[k].peer == witness) return;
+        missed.by[plan_->members[k].peer].insert(witness);
+    };
+    for (const auto& [peer, stall] : stalls_) {
+        if (!reduces(peer)) continue;
+        for (const std::uint32_t k : stall.senders) add(peer, k);
+    }
+    missed.are_senders = !missed.by.empty();
+    if (missed.are_senders) return missed;
+    for (const auto& [peer, stall] : stalls_) {
+        if (!seats_.at(peer).join->receives) continue;
+        for (const std::uint32_t k : stall.reducers) {
+            if (k < plan_->members.size() && reduces(plan_->members[k].peer)) add(peer, k);
+        }
+    }
+    return missed;
+}
+
+/// True if more than half of the accounts miss the member that could miss it.
+bool Coordinator::is_missed_by_most(const PeerKey& peer, const std::set<PeerKey>& witnesses,
+                                    bool is_sender) const {
+    std::set<Exclusions::Account> able;
+    std::set<Exclusions::Account> missing;
+    for (const auto& [other, seat] : seats_) {
+        const Exclusions::Account account = account_of(other);
+        if (seat.is_lost || other == peer || complaints_.is_doubted(account)) continue;
+        if (is_sender ? reduces(other) : seat.join->receives) able.insert(account);
+    }
+    for (const PeerKey& witness : witnesses) missing.insert(account_of(witness));
+    return 2 * missing.size() > able.size();
+}
+
+void Coordinator::leave_out(const PeerKey& peer, const std::string& why, Outbox& out) {
+    const auto seat = seats_.find(peer);
+    if (seat == seats_.end() || seat->second.is_lost || peer == self_) return;
+    out.accuse(peer, peer.brief() + " " + why + ": left out");
+    lose(seat->second);
+}
+
+void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outbox& out) {
+    out.note(reducer.brief() + " " + why + ", and loses its part");
+    demoted_.insert(reducer);
+    seats_.at(reducer).may_reduce = false;
+}
+
+void Coordinator::judge_stalls(Outbox& out) {
+    judge_at_ = kNever;
+    const Missed missed = this->missed();
+    std::map<PeerKey, std::set<PeerKey>> misses;  // what one member misses alone
+    for (const auto& [peer, witnesses] : missed.by) {
+        if (!is_missed_by_most(peer, witnesses, missed.are_senders)) {
+            for (const PeerKey& witness : witnesses) misses[witness].insert(peer);
+        } else if (!missed.are_senders) {
+            take_part(peer, "does not send averages", out);
+            charge(peer, Complaints::kBelieved);
+        } else if (peer != self_) {
+            const auto seat = seats_.find(peer);
+            if (seat == seats_.end() || seat->second.is_lost) continue;
+            if (!is_corroborated(witnesses)) {
+                leave_out(peer, "does not send", out);
+                continue;
+            }
+            exclude(peer, "joined and does not send", out);
+            lose(seat->second);
+        }
+    }
+    for (const auto& [witness, peers] : misses) {
+        if (peers.size() > 1 && !is_trusted(witness)) {
+            charge(witness, Complaints::kBelieved);
+            leave_out(witness, "alone misses several members", out);
+            continue;
+        }
+        for (const PeerKey& peer : peers) part(witness, peer, missed.are_senders, out);
+    }
+    stalls_.clear();
+    is_amend_due_ = true;
+}
+
+/// Two members do not reach each other, says `witness`, which misses `peer`.
+void Coordinator::part(const PeerKey& witness, const PeerKey& peer, bool is_sender, Outbox& out) {
+    if (is_trusted(witness) && !is_trusted(peer)) {
+        charge(peer);
+        if (is_sender) return leave_out(peer, "does not reach " + witness.brief(), out);
+        return take_part(peer, "does not reach " + witness.brief(), out);
+    }
+    charge(witness);
+    if (is_trusted(peer)) return leave_out(witness, "alone misses " + peer.brief(), out);
+    complaints_.part(account_of(witness), account_of(peer));
+    take_part(is_sender ? witness : peer, "is cut off from a member", out);
+}
+
+/// Neither of two members that do not reach each other reduces, nor does one that is doubted,
+/// unless no other could.
+void Coordinator::choose_reducers() {
+    const auto can_any_reduce = [&] {
+        return std::ranges::any_of(seats_, [](const auto& entry) {
+            return entry.second.may_reduce && entry.second.endpoint.port != 0;
+        });
+    };
+    const auto allow_all = [&] {
+        for (auto& [peer, seat] : seats_) seat.may_reduce = true;
+    };
+    allow_all();
+    for (auto& [peer, seat] : seats_) {
+        if (peer != self_ && complaints_.is_doubted(account_of(peer))) seat.may_reduce = false;
+    }
+    if (!can_any_reduce()) allow_all();
+    for (auto a = seats_.begin(); a != seats_.end(); ++a) {
+        for (auto b = std::next(a); b != seats_.end(); ++b) {
+            if (!complaints_.are_apart(account_of(a->first), account_of(b->first))) continue;
+            a->second.may_reduce = b->second.may_reduce = false;
+        }
+    }
+    if (!can_any_reduce()) allow_all();
+}
+
+}  // namespace dedloc::round

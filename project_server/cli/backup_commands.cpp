@@ -1,0 +1,155 @@
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/stop_signals.hpp"
+#include "project_server/cli/backup.hpp"
+#include "project_server/cli/commands.hpp"
+#include "project_server/cli/output.hpp"
+#include "project_server/cli/restore.hpp"
+
+namespace dedloc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kLongBytes = 50'000'000;  ///< below this the work has ended in seconds
+
+double megabytes(std::uint64_t bytes) {
+    return static_cast<double>(bytes) / 1e6;
+}
+
+/// Shows progress on the standard error: one line that changes on a terminal, else a line every
+/// five seconds if there is much to do. Interrupts the work when a stop signal has arrived.
+class Watch {
+  public:
+    explicit Watch(const char* what) : what_(what), is_terminal_(isatty(STDERR_FILENO) != 0) {}
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() {
+        if (is_terminal_ && has_printed_) std::fputs("\r\033[K", stderr);
+    }
+    void operator()(const BackupProgress& progress) {
+        if (signals_.arrived()) throw IoError("interrupted; nothing was made");
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_ || (!is_terminal_ && progress.total < kLongBytes)) return;
+        next_ = now + (is_terminal_ ? 100ms : 5'000ms);
+        fmt::print(stderr, "{}{} {:.0f} of {:.0f} MB{}", is_terminal_ ? "\r\033[K" : "", what_,
+                   megabytes(progress.done), megabytes(progress.total), is_terminal_ ? "" : "\n");
+        std::fflush(stderr);
+        has_printed_ = true;
+    }
+
+  private:
+    const char* const what_;
+    const bool is_terminal_;
+    const platform::StopSignals signals_;
+    std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + 2s;
+    bool has_printed_ = false;
+};
+
+void print_backup(const BackupOptions& options, bool as_json) {
+    Backup backup;
+    {
+        Watch watch{"backing up"};
+        backup = back_up(options, [&](const BackupProgress& progress) { watch(progress); });
+    }
+    if (as_json) {
+        server::PageData data;
+        data.set("file", backup.file.string())
+            .set("bytes", backup.bytes)
+            .set("files", backup.files)
+            .set("contents_bytes", backup.contents)
+            .set("created_at", backup.created_at);
+        return print(data, true);
+    }
+    fmt::print("{}: {} files, {:.1f} MB of contents in {:.1f} MB; it contains secrets\n",
+               backup.file.string(), backup.files, megabytes(backup.contents),
+               megabytes(backup.bytes));
+}
+
+void print_json(const Restored& restored) {
+    server::PageData::List runs;
+    for (const auto& run : restored.runs) {
+        server::PageData fields;
+        fields.set("name", run.name)
+            .set("step", run.step)
+            .set("generation", run.generation)
+            .set("voters", run.voters);
+        runs.push_back(std::move(fields));
+    }
+    server::PageData::List notes;
+    for (const auto& note : restored.notes) notes.emplace_back(note);
+    server::PageData data;
+    data.set("folder", restored.folder.string())
+        .set("name", restored.name)
+        .set("url", restored.url)
+        .set("created_at", restored.created_at)
+        .set("runs", std::move(runs))
+        .set("notes", std::move(notes));
+    print(data, true);
+}
+
+void print_restored(const RestoreOptions& options, bool as_json) {
+    Restored restored;
+    {
+        Watch watch{"restoring"};
+        restored = restore(options, [&](const BackupProgress& progress) { watch(progress); });
+    }
+    if (as_json) return print_json(restored);
+    fmt::print("{}: project \"{}\" at {}, as it was at {:%Y-%m-%d %H:%M:%S} UTC\n",
+               restored.folder.string(), restored.name, restored.url,
+               fmt::gmtime(static_cast<std::time_t>(restored.created_at)));
+    for (const auto& run : restored.runs) {
+        const std::string votes =
+            run.generation == 0
+                ? "it is finished"
+                : fmt::format("votes begin anew in generation {}{}", run.generation,
+                              run.voters <= 1 ? ""
+                                              : ", once it has caught up with the voters on "
+                                                "other machines");
+        fmt::print("run {}: step {}; {}\n", run.name, run.step, votes);
+    }
+    for (const auto& note : restored.notes) fmt::print("{}\n", note);
+    fmt::print("never start the old project again beside this one\n");
+}
+
+}  // namespace
+
+void add_backup_commands(CLI::App& project) {
+    const auto as_json = std::make_shared<bool>(false);
+    const auto from = std::make_shared<BackupOptions>();
+    auto* const backing = project.add_subcommand(
+        "backup",
+        "Write everything that the project needs into one file, while it runs or not. The file "
+        "contains secrets: keys, e-mail addresses, password hashes");
+    backing->add_option("DIR", from->project, "The project's folder")->required();
+    backing
+        ->add_option("--to", from->to,
+                     "File to write, or a folder for a file with the project's name and the time")
+        ->required();
+    backing->add_flag("--all-checkpoints", from->has_all_checkpoints,
+                      "Default: of each run the newest one that its ledger proves, and newer ones");
+    backing->add_flag("--json", *as_json, "Print JSON");
+    backing->callback([from, as_json] { print_backup(*from, *as_json); });
+
+    const auto to = std::make_shared<RestoreOptions>();
+    auto* const restoring = project.add_subcommand(
+        "restore", "Make a project again from a backup; the old one must not run any more");
+    restoring->add_option("BACKUP", to->backup, "The file")->required();
+    restoring->add_option("NEW_DIR", to->folder, "Folder to create")->required();
+    restoring->add_option("--user", to->user,
+                          "Root: restore the project for this account, which its daemons run as");
+    restoring->add_flag("--json", *as_json, "Print JSON");
+    restoring->callback([to, as_json] { print_restored(*to, *as_json); });
+}
+
+}  // namespace dedloc::cli

@@ -1,0 +1,139 @@
+// The programs read the password from an option file that only the owner can read: arguments and
+// environment of a process are visible to others.
+#include "project_server/database/dump.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "peer/base/error.hpp"
+#include "peer/platform/files.hpp"
+#include "peer/platform/process.hpp"
+
+namespace dedloc::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c;
+    }
+    return result + '"';
+}
+
+/// A temporary file that is removed at the end.
+class Scratch {
+  public:
+    Scratch(const fs::path& folder, const char* name) : path_(folder / name) { remove(); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() { remove(); }
+    const fs::path& path() const { return path_; }
+
+  private:
+    void remove() const {
+        std::error_code ignored;
+        fs::remove(path_, ignored);
+    }
+    const fs::path path_;
+};
+
+/// What a program writes to stderr, in memory: the disk may be full.
+class Words {
+  public:
+    Words() : id_(memfd_create("words", MFD_CLOEXEC)) {
+        if (id_ < 0) throw IoError(fmt::format("cannot make a file: {}", std::strerror(errno)));
+    }
+    Words(const Words&) = delete;
+    Words& operator=(const Words&) = delete;
+    ~Words() { close(id_); }
+    fs::path path() const { return fmt::format("/proc/self/fd/{}", id_); }
+
+  private:
+    const int id_;
+};
+
+std::string option_file(const DatabaseSettings& settings) {
+    std::string text = "[client]\n";
+    if (settings.socket.empty()) {
+        text +=
+            fmt::format("protocol=tcp\nhost={}\nport={}\n", quoted(settings.host), settings.port);
+    } else {
+        text += fmt::format("socket={}\n", quoted(settings.socket));
+    }
+    text += fmt::format("user={}\n", quoted(settings.user));
+    if (!settings.password.empty()) {
+        text += fmt::format("password={}\n", quoted(settings.password));
+    }
+    return text;
+}
+
+/// What a program's last line means to an administrator; it may give errno as a number.
+std::string reason_of(const std::string& line, int status) {
+    constexpr std::string_view kMark = "errno ";
+    const auto at = line.find(kMark);
+    int number = 0;
+    if (at != std::string::npos) {
+        const char* const digits = line.data() + at + kMark.size();
+        std::from_chars(digits, line.data() + line.size(), number);
+    }
+    if (number != 0) return std::strerror(number);
+    return line.empty() ? fmt::format("the program ended with status {}", status) : line;
+}
+
+/// Runs a program of MariaDB's; `output`: descriptor for what it prints, −1: none.
+void run(const DatabaseSettings& settings, platform::Command command, int output,
+         const fs::path& scratch, const std::string& what) {
+    const Scratch options{scratch, "options.cnf"};
+    const Words words;
+    platform::replace_file(options.path(), option_file(settings), platform::kSecretFile);
+    command.insert(command.begin() + 1, "--defaults-file=" + options.path().string());
+    const pid_t child =
+        platform::spawn(command, {.output = words.path(), .standard_output = output});
+    const int status = platform::wait_for_child(child);
+    if (status == 0) return;
+    throw IoError(
+        fmt::format("{}: {}", what, reason_of(platform::last_line(words.path()), status)));
+}
+
+}  // namespace
+
+void dump_database(const DatabaseSettings& settings, const fs::path& file,
+                   const fs::path& scratch) {
+    const int output =
+        open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, platform::kSecretFile);
+    if (output < 0) {
+        throw IoError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+    }
+    try {
+        // One snapshot of all tables, which are InnoDB's, without a lock.
+        run(settings,
+            {"mariadb-dump", "--single-transaction", "--skip-lock-tables", "--no-tablespaces",
+             "--skip-triggers", "--hex-blob", "--default-character-set=utf8mb4",
+             "--max-allowed-packet=32M", settings.name},
+            output, scratch, fmt::format("cannot copy the database to {}", file.string()));
+    } catch (...) {
+        close(output);
+        throw;
+    }
+    close(output);
+}
+
+void load_dump(const DatabaseSettings& settings, const fs::path& file, const fs::path& scratch) {
+    run(settings,
+        {"mariadb", "--batch", "--default-character-set=utf8mb4", "--max-allowed-packet=32M",
+         "--execute=source " + file.string(), settings.name},
+        -1, scratch, fmt::format("cannot load the database from {}", file.string()));
+}
+
+}  // namespace dedloc::server

@@ -1,0 +1,68 @@
+// Which members a coordinator leaves out when others complain.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/peer/round/coordinator_bench.hpp"
+
+using namespace dedloc;
+using namespace dedloc::round;
+using Bench = CoordinatorBench;
+
+TEST_CASE("a sender whose pieces a reducer refuses is amended out at once", "[round]") {
+    Planned round;
+    wire::Stalled refusal;
+    refusal.refused = {round.index_of(key_of(12))};
+    round.stall(key_of(11), refusal);
+    const auto amended = round.amended();
+    REQUIRE(amended);
+    CHECK(amended->attempt == round.first.attempt + 1);
+    CHECK(std::ranges::count(members_of(*amended), key_of(12)) == 0);
+    CHECK(amended->members.size() == 3);
+}
+
+TEST_CASE("a sender that several reducers miss is out, and one that misses alone loses its part",
+          "[round]") {
+    Planned round;
+    wire::Stalled complaint;
+    complaint.senders = {round.index_of(key_of(12))};
+    round.stall(key_of(11), complaint);
+    SECTION("several") {
+        round.stall(key_of(13), complaint);
+        round.advance(1s);
+        REQUIRE(round.amended());
+        CHECK(std::ranges::count(members_of(*round.amended()), key_of(12)) == 0);
+        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(11)) > 0);
+    }
+    SECTION("one") {
+        round.advance(1s);
+        REQUIRE(round.amended());
+        CHECK(members_of(*round.amended()) == members_of(round.first));
+        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(11)) == 0);
+        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(12)) > 0);
+    }
+}
+
+TEST_CASE("a member that alone misses several others is left out and not heard again", "[round]") {
+    Planned round;
+    wire::Stalled slander;
+    slander.senders = {round.index_of(key_of(11)), round.index_of(key_of(13))};
+    round.stall(key_of(12), slander);
+    round.advance(1s);
+    REQUIRE(round.amended());
+    CHECK(std::ranges::count(members_of(*round.amended()), key_of(12)) == 0);
+    for (const std::uint8_t n : Numbers{11, 13}) {
+        CHECK(std::ranges::count(reducers_of(*round.amended()), key_of(n)) > 0);
+    }
+}
+
+TEST_CASE("who does not reduce misses no contributors", "[round]") {
+    Bench bench;
+    bench.add(11, 0);
+    const PeerKey outbound = bench.add(12, 0, {.port = 0});
+    const wire::Plan plan = bench.plan(48);
+    wire::Stalled slander;
+    slander.senders = {wire::index_of(plan, key_of(11))};
+    bench.stall(outbound, slander);
+    bench.advance(1s);
+    CHECK(bench.said<wire::Plan>().empty());
+}
