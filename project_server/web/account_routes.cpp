@@ -23,20 +23,33 @@ using httplib::Response;
 constexpr const char* kTooMany =
     "Too many attempts with a wrong password. Try again in a quarter of an hour.";
 
-/// A page of the user who is signed in; others are sent to sign in.
+/// A page of the user who is signed in; others are sent to sign in, or get status 401 for its JSON.
 using OwnPage = std::function<std::optional<Page>(Database&, const Request&, std::int64_t user)>;
 
 void add_own_page(Site& site, const std::string& path, const std::string& content,
                   const OwnPage& read) {
-    site.server.Get(literal(site.prefix) + path, [&site, content, read](const Request& request,
-                                                                        Response& response) {
-        const Visitor who = site.visitor(request);
-        if (!who.session) return site.send_on(response, "/account/sign_in");
-        auto page =
-            site.pool.with([&](Database& database) { return read(database, request, who.user()); });
-        if (!page) return site.refuse(request, response, 404, "There is no such page.");
-        site.show(request, response, content, std::move(*page));
-    });
+    const auto add = [&](const std::string& pattern, bool is_json) {
+        site.server.Get(
+            pattern, [&site, content, read, is_json](const Request& request, Response& response) {
+                const Visitor who = site.visitor(request);
+                if (!who.session) {
+                    if (is_json) return site.refuse(request, response, 401, "Sign in first.");
+                    return site.send_on(response, "/account/sign_in");
+                }
+                auto page = site.pool.with(
+                    [&](Database& database) { return read(database, request, who.user()); });
+                if (!page) return site.refuse(request, response, 404, "There is no such page.");
+                if (!is_json) {
+                    page->has_json = true;
+                    return site.show(request, response, content, std::move(*page));
+                }
+                response.set_header("Cache-Control", "no-store");
+                response.set_content(json_of(page->data), "application/json");
+            });
+    };
+    const std::string pattern = literal(site.prefix) + path;
+    add(pattern + R"(\.json)", true);
+    add(pattern, false);
 }
 
 /// Shows a form again with what was wrong.
@@ -126,7 +139,7 @@ void add_registration(Site& site) {
 
 void add_overview(Site& site) {
     add_own_page(site, "/account", "account.html",
-                 [&site](Database& database, const Request&, std::int64_t user) {
+                 [&site](Database& database, const Request& request, std::int64_t user) {
                      std::optional<Page> page;
                      auto data = user_data(database, user);
                      if (!data) return page;
@@ -138,13 +151,15 @@ void add_overview(Site& site) {
                      data->set("ban", ban ? sentence_of(*ban) : "")
                          .set("can_confirm",
                               site.mailer.is_on() && row->integer("email_validated") == 0);
-                     data->set("email", row->text("email_addr"))
-                         .set("account_key", row->text("authenticator"))
-                         .set("own_hosts", [&] {
-                             PageData hosts;
-                             hosts.set("hosts", host_list(database, user));
-                             return hosts;
-                         }());
+                     data->set("email", row->text("email_addr")).set("own_hosts", [&] {
+                         PageData hosts;
+                         hosts.set("hosts", host_list(database, user));
+                         return hosts;
+                     }());
+                     // A secret: saved copies of the JSON shall not have it.
+                     if (!request.path.ends_with(".json")) {
+                         data->set("account_key", row->text("authenticator"));
+                     }
                      page = Page{.title = "Your account", .data = std::move(*data)};
                      return page;
                  });

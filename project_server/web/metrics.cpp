@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 
 namespace dedloc::server {
@@ -130,6 +131,32 @@ std::string RequestTimes::text(const std::string& name, const std::string& label
 
 std::string project_metrics(Database& database, double now) {
     return run_metrics(database) + job_metrics(database, now);
+}
+
+std::string live_metrics(const std::vector<control::Snapshot>& pictures) {
+    Metric step{"dedloc_live_step", "Updates done, as the run's backbone says."};
+    Metric loss{"dedloc_live_loss", "Training loss of the last update, in nats."};
+    Metric rate{"dedloc_live_samples_per_second", "Samples a second of all trainers."};
+    Metric trainers{"dedloc_live_trainers", "Linked trainers that hold the state."};
+    Metric members{"dedloc_live_members", "Linked peers by role."};
+    for (const control::Snapshot& picture : pictures) {
+        const std::string run = label("run", picture.run);
+        step.add(run + ',' + label("state", name_of(picture.state)),
+                 static_cast<double>(picture.progress.step));
+        if (!picture.recent.empty()) loss.add(run, picture.recent.back().loss);
+        rate.add(run, picture.progress.samples_per_second);
+        trainers.add(run, static_cast<double>(picture.progress.trainers));
+        std::map<std::string, double> roles;
+        for (const control::MemberView& member : picture.members) ++roles[member.role];
+        for (const auto& [role, count] : roles) members.add(run + ',' + label("role", role), count);
+    }
+    return step.text() + loss.text() + rate.text() + trainers.text() + members.text();
+}
+
+std::string database_metric(bool is_up) {
+    Metric up{"dedloc_database_up", "1 if the database has answered; else its metrics are absent."};
+    up.add("", is_up ? 1 : 0);
+    return up.text();
 }
 
 }  // namespace dedloc::server

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "project_server/control/messages.hpp"
 #include "project_server/database/database.hpp"
 
 namespace dedloc::server {
@@ -46,5 +48,12 @@ class TimedRequest {
 /// Runs, peers, samples, losses, jobs by state, volunteers and computers, in Prometheus' text
 /// format. Errors: DatabaseError. Cost: counts over indices; nothing over all steps of a run.
 std::string project_metrics(Database& database, double now);
+
+/// What the runs' backbones say now: step, loss, samples a second, linked peers by role, in the same
+/// format. Needs no database.
+std::string live_metrics(const std::vector<control::Snapshot>& pictures);
+
+/// Whether the database has answered; if not, the metrics of project_metrics() are left out.
+std::string database_metric(bool is_up);
 
 }  // namespace dedloc::server

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "peer/base/log.hpp"
 #include "project_server/scheduler/xml.hpp"
 #include "project_server/web/data/leaders.hpp"
 #include "project_server/web/data/news_list.hpp"
@@ -189,9 +190,16 @@ void add_status(Site& site) {
 /// Prometheus asks every 15 s or so; anyone may, since nothing here is secret.
 void add_metrics(Site& site) {
     site.get("/metrics", [&site](const Request&, Response& response) {
-        std::string text = site.text_of("metrics", 5s, [](Database& database) {
-            return project_metrics(database, unix_now());
-        });
+        std::string text = live_metrics(site.live.pictures());
+        try {
+            text += site.text_of("metrics", 5s, [](Database& database) {
+                return project_metrics(database, unix_now());
+            });
+            text += database_metric(true);
+        } catch (const DatabaseError& error) {
+            log_error("metrics without the database: {}", error.what());
+            text += database_metric(false);
+        }
         const std::string name = "dedloc_request_seconds";
         text += "# HELP " + name + " Time to answer a request.\n# TYPE " + name + " histogram\n" +
                 site.scheduler_times.text(name, "kind=\"scheduler\"") +

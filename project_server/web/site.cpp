@@ -135,7 +135,9 @@ void Site::serve(const PageRoute& route, const Read& read, const httplib::Reques
     if (who.session && !is_json) {
         response.set_header("Cache-Control", "private, no-cache");
         response.set_content(
-            lay_out(frame(found->title, route.is_home, who.session->name), found->body), kHtml);
+            lay_out(frame(found->title, route.is_home, who.session->name).set("has_json", true),
+                    found->body),
+            kHtml);
         return;
     }
     write_unless_known(request, response, is_json ? found->json : found->page,
@@ -166,7 +168,8 @@ AnswerCache::Pointer Site::answer(const PageRoute& route, const Read& read,
         Answer answer{.title = page->title, .body = {}, .page = {}, .json = json_of(page->data)};
         page->data.set("form_token", route.life.count() > 0 ? std::string{} : request.form_token);
         answer.body = fill_in(route.content, with_project(std::move(page->data)));
-        answer.page = lay_out(frame(answer.title, route.is_home), answer.body);
+        answer.page =
+            lay_out(frame(answer.title, route.is_home).set("has_json", true), answer.body);
         return answer;
     };
     if (route.life.count() > 0) return answers_.get(key_of(route, request), route.life, compute);
@@ -207,7 +210,8 @@ void Site::show(const httplib::Request& request, httplib::Response& response,
     }
     page.data.set("form_token", form_token(who.cookie));
     response.set_header("Cache-Control", "no-store");
-    response.set_content(lay_out(frame(page.title, false, who.session ? who.session->name : ""),
+    response.set_content(lay_out(frame(page.title, false, who.session ? who.session->name : "")
+                                     .set("has_json", page.has_json),
                                  fill_in(content, with_project(std::move(page.data)))),
                          kHtml);
 }

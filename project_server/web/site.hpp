@@ -40,8 +40,9 @@ struct PageRequest {
 
 /// The content of a page.
 struct Page {
-    std::string title;  ///< plain text
-    PageData data;      ///< fields of the template, and the JSON
+    std::string title;      ///< plain text
+    PageData data;          ///< fields of the template, and the JSON
+    bool has_json = false;  ///< it is at the address of the page with ".json", as add_page has it
 };
 
 /// How a page is served.

@@ -70,6 +70,46 @@ TEST_CASE("a thousand slow requests leave the page to other clients", "[server][
     for (int i = 0; i < 20; ++i) CHECK_THAT(site.get("/"), Catch::StartsWith("HTTP/1.1 200"));
 }
 
+TEST_CASE("a client beyond the rate of requests is refused, and others are not",
+          "[server][boinc]") {
+    constexpr int kConnections = 200;  // fewer than a client may have
+    constexpr int kRequests = 8;       // on each
+    const Site site;
+    const std::string request = "GET /style.css HTTP/1.1\r\nHost: x\r\n";
+    std::string all;
+    for (int i = 1; i < kRequests; ++i) all += request + "\r\n";
+    all += request + "Connection: close\r\n\r\n";
+    std::vector<Connection> connections;
+    for (int i = 0; i < kConnections; ++i) {
+        connections.emplace_back(site.port());
+        connections.back().send(all);
+    }
+    int served = 0;
+    int refused = 0;
+    for (const Connection& connection : connections) {
+        const std::string replies = connection.receive();
+        for (auto at = replies.find("HTTP/1.1 "); at != replies.npos;
+             at = replies.find("HTTP/1.1 ", at + 1)) {
+            const std::string status = replies.substr(at + 9, 3);
+            served += status == "200" ? 1 : 0;
+            refused += status == "503" ? 1 : 0;
+        }
+    }
+    INFO(served << " requests served, " << refused << " refused");
+    CHECK(served + refused == kConnections * kRequests);
+    CHECK(served >= 400);  // the burst
+    CHECK(refused > 0);
+    const Connection other{site.port(), 2};
+    other.send(request + "Connection: close\r\n\r\n");
+    CHECK_THAT(other.receive(), Catch::StartsWith("HTTP/1.1 200"));
+    // The first client is served again as soon as its rate allows it.
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!site.get("/style.css").starts_with("HTTP/1.1 200")) {
+        REQUIRE(std::chrono::steady_clock::now() < deadline);
+        std::this_thread::sleep_for(50ms);
+    }
+}
+
 TEST_CASE("uploads leave the server threads for everything else", "[server][boinc]") {
     // Of one address; or of so many that they would hold every thread of the server.
     const int addresses = GENERATE(1, 36);

@@ -410,4 +410,42 @@ TEST_CASE("hashing of passwords never takes all serving threads", "[server][inte
     CHECK(right + busy == 36);
 }
 
+TEST_CASE("pages of an account are there as JSON, for their owner, without the key",
+          "[server][integration]") {
+    TestSite site;
+    Browser ada{site};
+    Browser bob{site};
+    REQUIRE(register_as(ada, "ada").status == 303);
+    REQUIRE(register_as(bob, "bob").status == 303);
+    Database& database = site.database();
+    database.execute("insert into result (name, userid) values ('task of ada', 1)");
+    const auto key =
+        database.query_one("select authenticator from user where id = 1")->text("authenticator");
+    for (const char* const path :
+         {"/account", "/account/tasks", "/task/1", "/account/settings", "/account/certificate"}) {
+        INFO(path);
+        const std::string json = std::string{path} + ".json";
+        const auto page = ada.get(path);
+        CHECK(page.status == 200);
+        CHECK_THAT(page.body, Contains("<code>.json</code>"));
+        const auto response = ada.get(json);
+        CHECK(response.status == 200);
+        CHECK(response.get_header_value("Content-Type") == "application/json");
+        CHECK(response.get_header_value("Cache-Control") == "no-store");
+        CHECK_THAT(response.body, Catch::StartsWith("{\"") && !Contains(key) &&
+                                      !Contains("passwd") && !Contains("form_token") &&
+                                      !Contains(ada.cookie("dedloc_session")));
+        const auto stranger = site.get(json);
+        CHECK(stranger.status == 401);
+        CHECK_THAT(stranger.body, Contains("\"error\":") && !Contains("ada"));
+        CHECK_THAT(bob.get(json).body, !Contains("ada"));
+    }
+    CHECK_THAT(ada.get("/account").body, Contains(key));
+    CHECK_THAT(ada.get("/account.json").body, Contains("\"email\":\"ada@example.org\""));
+    CHECK_THAT(ada.get("/account/tasks.json").body, Contains("task of ada"));
+    CHECK(bob.get("/task/1.json").status == 404);
+    // Forms have no content of their own.
+    CHECK_THAT(site.page("/account/sign_in"), !Contains("<code>.json</code>"));
+}
+
 }  // namespace dedloc::server

@@ -7,6 +7,7 @@
 #include "peer/platform/files.hpp"
 #include "project_server/publishing/keys.hpp"
 #include "tests/project_server/control/backbone_end.hpp"
+#include "tests/project_server/control/samples.hpp"
 #include "tests/project_server/web/site_fixture.hpp"
 
 namespace dedloc::server {
@@ -27,6 +28,8 @@ class AwaySite {
             {.step = 41, .samples = 8, .loss = 6.125, .seconds = 2, .members = 3, .digest = {}}});
         backbone_->happen(
             control::Progress{{.step = 41, .samples_per_second = 4.5, .trainers = 3}});
+        backbone_->happen(
+            control::MemberJoined{{.key = control::key(1), .role = "aggregator", .user = 8}});
         server_.emplace(config_, "127.0.0.1", 0);
         serving_ = std::thread{[this] { server_->run(); }};
     }
@@ -155,6 +158,24 @@ TEST_CASE("what needs no database works without it", "[server][integration]") {
     CHECK_THAT(site.get("/run/first.json").body,
                Contains(R"("curve":[[41,6.125,4.0,3,0.0]])") && Contains(R"("working_peers":3)"));
     check_page(site.get("/run/absent"), 503, kUnavailable);
+}
+
+TEST_CASE("metrics have what the backbones say, without the database too",
+          "[server][integration]") {
+    const AwaySite site;
+    const auto metrics = site.get("/metrics");
+    CHECK(metrics.status == 200);
+    CHECK_THAT(metrics.body,
+               Contains("dedloc_live_step{run=\"first\",state=\"running\"} 41\n") &&
+                   Contains("dedloc_live_loss{run=\"first\"} 6.125\n") &&
+                   Contains("dedloc_live_samples_per_second{run=\"first\"} 4.5\n") &&
+                   Contains("dedloc_live_trainers{run=\"first\"} 3\n") &&
+                   Contains("dedloc_live_members{run=\"first\",role=\"aggregator\"} 1\n") &&
+                   Contains("\ndedloc_database_up 0\n") && !Contains("dedloc_tasks") &&
+                   Contains("dedloc_request_seconds_count"));
+    CHECK_THAT(TestSite{}.page("/metrics"), Contains("\ndedloc_database_up 1\n") &&
+                                                Contains("dedloc_tasks{") &&
+                                                !Contains("dedloc_live_step{"));
 }
 
 }  // namespace dedloc::server
