@@ -24,6 +24,9 @@ http {{
     log_format dedloc '$remote_addr [$time_local] "$request_method $uri $server_protocol" $status '
                       '$body_bytes_sent $request_time';
     access_log "{project}/log/access.log" dedloc;
+    # nginx writes a failed request with its arguments into the error log, and these may be an
+    # account's key or the secret of a letter.
+    error_log "{project}/log/nginx.log" crit;
     client_body_temp_path "{project}/nginx/body";
     proxy_temp_path "{project}/nginx/proxy";
     fastcgi_temp_path "{project}/nginx/fastcgi";
@@ -120,11 +123,9 @@ http {{
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
         }}
-        # nginx writes a failed request with its arguments into the error log.
         location ~ ^/((create_account|lookup_account|am_[a-z_]+)\.php|account/(create|sign_in))$ {{
             limit_req zone=accounts burst=60 nodelay;
             limit_req_status 503;
-            error_log "{project}/log/nginx.log" crit;
             proxy_pass http://127.0.0.1:{server};
         }}
         location / {{

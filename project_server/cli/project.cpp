@@ -195,6 +195,7 @@ server::Settings create_project(const ProjectOptions& options) {
     require_unprivileged(settings);
     require_disk_space(project.parent_path(), kProjectBytes);
     UnfinishedFolder folder{project};
+    fs::permissions(folder.path(), fs::perms::owner_all);
     for (const auto& name : project_folders()) fs::create_directory(folder.path() / name);
     make_keys(folder.path() / "keys");
     const server::DatabaseSettings database{.host = "127.0.0.1",

@@ -20,6 +20,11 @@ std::vector<std::string> project_folders() {
 
 std::vector<std::string> upgrade_files(const fs::path& project, const server::Settings& settings) {
     std::vector<std::string> changes;
+    // Logs, uploads and evidence are about volunteers.
+    if ((fs::status(project).permissions() & fs::perms::others_all) != fs::perms::none) {
+        fs::permissions(project, fs::perms::others_all, fs::perm_options::remove);
+        changes.push_back("other accounts of this machine can no longer read the folder");
+    }
     for (const std::string& name : project_folders()) {
         std::error_code failed;
         if (fs::create_directory(project / name, failed)) {

@@ -23,19 +23,19 @@ std::optional<std::size_t> length_of(const httplib::Request& request) {
 
 }  // namespace
 
-std::optional<Refusal> refusal_of(const httplib::Request& request, std::size_t largest) {
-    if (request.ranges.size() > 1) return Refusal{416, "A request may ask for one range only."};
+std::optional<HeadRefusal> refusal_of(const httplib::Request& request, std::size_t largest) {
+    if (request.ranges.size() > 1) return HeadRefusal{416, "A request may ask for one range only."};
     if (request.has_header("Content-Encoding")) {
-        return Refusal{415, "The body of a request must not be compressed."};
+        return HeadRefusal{415, "The body of a request must not be compressed."};
     }
     const bool has_body =
         request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS";
     if (!has_body) return std::nullopt;
     const auto length = length_of(request);
     if (!length || request.has_header("Transfer-Encoding")) {
-        return Refusal{411, "A request must say how long its body is."};
+        return HeadRefusal{411, "A request must say how long its body is."};
     }
-    if (*length > largest) return Refusal{413, "The body of the request is too long."};
+    if (*length > largest) return HeadRefusal{413, "The body of the request is too long."};
     return std::nullopt;
 }
 

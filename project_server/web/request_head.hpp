@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxBody = 64 << 10;
 inline constexpr std::size_t kMaxSchedulerRequest = 8 << 20;
 
 /// The answer to a request that is not served.
-struct Refusal {
+struct HeadRefusal {
     int status = 0;                  ///< of HTTP
     const char* sentence = nullptr;  ///< static, with a full stop
 };
@@ -27,6 +27,6 @@ struct Refusal {
 /// body that has an encoding, no length, or more than `largest` bytes, and more than one range.
 /// Requires that the server closes the connection after each request, because the body of a refused
 /// one stays unread.
-std::optional<Refusal> refusal_of(const httplib::Request& request, std::size_t largest);
+std::optional<HeadRefusal> refusal_of(const httplib::Request& request, std::size_t largest);
 
 }  // namespace dedloc::server

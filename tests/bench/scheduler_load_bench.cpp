@@ -1,7 +1,8 @@
 // Load on the scheduler: a project with a private database, dedloc-server and nginx, and clients
 // that each open a connection, send one request, read the reply and begin again, as BOINC clients
 // do. Prints requests a second, latencies, and processor time of each program for a request.
-// Arguments: seconds of each measurement (5), another dedloc-server to measure.
+// Arguments: seconds of each measurement (5), the dedloc-servers to measure (this build's), which
+// take turns at each measurement.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <sstream>
@@ -276,44 +278,60 @@ class SlowClients {
     std::vector<int> sockets_;
 };
 
-/// A project with hosts and jobs, its server and nginx.
-class Site {
+/// A server of the project behind an nginx of its own.
+class Front {
   public:
-    explicit Site(const std::string& server_program) {
+    Front(const TestProject& project, const std::string& program) {
         for (const char* folder : {"nginx", "log", "html"}) {
-            std::filesystem::create_directory(project_.root() / folder);
+            std::filesystem::create_directory(place_.path() / folder);
         }
-        for (const char* key : {"code_sign", "upload"}) {
-            make_key_pair(project_.config().key_directory, key);
-        }
-        fill();
         const Settings settings{.name = "x",
-                                .url = project_.config().master_url,
+                                .url = project.config().master_url,
                                 .listen = {{"127.0.0.1", nginx_port}},
                                 .server_port = server_port,
                                 .gateway_port = 1,
                                 .database_port = 1};
-        std::ofstream{project_.root() / "nginx/nginx.conf"}
-            << cli::nginx_configuration(project_.root(), settings);
-        const auto log = project_.root() / "server.log";
-        server = platform::spawn({server_program, "--project", project_.root().string(), "--listen",
+        std::ofstream{place_.path() / "nginx/nginx.conf"}
+            << cli::nginx_configuration(place_.path(), settings);
+        server = platform::spawn({program, "--project", project.root().string(), "--listen",
                                   fmt::format("127.0.0.1:{}", server_port)},
-                                 {.output = log});
-        nginx = platform::spawn(cli::nginx_command(project_.root()),
-                                {.output = project_.root() / "nginx.log"});
+                                 {.output = place_.path() / "log/server.log"});
+        nginx = platform::spawn(cli::nginx_command(place_.path()),
+                                {.output = place_.path() / "log/nginx.out"});
         while (!platform::is_accepting("127.0.0.1", server_port) ||
                !platform::is_accepting("127.0.0.1", nginx_port)) {
             std::this_thread::sleep_for(20ms);
         }
     }
-    ~Site() {
+    ~Front() {
         for (const pid_t process : {nginx, server}) {
             ::kill(process, SIGTERM);
             platform::wait_for_child(process);
         }
     }
-    Site(const Site&) = delete;
-    Site& operator=(const Site&) = delete;
+    Front(const Front&) = delete;
+    Front& operator=(const Front&) = delete;
+
+    const std::uint16_t nginx_port = platform::free_port("127.0.0.1");
+    const std::uint16_t server_port = platform::free_port("127.0.0.1");
+    pid_t server = 0;
+    pid_t nginx = 0;
+
+  private:
+    const TemporaryDirectory place_;
+};
+
+/// A project with hosts and jobs.
+class Site {
+  public:
+    Site() {
+        for (const char* key : {"code_sign", "upload"}) {
+            make_key_pair(project_.config().key_directory, key);
+        }
+        fill();
+    }
+
+    const TestProject& project() const { return project_; }
 
     /// Makes every host idle, and as many unsent jobs as a measurement may need.
     void prepare_jobs() {
@@ -330,10 +348,6 @@ class Site {
             "from seq_1_to_40000");
     }
 
-    const std::uint16_t nginx_port = platform::free_port("127.0.0.1");
-    const std::uint16_t server_port = platform::free_port("127.0.0.1");
-    pid_t server = 0;
-    pid_t nginx = 0;
     pid_t mariadb() const {
         pid_t process = 0;
         std::ifstream{test_mariadb().place().directory / "mariadb.pid"} >> process;
@@ -364,13 +378,13 @@ double quantile(std::vector<double>& sorted, double share) {
                            static_cast<std::size_t>(share * static_cast<double>(sorted.size())))];
 }
 
-void measure(const Site& site, const char* what, bool through_nginx, int clients,
-             const Script& script, std::chrono::seconds duration) {
-    std::this_thread::sleep_for(2s);  // the server ends the requests of the last measurement
-    const std::array<pid_t, 3> programs{site.server, site.mariadb(), site.nginx};
+/// Measures one server, and the latency and processor time of a request to it.
+void measure(const Site& site, const Front& front, const std::string& what, bool through_nginx,
+             int clients, const Script& script, std::chrono::seconds duration) {
+    const std::array<pid_t, 3> programs{front.server, site.mariadb(), front.nginx};
     std::array<double, 3> before{};
     std::ranges::transform(programs, before.begin(), processor_seconds);
-    Load load{through_nginx ? site.nginx_port : site.server_port, clients, script};
+    Load load{through_nginx ? front.nginx_port : front.server_port, clients, script};
     Figures figures = load.run(duration);
     std::ranges::sort(figures.milliseconds);
     const auto count = static_cast<double>(figures.milliseconds.size());
@@ -389,12 +403,16 @@ void measure(const Site& site, const char* what, bool through_nginx, int clients
     std::fflush(stdout);
 }
 
-int run(std::span<char*> arguments) {
-    const auto duration = std::chrono::seconds{arguments.size() > 1 ? std::atoi(arguments[1]) : 5};
-    platform::raise_descriptor_limit();
+/// The requests that are measured.
+struct Scripts {
+    Script no_work;
+    Script one_job;
+};
+
+/// The stock client's message, with another key and host, and with or without a request for work.
+Scripts make_scripts() {
     std::ifstream file{DEDLOC_CAPTURED_REQUEST};
     const std::string captured{std::istreambuf_iterator<char>{file}, {}};
-    // The stock client's message, with another key and host, and without a request for work.
     const auto info = captured.find("<time_stats>");
     const auto info_end = captured.find("</host_info>") + 12;
     const std::string head = "<scheduler_request>\n<authenticator>key</authenticator>\n<hostid>";
@@ -403,29 +421,65 @@ int run(std::span<char*> arguments) {
         "<core_client_major_version>7</core_client_major_version>\n<code_sign_key>1</code_sign_key>"
         "\n<platform_name>x86_64-pc-linux-gnu</platform_name>\n" +
         captured.substr(info, info_end - info) + "\n<other_results></other_results>\n";
-    const Script no_work{head, false, rest};
-    const Script one_job{head, true, rest};
-    Site site{arguments.size() > 2 ? arguments[2] : DEDLOC_SERVER_PROGRAM};
-    // The first request of a host is stored, as one a minute is.
-    Load{site.server_port, kHosts, no_work}.run(duration);
-    fmt::print("{:<34} {:<6} {:>5}  {:>9}  {:>7} {:>7} ms  {:>5} {:>5} {:>5} us\n", "request",
-               "path", "conn.", "rate", "p50", "p99", "serv.", "db", "nginx");
-    for (const bool through_nginx : {false, true}) {
+    return {.no_work = {head, false, rest}, .one_job = {head, true, rest}};
+}
+
+/// Each measurement of all servers in turn, so that they share what else the machine does.
+class Bench {
+  public:
+    Bench(const std::vector<std::string>& programs, std::chrono::seconds duration)
+        : programs_(programs), duration_(duration) {}
+
+    void run() {
+        fmt::print("{:<34} {:<6} {:>5}  {:>9}  {:>7} {:>7} ms  {:>5} {:>5} {:>5} us\n", "request",
+                   "path", "conn.", "rate", "p50", "p99", "serv.", "db", "nginx");
+        for (const bool through_nginx : {false, true}) {
+            for (const int clients : {1, 4, 32, kHosts}) {
+                of_each("no work", through_nginx, clients, scripts_.no_work);
+            }
+        }
         for (const int clients : {1, 4, 32, kHosts}) {
-            measure(site, "no work", through_nginx, clients, no_work, duration);
+            of_each("report and one job", true, clients, scripts_.one_job);
+        }
+        of_each("no work", true, 32, scripts_.no_work);
+        for (const int addresses : {1, kAddresses}) {
+            slow_addresses_ = addresses;
+            of_each(fmt::format("no work, 1,000 slow of {} addr.", addresses), true, 32,
+                    scripts_.no_work);
         }
     }
-    for (const int clients : {1, 4, 32, kHosts}) {
-        site.prepare_jobs();
-        measure(site, "report and one job", true, clients, one_job, duration);
+
+  private:
+    void of_each(const std::string& what, bool through_nginx, int clients, const Script& script) {
+        for (std::size_t i = 0; i < programs_.size(); ++i) {
+            if (script.takes_jobs()) site_.prepare_jobs();
+            // Not all at once: an idle server keeps its connections to the database.
+            const Front front{site_.project(), programs_[i]};
+            // The first request of a host is stored, as one a minute is.
+            Load{front.server_port, kHosts, scripts_.no_work}.run(2s);
+            std::optional<SlowClients> slow;
+            if (slow_addresses_ > 0) slow.emplace(front.nginx_port, kSlowClients, slow_addresses_);
+            std::this_thread::sleep_for(1s);  // the server ends the requests of the last one
+            const std::string name =
+                programs_.size() > 1 ? fmt::format("{} {}", i + 1, what) : what;
+            measure(site_, front, name, through_nginx, clients, script, duration_);
+        }
     }
-    for (const int addresses : {1, kAddresses}) {
-        const SlowClients slow{site.nginx_port, kSlowClients, addresses};
-        measure(site,
-                addresses == 1 ? "no work, 1,000 slow, 1 address"
-                               : "no work, 1,000 slow, 200 addresses",
-                true, 32, no_work, duration);
-    }
+
+    const std::vector<std::string> programs_;
+    const std::chrono::seconds duration_;
+    const Scripts scripts_ = make_scripts();
+    Site site_;
+    int slow_addresses_ = 0;  ///< 0: no slow clients
+};
+
+int run(std::span<char*> arguments) {
+    const auto duration = std::chrono::seconds{arguments.size() > 1 ? std::atoi(arguments[1]) : 5};
+    platform::raise_descriptor_limit();
+    std::vector<std::string> programs;
+    for (std::size_t i = 2; i < arguments.size(); ++i) programs.emplace_back(arguments[i]);
+    if (programs.empty()) programs.emplace_back(DEDLOC_SERVER_PROGRAM);
+    Bench{programs, duration}.run();
     return 0;
 }
 

@@ -12,9 +12,14 @@ marked() {
         | cut -d / -f 3
 }
 
+# at_end COMMAND: end_test runs it, the last one first.
+cleanups=()
+at_end() { cleanups=("$1" "${cleanups[@]}"); }
+
 end_test() {
-    local status=$? pid
+    local status=$? pid command
     trap - EXIT
+    for command in "${cleanups[@]}"; do eval "$command" || true; done
     for pid in $(marked); do
         [[ -d /proc/$pid ]] || continue
         echo "left running: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"

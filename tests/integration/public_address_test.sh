@@ -79,7 +79,7 @@ show() {  # FOLDER AT: read-only, so nothing that cleans up can reach it
     mount --bind "$1" "$2"
     mount -o remount,ro,bind "$2"
 }
-trap 'umount -l "$folder/programs" "$folder/libraries" 2>/dev/null || true; end_test' EXIT
+at_end 'umount -l "$folder/programs" "$folder/libraries" 2>/dev/null'
 show "$programs" "$folder/programs"
 libraries=$(ldd "$programs/dedloc_train" | sed -n 's|.*=> \(/.*\)/libtorch_cpu.so.*|\1|p')
 mkdir "$folder/libraries"
@@ -114,7 +114,7 @@ stop_all() {
 }
 volunteers() { ip netns pids open; ip netns pids hidden; }
 no_volunteers() { [[ -z $(volunteers) ]]; }
-trap 'stop_all; umount -l "$folder/programs" "$folder/libraries"; end_test' EXIT
+at_end stop_all
 for pid in $(ip netns pids project); do
     [[ $(stat -c %U "/proc/$pid") == "$account" ]] \
         || fail_test "runs as $(stat -c %U "/proc/$pid"): $(tr '\0' ' ' <"/proc/$pid/cmdline")"
@@ -159,7 +159,7 @@ at project timeout 300 "$dedloc" run wait --project "$project" --name first >"$f
         $(tail -n 20 "$folder"/volunteers/*/client.log)"
 at project "$dedloc" run report --project "$project" --name first | tee "$folder/report"
 for user in volunteer-1 volunteer-2; do
-    fetch "${url}api/leaderboard.json" | grep -q "\"$user\"" || fail_test "$user has no row"
+    fetch "${url}users.json" | grep -q "\"$user\"" || fail_test "$user has no row"
 done
 grep -q 'outbound-only' "$project/log/dedloc-gateway.log" || fail_test "the hidden one is dialled"
 grep -q ' 10.78.0.2, reachable' "$project/log/dedloc-gateway.log" \
@@ -179,6 +179,5 @@ await 20 "the new certificate" renewed
 [[ $(<"$project/pids/nginx.pid") == "$pid" ]] || fail_test "nginx was restarted"
 
 stop_all
-trap 'umount -l "$folder/programs" "$folder/libraries"; end_test' EXIT
 wait
 none_left "the project"

@@ -164,7 +164,8 @@ TEST_CASE("a stream does not say who is under suspicion", "[server][net]") {
     REQUIRE(stream.has("\"step\":1,"));
     const std::string last = stream.last_id();
     const std::string accused = to_hex(control::key(9).bytes);
-    backbone.happen(control::Suspicion{.key = control::key(9), .text = "sends other bytes"});
+    backbone.happen(control::Suspicion{
+        .key = control::key(9), .what = "sends other bytes", .text = "9 sends other bytes"});
     backbone.happen(step(2));
     REQUIRE(stream.has("\"step\":2,"));
     Stream again{world, {{"Last-Event-ID", last}}};
