@@ -742,6 +742,10 @@ create table if not exists dedloc_mail (
 -- /metrics and the status page count the workunits of all apps that wait for a daemon.
 create index if not exists dedloc_wu_validate on workunit (need_validate);
 create index if not exists dedloc_wu_assimilate on workunit (assimilate_state);
+-- dedloc-purge deletes old rows about deleted accounts, and evidence without a row.
+create index if not exists dedloc_user_deleted_age on user_deleted (create_time);
+create index if not exists dedloc_host_deleted_age on host_deleted (create_time);
+create index if not exists dedloc_suspicion_evidence on dedloc_suspicion (evidence);
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

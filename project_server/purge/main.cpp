@@ -24,14 +24,15 @@ struct Shift {
 void run_pass(purge::Purge& purge) {
     const auto report = purge.pass(std::time(nullptr));
     if (report.files + report.jobs + report.messages + report.tickets + report.seats +
-            report.contributions ==
+            report.contributions + report.evidence + report.deleted ==
         0) {
         return;
     }
     log_info(
-        "deleted {} files, {} jobs, {} messages, {} tickets and {} seats, summed {} contributions",
-        report.files, report.jobs, report.messages, report.tickets, report.seats,
-        report.contributions);
+        "deleted {} files, {} jobs, {} messages, {} tickets, {} seats, {} files of evidence and {} "
+        "rows about deleted accounts, summed {} contributions",
+        report.files, report.jobs, report.messages, report.tickets, report.seats, report.evidence,
+        report.deleted, report.contributions);
 }
 
 }  // namespace
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
             },
         .connect = [&](const auto& project, const auto&) -> server::LoopDaemon::Look {
             options.grace = days * kDay;
+            options.evidence = project / "evidence";
             // Receipts and pages of jobs are compared with single contributions.
             options.compaction_age = std::max(compaction_days, days) * kDay;
             const auto shift =

@@ -8,6 +8,7 @@
 #include <sched_util.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -22,6 +23,10 @@ namespace fs = std::filesystem;
 constexpr int kFilesKept = 0;     // workunit.file_delete_state: FILE_DELETE_INIT
 constexpr int kFilesDeleted = 2;  // FILE_DELETE_DONE
 constexpr int kFilesStuck = 3;    // FILE_DELETE_ERROR
+
+constexpr std::int64_t kDay = 86'400;  // seconds
+/// How long sites of statistics have to learn of a deleted account; BOINC's own task waits as long.
+constexpr std::int64_t kDeletedKept = 60 * kDay;
 
 /// The end of the name of an upload that is not complete (project_server/transfer).
 constexpr const char* kUnfinished = ".unfinished";
@@ -79,7 +84,9 @@ PurgeReport Purge::pass(std::int64_t now) {
         delete_jobs(before, report);
         sweep_uploads(before, report);
         delete_messages(before, report);
+        delete_deleted(std::min(before, now - kDeletedKept), report);
     }
+    sweep_evidence(now, report);
     delete_tickets(before, report);
     delete_seats(before, report);
     report.contributions = compaction_.pass(now - options_.compaction_age);
@@ -197,6 +204,37 @@ void Purge::delete_messages(std::int64_t before, PurgeReport& report) {
                 {handled, before, options_.batch}));
         }
     }
+}
+
+void Purge::delete_deleted(std::int64_t before, PurgeReport& report) {
+    for (const char* const table : {"user_deleted", "host_deleted"}) {
+        report.deleted +=
+            static_cast<int>(database_.execute(fmt::format("delete from {} where create_time < ? "
+                                                           "order by create_time limit ?",
+                                                           table),
+                                               {before, options_.batch}));
+    }
+}
+
+/// A file is written before its row, so a young one is left alone.
+void Purge::sweep_evidence(std::int64_t now, PurgeReport& report) {
+    if (options_.evidence.empty() || now - evidence_swept_ < kDay) return;
+    std::error_code failure;
+    for (fs::directory_iterator entry{options_.evidence, failure}, end; !failure && entry != end;
+         entry.increment(failure)) {
+        struct stat facts {};
+        if (lstat(entry->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+        if (facts.st_mtime >= now - options_.grace) continue;
+        const std::string name = options_.evidence.filename() / entry->path().filename();
+        if (database_.query_one("select id from dedloc_suspicion where evidence = ? limit 1",
+                                {name})) {
+            continue;
+        }
+        std::error_code failed;
+        if (fs::remove(entry->path(), failed)) ++report.evidence;
+        if (failed) log_warning("cannot delete {}: {}", entry->path().string(), failed.message());
+    }
+    evidence_swept_ = now;
 }
 
 /// A ticket says whose a key's contributions are. It stays until the database has all commits of

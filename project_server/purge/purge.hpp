@@ -23,6 +23,8 @@ struct PurgeOptions {
     /// An official server's file_deleter and db_purge delete jobs, files and messages.
     bool keeps_jobs = false;
     std::int64_t compaction_age = 30 * 86'400;  ///< seconds until contributions are summed by day
+    /// The folder of evidence against volunteers (validators/evidence.hpp); empty: none.
+    std::filesystem::path evidence{};
     int batch = 200;         ///< rows of one kind in a pass; contributions: in a transaction
     int upload_folders = 8;  ///< folders of the upload tree searched in a pass
 };
@@ -34,6 +36,8 @@ struct PurgeReport {
     int messages = 0;       ///< trickle-ups and trickle-downs
     int tickets = 0;        ///< rows of dedloc_ticket
     int seats = 0;          ///< rows of dedloc_seat
+    int evidence = 0;       ///< files of evidence that no suspicion names any more
+    int deleted = 0;        ///< rows about deleted accounts and computers
     int contributions = 0;  ///< rows of dedloc_contribution that are now in daily sums
 };
 
@@ -58,6 +62,9 @@ class Purge {
     void sweep_folder(const std::filesystem::path& folder, std::int64_t before,
                       PurgeReport& report);
     void delete_messages(std::int64_t before, PurgeReport& report);
+    /// Once a day: evidence whose suspicion was pushed out by newer ones of the same account.
+    void sweep_evidence(std::int64_t now, PurgeReport& report);
+    void delete_deleted(std::int64_t before, PurgeReport& report);
     void delete_tickets(std::int64_t before, PurgeReport& report);
     void delete_seats(std::int64_t before, PurgeReport& report);
     std::filesystem::path path_of(const std::string& name) const;
@@ -66,7 +73,8 @@ class Purge {
     server::Database& database_;
     const PurgeOptions options_;
     Compaction compaction_;
-    int next_folder_ = 0;  ///< the upload tree's next folder to search
+    int next_folder_ = 0;              ///< the upload tree's next folder to search
+    std::int64_t evidence_swept_ = 0;  ///< when, UTC seconds
     bool has_retried_ = false;
 };
 

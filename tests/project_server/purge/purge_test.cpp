@@ -343,6 +343,40 @@ TEST_CASE("old seats and messages go", "[server][integration]") {
     CHECK(world.one("select group_concat(peer_key) x from dedloc_seat") == "b");
 }
 
+TEST_CASE("evidence without a row and old rows about deleted accounts go",
+          "[server][integration]") {
+    World world;
+    const auto folder = world.project.root() / "evidence";
+    std::filesystem::create_directories(folder);
+    for (const auto& [name, age] :
+         {std::pair{"named", 90}, std::pair{"unnamed", 90}, std::pair{"young", 1}}) {
+        platform::replace_file(folder / name, "receipt");
+        const timespec then{.tv_sec = kNow - age * kDay, .tv_nsec = 0};
+        const std::array<timespec, 2> times{then, then};
+        REQUIRE(utimensat(AT_FDCWD, (folder / name).c_str(), times.data(), 0) == 0);
+    }
+    world.database().execute(
+        "insert into dedloc_suspicion (source, what, evidence, first_seen, last_seen) values "
+        "('receipt', 'x', 'evidence/named', 1, 1)");
+    for (const int days : {61, 59}) {
+        world.database().execute("insert into user_deleted values (?, 'cpid', ?)",
+                                 {days, kNow - days * kDay});
+        world.database().execute("insert into host_deleted values (?, 'cpid', ?)",
+                                 {days, kNow - days * kDay});
+    }
+    const auto report = world.pass({.evidence = folder});
+    CHECK(report.evidence == 1);
+    CHECK(report.deleted == 2);
+    CHECK(std::filesystem::exists(folder / "named"));
+    CHECK(std::filesystem::exists(folder / "young"));
+    CHECK_FALSE(std::filesystem::exists(folder / "unnamed"));
+    CHECK(world.one("select group_concat(userid) x from user_deleted") == "59");
+    CHECK(world.one("select group_concat(hostid) x from host_deleted") == "59");
+    // An official server deletes the rows itself.
+    world.database().execute("update user_deleted set create_time = 1");
+    CHECK(world.pass({.keeps_jobs = true, .evidence = folder}).deleted == 0);
+}
+
 TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
           "[server][integration]") {
     World world;
@@ -357,6 +391,10 @@ TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
             {fmt::format("{:064x}", i), kNow});
         world.database().execute("insert into dedloc_step values (3, ?, 8, 1, 1, 1, 1, '', 1, ?)",
                                  {i, kNow});
+        for (const char* const table : {"user_deleted", "host_deleted"}) {
+            world.database().execute(fmt::format("insert into {} values (?, '', ?)", table),
+                                     {i, kNow});
+        }
         for (const char* const table : {"msg_from_host", "msg_to_host"}) {
             world.database().execute(
                 fmt::format("insert into {} (create_time, handled) values (?, ?)", table),
@@ -367,8 +405,9 @@ TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
             "credit_state, committed_at) values (3, ?, 'a', 8, 0, 1, ?)",
             {i, i <= 20 ? 0 : kNow});
     }
-    for (const char* const table : {"dedloc_contribution", "dedloc_ticket", "dedloc_seat",
-                                    "msg_from_host", "msg_to_host", "result", "workunit"}) {
+    for (const char* const table :
+         {"dedloc_contribution", "dedloc_ticket", "dedloc_seat", "msg_from_host", "msg_to_host",
+          "result", "workunit", "user_deleted", "host_deleted", "dedloc_suspicion"}) {
         world.database().query(fmt::format("analyze table {}", table));
     }
     server::StatementLog log;
