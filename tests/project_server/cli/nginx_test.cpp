@@ -71,7 +71,7 @@ TEST_CASE("a thousand slow requests leave the page to other clients", "[server][
 }
 
 TEST_CASE("uploads leave the server threads for everything else", "[server][boinc]") {
-    // Of one address; or of so many that they would hold every thread of the server.
+    // One address, or so many that they would hold every thread of the server.
     const int addresses = GENERATE(1, 36);
     const int of_each = addresses == 1 ? 40 : 8;
     const Site site;
