@@ -726,6 +726,9 @@ create table if not exists dedloc_blacklisted_host (
     former              integer not null
 ) engine=InnoDB;
 
+-- The scheduler stores one unhandled message for each result of a host.
+create index if not exists dedloc_message_host on msg_from_host (hostid, handled);
+
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values
     (unix_timestamp(), 'x86_64-pc-linux-gnu', 'Linux on an AMD x86_64 or Intel EM64T CPU'),
