@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <set>
 #include <utility>
 
 #include "peer/base/error.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kPassesToEvidence = 60;
 constexpr int kFilesKept = 0;     // workunit.file_delete_state: FILE_DELETE_INIT
 constexpr int kFilesDeleted = 2;  // FILE_DELETE_DONE
 constexpr int kFilesStuck = 3;    // FILE_DELETE_ERROR
@@ -79,7 +81,9 @@ PurgeReport Purge::pass(std::int64_t now) {
         delete_jobs(before, report);
         sweep_uploads(before, report);
         delete_messages(before, report);
+        delete_hosts(before, report);
     }
+    delete_evidence(before, report);
     delete_tickets(before, report);
     delete_seats(before, report);
     report.contributions = compaction_.pass(now - options_.compaction_age);
@@ -213,6 +217,54 @@ void Purge::delete_tickets(std::int64_t before, PurgeReport& report) {
             "c.peer_key = dedloc_ticket.peer_key) "
             "order by expires limit ?",
             {run.integer("id"), last, options_.batch}));
+    }
+}
+
+/// A request without a computer's id makes a row, so rows that never had a job are of no use. A job
+/// leaves a row of host_app_version for ever.
+void Purge::delete_hosts(std::int64_t before, PurgeReport& report) {
+    const auto page = database_.query(
+        "select h.id, h.create_time < ? and h.rpc_time < ? and h.total_credit = 0 and "
+        "h.max_results_day <> -1 and "
+        "not exists (select 1 from host_app_version v where v.host_id = h.id) and "
+        "not exists (select 1 from result r where r.hostid = h.id) and "
+        "not exists (select 1 from dedloc_revocation b where b.kind = 'host' and "
+        "b.subject = cast(h.id as char)) as is_unused "
+        "from host h where h.id > ? order by h.id limit ?",
+        {before, before, last_host_, options_.batch});
+    for (const auto& host : page) {
+        last_host_ = host.integer("id");
+        if (host.integer("is_unused") == 0) continue;
+        // Its client may have come back meanwhile.
+        report.hosts += static_cast<int>(database_.execute(
+            "delete from host where id = ? and rpc_time < ?", {last_host_, before}));
+    }
+    if (static_cast<int>(page.size()) < options_.batch) last_host_ = 0;
+}
+
+/// Once in kPassesToEvidence passes, because it reads all names.
+void Purge::delete_evidence(std::int64_t before, PurgeReport& report) {
+    if (passes_++ % kPassesToEvidence != 0) return;
+    const fs::path folder = config_.directory / "evidence";
+    std::vector<fs::path> old;
+    std::error_code failure;
+    for (fs::directory_iterator entry{folder, failure}, end; !failure && entry != end;
+         entry.increment(failure)) {
+        struct stat facts {};
+        if (lstat(entry->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+        if (facts.st_mtime < before) old.push_back(entry->path());
+    }
+    if (old.empty()) return;
+    std::set<std::string> named;
+    for (const auto& row :
+         database_.query("select distinct evidence from dedloc_suspicion where evidence <> ''")) {
+        named.insert(fs::path{row.text("evidence")}.filename());
+    }
+    for (const fs::path& path : old) {
+        if (named.contains(path.filename())) continue;
+        std::error_code failed;
+        if (fs::remove(path, failed)) ++report.files;
+        if (failed) log_warning("cannot delete {}: {}", path.string(), failed.message());
     }
 }
 

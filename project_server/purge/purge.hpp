@@ -29,11 +29,12 @@ struct PurgeOptions {
 
 /// Numbers of things that a pass has deleted.
 struct PurgeReport {
-    int files = 0;          ///< output files
+    int files = 0;          ///< output files and evidence
     int jobs = 0;           ///< workunits with their results
     int messages = 0;       ///< trickle-ups and trickle-downs
     int tickets = 0;        ///< rows of dedloc_ticket
     int seats = 0;          ///< rows of dedloc_seat
+    int hosts = 0;          ///< computers that have never had a job
     int contributions = 0;  ///< rows of dedloc_contribution that are now in daily sums
 };
 
@@ -60,13 +61,19 @@ class Purge {
     void delete_messages(std::int64_t before, PurgeReport& report);
     void delete_tickets(std::int64_t before, PurgeReport& report);
     void delete_seats(std::int64_t before, PurgeReport& report);
+    /// Deletes computers without a trace of a job. Looks at `batch` of them.
+    void delete_hosts(std::int64_t before, PurgeReport& report);
+    /// Deletes files in evidence/ that no suspicion names.
+    void delete_evidence(std::int64_t before, PurgeReport& report);
     std::filesystem::path path_of(const std::string& name) const;
 
     const server::ProjectConfig config_;
     server::Database& database_;
     const PurgeOptions options_;
     Compaction compaction_;
-    int next_folder_ = 0;  ///< the upload tree's next folder to search
+    int next_folder_ = 0;         ///< the upload tree's next folder to search
+    std::int64_t last_host_ = 0;  ///< the newest computer that was looked at
+    int passes_ = 0;
     bool has_retried_ = false;
 };
 
