@@ -1,3 +1,5 @@
+// inet_pton(3) reads the address however it is written, and inet_ntop(3) writes it in the one
+// canonical way, so that one network has one text.
 #include "peer/platform/networks.hpp"
 
 #include <arpa/inet.h>

@@ -67,6 +67,7 @@ http {{
     limit_req_zone $client zone=measurements:1m rate=10r/m;
     limit_req_zone $client zone=accounts:1m rate=1r/s;
     limit_req_zone $client zone=requests:4m rate=100r/s;
+    limit_req_zone $client zone=scheduler:4m rate=20r/s;
     limit_req_status 429;
 {proxies}{redirect}    server {{
 {listen}{tls}        root "{project}/html";
@@ -119,7 +120,7 @@ http {{
         }}
         location = /cgi/scheduler {{
             client_max_body_size 8m;
-            limit_req zone=requests burst=400 nodelay;
+            limit_req zone=scheduler burst=200 nodelay;
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
         }}

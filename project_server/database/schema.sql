@@ -746,6 +746,8 @@ create index if not exists dedloc_wu_assimilate on workunit (assimilate_state);
 create index if not exists dedloc_user_deleted_age on user_deleted (create_time);
 create index if not exists dedloc_host_deleted_age on host_deleted (create_time);
 create index if not exists dedloc_suspicion_evidence on dedloc_suspicion (evidence);
+-- The scheduler stores one unhandled message for each result of a host.
+create index if not exists dedloc_message_host on msg_from_host (hostid, handled);
 
 -- Reference rows.
 insert ignore into platform (create_time, name, user_friendly_name) values

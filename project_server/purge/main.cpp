@@ -24,15 +24,15 @@ struct Shift {
 void run_pass(purge::Purge& purge) {
     const auto report = purge.pass(std::time(nullptr));
     if (report.files + report.jobs + report.messages + report.tickets + report.seats +
-            report.contributions + report.evidence + report.deleted ==
+            report.contributions + report.evidence + report.deleted + report.hosts ==
         0) {
         return;
     }
     log_info(
-        "deleted {} files, {} jobs, {} messages, {} tickets, {} seats, {} files of evidence and {} "
-        "rows about deleted accounts, summed {} contributions",
-        report.files, report.jobs, report.messages, report.tickets, report.seats, report.evidence,
-        report.deleted, report.contributions);
+        "deleted {} files, {} jobs, {} messages, {} tickets, {} seats, {} computers, {} files of "
+        "evidence and {} rows about deleted accounts, summed {} contributions",
+        report.files, report.jobs, report.messages, report.tickets, report.seats, report.hosts,
+        report.evidence, report.deleted, report.contributions);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
     std::int64_t compaction_days = options.compaction_age / kDay;
     const server::LoopDaemon daemon{
         .name = "dedloc-purge",
-        .purpose = "Deletes files and rows of closed jobs, messages, and old tickets and seats.",
+        .purpose = "Deletes files and rows of closed jobs, messages, old tickets and seats.",
         .once = "Do one pass, then exit",
         .interval_seconds = 60,
         .add_options =

@@ -85,6 +85,7 @@ PurgeReport Purge::pass(std::int64_t now) {
         sweep_uploads(before, report);
         delete_messages(before, report);
         delete_deleted(std::min(before, now - kDeletedKept), report);
+        delete_hosts(before, report);
     }
     sweep_evidence(now, report);
     delete_tickets(before, report);
@@ -252,6 +253,28 @@ void Purge::delete_tickets(std::int64_t before, PurgeReport& report) {
             "order by expires limit ?",
             {run.integer("id"), last, options_.batch}));
     }
+}
+
+/// A request without a computer's id makes a row, so rows that never had a job are of no use. A job
+/// leaves a row of host_app_version for ever.
+void Purge::delete_hosts(std::int64_t before, PurgeReport& report) {
+    const auto page = database_.query(
+        "select h.id, h.create_time < ? and h.rpc_time < ? and h.total_credit = 0 and "
+        "h.max_results_day <> -1 and "
+        "not exists (select 1 from host_app_version v where v.host_id = h.id) and "
+        "not exists (select 1 from result r where r.hostid = h.id) and "
+        "not exists (select 1 from dedloc_revocation b where b.kind = 'host' and "
+        "b.subject = cast(h.id as char)) as is_unused "
+        "from host h where h.id > ? order by h.id limit ?",
+        {before, before, last_host_, options_.batch});
+    for (const auto& host : page) {
+        last_host_ = host.integer("id");
+        if (host.integer("is_unused") == 0) continue;
+        // Its client may have come back meanwhile.
+        report.hosts += static_cast<int>(database_.execute(
+            "delete from host where id = ? and rpc_time < ?", {last_host_, before}));
+    }
+    if (static_cast<int>(page.size()) < options_.batch) last_host_ = 0;
 }
 
 void Purge::delete_seats(std::int64_t before, PurgeReport& report) {

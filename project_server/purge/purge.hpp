@@ -31,13 +31,14 @@ struct PurgeOptions {
 
 /// Numbers of things that a pass has deleted.
 struct PurgeReport {
-    int files = 0;          ///< output files
+    int files = 0;          ///< output files and evidence
     int jobs = 0;           ///< workunits with their results
     int messages = 0;       ///< trickle-ups and trickle-downs
     int tickets = 0;        ///< rows of dedloc_ticket
     int seats = 0;          ///< rows of dedloc_seat
     int evidence = 0;       ///< files of evidence that no suspicion names any more
     int deleted = 0;        ///< rows about deleted accounts and computers
+    int hosts = 0;          ///< computers that have never had a job
     int contributions = 0;  ///< rows of dedloc_contribution that are now in daily sums
 };
 
@@ -67,6 +68,8 @@ class Purge {
     void delete_deleted(std::int64_t before, PurgeReport& report);
     void delete_tickets(std::int64_t before, PurgeReport& report);
     void delete_seats(std::int64_t before, PurgeReport& report);
+    /// Deletes computers without a trace of a job. Looks at `batch` of them.
+    void delete_hosts(std::int64_t before, PurgeReport& report);
     std::filesystem::path path_of(const std::string& name) const;
 
     const server::ProjectConfig config_;
@@ -75,6 +78,7 @@ class Purge {
     Compaction compaction_;
     int next_folder_ = 0;              ///< the upload tree's next folder to search
     std::int64_t evidence_swept_ = 0;  ///< when, UTC seconds
+    std::int64_t last_host_ = 0;       ///< the newest computer that was looked at
     bool has_retried_ = false;
 };
 

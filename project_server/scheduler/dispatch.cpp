@@ -14,6 +14,11 @@
 namespace dedloc::server {
 namespace {
 
+constexpr const char* kTooManyWithoutCredit =
+    "This account's computers that have no credit yet have as many tasks as they may: this one "
+    "gets "
+    "tasks when others of them have credit.";
+
 /// Serves one request that wants jobs; collects the elements of the reply.
 class Dispatcher {
   public:
@@ -30,6 +35,7 @@ class Dispatcher {
           choice_(catalogue, request_,
                   parse_project_preferences(account_.project_preferences, host_.venue)),
           quota_(applicant.quota),
+          jobs_left_(applicant.jobs_left),
           wanted_(wanted_jobs(config, request_, held_seats(held_, request_))) {}
 
     Dispatch run() && {
@@ -37,7 +43,9 @@ class Dispatcher {
             resend_lost();
             send_unsent();
         }
-        if (dispatch_.jobs == 0) {
+        if (dispatch_.jobs == 0 && jobs_left_ == 0 && can_use_any()) {
+            dispatch_.messages = {kTooManyWithoutCredit};
+        } else if (dispatch_.jobs == 0) {
             dispatch_.messages = reasons_for_none(database_, {.request = request_,
                                                               .choice = choice_,
                                                               .wanted = wanted_,
@@ -79,7 +87,7 @@ class Dispatcher {
 
     void send_unsent() {
         const auto fits = [&](const Job& job) { return choose(job, true) != nullptr; };
-        while (total(wanted_) > 0) {
+        for (std::int64_t left = jobs_left_; left > 0 && total(wanted_) > 0; --left) {
             const auto job = ready_.take(database_, fits);
             if (!job) return;
             const UsableVersion* const version = choose(*job, true);
@@ -147,6 +155,7 @@ class Dispatcher {
     const JobCounts seats_;
     const VersionChoice choice_;
     DailyQuota& quota_;
+    const std::int64_t jobs_left_;      ///< new ones
     JobCounts wanted_;                  ///< free seats
     std::set<std::int64_t> announced_;  ///< versions that the reply already describes
     XmlWriter elements_;

@@ -33,6 +33,7 @@ struct Applicant {
     const SchedulerRequest& request;   ///< what its client says
     const std::vector<HeldJob>& held;  ///< its jobs in progress
     DailyQuota& quota;                 ///< the host's
+    std::int64_t jobs_left;            ///< new jobs that the account may get for it now
 };
 
 /// Chooses jobs for the free seats of a host (seats.hpp), for each job the version with the highest

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "peer/base/log.hpp"
+#include "peer/formats/receipt.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -87,11 +89,18 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
 
 void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,
                     std::int64_t now) {
+    std::set<std::string> seen;  // results, of which no more than kMaxReports
     for (const HostMessage& message : messages) {
+        const bool is_wanted = message.variety == formats::kCreditMessage &&
+                               seen.size() < kMaxReports && seen.insert(message.result).second;
+        if (!is_wanted) continue;
         database.execute(
             "insert into msg_from_host (create_time, hostid, variety, handled, xml) "
-            "values (?, ?, ?, 0, ?)",
-            {now, host.id, message.variety, message.body});
+            "select ?, r.hostid, ?, 0, ? from result r where r.name = ? and r.hostid = ? and "
+            "not exists (select 1 from msg_from_host m where m.hostid = r.hostid and "
+            "m.handled = 0 and m.variety = ? and "
+            "locate(concat('<result_name>', r.name, '</result_name>'), m.xml) > 0)",
+            {now, message.variety, message.body, message.result, host.id, message.variety});
     }
 }
 

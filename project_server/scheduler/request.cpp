@@ -11,8 +11,8 @@
 namespace dedloc::server {
 namespace {
 
-constexpr std::size_t kMaxBlob = 65'000;      // bytes; libsched's buffers hold 65,536
-constexpr std::size_t kMaxMessage = 250'000;  // bytes of one trickle-up
+constexpr std::size_t kMaxBlob = 65'000;    // bytes; libsched's buffers hold 65,536
+constexpr std::size_t kMaxMessage = 4'096;  // bytes of one trickle-up; the app's have about 100
 constexpr std::size_t kMaxPlatforms = 8;
 constexpr std::int64_t kMaxGpus = 64;
 
@@ -177,6 +177,9 @@ void parse_message(SchedulerRequest& request, const XmlElement& element) {
     }
     HostMessage message;
     std::string_view body = element.body;
+    if (const auto result = find_element(body, "result_name")) {
+        message.result = text_value(result->body);
+    }
     if (const auto variety = find_element(body, "variety")) {
         message.variety = text_value(variety->body);
     }

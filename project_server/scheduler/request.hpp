@@ -84,6 +84,7 @@ struct ReportedResult {
 
 /// A <msg_from_host>: a message of an app (trickle-up).
 struct HostMessage {
+    std::string result;   ///< name of the result that its app works on
     std::string variety;  ///< kind of message, named by the app
     std::string body;     ///< unchanged, with <result_name> and <time>
 };

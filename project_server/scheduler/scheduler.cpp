@@ -17,6 +17,7 @@ namespace {
 /// Version that clients check: from 507 on they read preferences and delays as this server writes
 /// them.
 constexpr int kSchedulerVersion = 720;
+constexpr double kTooManyHostsDelay = 3600;  // seconds until the client asks again
 constexpr double kMissingKeyDelay = 3600;  // seconds until a client without a valid key asks again
 
 /// The beginning of every reply.
@@ -119,7 +120,10 @@ void add_links(XmlWriter& reply, const ProjectConfig& config) {
 
 }  // namespace
 
-Scheduler::Scheduler(const ProjectConfig& config) : config_(config), keys_(config.key_directory) {}
+Scheduler::Scheduler(const ProjectConfig& config)
+    : config_(config),
+      keys_(config.key_directory),
+      limits_(read_account_limits(config.directory)) {}
 
 std::string Scheduler::serve(Database& database, std::string_view text, const std::string& address,
                              double now) const {
@@ -141,40 +145,54 @@ std::string Scheduler::serve(Database& database, std::string_view text, const st
         add_links(reply, config_);
         return close_reply(std::move(reply));
     }
-    const bool wants_jobs = total(requested(*request)) > 0;
+    try {
+        return serve_changes(database, *catalogue, *request, *caller, address, seconds);
+    } catch (const TooManyHosts& refusal) {
+        XmlWriter reply = open_reply(config_, kTooManyHostsDelay);
+        reply.message("notice", refusal.what());
+        log_info("request from {} refused: account {} has too many new computers", address,
+                 caller->account.id);
+        return close_reply(std::move(reply));
+    }
+}
+
+std::string Scheduler::serve_changes(Database& database, const Catalogue& catalogue,
+                                     const SchedulerRequest& request, const Caller& caller,
+                                     const std::string& address, std::int64_t now) const {
+    const bool wants_jobs = total(requested(request)) > 0;
     ReadyJobs::Taking ready{ready_jobs_};
     return in_transaction(database, [&] {
-        const Account& account = caller->account;
-        const Host host = identify_host(database, *caller, *request, address, seconds);
-        if (has_newer_preferences(account, *request)) {
-            store_preferences(database, account, *request);
+        const Account& account = caller.account;
+        const Host host = identify_host(database, caller, request, address, now, limits_);
+        if (has_newer_preferences(account, request)) {
+            store_preferences(database, account, request);
         }
-        XmlWriter reply = describe(*catalogue, *request, account, host);
+        XmlWriter reply = describe(catalogue, request, account, host);
         std::vector<HeldJob> held;
         std::optional<DailyQuota> quota;
-        if (wants_jobs || !request->reports.empty()) {
+        if (wants_jobs || !request.reports.empty()) {
             held = jobs_of(database, host);
             quota.emplace(database, config_, host);
-            add_named(
-                reply, "result_ack",
-                store_reports(database, account, host, request->reports, held, *quota, seconds));
+            add_named(reply, "result_ack",
+                      store_reports(database, account, host, request.reports, held, *quota, now));
         }
         // The acknowledgement is for all messages of the request: the client deletes them.
-        if (!request->message_refusal.empty()) {
-            log_warning("messages of host {} refused: {}", host.id, request->message_refusal);
-            reply.message("low", "Messages of tasks are refused: " + request->message_refusal);
-        } else if (!request->messages.empty()) {
-            store_messages(database, host, request->messages, seconds);
+        if (!request.message_refusal.empty()) {
+            log_warning("messages of host {} refused: {}", host.id, request.message_refusal);
+            reply.message("low", "Messages of tasks are refused: " + request.message_refusal);
+        } else if (!request.messages.empty()) {
+            store_messages(database, host, request.messages, now);
             reply.add("message_ack", 1);
         }
-        add_aborts(reply, database, *request, account);
-        if (config_.send_messages_to_hosts && caller->has_messages) {
+        add_aborts(reply, database, request, account);
+        if (config_.send_messages_to_hosts && caller.has_messages) {
             reply.raw(take_messages_for(database, host));
         }
         if (wants_jobs) {
-            const Dispatch jobs =
-                dispatch_jobs(database, config_, *catalogue,
-                              {account, host, *request, held, *quota}, ready, seconds);
+            const Dispatch jobs = dispatch_jobs(
+                database, config_, catalogue,
+                {account, host, request, held, *quota, jobs_left(database, account, host, limits_)},
+                ready, now);
             for (const std::string& sentence : jobs.messages) reply.message("low", sentence);
             reply.raw(jobs.elements);
         }

@@ -6,6 +6,7 @@
 
 #include "project_server/database/database.hpp"
 #include "project_server/database/project_config.hpp"
+#include "project_server/scheduler/account_limits.hpp"
 #include "project_server/scheduler/catalogue.hpp"
 #include "project_server/scheduler/code_sign_keys.hpp"
 #include "project_server/scheduler/ready_jobs.hpp"
@@ -18,7 +19,7 @@ namespace dedloc::server {
 /// Answers the scheduler requests of a project.
 class Scheduler {
   public:
-    /// Reads the public code-signing keys. `config` must outlive the scheduler. Errors: IoError,
+    /// Reads the public code-signing keys and the account limits. `config` must outlive the scheduler. Errors: IoError,
     /// InputError.
     explicit Scheduler(const ProjectConfig& config);
 
@@ -33,12 +34,17 @@ class Scheduler {
                       double now) const;
 
   private:
+    /// Serves a request that changes something.
+    std::string serve_changes(Database& database, const Catalogue& catalogue,
+                              const SchedulerRequest& request, const Caller& caller,
+                              const std::string& address, std::int64_t now) const;
     /// The beginning of a reply, up to what the request changes.
     XmlWriter describe(const Catalogue& catalogue, const SchedulerRequest& request,
                        const Account& account, const Host& host) const;
 
     const ProjectConfig& config_;
     const CodeSignKeys keys_;
+    const AccountLimits limits_;
     CatalogueCache catalogue_;
     mutable ReadyJobs ready_jobs_;
 };

@@ -1,6 +1,7 @@
 #include "project_server/scheduler/volunteer.hpp"
 
 #include "project_server/publishing/keys.hpp"
+#include "project_server/scheduler/account_limits.hpp"
 
 namespace dedloc::server {
 namespace {
@@ -193,10 +194,11 @@ std::string preferences_for(const Account& account, const SchedulerRequest& requ
 }
 
 Host identify_host(Database& database, const Caller& caller, const SchedulerRequest& request,
-                   const std::string& address, std::int64_t now) {
+                   const std::string& address, std::int64_t now, const AccountLimits& limits) {
     if (caller.host && lock_recent(database, *caller.host, request, now)) return *caller.host;
     const Account& account = caller.account;
     const auto known = known_host(database, account, request, now);
+    if (!known) require_new_host(database, account, limits, now);
     const Host host = known ? *known : new_host(database, account, now);
     if (known && host.last_request / kDay != now / kDay) {
         database.execute("update host_app_version set n_jobs_today = 0 where host_id = ?",

@@ -58,6 +58,8 @@ inline constexpr std::int64_t kHostRefresh = 60;
 /// Whether its last stored request came in the last kHostRefresh seconds.
 bool is_recent(const Host& host, std::int64_t now);
 
+struct AccountLimits;
+
 /// Finds the host row of this request, updates it from the request and locks it until the
 /// transaction ends, so that requests of one host are served one after the other. Creates a row for
 /// an unknown id, and for a sequence number that goes backwards, which means that a client's folder
@@ -67,8 +69,9 @@ bool is_recent(const Host& host, std::int64_t now);
 /// was stored in the last kHostRefresh seconds only the sequence number is stored.
 ///
 /// Before  a transaction is open
+/// Errors  TooManyHosts, DatabaseError
 Host identify_host(Database& database, const Caller& caller, const SchedulerRequest& request,
-                   const std::string& address, std::int64_t now);
+                   const std::string& address, std::int64_t now, const AccountLimits& limits);
 
 /// Whether the client has newer computing preferences of the same account, which the volunteer has
 /// changed through another project.

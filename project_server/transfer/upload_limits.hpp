@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxUploadsOfAddress = 8;
 class UploadPace {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::chrono::seconds kWindow{30};
+    static constexpr std::chrono::seconds kWindow{30};  ///< an upload is judged once in so long
     static constexpr std::size_t kMinBytes = 30 << 10;  ///< in a window
 
     explicit UploadPace(Clock::time_point now) : began_(now) {}
@@ -32,7 +32,7 @@ class UploadPace {
     }
 
   private:
-    Clock::time_point began_;  ///< of the window
+    Clock::time_point began_;  ///< when the window began
     std::size_t bytes_ = 0;    ///< in the window
 };
 

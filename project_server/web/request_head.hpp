@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxSchedulerRequest = 8 << 20;
 
 /// The answer to a request that is not served.
 struct HeadRefusal {
-    int status = 0;                  ///< of HTTP
+    int status = 0;                  ///< an HTTP status code
     const char* sentence = nullptr;  ///< static, with a full stop
 };
 

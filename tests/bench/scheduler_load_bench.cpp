@@ -364,7 +364,8 @@ class Site {
             "insert into app_version (appid, version_num, platformid, xml_doc) select 1, 100, id, "
             "'<app_version>\n</app_version>\n' from platform where name = 'x86_64-pc-linux-gnu'");
         database.execute(fmt::format(
-            "insert into host (id, create_time, userid, host_cpid) select seq, 1, 1, seq "
+            "insert into host (id, create_time, userid, host_cpid, total_credit) select seq, 1, 1, "
+            "seq, 1 "
             "from seq_1_to_{}",
             kHosts));
     }

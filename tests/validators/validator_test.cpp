@@ -306,7 +306,7 @@ TEST_CASE("a folder that is no project is refused in one sentence", "[validation
     CHECK_THROWS_WITH((BoincConnection{empty.path()}), Catch::Contains("is no project"));
 }
 
-TEST_CASE("a refused receipt is kept as evidence, one file for each computer and fault",
+TEST_CASE("a refused receipt is kept as evidence, one file for each account and fault",
           "[validation][server]") {
     World world;
     const auto liar = world.add_volunteer();
@@ -346,8 +346,28 @@ TEST_CASE("a refused receipt is kept as evidence, one file for each computer and
           .user = liar.number,
           .host = liar.number,
           .result_name = "r",
-          .refusal = {.fault = Fault::kUnreadable, .reason = "large"},
+          .refusal = {.fault = Fault::kBeyondRun, .reason = "large"},
           .bytes = huge});
     CHECK(world.one("select evidence x from dedloc_suspicion where detail like '%large'") == "");
     CHECK(std::distance(std::filesystem::directory_iterator{folder}, {}) == 1);
+    // Another computer of the account, with noise.
+    keep({.run = 3,
+          .user = liar.number,
+          .host = liar.number + 100,
+          .result_name = "r",
+          .refusal = {.fault = Fault::kUnreadable, .reason = "noise"},
+          .bytes = huge});
+    const auto noise = folder / fmt::format("receipt_{}_unreadable", liar.number);
+    CHECK(std::filesystem::file_size(noise) == 65'536);
+    // A full folder takes no more, but the suspicion is recorded.
+    keep_evidence(world.database(), folder,
+                  {.run = 3,
+                   .user = honest.number,
+                   .host = honest.number,
+                   .result_name = "r",
+                   .refusal = {.fault = Fault::kUnreadable, .reason = "late"},
+                   .bytes = huge},
+                  100'000);
+    CHECK(world.one("select evidence x from dedloc_suspicion where detail like '%late'") == "");
+    CHECK(std::distance(std::filesystem::directory_iterator{folder}, {}) == 2);
 }

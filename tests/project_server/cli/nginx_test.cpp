@@ -111,7 +111,7 @@ TEST_CASE("a client beyond the rate of requests is refused, and others are not",
 }
 
 TEST_CASE("uploads leave the server threads for everything else", "[server][boinc]") {
-    // Of one address; or of so many that they would hold every thread of the server.
+    // One address, or so many that they would hold every thread of the server.
     const int addresses = GENERATE(1, 36);
     const int of_each = addresses == 1 ? 40 : 8;
     const Site site;

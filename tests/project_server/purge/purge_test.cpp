@@ -416,3 +416,45 @@ TEST_CASE("a pass is bounded, and no statement of it reads a whole table",
     CHECK(findings.kinds > 10);
     CHECK(findings.scans == std::vector<std::string>{});
 }
+
+TEST_CASE("computers without a job go, and evidence without a suspicion", "[server][purge]") {
+    World world;
+    server::Database& database = world.database();
+    const std::int64_t old = kNow - 8 * kDay;
+    const auto add_host = [&](std::int64_t time, double credit, int limit) {
+        database.execute(
+            "insert into host (create_time, rpc_time, userid, total_credit, max_results_day) "
+            "values (?, ?, 1, ?, ?)",
+            {time, time, credit, limit});
+        return database.insert_id();
+    };
+    const auto unused = add_host(old, 0, 0);
+    const auto young = add_host(kNow - 6 * kDay, 0, 0);
+    const auto credited = add_host(old, 1, 0);
+    const auto banned = add_host(old, 0, -1);
+    const auto had_a_job = add_host(old, 0, 0);
+    database.execute("insert into host_app_version (host_id, app_version_id) values (?, 1)",
+                     {had_a_job});
+    const auto folder = world.project.root() / "evidence";
+    std::filesystem::create_directory(folder);
+    for (const char* name : {"named", "forgotten", "fresh"}) {
+        platform::replace_file(folder / name, "x");
+        const std::int64_t time = std::string_view{name} == "fresh" ? kNow : old;
+        const std::array<timespec, 2> times{timespec{time, 0}, timespec{time, 0}};
+        REQUIRE(utimensat(AT_FDCWD, (folder / name).c_str(), times.data(), 0) == 0);
+    }
+    database.execute(
+        "insert into dedloc_suspicion (source, what, evidence, first_seen, last_seen) values "
+        "('receipt', 'x', 'evidence/named', 1, 1)");
+    Purge purge{world.project.config(), database, {.batch = 2, .evidence = folder}};
+    int hosts = 0;
+    for (int i = 0; i < 4; ++i) hosts += purge.pass(kNow).hosts;
+    CHECK(hosts == 1);
+    CHECK(database.query("select id from host where id = ?", {unused}).empty());
+    for (const auto id : {young, credited, banned, had_a_job}) {
+        CHECK(database.query("select id from host where id = ?", {id}).size() == 1);
+    }
+    CHECK(std::filesystem::exists(folder / "named"));
+    CHECK(std::filesystem::exists(folder / "fresh"));
+    CHECK_FALSE(std::filesystem::exists(folder / "forgotten"));
+}

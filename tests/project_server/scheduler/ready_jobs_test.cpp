@@ -59,6 +59,10 @@ TEST_CASE("concurrent hosts of two servers get each job once", "[server][boinc]"
     constexpr int kThreads = 4;  // that each server has
     constexpr int kJobs = 200;
     Office office{kJobs};
+    // All of them belong to one account.
+    std::ofstream{office.project.root() / "config.xml"}
+        << "<boinc><config><max_new_hosts_per_day>1000</max_new_hosts_per_day>"
+        << "<max_jobs_without_credit>1000</max_jobs_without_credit></config></boinc>";
     std::vector<std::unique_ptr<Scheduler>> servers;
     std::vector<std::thread> threads;
     std::atomic<int> received = 0;

@@ -138,15 +138,30 @@ TEST_CASE("a client that lost its id gets its host back, and its old jobs end", 
     CHECK(office.result("w0_0").integer("outcome") == RESULT_OUTCOME_CLIENT_DETACHED);
 }
 
-TEST_CASE("messages of apps are stored and acknowledged", "[server][boinc]") {
-    Office office{0};
-    CHECK_THAT(office.ask("<msg_from_host><result_name>r</result_name><time>1</time>"
-                          "<variety>loss</variety> 1 < 2 </msg_from_host>"),
-               Catch::Contains("<message_ack>1</message_ack>"));
+TEST_CASE("messages that ask for credit are stored, one for each result", "[server][boinc]") {
+    Office office{2};
+    office.ask(kWantTwo);
+    const auto message = [](const std::string& result, const std::string& variety) {
+        return "<msg_from_host><result_name>" + result + "</result_name><time>1</time><variety>" +
+               variety + "</variety> 1 < 2 </msg_from_host>";
+    };
+    const std::string credit = message("w0_0", "dedloc_credit");
+    int sequence = 1;
+    const auto send = [&](const std::string& messages) {
+        CHECK_THAT(office.ask(messages, 1, ++sequence),
+                   Catch::Contains("<message_ack>1</message_ack>"));
+        return office.count("msg_from_host");
+    };
+    CHECK(send(credit) == 1);
     const auto row = office.project.database().query_one("select * from msg_from_host");
     REQUIRE(row);
-    CHECK(row->text("variety") == "loss");
+    CHECK(row->text("variety") == "dedloc_credit");
     CHECK_THAT(row->text("xml"), Catch::Contains("1 < 2"));
+    // Another one while it is not handled; other kinds; results of others, or of none.
+    CHECK(send(credit + credit + message("w0_0", "loss") + message("w1_0", "dedloc_credit") +
+               message("nothing", "dedloc_credit") + message("", "dedloc_credit")) == 1);
+    office.project.database().execute("update msg_from_host set handled = 1");
+    CHECK(send(credit + credit) == 2);
 }
 
 TEST_CASE("messages over a limit are neither stored nor acknowledged", "[server][boinc]") {
@@ -160,8 +175,8 @@ TEST_CASE("messages over a limit are neither stored nor acknowledged", "[server]
     }
     SECTION("too large") {
         messages +=
-            "<msg_from_host><variety>v</variety>" + std::string(250'001, 'x') + "</msg_from_host>";
-        reason = "is larger than 250000";
+            "<msg_from_host><variety>v</variety>" + std::string(4'097, 'x') + "</msg_from_host>";
+        reason = "is larger than 4096";
     }
     const std::string reply = office.ask(messages);
     CHECK_THAT(reply, !Catch::Contains("message_ack"));
