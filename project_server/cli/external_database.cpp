@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kScheme = "mysql://";
 constexpr std::uint16_t kUsualPort = 3'306;
 constexpr std::size_t kMaxPassword = 4'096;
-constexpr int kMinMajor = 10;  // of MariaDB 10.6, the oldest release that is maintained
+constexpr int kMinMajor = 10;  // MariaDB 10.6 is the oldest release that is maintained
 constexpr int kMinMinor = 6;
 /// A probe of the rights that the schema and the daemons need.
 constexpr const char* kProbe = "dedloc_probe";

@@ -21,7 +21,7 @@ struct ProjectOptions {
     /// 127.0.0.1 by default; peer_listen any address if the URL's host is not this machine alone.
     /// Port 0 in the first address: a free one, then fixed for the project.
     server::Settings settings{};
-    std::string user{};           ///< root: the account to become; empty: none
+    std::string user{};  ///< root: the account to become; empty: none
     /// A database on an existing server, empty; nothing: a private MariaDB.
     std::optional<server::DatabaseSettings> database{};
     int contact_seconds = 3'600;  ///< BOINC clients contact the scheduler this often or oftener

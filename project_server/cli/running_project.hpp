@@ -24,11 +24,12 @@ class RunningProject final {
     RunningProject(const RunningProject&) = delete;
     RunningProject& operator=(const RunningProject&) = delete;
 
-    /// Starts mariadbd unless the database is on an existing server, dedloc-server, dedloc-gateway, nginx, dedloc-work, dedloc-validator,
-    /// dedloc-credit, dedloc-purge, dedloc-evaluate if it is installed, and a backbone for each
-    /// running run. Each of the first four must answer before the next one starts. Brings the
-    /// database's tables up to date. False if a stop signal arrived meanwhile. Errors: IoError with
-    /// the last log line of a daemon that ended or did not answer in time.
+    /// Starts mariadbd unless the database is on an existing server, dedloc-server, dedloc-gateway,
+    /// nginx, dedloc-work, dedloc-validator, dedloc-credit, dedloc-purge, dedloc-evaluate if it is
+    /// installed, and a backbone for each running run. Each of the first four must answer before
+    /// the next one starts. Brings the database's tables up to date. False if a stop signal arrived
+    /// meanwhile. Errors: DatabaseError (an existing server does not let us in), IoError with the
+    /// last log line of a daemon that ended or did not answer in time.
     bool start();
     /// Keeps all daemons running until a stop signal. The destructor stops them.
     void serve();
