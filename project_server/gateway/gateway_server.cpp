@@ -54,8 +54,8 @@ std::vector<std::string> running_seeds(server::Database& database) {
 
 using Handled = httplib::Server::HandlerResponse;
 
-/// Refuses requests by their heads, and those with a body that have no handler, before httplib reads
-/// their body.
+/// Refuses requests by their heads, and those with a body that have no handler, before httplib
+/// reads their body.
 Handled judge(const Request& request, Response& response,
               std::initializer_list<std::string> posts) {
     if (const auto refusal = server::refusal_of(request, formats::kMaxMeasuredBytes)) {

@@ -26,8 +26,8 @@ std::vector<std::string> store_reports(Database& database, const Account& accoun
                                        std::int64_t now);
 
 /// Stores messages (trickle-ups) for the project's daemons: those that ask for credit
-/// (formats::kCreditMessage), at most one unhandled for each result of the host. Others are dropped,
-/// as all messages of a request are acknowledged together.
+/// (formats::kCreditMessage), at most one unhandled for each result of the host. Others are
+/// dropped, as all messages of a request are acknowledged together.
 ///
 /// Before  a transaction is open      Idempotent  no: the handler of the messages must be
 void store_messages(Database& database, const Host& host, const std::vector<HostMessage>& messages,

@@ -19,8 +19,8 @@ namespace dedloc::server {
 /// Answers the scheduler requests of a project.
 class Scheduler {
   public:
-    /// Reads the public code-signing keys and the account limits. `config` must outlive the scheduler. Errors: IoError,
-    /// InputError.
+    /// Reads the public code-signing keys and the account limits. `config` must outlive the
+    /// scheduler. Errors: IoError, InputError.
     explicit Scheduler(const ProjectConfig& config);
 
     /// Serves one request: host row, reports, messages, jobs, all in one transaction. If nothing is

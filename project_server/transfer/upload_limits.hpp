@@ -1,4 +1,5 @@
-// How many uploads there may be at a time, and the slowest that may keep one of the server's threads.
+// How many uploads there may be at a time, and the slowest that may keep one of the server's
+// threads.
 #pragma once
 
 #include <chrono>
@@ -6,7 +7,8 @@
 
 namespace dedloc::server {
 
-/// Uploads at the same time, each of which holds one of the server's threads. Others get status 503.
+/// Uploads at the same time, each of which holds one of the server's threads. Others get status
+/// 503.
 inline constexpr std::size_t kMaxUploads = 128;
 /// Uploads of one client (an IPv6 network of 64 bits is one) at the same time.
 inline constexpr std::size_t kMaxUploadsOfAddress = 8;

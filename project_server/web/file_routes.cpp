@@ -64,7 +64,8 @@ void add_page_files(Site& site) {
     }
 }
 
-/// Takes a file from a client. One that is too slow, or sends much after the reply is known, is cut.
+/// Takes a file from a client. An upload that is too slow, or that sends much after the reply is
+/// known, is cut.
 void receive_upload(const UploadStore& uploads, Response& response,
                     const httplib::ContentReader& read) {
     UploadRequest upload{uploads};

@@ -23,8 +23,8 @@ struct HeadRefusal {
     const char* sentence = nullptr;  ///< static, with a full stop
 };
 
-/// Judges a request in httplib's pre-routing handler, which runs before it reads the body. Refuses a
-/// body that has an encoding, no length, or more than `largest` bytes, and more than one range.
+/// Judges a request in httplib's pre-routing handler, which runs before it reads the body. Refuses
+/// a body that has an encoding, no length, or more than `largest` bytes, and more than one range.
 /// Requires that the server closes the connection after each request, because the body of a refused
 /// one stays unread.
 std::optional<HeadRefusal> refusal_of(const httplib::Request& request, std::size_t largest);
