@@ -107,7 +107,8 @@ void add_transfers(Site& site, const UploadStore& uploads) {
 void add_statistics(Site& site) {
     site.server.Get(
         literal(site.prefix) +
-            R"(/stats/((?:user|team|host|user_deleted|host_deleted|badge_user|badge_team)\.gz|(?:tables|db_dump)\.xml))",
+            R"(/stats/((?:user|team|host|user_deleted|host_deleted|badge_user|badge_team)\.gz|)"
+            R"((?:tables|db_dump)\.xml))",
         [&site](const Request& request, Response& response) {
             const std::string name = request.matches[1];
             send_file(site.config.directory / "html/stats" / name, response,

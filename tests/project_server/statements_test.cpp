@@ -172,7 +172,7 @@ TEST_CASE("no statement in a loop reads a table that grows as a whole", "[server
     // Pages that browsers, sites of statistics and Prometheus ask for again and again.
     project.visit({"/", "/metrics", "/server_status.php?xml=1", "/run/demo", "/users?sort=recent",
                    "/teams", "/hosts", "/user/1", "/host/1", "/show_user.php?format=xml&userid=1"});
-    // Tables that stay small: apps, their versions, platforms, runs, kinds of badges. "team" is read
+    // Tables that stay small: apps, their versions, platforms, runs, badges. "team" is read
     // by its name only where the home page counts the teams, in an answer that is cached.
     const auto findings =
         log.explain(project.database(), {"app", "a", "app_version", "v", "platform", "p",
