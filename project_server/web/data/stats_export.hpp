@@ -11,9 +11,9 @@ namespace dedloc::server {
 /// badge_team.gz, db_dump.xml and, last, tables.xml into `folder`, each whole or not at all: they
 /// are written under another name, synced and renamed. As in db_dump, rows without credit are left
 /// out, computers of users who do not show them have no userid, and if the project has enabled
-/// BOINC's consent STATSEXPORT only users who gave it are exported; their badges too, which
-/// db_dump does not check. Rows are read a thousand at a time. `now`: UTC seconds. Errors: DatabaseError,
-/// IoError.
+/// BOINC's consent STATSEXPORT only users who gave it are exported; their badges too, which db_dump
+/// does not check. Rows are read a thousand at a time. `now`: UTC seconds.
+/// Errors: DatabaseError, IoError.
 void export_statistics(Database& database, const std::filesystem::path& folder, double now);
 
 /// Everything that is due once an hour: lets recent credit fall, assigns badges by it, and exports
