@@ -49,8 +49,8 @@ class TimedRequest {
 /// format. Errors: DatabaseError. Cost: counts over indices; nothing over all steps of a run.
 std::string project_metrics(Database& database, double now);
 
-/// What the runs' backbones say now: step, loss, samples a second, linked peers by role, in the same
-/// format. Needs no database.
+/// What the runs' backbones say now: step, loss, samples a second, linked peers by role, in the
+/// same format. Needs no database.
 std::string live_metrics(const std::vector<control::Snapshot>& pictures);
 
 /// Whether the database has answered; if not, the metrics of project_metrics() are left out.
