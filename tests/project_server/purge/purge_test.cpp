@@ -446,7 +446,7 @@ TEST_CASE("computers without a job go, and evidence without a suspicion", "[serv
     database.execute(
         "insert into dedloc_suspicion (source, what, evidence, first_seen, last_seen) values "
         "('receipt', 'x', 'evidence/named', 1, 1)");
-    Purge purge{world.project.config(), database, {.batch = 2, .evidence = folder}};
+    Purge purge{world.project.config(), database, {.evidence = folder, .batch = 2}};
     int hosts = 0;
     for (int i = 0; i < 4; ++i) hosts += purge.pass(kNow).hosts;
     CHECK(hosts == 1);
