@@ -31,7 +31,7 @@ struct PurgeOptions {
 
 /// Numbers of things that a pass has deleted.
 struct PurgeReport {
-    int files = 0;          ///< output files and evidence
+    int files = 0;          ///< output files
     int jobs = 0;           ///< workunits with their results
     int messages = 0;       ///< trickle-ups and trickle-downs
     int tickets = 0;        ///< rows of dedloc_ticket
