@@ -25,7 +25,7 @@ constexpr int kFilesDeleted = 2;  // FILE_DELETE_DONE
 constexpr int kFilesStuck = 3;    // FILE_DELETE_ERROR
 
 constexpr std::int64_t kDay = 86'400;  // seconds
-/// How long sites of statistics have to learn of a deleted account; BOINC's own task waits as long.
+/// How long sites of statistics have to learn of a deleted account.
 constexpr std::int64_t kDeletedKept = 60 * kDay;
 
 /// The end of the name of an upload that is not complete (project_server/transfer).
