@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -18,9 +19,11 @@ using List = PageData::List;
 
 constexpr std::size_t kMaxColumn = 40;  ///< characters of a column, except for the last one
 
-/// The name of a field in text: "created_at" is "created".
+/// The name of a field in text: "created_at" is "created", "free_bytes" is "free".
 std::string title_of(std::string name) {
-    if (name.ends_with("_at")) name.resize(name.size() - 3);
+    for (const std::string_view unit : {"_at", "_bytes"}) {
+        if (name.ends_with(unit)) name.resize(name.size() - unit.size());
+    }
     std::ranges::replace(name, '_', ' ');
     return name;
 }
@@ -28,6 +31,13 @@ std::string title_of(std::string name) {
 std::string time_text(std::int64_t seconds) {
     if (seconds <= 0) return "never";
     return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string bytes_text(std::int64_t bytes) {
+    const auto number = static_cast<double>(bytes);
+    if (bytes < 1'000'000) return fmt::format("{} bytes", bytes);
+    if (bytes < 1'000'000'000) return fmt::format("{:.1f} MB", number / 1e6);
+    return fmt::format("{:.1f} GB", number / 1e9);
 }
 
 /// Without control characters: those of ASCII, and those of Unicode (C2 80 to C2 9F in UTF-8).
@@ -49,9 +59,11 @@ std::string cell(const std::string& name, const PageData& data) {
             if constexpr (std::is_same_v<T, bool>) {
                 return value ? "yes" : "no";
             } else if constexpr (std::is_same_v<T, std::int64_t>) {
+                if (name.ends_with("_bytes")) return bytes_text(value);
                 return name.ends_with("_at") ? time_text(value) : std::to_string(value);
             } else if constexpr (std::is_same_v<T, double>) {
                 if (name.ends_with("_at")) return time_text(static_cast<std::int64_t>(value));
+                if (name.ends_with("_bytes")) return bytes_text(static_cast<std::int64_t>(value));
                 return fmt::format("{:.10g}", value);
             } else if constexpr (std::is_same_v<T, std::string>) {
                 return printable(value);

@@ -90,8 +90,9 @@ class RestoreRun {
         : options_(options), target_(target_of(options)), folder_(target_), watch_(watch) {}
 
     Restored run() {
-        unpack();
         const fs::path root = folder_.path();
+        fs::permissions(root, fs::perms::owner_all);
+        unpack();
         for (const char* const name :
              {"download", "upload", "templates", "db", "nginx", "log", "pids", "html", "runs"}) {
             fs::create_directories(root / name);

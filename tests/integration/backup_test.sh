@@ -143,6 +143,7 @@ mv "$project" "$folder/lost"
 killed_after 0.5 "$dedloc" project restore "$backup" "$restored"
 [[ ! -e $restored ]] || fail_test "a killed restore left a project"
 "$dedloc" project restore "$backup" "$restored" --json >"$folder/answer"
+[[ $(stat -c %a "$restored") == 700 ]] || fail_test "others can read the restored project"
 step=$(jq .runs[0].step "$folder/answer")
 generation=$(jq .runs[0].generation "$folder/answer")
 [[ $step -le $saved && $step -ge 3 && $generation -gt 1700000000 ]] \

@@ -26,7 +26,7 @@ finds() {
     [[ $status == "$1" ]] || fail_test "the check ended with $status, not $1"
     grep -Eq -- "$2" "$output" || fail_test "the check does not say: $2"
 }
-# shows FILTER VALUE: of the status in JSON.
+# shows FILTER VALUE: the status in JSON has this value.
 shows() {
     "$dedloc" project status "$project" --json >"$output" || fail_test "no status"
     [[ $(jq -r "$1" "$output") == "$2" ]] || fail_test "the status has $(jq "$1" "$output") as $1"
