@@ -3,6 +3,7 @@
 #include "project_server/accounts/mail_tokens.hpp"
 
 #include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 
 namespace dedloc::server {
@@ -64,7 +65,11 @@ Refusal reset_password(Database& database, const std::string& secret, const std:
         const auto user = take(database, MailPurpose::kReset, secret, now);
         if (!user) return kUnknown;
         if (const Refusal refusal = set_password(database, *user, next)) return refusal;
-        database.execute("update user set email_validated = 1 where id = ?", {*user});
+        // An address that was never confirmed may have been entered by a stranger, who has the key.
+        database.execute(
+            "update user set authenticator = if(email_validated = 0, ?, authenticator), "
+            "email_validated = 1 where id = ?",
+            {random_key(), *user});
         return std::nullopt;
     });
 }

@@ -27,7 +27,8 @@ std::optional<std::string> begin_by_mail(Database& database, MailPurpose purpose
                                          const std::string& email, double now);
 
 /// Sets a new password with a secret for kReset, which also confirms the address, ends all sessions
-/// and voids all secrets of the account. Errors: DatabaseError, TooBusyError.
+/// and voids all secrets of the account. If the address was not confirmed before, the account gets
+/// a new key, and its computers must be attached again. Errors: DatabaseError, TooBusyError.
 Refusal reset_password(Database& database, const std::string& secret, const std::string& next,
                        double now);
 /// Marks the address as confirmed with a secret for kConfirm. Errors: DatabaseError.

@@ -91,7 +91,8 @@ void add_reset(Site& site) {
             });
             tell(site, request, response, "New password", refusal,
                  "The password is changed, and all browsers are signed out. Sign in with the new "
-                 "one.");
+                 "one. If the address had never been confirmed, the account also has a new key: "
+                 "attach its computers again.");
         });
 }
 

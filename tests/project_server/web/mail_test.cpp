@@ -193,6 +193,36 @@ TEST_CASE("an address is confirmed by a link, which a change of the address void
     CHECK_THAT(ada.get("/account").body, !Contains("not confirmed"));
 }
 
+TEST_CASE("a reset takes an account from a stranger who made it with another's address",
+          "[server][integration]") {
+    TestSite site;
+    Browser stranger{site};
+    register_as(stranger, "Ada");
+    Database& database = site.database();
+    const auto key = [&] {
+        return database.query_one("select authenticator from user")->text("authenticator");
+    };
+    const auto reset = [&](const std::string& next) {
+        const auto secret =
+            begin_by_mail(database, MailPurpose::kReset, "ada@example.org", unix_now());
+        REQUIRE(secret);
+        Browser owner{site};
+        return owner
+            .submit("/account/reset?secret=" + *secret, "/account/reset",
+                    {{"secret", *secret}, {"next", next}})
+            .body;
+    };
+    const std::string strangers_key = key();
+    CHECK_THAT(reset("much longer"), Contains("attach its computers again"));
+    CHECK(key() != strangers_key);
+    CHECK(stranger.get("/account").status == 303);
+    CHECK_THAT(site.page("/am_get_info.php?account_key=" + strangers_key), Contains("-136"));
+    // The owner's computers stay attached at a later reset: the address is confirmed now.
+    const std::string owners_key = key();
+    reset("still longer");
+    CHECK(key() == owners_key);
+}
+
 TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration]") {
     TestSite site;
     Browser ada{site};
