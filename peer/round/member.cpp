@@ -11,6 +11,7 @@
 
 #include "peer/base/check.hpp"
 #include "peer/planning/request.hpp"
+#include "peer/wire/loss_bound.hpp"
 
 namespace dedloc::round {
 namespace {
@@ -182,6 +183,7 @@ void Member::frozen(const event::ContributionFrozen& event, Outbox& out) {
                  " is not finite: its samples do not count");
         contribution = {.samples = {}, .loss_sum = 0, .is_finite = false, .sum = nullptr};
     }
+    contribution.loss_sum = wire::accepted_loss_sum(contribution.loss_sum, contribution.samples);
     samples_ = contribution.samples;
     frozen_ = feedback_.freeze(std::move(contribution));
     phase_ = Phase::kFrozen;

@@ -14,6 +14,7 @@
 
 #include "peer/wire/address.hpp"
 #include "peer/wire/limits.hpp"
+#include "peer/wire/loss_bound.hpp"
 #include "peer/wire/message_codec.hpp"
 
 namespace dedloc::wire {
@@ -33,12 +34,12 @@ bool are_usable(const UpdateScalars& scalars) {
            is_correction(scalars.first_correction) && is_correction(scalars.second_correction);
 }
 
-/// False also for NaN.
-bool is_loss_sum(double loss_sum) {
-    return std::abs(loss_sum) <= kMaxLossSum;
-}
 bool are_samples(Samples samples) {
     return samples.value() <= kMaxSamples;
+}
+/// False also for NaN.
+bool is_loss_sum(double loss_sum, Samples samples) {
+    return std::abs(loss_sum) <= greatest_loss_sum(samples);
 }
 /// A known bandwidth of 0 would be unknown on the wire.
 bool is_bandwidth(std::optional<Bandwidth> bandwidth) {
@@ -71,7 +72,7 @@ template <class List, class Key>
 bool are_members(const List& members, Key key) {
     if (members.empty() || members.size() > kMaxMembers || !ascends(members, key)) return false;
     return std::all_of(members.begin(), members.end(), [](const auto& member) {
-        return are_samples(member.samples) && is_loss_sum(member.loss_sum);
+        return are_samples(member.samples) && is_loss_sum(member.loss_sum, member.samples);
     });
 }
 
@@ -158,7 +159,7 @@ struct IsGood {
     }
     bool operator()(const Call& m) const { return is_good(m.term); }
     bool operator()(const Join& m) const {
-        return is_good(m.term) && are_samples(m.samples) && is_loss_sum(m.loss_sum) &&
+        return is_good(m.term) && are_samples(m.samples) && is_loss_sum(m.loss_sum, m.samples) &&
                is_exponent(m.exponent) && is_bandwidth(m.upload) && is_bandwidth(m.download);
     }
     bool operator()(const Plan& m) const {

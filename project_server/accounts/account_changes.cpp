@@ -95,11 +95,13 @@ Refusal change_email(Database& database, std::int64_t user, const std::string& p
     if (!has_password(database, user, password)) return "The password is wrong.";
     const std::string hash = slow_hash(request.password_hash);
     try {
-        void_mail_tokens(database, user);
-        database.execute(
-            "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
-            "email_addr_change_time = ? where id = ?",
-            {request.email, hash, now, user});
+        in_transaction(database, [&] {
+            void_mail_tokens(database, user);
+            database.execute(
+                "update user set email_addr = ?, passwd_hash = ?, email_validated = 0, "
+                "email_addr_change_time = ? where id = ?",
+                {request.email, hash, now, user});
+        });
     } catch (const DatabaseError& failure) {
         if (!failure.is_duplicate()) throw;
         return kTaken;

@@ -12,6 +12,7 @@
 #include "project_server/accounts/account_changes.hpp"
 #include "project_server/accounts/account_request.hpp"
 #include "project_server/accounts/job_preferences.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 #include "project_server/accounts/teams.hpp"
@@ -137,10 +138,13 @@ std::optional<std::string> change_sign_in(Database& database, const Row& account
     const std::string stored = slow_hash(*hash);
     try {
         in_transaction(database, [&] {
+            void_mail_tokens(database, account.integer("id"));
+            // Columns are assigned from left to right, so the address comes after what compares it.
             database.execute(
-                "update user set email_addr = ?, passwd_hash = ?, email_addr_change_time = "
-                "if(email_addr = ?, email_addr_change_time, ?) where id = ?",
-                {address, stored, address, now, account.integer("id")});
+                "update user set email_validated = if(email_addr = ?, email_validated, 0), "
+                "email_addr_change_time = if(email_addr = ?, email_addr_change_time, ?), "
+                "email_addr = ?, passwd_hash = ? where id = ?",
+                {address, address, now, address, stored, account.integer("id")});
             end_sessions(database, account.integer("id"));
         });
     } catch (const DatabaseError& failure) {

@@ -112,11 +112,9 @@ void delete_account(Database& database, std::int64_t user, double now) {
             "insert ignore into dedloc_deleted_credit (userid, credit, deleted) "
             "select id, total_credit, ? from user where id = ?",
             {now, user});
-        formats::Revocations revoked;
-        revoked.users.insert(static_cast<std::uint64_t>(user));
-        revoke(database, revoked,
-               formats::UtcSeconds{std::chrono::seconds{static_cast<std::int64_t>(now)}},
-               "the account was deleted");
+        revoke_deleted_account(
+            database, user,
+            formats::UtcSeconds{std::chrono::seconds{static_cast<std::int64_t>(now)}});
         clean_tasks(database, user);
         delete_hosts(database, user, now);
         database.execute("delete from token where userid = ?", {user});

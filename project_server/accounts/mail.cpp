@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "peer/platform/files.hpp"
@@ -22,7 +25,6 @@
 namespace dedloc::server {
 namespace {
 
-constexpr long kSeconds = 30;
 constexpr std::size_t kMaxCredentials = 4'096;
 
 bool is_plain(const std::string& text) {
@@ -90,7 +92,7 @@ void deliver_by_relay(const MailSettings& settings, const std::string& to,
     set(CURLOPT_READFUNCTION, &read_more);
     set(CURLOPT_READDATA, &rest);
     set(CURLOPT_ERRORBUFFER, fault.data());
-    set(CURLOPT_TIMEOUT, kSeconds);
+    set(CURLOPT_TIMEOUT, static_cast<long>(settings.time_limit.count()));
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_USE_SSL, CURLUSESSL_TRY);
     if (!settings.credentials.empty()) {
@@ -112,30 +114,50 @@ void deliver_by_relay(const MailSettings& settings, const std::string& to,
     throw IoError(sentence);
 }
 
+/// Runs a program to its end and returns its exit status; nothing if it took too long, and then it
+/// and its children are ended.
+std::optional<int> status_within(std::chrono::seconds limit, const platform::Command& command) {
+    constexpr std::chrono::milliseconds kLook{20};
+    const auto until = std::chrono::steady_clock::now() + limit;
+    const pid_t child = platform::spawn(command, {.output = "/dev/null"});
+    for (;;) {
+        if (const auto status = platform::poll_child(child)) return status;
+        if (std::chrono::steady_clock::now() >= until) break;
+        std::this_thread::sleep_for(kLook);
+    }
+    kill(-child, SIGKILL);
+    platform::wait_for_child(child);
+    return std::nullopt;
+}
+
 /// The message goes through a file: a shell with a fixed script connects it to sendmail.
 void deliver_by_sendmail(const MailSettings& settings, const std::string& to,
                          const std::string& text) {
     const auto file = std::filesystem::temp_directory_path() /
                       fmt::format("dedloc-mail-{}-{}", getpid(), random_token().substr(0, 16));
     platform::replace_file(file, std::string_view{text}, platform::kSecretFile);
-    platform::Finished finished;
+    std::optional<int> status;
     try {
-        finished =
-            platform::run_to_end({"/bin/sh", "-c", R"(exec "$0" -i -f "$1" -- "$2" <"$3")",
-                                  settings.sendmail.string(), settings.from, to, file.string()});
+        status = status_within(settings.time_limit,
+                               {"/bin/sh", "-c", R"(exec "$0" -i -f "$1" -- "$2" <"$3")",
+                                settings.sendmail.string(), settings.from, to, file.string()});
     } catch (...) {
         std::filesystem::remove(file);
         throw;
     }
     std::filesystem::remove(file);
-    if (finished.status == 0) return;
+    if (!status) {
+        throw IoError(fmt::format("{} has not ended within {} s", settings.sendmail.string(),
+                                  settings.time_limit.count()));
+    }
+    if (*status == 0) return;
     const std::string sentence =
-        fmt::format("{} has failed with status {}", settings.sendmail.string(), finished.status);
+        fmt::format("{} has failed with status {}", settings.sendmail.string(), *status);
     constexpr int kWrongData = 65;  // EX_DATAERR, EX_NOUSER and EX_NOHOST of sysexits.h
     constexpr int kNoUser = 67;
     constexpr int kNoHost = 68;
     for (const int permanent : {kWrongData, kNoUser, kNoHost}) {
-        if (finished.status == permanent) throw MailRefused(sentence);
+        if (*status == permanent) throw MailRefused(sentence);
     }
     throw IoError(sentence);
 }

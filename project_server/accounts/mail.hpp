@@ -17,6 +17,7 @@ struct MailSettings {
     std::filesystem::path credentials{};  ///< file with NAME:PASSWORD for the relay; may be empty
     std::filesystem::path sendmail = "/usr/sbin/sendmail";  ///< the program
     std::chrono::seconds first_pause{60};  ///< before the second attempt at a message
+    std::chrono::seconds time_limit{30};   ///< for an attempt at a message
 };
 
 /// One message in plain text.
@@ -35,7 +36,8 @@ class MailRefused : public IoError {
     using IoError::IoError;
 };
 
-/// Sends one message, and waits until the relay or sendmail has taken it, 30 s at most. Errors:
+/// Sends one message, and waits until the relay or sendmail has taken it, for the time limit at
+/// most. Errors:
 /// MailRefused, IoError (it may be taken later, or has been), InputError (an address that could be
 /// taken for an option or a header). The sentences do not contain the address.
 void deliver(const MailSettings& settings, const MailMessage& message);

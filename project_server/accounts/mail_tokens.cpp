@@ -2,7 +2,10 @@
 // the transaction of the change, so a failure in between loses neither.
 #include "project_server/accounts/mail_tokens.hpp"
 
+#include <utility>
+
 #include "project_server/accounts/account_request.hpp"
+#include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/sessions.hpp"
 
 namespace dedloc::server {
@@ -57,15 +60,27 @@ std::optional<std::string> begin_by_mail(Database& database, MailPurpose purpose
     });
 }
 
-Refusal reset_password(Database& database, const std::string& secret, const std::string& next,
-                       double now) {
-    if (const Refusal fault = password_fault(next)) return fault;
-    return in_transaction(database, [&]() -> Refusal {
+PasswordReset reset_password(Database& database, const std::string& secret, const std::string& next,
+                             double now) {
+    const auto refused = [](Refusal why) {
+        return PasswordReset{.refusal = std::move(why), .email = {}};
+    };
+    if (Refusal fault = password_fault(next)) return refused(std::move(fault));
+    return in_transaction(database, [&]() -> PasswordReset {
         const auto user = take(database, MailPurpose::kReset, secret, now);
-        if (!user) return kUnknown;
-        if (const Refusal refusal = set_password(database, *user, next)) return refusal;
-        database.execute("update user set email_validated = 1 where id = ?", {*user});
-        return std::nullopt;
+        if (!user) return refused(kUnknown);
+        if (Refusal refusal = set_password(database, *user, next)) {
+            return refused(std::move(refusal));
+        }
+        const auto row = database.query_one(
+            "select email_addr, email_validated from user where id = ?", {*user});
+        // An address that was never confirmed may have been entered by a stranger, who has the key.
+        const bool has_new_key = row->integer("email_validated") == 0;
+        if (has_new_key) {
+            database.execute("update user set authenticator = ?, email_validated = 1 where id = ?",
+                             {random_key(), *user});
+        }
+        return {.refusal = {}, .email = row->text("email_addr"), .has_new_key = has_new_key};
     });
 }
 

@@ -26,10 +26,17 @@ inline constexpr int kMaxMailTokens = 3;
 std::optional<std::string> begin_by_mail(Database& database, MailPurpose purpose,
                                          const std::string& email, double now);
 
+/// The result of a reset.
+struct PasswordReset {
+    Refusal refusal;           ///< why not; nothing: it is done
+    std::string email;         ///< of the account; empty if refused
+    bool has_new_key = false;  ///< the account's computers must be attached again
+};
 /// Sets a new password with a secret for kReset, which also confirms the address, ends all sessions
-/// and voids all secrets of the account. Errors: DatabaseError, TooBusyError.
-Refusal reset_password(Database& database, const std::string& secret, const std::string& next,
-                       double now);
+/// and voids all secrets of the account. If the address was not confirmed before, the account gets
+/// a new key. Errors: DatabaseError, TooBusyError.
+PasswordReset reset_password(Database& database, const std::string& secret, const std::string& next,
+                             double now);
 /// Marks the address as confirmed with a secret for kConfirm. Errors: DatabaseError.
 Refusal confirm_email(Database& database, const std::string& secret, double now);
 /// Voids a secret that has not reached its account. Errors: DatabaseError.

@@ -1,38 +1,58 @@
-// Limits on failed sign-ins, by account and by address, so that passwords cannot be guessed.
+// Limits on attempts, by account and by the client's address: on failed sign-ins, so that passwords
+// cannot be guessed, and on e-mail, so that mailboxes cannot be flooded.
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 namespace dedloc::server {
 
-/// Counts failures in windows of 15 minutes, in memory. Thread: any.
+/// Attempts in a window. An IPv6 address stands for its /64.
+struct ThrottleLimits {
+    int pair;     ///< for an account from one address, so that strangers cannot lock its owner out
+    int address;  ///< from one address, for all accounts
+    int account;  ///< for an account from all addresses without a sign-in to it
+    std::chrono::minutes window;  ///< begins with the first attempt that it counts
+};
+/// Failed sign-ins.
+inline constexpr ThrottleLimits kSignInLimits{
+    .pair = 10, .address = 50, .account = 100, .window = std::chrono::minutes{15}};
+/// E-mail; an account is the address to which it goes.
+inline constexpr ThrottleLimits kMailLimits{
+    .pair = 5, .address = 100, .account = 20, .window = std::chrono::hours{24}};
+
+/// Counts attempts, in memory. Thread: any.
 class Throttle {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr int kPerAccount = 10;  ///< failures in a window
-    static constexpr int kPerAddress = 50;  ///< failures in a window
-    static constexpr std::chrono::minutes kWindow{15};
 
-    /// Another attempt is allowed. An IPv6 address stands for its /64.
+    explicit Throttle(const ThrottleLimits& limits) : limits_(limits) {}
+
+    /// Another attempt is allowed.
     bool allows(const std::string& email, const std::string& address, Clock::time_point now);
-    /// Counts a failed attempt, before or after allows().
-    void count_failure(const std::string& email, const std::string& address, Clock::time_point now);
-    /// Forgets an account's failures after a right password.
+    /// Counts an attempt, before or after allows().
+    void count(const std::string& email, const std::string& address, Clock::time_point now);
+    /// Forgets the failures of an account from an address after a right password: from there, the
+    /// limit over all addresses does not hold for the account any more.
+    void signed_in(const std::string& email, const std::string& address, Clock::time_point now);
+    /// Forgets all attempts for an account, after a reset of its password.
     void forgive(const std::string& email);
 
   private:
     struct Count {
-        int failures = 0;
+        int attempts = 0;
         Clock::time_point began;
     };
     bool is_below(const std::string& key, int limit, Clock::time_point now);
     void add(const std::string& key, Clock::time_point now);
 
+    const ThrottleLimits limits_;
     std::mutex mutex_;
-    std::unordered_map<std::string, Count> counts_;  ///< bounded; the oldest windows end first
+    std::map<std::string, Count> counts_;  ///< bounded; the oldest windows end first
+    /// Pairs with a sign-in, and its moment; bounded, the oldest are forgotten first.
+    std::map<std::string, Clock::time_point> known_;
 };
 
 }  // namespace dedloc::server

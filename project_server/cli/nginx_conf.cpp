@@ -124,7 +124,7 @@ http {{
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
         }}
-        location ~ ^/((create_account|lookup_account|am_[a-z_]+)\.php|account/(create|sign_in))$ {{
+        location ~ ^/({guarded})$ {{
             limit_req zone=accounts burst=60 nodelay;
             limit_req_status 503;
             proxy_pass http://127.0.0.1:{server};
@@ -138,6 +138,11 @@ http {{
     }}
 }}
 )";
+
+/// Paths of requests that hash passwords or send e-mail, as a regular expression.
+constexpr const char* kGuarded =
+    R"((create_account|lookup_account|am_[a-z_]+)\.php|)"
+    "account/(create|sign_in|email|password|delete|forgotten|reset|send_confirmation)";
 
 /// A listen directive for each address.
 std::string listeners(const std::vector<platform::ListenAddress>& addresses, const char* options) {
@@ -195,9 +200,10 @@ std::string nginx_configuration(const std::filesystem::path& project,
     return fmt::format(
         kConfiguration, fmt::arg("project", project.string()),
         fmt::arg("listen", listeners(settings.listen, settings.certificate.empty() ? "" : " ssl")),
-        fmt::arg("tls", tls(settings)), fmt::arg("redirect", redirection(settings)),
-        fmt::arg("proxies", trust(settings.proxies)), fmt::arg("server", settings.server_port),
-        fmt::arg("gateway", settings.gateway_port), fmt::arg("uploads", server::kMaxUploads),
+        fmt::arg("guarded", kGuarded), fmt::arg("tls", tls(settings)),
+        fmt::arg("redirect", redirection(settings)), fmt::arg("proxies", trust(settings.proxies)),
+        fmt::arg("server", settings.server_port), fmt::arg("gateway", settings.gateway_port),
+        fmt::arg("uploads", server::kMaxUploads),
         fmt::arg("uploads_of_address", server::kMaxUploadsOfAddress),
         fmt::arg("measured", formats::kMaxMeasuredBytes));
 }

@@ -58,11 +58,12 @@ std::optional<Ban> first_ban(const std::optional<Row>& row) {
 formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now) {
     formats::Revocations revocations{.as_of = now, .users = {}, .hosts = {}, .peers = {}};
     for (const Row& row :
-         database.query("select kind, subject from dedloc_revocation where since >= ? "
-                        "or (kind = ? and since >= ?) order by kind = ? desc, since desc limit ?",
+         database.query("select kind, subject from dedloc_revocation where (since >= ? "
+                        "or (kind = ? and since >= ?)) and (ends = 0 or ends > ?) "
+                        "order by kind = ? desc, ends = 0 desc, since desc limit ?",
                         {(now - kTicketLife).time_since_epoch().count(), kVoter,
-                         (now - kVoterTicketLife).time_since_epoch().count(), kVoter,
-                         wire::kMaxRevocations})) {
+                         (now - kVoterTicketLife).time_since_epoch().count(),
+                         now.time_since_epoch().count(), kVoter, wire::kMaxRevocations})) {
         add(revocations, row.text("kind"), row.text("subject"));
     }
     return revocations;
@@ -113,9 +114,22 @@ void revoke(Database& database, const formats::Revocations& revocations, formats
     for (const Entry& entry : entries_of(revocations)) {
         database.execute(
             "insert into dedloc_revocation (kind, subject, since, reason) values (?, ?, ?, ?) "
-            "on duplicate key update reason = if(values(reason) = '', reason, values(reason))",
+            "on duplicate key update reason = if(values(reason) = '', reason, values(reason)), "
+            "ends = 0",
             {entry.kind, entry.subject, now.time_since_epoch().count(), reason});
     }
+}
+
+void revoke_deleted_account(Database& database, std::int64_t user, formats::UtcSeconds now) {
+    const std::int64_t seconds = now.time_since_epoch().count();
+    const auto last = database.query_one(
+        "select max(expires) as ends from dedloc_ticket where userid = ? and expires > ?",
+        {user, seconds});
+    if (!last || last->is_null("ends")) return;
+    database.execute(
+        "insert ignore into dedloc_revocation (kind, subject, since, reason, ends) "
+        "values (?, ?, ?, 'the account was deleted', ?)",
+        {kUser, std::to_string(user), seconds, last->integer("ends")});
 }
 
 std::uint64_t forgive(Database& database, const formats::Revocations& revocations) {

@@ -1,5 +1,5 @@
-// The accounts, computers and keys that the project has banned: the table dedloc_revocation. A ban
-// revokes the tickets of all of their peers.
+// The accounts, computers and keys that the project has banned, and accounts that were deleted: the
+// table dedloc_revocation. A ban revokes the tickets of all of their peers.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,8 @@ inline constexpr std::chrono::hours kTicketLife{24};
 inline constexpr std::chrono::hours kVoterTicketLife{24 * 400};
 
 /// The revocations of tickets that may not have expired: voters dismissed in the last
-/// kVoterTicketLife, then the others of the last kTicketLife; the newest kMaxRevocations of these.
+/// kVoterTicketLife, then what was banned in the last kTicketLife, then accounts that were deleted
+/// in it; the newest of each, kMaxRevocations together.
 /// Errors: DatabaseError.
 formats::Revocations recent_revocations(Database& database, formats::UtcSeconds now);
 
@@ -49,6 +50,10 @@ std::vector<Ban> bans(Database& database, const std::string& kind, int limit);
 /// unless that is empty; it has at most kMaxBanReason bytes. Errors: DatabaseError.
 void revoke(Database& database, const formats::Revocations& revocations, formats::UtcSeconds now,
             const std::string& reason = {});
+/// Revokes the tickets of an account that is being deleted, until the last of them expires. Does
+/// nothing if none of them is valid now, so accounts that never trained cannot fill the list.
+/// Errors: DatabaseError.
+void revoke_deleted_account(Database& database, std::int64_t user, formats::UtcSeconds now);
 /// Revokes a voter's key, and publishes that for kVoterTicketLife. Errors: DatabaseError.
 void revoke_voter(Database& database, const PeerKey& key, formats::UtcSeconds now);
 /// Withdraws bans: the gateway issues tickets to them again, and running peers accept them after

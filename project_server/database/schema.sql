@@ -739,6 +739,11 @@ create table if not exists dedloc_mail (
     key dedloc_mail_due (next_attempt)
 ) engine=InnoDB;
 
+-- ends: UTC seconds, when the last ticket of a deleted account expires; 0: an administrator's ban,
+-- which lasts until it is withdrawn.
+alter table dedloc_revocation add column if not exists ends bigint not null default 0;
+create index if not exists dedloc_ticket_user on dedloc_ticket (userid, expires);
+
 -- /metrics and the status page count the workunits of all apps that wait for a daemon.
 create index if not exists dedloc_wu_validate on workunit (need_validate);
 create index if not exists dedloc_wu_assimilate on workunit (assimilate_state);

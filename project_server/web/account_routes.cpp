@@ -20,8 +20,7 @@ namespace {
 using httplib::Request;
 using httplib::Response;
 
-constexpr const char* kTooMany =
-    "Too many attempts with a wrong password. Try again in a quarter of an hour.";
+constexpr const char* kTooMany = "Too many attempts. Try again in a quarter of an hour.";
 
 /// A page of the user who is signed in; others are sent to sign in, or get status 401 for its JSON.
 using OwnPage = std::function<std::optional<Page>(Database&, const Request&, std::int64_t user)>;
@@ -92,12 +91,12 @@ void add_sign_in(Site& site) {
                 return user_of(database, email, form.value("password"));
             });
             if (!user) {
-                site.throttle.count_failure(email, address, now);
+                site.throttle.count(email, address, now);
                 show_again(site, request, response, "sign_in.html", empty_form("Sign in", email),
                            "E-mail address or password is wrong.");
                 return;
             }
-            site.throttle.forgive(email);
+            site.throttle.signed_in(email, address, now);
             sign_in(site, response, *user, "/account");
         });
     site.add_form("/account/sign_out", true,
@@ -129,10 +128,9 @@ void add_registration(Site& site) {
                 return;
             }
             log_info("account {} created", made.user);
-            site.pool.with([&](Database& database) {
-                send_confirmation(site, database, form.value("email"));
-                return true;
-            });
+            site.throttle.signed_in(form.value("email"), address_of(request),
+                                    Throttle::Clock::now());
+            send_confirmation(site, request, form.value("email"));
             sign_in(site, response, made.user, "/account");
         });
 }
@@ -244,28 +242,33 @@ Page settings_page(Database& database, std::int64_t user) {
     return {.title = "Settings", .data = std::move(data)};
 }
 
-/// A form of the settings page: `change` does what it asks for.
+/// A form of the settings page: `change` does what it asks for. With a password field, every
+/// attempt counts against the limit: a right password may send e-mail and costs hashes.
 void add_setting(Site& site, const std::string& path, bool has_password_field,
-                 const std::function<Refusal(Database&, const Form&, std::int64_t user)>& change) {
-    site.add_form(path, true,
-                  [&site, change, has_password_field](const Request& request, Response& response,
-                                                      const Form& form, const Visitor& who) {
-                      const std::string key = "user " + std::to_string(who.user());
-                      const std::string address = address_of(request);
-                      const auto now = Throttle::Clock::now();
-                      if (has_password_field && !site.throttle.allows(key, address, now)) {
-                          site.refuse(request, response, 429, kTooMany);
-                          return;
-                      }
-                      const Refusal refusal = site.pool.with(
-                          [&](Database& database) { return change(database, form, who.user()); });
-                      if (!refusal) return site.send_on(response, "/account/settings?done=1");
-                      if (has_password_field) site.throttle.count_failure(key, address, now);
-                      Page page = site.pool.with(
-                          [&](Database& database) { return settings_page(database, who.user()); });
-                      show_again(site, request, response, "settings.html", std::move(page),
-                                 *refusal);
-                  });
+                 const std::function<Refusal(Database&, const Form&, std::int64_t user)>& change,
+                 const std::function<void(const Request&, const Form&)>& when_done = {}) {
+    site.add_form(
+        path, true,
+        [&site, change, has_password_field, when_done](const Request& request, Response& response,
+                                                       const Form& form, const Visitor& who) {
+            const std::string key = "user " + std::to_string(who.user());
+            const std::string address = address_of(request);
+            const auto now = Throttle::Clock::now();
+            if (has_password_field && !site.throttle.allows(key, address, now)) {
+                site.refuse(request, response, 429, kTooMany);
+                return;
+            }
+            if (has_password_field) site.throttle.count(key, address, now);
+            const Refusal refusal = site.pool.with(
+                [&](Database& database) { return change(database, form, who.user()); });
+            if (!refusal) {
+                if (when_done) when_done(request, form);
+                return site.send_on(response, "/account/settings?done=1");
+            }
+            Page page = site.pool.with(
+                [&](Database& database) { return settings_page(database, who.user()); });
+            show_again(site, request, response, "settings.html", std::move(page), *refusal);
+        });
 }
 
 /// The forms of job_forms().
@@ -315,13 +318,15 @@ void add_settings(Site& site) {
                                               .venue = form.value("venue")});
                 });
     add_job_settings(site);
-    add_setting(site, "/account/email", true,
-                [&site](Database& database, const Form& form, std::int64_t user) {
-                    const Refusal refusal = change_email(database, user, form.value("password"),
-                                                         form.value("email"), unix_now());
-                    if (!refusal) send_confirmation(site, database, form.value("email"));
-                    return refusal;
-                });
+    add_setting(
+        site, "/account/email", true,
+        [](Database& database, const Form& form, std::int64_t user) {
+            return change_email(database, user, form.value("password"), form.value("email"),
+                                unix_now());
+        },
+        [&site](const Request& request, const Form& form) {
+            send_confirmation(site, request, form.value("email"));
+        });
     add_setting(site, "/account/password", true,
                 [](Database& database, const Form& form, std::int64_t user) {
                     return change_password(database, user, form.value("password"),
@@ -358,7 +363,7 @@ void add_removal(Site& site) {
                 return has_password(database, who.user(), form.value("password"));
             });
             if (!is_right) {
-                site.throttle.count_failure(key, address, now);
+                site.throttle.count(key, address, now);
                 show_again(site, request, response, "delete_account.html",
                            empty_form("Delete your account"), "The password is wrong.");
                 return;

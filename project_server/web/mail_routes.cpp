@@ -41,18 +41,25 @@ void tell(Site& site, const Request& request, Response& response, const char* ti
     if (refusal) response.status = 422;
 }
 
-/// True if another e-mail may be asked for from here; counts it.
-bool may_send(Site& site, const Request& request, Response& response, const std::string& email) {
+/// True if another e-mail may be sent to this address for this client; counts it.
+bool may_send(Site& site, const Request& request, const std::string& email) {
     const auto now = Throttle::Clock::now();
     const std::string address = address_of(request);
     const bool may = site.mail_throttle.allows(email, address, now);
-    if (may) {
-        site.mail_throttle.count_failure(email, address, now);
-    } else {
-        site.refuse(request, response, 429,
-                    "Too many e-mails were asked for. Try again in a quarter of an hour.");
-    }
+    if (may) site.mail_throttle.count(email, address, now);
     return may;
+}
+
+/// The message goes out later. Takes a connection of the pool.
+void send_link(Site& site, MailPurpose purpose, const std::string& email) {
+    site.pool.with([&](Database& database) {
+        site.mailer.request(database, purpose, email);
+        return true;
+    });
+}
+
+void refuse_mail(Site& site, const Request& request, Response& response) {
+    site.refuse(request, response, 429, "Too many e-mails were asked for. Try again tomorrow.");
 }
 
 void add_reset(Site& site) {
@@ -66,11 +73,8 @@ void add_reset(Site& site) {
             if (!site.mailer.is_on()) {
                 return site.refuse(request, response, 404, "This project sends no e-mail.");
             }
-            if (!may_send(site, request, response, email)) return;
-            site.pool.with([&](Database& database) {
-                site.mailer.request(database, MailPurpose::kReset, email);
-                return true;
-            });
+            if (!may_send(site, request, email)) return refuse_mail(site, request, response);
+            send_link(site, MailPurpose::kReset, email);
             tell(site, request, response, "Forgotten password", std::nullopt,
                  "If there is an account with this address, a message with a link is on its way. "
                  "It may "
@@ -80,13 +84,21 @@ void add_reset(Site& site) {
     site.add_form(
         "/account/reset", false,
         [&site](const Request& request, Response& response, const Form& form, const Visitor&) {
-            const Refusal refusal = site.pool.with([&](Database& database) {
+            const PasswordReset reset = site.pool.with([&](Database& database) {
                 return reset_password(database, form.value("secret"), form.value("next"),
                                       unix_now());
             });
-            tell(site, request, response, "New password", refusal,
-                 "The password is changed, and all browsers are signed out. Sign in with the new "
-                 "one.");
+            if (!reset.refusal) {
+                site.throttle.forgive(reset.email);
+                site.throttle.signed_in(reset.email, address_of(request), Throttle::Clock::now());
+            }
+            tell(site, request, response, "New password", reset.refusal,
+                 reset.has_new_key
+                     ? "The password is changed, and all browsers are signed out. Sign in with the "
+                       "new one. The address had never been confirmed, so the account also has a "
+                       "new key: attach its computers again."
+                     : "The password is changed, and all browsers are signed out. Sign in with the "
+                       "new one.");
         });
 }
 
@@ -108,11 +120,9 @@ void add_confirmation(Site& site) {
                 return database.query_one("select email_addr from user where id = ?", {who.user()});
             });
             const std::string email = row ? row->text("email_addr") : "";
-            if (!may_send(site, request, response, email)) return;
-            site.pool.with([&](Database& database) {
-                send_confirmation(site, database, email);
-                return true;
-            });
+            if (!send_confirmation(site, request, email)) {
+                return refuse_mail(site, request, response);
+            }
             tell(site, request, response, "Confirm your address", std::nullopt,
                  "A message with a link is on its way.");
         });
@@ -137,8 +147,11 @@ MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const
                 is_reset ? "an hour" : "three days")};
 }
 
-void send_confirmation(Site& site, Database& database, const std::string& email) {
-    if (site.mailer.is_on()) site.mailer.request(database, MailPurpose::kConfirm, email);
+bool send_confirmation(Site& site, const Request& request, const std::string& email) {
+    if (!site.mailer.is_on()) return true;
+    if (!may_send(site, request, email)) return false;
+    send_link(site, MailPurpose::kConfirm, email);
+    return true;
 }
 
 void add_mail_routes(Site& site) {

@@ -26,8 +26,9 @@ void add_mail_routes(Site& site);
 /// The message with a link that has this secret.
 MailMessage compose_mail(const ProjectConfig& config, MailPurpose purpose, const std::string& email,
                          const std::string& secret);
-/// Asks the user to confirm the address, if the project sends e-mail.
-void send_confirmation(Site& site, Database& database, const std::string& email);
+/// Asks the user to confirm the address, if the project sends e-mail. False: too many messages were
+/// sent to it or for this client, so this one is not.
+bool send_confirmation(Site& site, const httplib::Request& request, const std::string& email);
 
 /// Forms of teams: create, edit, join, leave.
 void add_team_routes(Site& site);

@@ -89,7 +89,9 @@ void answer_account(Site& site, const Request& request, Response& response,
             log_error("{}: {}", request.path, error.what());
             reply = account_error(ERR_PROJECT_DOWN, kNoDatabase);
         }
-        if (is_wrong_password(reply)) site.throttle.count_failure(asked.email, address, now);
+        if (reply.find("<authenticator>") != reply.npos)
+            site.throttle.signed_in(asked.email, address, now);
+        if (is_wrong_password(reply)) site.throttle.count(asked.email, address, now);
     }
     response.set_content(reply, kXml);
 }

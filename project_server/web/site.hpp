@@ -103,17 +103,17 @@ class Site {
     void refuse(const httplib::Request& request, httplib::Response& response, int status,
                 const std::string& sentence);
 
-    const ProjectConfig& config;   ///< the project's
-    DatabasePool& pool;            ///< connections
-    Mailer& mailer;                ///< sends e-mail
-    LiveEvents& live;              ///< what happens to the runs now
-    httplib::Server& server;       ///< to add routes that are not pages
-    const std::string prefix;      ///< path of the master URL, without a slash at the end
-    RunHistories histories;        ///< curves of the runs
-    Throttle throttle;             ///< failed sign-ins
-    Throttle mail_throttle;        ///< requests for e-mail
-    RequestTimes scheduler_times;  ///< requests to the scheduler
-    RequestTimes page_times;       ///< requests for pages and their JSON
+    const ProjectConfig& config;          ///< the project's
+    DatabasePool& pool;                   ///< connections
+    Mailer& mailer;                       ///< sends e-mail
+    LiveEvents& live;                     ///< what happens to the runs now
+    httplib::Server& server;              ///< to add routes that are not pages
+    const std::string prefix;             ///< path of the master URL, without a slash at the end
+    RunHistories histories;               ///< curves of the runs
+    Throttle throttle{kSignInLimits};     ///< failed sign-ins
+    Throttle mail_throttle{kMailLimits};  ///< e-mail, asked for or sent without being asked for
+    RequestTimes scheduler_times;         ///< requests to the scheduler
+    RequestTimes page_times;              ///< requests for pages and their JSON
 
   private:
     void serve(const PageRoute& route, const Read& read, const httplib::Request& request,

@@ -185,9 +185,10 @@ wire::Plan PeerWorld::any_plan(std::uint8_t stranger) {
     const std::uint8_t chosen = static_cast<std::uint8_t>(byte() | (1u << self_));
     for (std::uint8_t n = 1; n <= kStrangers; ++n) {
         if (((chosen >> n) & 1) == 0) continue;
+        const Samples samples{pick(64)};
         plan.members.push_back({.peer = key_of(n),
-                                .samples = Samples{pick(64)},
-                                .loss_sum = 1.5,
+                                .samples = samples,
+                                .loss_sum = 1.5 * static_cast<double>(samples.value()),
                                 .contribution_id = static_cast<std::uint32_t>(pick(3)),
                                 .receives = pick(8) != 7,
                                 .exponent = any_exponent()});

@@ -9,6 +9,7 @@
 
 #include "peer/round/member.hpp"
 #include "peer/wire/limits.hpp"
+#include "peer/wire/loss_bound.hpp"
 
 using namespace dedloc;
 using namespace dedloc::round;
@@ -260,6 +261,25 @@ Contribution nothing() {
 }
 
 }  // namespace
+
+TEST_CASE("the loss sum of a diverged model is cut to what others accept", "[averaging]") {
+    for (const double loss_sum : {1e30, std::numeric_limits<double>::infinity(),
+                                  std::numeric_limits<double>::quiet_NaN()}) {
+        Bench bench;
+        bench.decide(bench.plan(1, false), {});
+        bench.member.state_reached({.step = bench.step(), .digest = {}}, bench.out);
+        bench.out = {};
+        bench.member.called(bench.step(), {.term = bench.term(1)}, bench.out);
+        Contribution contribution{.samples = Samples{2},
+                                  .loss_sum = loss_sum,
+                                  .is_finite = true,
+                                  .sum = std::make_shared<FloatVector>(kElements, 6.0F)};
+        bench.member.frozen({.step = bench.step(), .contribution = contribution}, bench.out);
+        const auto joins = bench.said<wire::Join>();
+        REQUIRE(joins.size() == 1);
+        CHECK(joins[0].loss_sum == 2 * wire::kMaxMeanLoss);
+    }
+}
 
 TEST_CASE("a cancelled round leaves the contribution to the next call", "[averaging]") {
     Bench bench;

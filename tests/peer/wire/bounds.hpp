@@ -91,9 +91,17 @@ void check_record_bounds(Put put) {
     REQUIRE_FALSE(with([](CommitRecord& r) { r.members.push_back({PeerKey{}, Samples{0}}); }));
     REQUIRE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples}; }));
     REQUIRE_FALSE(with([](CommitRecord& r) { r.members[0].samples = Samples{kMaxSamples + 1}; }));
-    REQUIRE(with([](CommitRecord& r) { r.members[0].loss_sum = -kMaxLossSum; }));
-    for (const double bad : {kNan, kInfinity, -kInfinity, std::nextafter(kMaxLossSum, kInfinity)}) {
-        REQUIRE_FALSE(with([&](CommitRecord& r) { r.members[0].loss_sum = bad; }));
+    const auto with_losses = [&](std::uint64_t count, double loss_sum) {
+        return with([&](CommitRecord& r) {
+            r.members[0] = {r.members[0].peer, Samples{count}, loss_sum};
+        });
+    };
+    REQUIRE(with_losses(8, -8 * kMaxMeanLoss));
+    REQUIRE(with_losses(0, 0));
+    REQUIRE_FALSE(with_losses(0, 1e-300));
+    for (const double bad :
+         {kNan, kInfinity, -kInfinity, std::nextafter(8 * kMaxMeanLoss, kInfinity)}) {
+        REQUIRE_FALSE(with_losses(8, bad));
     }
     for (const std::uint32_t bad : {kNanBits, kInfinityBits, kMinusOneBits}) {
         REQUIRE_FALSE(with([&](CommitRecord& r) { r.scalars.learning_rate = bad; }));

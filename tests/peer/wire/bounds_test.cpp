@@ -242,8 +242,17 @@ TEST_CASE("a chunk has scales within their bounds", "[wire]") {
 TEST_CASE("every bound of a round's messages is kept", "[wire]") {
     check_limit<Join>(&Join::samples, Samples{kMaxSamples}, Samples{kMaxSamples + 1});
     for (const double bad : {kNan, kInfinity, -kInfinity}) {
-        check_limit<Join>(&Join::loss_sum, -kMaxLossSum, bad);
+        check_limit<Join>(&Join::loss_sum, 0.0, bad);
     }
+    const auto joins = [](std::uint64_t count, double loss_sum) {
+        return accepts<Join>([&](Join& m) {
+            m.samples = Samples{count};
+            m.loss_sum = loss_sum;
+        });
+    };
+    REQUIRE(joins(8, -8 * kMaxMeanLoss));
+    REQUIRE_FALSE(joins(8, std::nextafter(8 * kMaxMeanLoss, kInfinity)));
+    REQUIRE_FALSE(joins(0, 1));
     check_bandwidths<Join>();
     REQUIRE(accepts<Join>([](Join& m) { m.exponent = kMinInt8Exponent; }));
     check_limit<Join>(&Join::exponent, kMaxHalfExponent,

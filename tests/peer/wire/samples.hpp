@@ -12,6 +12,7 @@
 #include "peer/base/random.hpp"
 #include "peer/formats/ticket.hpp"
 #include "peer/wire/limits.hpp"
+#include "peer/wire/loss_bound.hpp"
 #include "peer/wire/message.hpp"
 
 namespace dedloc::tests {
@@ -60,7 +61,8 @@ class WireSamples {
                   .average = bytes<Digest>(),
                   .scalars = scalars()};
         for (const PeerKey& key : keys()) {
-            record.members.push_back({key, samples(), loss_sum()});
+            const Samples count = samples();
+            record.members.push_back({key, count, loss_sum(count)});
         }
     }
     void make(Certificate& certificate) {
@@ -130,10 +132,11 @@ class WireSamples {
     }
     void make(wire::Call& m) { m.term = term(); }
     void make(wire::Join& m) {
+        const Samples count = samples();
         m = {.term = term(),
              .contribution_id = word(),
-             .samples = samples(),
-             .loss_sum = loss_sum(),
+             .samples = count,
+             .loss_sum = loss_sum(count),
              .is_finite = coin(),
              .receives = coin(),
              .state = bytes<Digest>(),
@@ -147,7 +150,8 @@ class WireSamples {
         m.chunk_elements = 1 + static_cast<std::uint32_t>(random_.below(wire::kChunkElements));
         m.scalars = scalars();
         for (const PeerKey& key : keys()) {
-            m.members.push_back({key, samples(), loss_sum(), word(), coin(), exponent()});
+            const Samples count = samples();
+            m.members.push_back({key, count, loss_sum(count), word(), coin(), exponent()});
         }
         const auto count = static_cast<std::uint32_t>(m.members.size());
         std::uint32_t chunks = 0;
@@ -277,7 +281,9 @@ class WireSamples {
     bool coin() { return random_.below(2) == 1; }
     std::uint32_t word() { return static_cast<std::uint32_t>(random_.next()); }
     Samples samples() { return Samples{random_.below(wire::kMaxSamples + 1)}; }
-    double loss_sum() { return random_.near_normal() * 1e6; }
+    double loss_sum(Samples count) {
+        return (2 * random_.uniform() - 1) * wire::greatest_loss_sum(count);
+    }
     StepIndex step() { return StepIndex{random_.below(wire::kMaxStep + 1)}; }
     std::optional<Bandwidth> bandwidth() {
         return known_bandwidth(random_.below(wire::kMaxBytesPerSecond + 1));

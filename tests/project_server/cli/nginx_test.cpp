@@ -136,6 +136,20 @@ TEST_CASE("uploads leave the server threads for everything else", "[server][boin
     }
 }
 
+TEST_CASE("requests that hash passwords or send e-mail are limited", "[server][boinc]") {
+    const Site site;
+    for (const char* const form :
+         {"sign_in", "email", "password", "delete", "forgotten", "reset", "send_confirmation"}) {
+        bool is_refused = false;
+        for (int i = 0; i < 200 && !is_refused; ++i) {
+            is_refused =
+                site.post(std::string{"/account/"} + form, "").find(" 503 ") != std::string::npos;
+        }
+        INFO(form);
+        CHECK(is_refused);
+    }
+}
+
 TEST_CASE("two addresses cannot occupy all uploads", "[server][boinc]") {
     const Site site;
     std::vector<Connection> slow;

@@ -2,12 +2,16 @@
 #include <atomic>
 #include <ctime>
 #include <map>
+#include <set>
 #include <vector>
 
+#include "peer/wire/limits.hpp"
 #include "project_server/accounts/account_changes.hpp"
+#include "project_server/accounts/account_removal.hpp"
 #include "project_server/accounts/accounts.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/accounts/throttle.hpp"
+#include "project_server/database/revocations.hpp"
 #include "project_server/scheduler/preferences.hpp"
 #include "project_server/web/form.hpp"
 #include "tests/project_server/web/browser.hpp"
@@ -38,30 +42,52 @@ TEST_CASE("forms and cookies of strangers are bounded and decoded", "[server]") 
     CHECK(cookie_value(";;=;", "name").empty());
 }
 
-TEST_CASE("failures are counted by account and by address", "[server]") {
-    Throttle throttle;
+TEST_CASE("failures are counted by account, by address and by both", "[server]") {
+    Throttle throttle{kSignInLimits};
     const auto now = Throttle::Clock::now();
-    for (int i = 0; i < Throttle::kPerAccount; ++i) {
-        CHECK(throttle.allows("a@x.org", "192.0.2." + std::to_string(i), now));
-        throttle.count_failure("A@x.org ", "192.0.2." + std::to_string(i), now);
+    for (int i = 0; i < kSignInLimits.pair; ++i) {
+        CHECK(throttle.allows("a@x.org", "192.0.2.1", now));
+        throttle.count("A@x.org ", "192.0.2.1", now);
     }
-    CHECK_FALSE(throttle.allows("a@x.org", "192.0.2.99", now));
-    CHECK(throttle.allows("b@x.org", "192.0.2.99", now));
-    CHECK(throttle.allows("a@x.org", "192.0.2.99", now + Throttle::kWindow));
-    for (int i = 0; i < Throttle::kPerAddress; ++i) {
-        throttle.count_failure("u" + std::to_string(i), "2001:db8:1:2::" + std::to_string(i), now);
+    CHECK_FALSE(throttle.allows("a@x.org", "192.0.2.1", now));
+    CHECK(throttle.allows("a@x.org", "192.0.2.1", now + kSignInLimits.window));
+    CHECK(throttle.allows("b@x.org", "192.0.2.1", now));
+    CHECK(throttle.allows("a@x.org", "192.0.2.99", now));  // the owner, from elsewhere
+    for (int i = 0; i < kSignInLimits.address; ++i) {
+        throttle.count("u" + std::to_string(i), "2001:db8:1:2::" + std::to_string(i), now);
     }
     CHECK_FALSE(throttle.allows("new@x.org", "2001:db8:1:2:ffff::1", now));
     CHECK(throttle.allows("new@x.org", "2001:db8:1:3::1", now));
     // However the address is written.
     CHECK_FALSE(throttle.allows("new@x.org", "2001:0db8:1:2:0:0:0:9", now));
-    for (int i = 0; i < Throttle::kPerAddress; ++i) {
-        throttle.count_failure("v" + std::to_string(i), "2001:db8::" + std::to_string(i), now);
+    for (int i = 0; i < kSignInLimits.address; ++i) {
+        throttle.count("v" + std::to_string(i), "2001:db8::" + std::to_string(i), now);
     }
     CHECK_FALSE(throttle.allows("new@x.org", "2001:db8::ffff", now));
     CHECK(throttle.allows("new@x.org", "2001:db8:0:1::ffff", now));
+}
+
+TEST_CASE("guesses from many addresses do not lock an owner out", "[server]") {
+    Throttle throttle{kSignInLimits};
+    const auto now = Throttle::Clock::now();
+    throttle.signed_in("a@x.org", "2001:db8:1:2::3", now);
+    for (int i = 0; i < kSignInLimits.account; ++i) {
+        const std::string address = "192.0.2." + std::to_string(i);
+        CHECK(throttle.allows("a@x.org", address, now));
+        throttle.count("a@x.org", address, now);
+    }
+    CHECK_FALSE(throttle.allows("a@x.org", "198.51.100.1", now));
+    CHECK(throttle.allows("b@x.org", "198.51.100.1", now));
+    // From where the owner has signed in: ten failures more, and a right password forgets them.
+    const std::string home = "2001:db8:1:2::4";
+    for (int i = 1; i < kSignInLimits.pair; ++i) throttle.count("a@x.org", home, now);
+    CHECK(throttle.allows("a@x.org", home, now));
+    throttle.signed_in("a@x.org", home, now);
+    throttle.count("a@x.org", home, now);
+    CHECK(throttle.allows("a@x.org", home, now));
     throttle.forgive("a@x.org");
-    CHECK(throttle.allows("a@x.org", "192.0.2.99", now));
+    CHECK(throttle.allows("a@x.org", "198.51.100.1", now));
+    CHECK(throttle.allows("a@x.org", "192.0.2.1", now));
 }
 
 TEST_CASE("an account of the web page is that of BOINC's clients", "[server][integration]") {
@@ -155,13 +181,21 @@ TEST_CASE("passwords cannot be guessed, by form or by BOINC's request", "[server
     register_as(browser, "Ada");
     const std::string wrong =
         "/lookup_account.php?email_addr=ada@example.org&passwd_hash=" + std::string(32, 'a');
-    for (int i = 0; i < Throttle::kPerAccount; ++i) {
+    for (int i = 0; i < kSignInLimits.pair; ++i) {
         CHECK_THAT(site.page(wrong), Contains("-206") && Contains("The password is wrong"));
     }
     CHECK_THAT(site.page(wrong), Contains("-206") && Contains("Too many attempts"));
     Browser other{site};
     CHECK(sign_in_as(other, "Ada", "secret-Ada").status == 429);
     CHECK(browser.get("/account").status == 200);
+    // Not from elsewhere, where the owner may be.
+    const auto elsewhere =
+        site.client().Get(("/lookup_account.php?email_addr=ada@example.org&passwd_hash=" +
+                           boinc_password_hash("secret-Ada", "ada@example.org"))
+                              .c_str(),
+                          {{"X-Forwarded-For", "192.0.2.7"}});
+    REQUIRE(elsewhere);
+    CHECK_THAT(elsewhere->body, Contains("<authenticator>"));
 }
 
 TEST_CASE("settings are kept, and e-mail and password need the password", "[server][integration]") {
@@ -315,8 +349,8 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
         "insert into dedloc_seat (runid, peer_key, address) values (1, 'k', "
         "'203.0.113.7:5')");
     database.execute(
-        "insert into dedloc_ticket (runid, peer_key, resultid, issued, expires) values (1, 'k', 1, "
-        "1, 2)");
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, issued, expires) values "
+        "(1, 'k', 1, 1, 1, 4000000000)");
     ada.submit("/teams/create", "/teams/create", {{"name", "Riga"}, {"is_joinable", "1"}});
     eve.submit("/team/1", "/team/1/join", {});
     const auto exported = ada.get("/account/export.json");
@@ -354,6 +388,38 @@ TEST_CASE("a deleted account leaves no e-mail address and no computer", "[server
     const auto team = database.query_one("select userid, nusers from team");
     CHECK(team->integer("userid") == 2);  // the other member
     CHECK(team->integer("nusers") == 1);
+}
+
+TEST_CASE("deleted accounts never push a ban out of the published list", "[server][integration]") {
+    TestProject project;
+    Database& database = project.database();
+    constexpr std::int64_t kNow = 1'800'000'000;
+    const auto at = [](std::int64_t seconds) {
+        return formats::UtcSeconds{std::chrono::seconds{seconds}};
+    };
+    formats::Revocations ban;
+    ban.users.insert(7);
+    revoke(database, ban, at(kNow - 10), "sends invalid gradients");
+    database.execute(
+        "insert into user (id, name, email_addr, authenticator) values (1, 'a', 'a@x', 'a'), "
+        "(2, 'b', 'b@x', 'b'), (3, 'c', 'c@x', 'c')");
+    database.execute(
+        "insert into dedloc_ticket (runid, peer_key, resultid, userid, issued, expires) values "
+        "(1, 'k1', 1, 1, ?, ?), (1, 'k2', 2, 2, ?, ?)",
+        {kNow - 100, kNow + 60, kNow - 100'000, kNow - 1});
+    for (const std::int64_t user : {1, 2, 3}) {
+        delete_account(database, user, static_cast<double>(kNow));
+    }
+    // Only account 1 had a ticket that was valid, and it is in the list until that expires.
+    CHECK(recent_revocations(database, at(kNow)).users == std::set<std::uint64_t>{1, 7});
+    CHECK(recent_revocations(database, at(kNow + 60)).users == std::set<std::uint64_t>{7});
+    database.execute(
+        "insert into dedloc_revocation (kind, subject, since, ends) select 'user', seq, ?, ? from "
+        "seq_10_to_1100",
+        {kNow, kNow + 60});
+    const auto full = recent_revocations(database, at(kNow)).users;
+    CHECK(full.size() == wire::kMaxRevocations);
+    CHECK(full.contains(7));
 }
 
 TEST_CASE("teams are created, joined, left and edited by their founders", "[server][integration]") {

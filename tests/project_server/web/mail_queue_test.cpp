@@ -174,7 +174,8 @@ TEST_CASE("a message that the relay does not take waits, and is taken once",
     // The secrets of the other attempts are gone, and this one works.
     CHECK(accounts.count("token") == 1);
     CHECK_FALSE(reset_password(accounts.database(), secret_of(relay.texts().front()), "much longer",
-                               unix_now()));
+                               unix_now())
+                    .refusal);
 }
 
 TEST_CASE("a message whose fate is unknown is sent again, with a link that works",

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "peer/base/error.hpp"
@@ -193,6 +194,36 @@ TEST_CASE("an address is confirmed by a link, which a change of the address void
     CHECK_THAT(ada.get("/account").body, !Contains("not confirmed"));
 }
 
+TEST_CASE("a reset takes an account from a stranger who made it with another's address",
+          "[server][integration]") {
+    TestSite site;
+    Browser stranger{site};
+    register_as(stranger, "Ada");
+    Database& database = site.database();
+    const auto key = [&] {
+        return database.query_one("select authenticator from user")->text("authenticator");
+    };
+    const auto reset = [&](const std::string& next) {
+        const auto secret =
+            begin_by_mail(database, MailPurpose::kReset, "ada@example.org", unix_now());
+        REQUIRE(secret);
+        Browser owner{site};
+        return owner
+            .submit("/account/reset?secret=" + *secret, "/account/reset",
+                    {{"secret", *secret}, {"next", next}})
+            .body;
+    };
+    const std::string strangers_key = key();
+    CHECK_THAT(reset("much longer"), Contains("attach its computers again"));
+    CHECK(key() != strangers_key);
+    CHECK(stranger.get("/account").status == 303);
+    CHECK_THAT(site.page("/am_get_info.php?account_key=" + strangers_key), Contains("-136"));
+    // The owner's computers stay attached at a later reset: the address is confirmed now.
+    const std::string owners_key = key();
+    reset("still longer");
+    CHECK(key() == owners_key);
+}
+
 TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration]") {
     TestSite site;
     Browser ada{site};
@@ -204,12 +235,13 @@ TEST_CASE("secrets expire, differ by purpose and are few", "[server][integration
     const auto secret = begin(MailPurpose::kReset, 1'000);
     REQUIRE(secret);
     CHECK(confirm_email(database, *secret, 1'001));
-    CHECK(reset_password(database, *secret, "much longer", 1'000 + 3'600));
+    CHECK(reset_password(database, *secret, "much longer", 1'000 + 3'600).refusal);
     for (int more = 1; more < kMaxMailTokens; ++more) CHECK(begin(MailPurpose::kReset, 1'000));
     CHECK_FALSE(begin(MailPurpose::kReset, 1'000));
     CHECK(begin(MailPurpose::kConfirm, 1'000));
     CHECK(begin(MailPurpose::kReset, 1'000 + 3'601));
-    CHECK_FALSE(reset_password(database, *begin(MailPurpose::kReset, 9'000), "much longer", 9'001));
+    CHECK_FALSE(
+        reset_password(database, *begin(MailPurpose::kReset, 9'000), "much longer", 9'001).refusal);
     CHECK(database.query_one("select count(*) as n from token where type <> 'S'")->integer("n") ==
           0);
     CHECK_FALSE(begin_by_mail(database, MailPurpose::kReset, "nobody@example.org", 9'002));
@@ -224,8 +256,31 @@ TEST_CASE("too many requests for e-mail are refused", "[server][integration]") {
             .submit("/account/forgotten", "/account/forgotten", {{"email", "eve@example.org"}})
             .status;
     };
-    for (int i = 0; i < Throttle::kPerAccount; ++i) CHECK(ask() == 200);
+    for (int i = 0; i < kMailLimits.pair; ++i) CHECK(ask() == 200);
     CHECK(ask() == 429);
+}
+
+TEST_CASE("changes of the address do not flood a stranger's mailbox", "[server][integration]") {
+    const Sendmail sendmail;
+    TestSite site{sendmail.settings};
+    Browser ada{site};
+    register_as(ada, "Ada");
+    CHECK_THAT(sendmail.next(), Contains("To: <ada@example.org>"));
+    const auto change = [&] {
+        return ada
+            .submit("/account/settings", "/account/email",
+                    {{"email", "stranger@example.org"}, {"password", "secret-Ada"}})
+            .status;
+    };
+    for (int i = 0; i < kMailLimits.pair; ++i) {
+        CHECK(change() == 303);
+        CHECK_THAT(sendmail.next(), Contains("To: <stranger@example.org>"));
+    }
+    for (int i = kMailLimits.pair; i < kSignInLimits.pair; ++i) CHECK(change() == 303);
+    CHECK(change() == 429);
+    CHECK(ada.submit("/account", "/account/send_confirmation", {}).status == 429);
+    CHECK(site.database().query_one("select count(*) as n from dedloc_mail")->integer("n") == 0);
+    CHECK(sendmail.messages().empty());
 }
 
 TEST_CASE("a project without e-mail says what to do", "[server][integration]") {
@@ -245,6 +300,22 @@ TEST_CASE("a name in ASCII is quoted in the header", "[server]") {
                                        {.to = "c@d", .subject = "s", .text = "t"}, 0);
     CHECK_THAT(text, Contains("\r\nFrom: \"The \\\"x\\\\y\\\" project\" <a@b>\r\n"));
     CHECK_THAT(text, Catch::StartsWith("Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"));
+}
+
+TEST_CASE("a sendmail that does not end is ended", "[server]") {
+    const TemporaryDirectory folder;
+    MailSettings settings{.from = "project@example.org",
+                          .sendmail = folder.path() / "sendmail",
+                          .time_limit = std::chrono::seconds{1}};
+    const fs::path pid = folder.path() / "pid";
+    platform::replace_file(settings.sendmail,
+                           "#!/bin/sh\necho $$ >\"" + pid.string() + "\"\nsleep 600\n");
+    fs::permissions(settings.sendmail, fs::perms::owner_all);
+    const auto began = std::chrono::steady_clock::now();
+    CHECK_THROWS_WITH(deliver(settings, {.to = "ada@example.org", .subject = "s", .text = "t"}),
+                      Contains("has not ended within 1 s"));
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds{60});
+    CHECK(kill(static_cast<pid_t>(std::stol(platform::read_text(pid))), 0) != 0);
 }
 
 TEST_CASE("a relay gets the message by SMTP", "[server][integration]") {

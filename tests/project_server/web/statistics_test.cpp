@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "peer/platform/files.hpp"
+#include "project_server/accounts/mail_tokens.hpp"
 #include "project_server/accounts/passwords.hpp"
 #include "project_server/web/data/stats_export.hpp"
 #include "project_server/web/metrics.hpp"
@@ -98,6 +99,40 @@ TEST_CASE("an account manager reads and changes an account by its key", "[server
     const std::string venue = "/am_set_host_info.php?venue=work&account_key=" + key + "&hostid=";
     CHECK_THAT(site.page(venue + std::to_string(host)), Contains("<success/>"));
     CHECK_THAT(site.page(venue + std::to_string(others_host)), Contains("-136"));
+}
+
+TEST_CASE("an account manager's new address is not confirmed, and old links are void",
+          "[server][integration]") {
+    TestSite site;
+    Database& database = site.database();
+    const auto user = add_user(database, "Ann", 50);
+    const auto email = [&] {
+        return database.query_one("select * from user where id = ?", {user})->text("email_addr");
+    };
+    const std::string first = email();
+    const auto confirmed = begin_by_mail(database, MailPurpose::kConfirm, first, unix_now());
+    REQUIRE_FALSE(confirm_email(database, *confirmed, unix_now()));
+    const auto is_confirmed = [&] {
+        return database.query_one("select * from user where id = ?", {user})
+                   ->integer("email_validated") == 1;
+    };
+    const auto set = [&](const std::string& address) {
+        const auto reply = site.client().Post(
+            "/am_set_info.php",
+            httplib::Params{{"account_key", key_of(database, user)},
+                            {"email_addr", address},
+                            {"password_hash", boinc_password_hash("secret", address)}});
+        REQUIRE(reply);
+        CHECK_THAT(reply->body, Contains("<success/>"));
+    };
+    set(first);
+    CHECK(is_confirmed());  // only the password is new
+    const auto reset = begin_by_mail(database, MailPurpose::kReset, first, unix_now());
+    set("ceo@corp.example");
+    CHECK_FALSE(is_confirmed());
+    CHECK(reset_password(database, *reset, "much longer", unix_now()).refusal);
+    CHECK(database.query_one("select * from user where id = ?", {user})
+              ->real("email_addr_change_time") > 0);
 }
 
 TEST_CASE("show_user.php names computers to the owner only", "[server][integration]") {
