@@ -26,6 +26,12 @@ inline MariadbProcess& test_mariadb() {
                                      .port = platform::free_port("127.0.0.1")};
             initialise_mariadb(place);
             process = std::make_unique<MariadbProcess>(place);
+            // What tests write need not outlive a crash of the machine; to make tables is slow.
+            Database administrator{mariadb_administrator(place)};
+            for (const char* const setting :
+                 {"innodb_flush_log_at_trx_commit", "innodb_file_per_table", "sync_frm"}) {
+                administrator.execute(std::string{"set global "} + setting + " = 0");
+            }
         }
     };
     static Server server;

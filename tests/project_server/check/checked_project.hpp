@@ -103,7 +103,7 @@ class CheckedProject {
     /// A project for all tests of the program. Its tables are made again only if a test has altered
     /// them, because that takes most of a test's time.
     static server::TestProject& shared(bool is_new = false) {
-        static server::MariadbProcess& mariadb = fast_mariadb();
+        static server::MariadbProcess& mariadb = server::test_mariadb();
         static std::unique_ptr<server::TestProject> project;
         if (is_new) project.reset();
         if (!project) project = std::make_unique<server::TestProject>();
@@ -123,15 +123,6 @@ class CheckedProject {
         for (const char* const folder : {"download", "upload", "keys"}) {
             std::filesystem::create_directory(root() / folder);
         }
-    }
-
-    /// What the tests write need not outlive a crash of the machine.
-    static server::MariadbProcess& fast_mariadb() {
-        for (const char* const setting :
-             {"innodb_flush_log_at_trx_commit", "innodb_file_per_table", "sync_frm"}) {
-            administrator().execute(fmt::format("set global {} = 0", setting));
-        }
-        return server::test_mariadb();
     }
 
     static std::vector<float> state_at(std::uint64_t step) {
