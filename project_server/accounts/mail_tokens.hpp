@@ -29,7 +29,7 @@ std::optional<std::string> begin_by_mail(Database& database, MailPurpose purpose
 /// The result of a reset.
 struct PasswordReset {
     Refusal refusal;           ///< why not; nothing: it is done
-    std::string email;         ///< of the account; empty if refused
+    std::string email;         ///< the account's; empty if refused
     bool has_new_key = false;  ///< the account's computers must be attached again
 };
 /// Sets a new password with a secret for kReset, which also confirms the address, ends all sessions

@@ -12,7 +12,7 @@ namespace dedloc::server {
 /// Attempts in a window. An IPv6 address stands for its /64.
 struct ThrottleLimits {
     int pair;     ///< for an account from one address, so that strangers cannot lock its owner out
-    int address;  ///< from one address, for all accounts
+    int address;  ///< all accounts together, from one address
     int account;  ///< for an account from all addresses without a sign-in to it
     std::chrono::minutes window;  ///< begins with the first attempt that it counts
 };
