@@ -92,7 +92,7 @@ void Coordinator::lost(const PeerKey& peer, Outbox& out) {
     if (phase_ == Phase::kCalled) {
         seats_.erase(seat);
     } else {
-        lose(seat->second);
+        seat->second.is_lost = true;
         is_amend_due_ = phase_ == Phase::kPlanned;
     }
 }
@@ -121,7 +121,6 @@ void Coordinator::reset() {
     phase_ = Phase::kGathering;
     members_since_ = frozen_since_ = kNever;
     seats_.clear();
-    max_lost_ = 0;
     plan_.reset();
     record_.reset();
     reduced_.clear();
@@ -194,7 +193,7 @@ void Coordinator::time_out(TimePoint now, Outbox& out) {
         if (seat.is_lost || ready_.contains(peer)) continue;
         out.note(peer.brief() + " is late: left out");
         charge(peer);
-        lose(seat);
+        seat.is_lost = true;
         is_amend_due_ = true;
     }
     deadline_ = now + config_.rules.round_timeout;
@@ -383,20 +382,14 @@ bool Coordinator::is_reduced_by_all_but(const PeerKey& peer) const {
     });
 }
 
-void Coordinator::lose(Seat& seat) {
-    seat.is_lost = true;
-    ++max_lost_;
-}
-
 /// A member that is doubted may never say that it is ready. Its contribution is in the averages of
 /// the others.
 bool Coordinator::is_awaited(const PeerKey& peer, const Seat& seat) const {
     if (seat.is_lost) return false;
-    return peer == self_ || reduces(peer) || !complaints_.is_doubted(account_of(peer));
+    return peer == self_ || !complaints_.is_doubted(account_of(peer)) || reduces(peer);
 }
 
 bool Coordinator::is_ready_at_all_but_lost() const {
-    if (ready_.empty()) return false;
     bool is_held = false;
     for (const auto& [peer, seat] : seats_) {
         const bool is_ready = ready_.contains(peer);

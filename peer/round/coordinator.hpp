@@ -142,7 +142,6 @@ class Coordinator {
     bool is_awaited(const PeerKey& peer, const Seat& seat) const;
     void choose_reducers();
     bool is_reduced_by_all_but(const PeerKey& peer) const;
-    void lose(Seat& seat);
     bool is_ready_at_all_but_lost() const;
     bool reduces(const PeerKey& peer) const;
     void time_out(TimePoint now, Outbox& out);
@@ -169,7 +168,6 @@ class Coordinator {
     Term term_;
     std::uint32_t attempt_ = 0;
     std::map<PeerKey, Seat> seats_;  ///< the round's seats, ascending by key: member order
-    std::size_t max_lost_ = 0;       ///< seats lost in this round, including erased ones
     TimePoint deadline_ = kNever;
     TimePoint ask_at_ = kNever;
     TimePoint now_{};

@@ -48,7 +48,7 @@ void Coordinator::stalled(TimePoint now, const PeerKey& from, StepIndex step,
         if (complaints_.is_doubted(account_of(from)) && from != self_) return;
         exclude(sender, "has sent " + from.brief() + " pieces that cannot be averaged", out);
         charge(from);
-        lose(seat->second);
+        seat->second.is_lost = true;
         gone_.insert(sender);
         is_amend_due_ = true;
     }
@@ -115,7 +115,7 @@ void Coordinator::leave_out(const PeerKey& peer, const std::string& why, Outbox&
     const auto seat = seats_.find(peer);
     if (seat == seats_.end() || seat->second.is_lost || peer == self_) return;
     out.accuse(peer, peer.brief() + " " + why + ": left out");
-    lose(seat->second);
+    seat->second.is_lost = true;
 }
 
 void Coordinator::take_part(const PeerKey& reducer, const std::string& why, Outbox& out) {
@@ -142,7 +142,7 @@ void Coordinator::judge_stalls(Outbox& out) {
                 continue;
             }
             exclude(peer, "joined and does not send", out);
-            lose(seat->second);
+            seat->second.is_lost = true;
         }
     }
     for (const auto& [witness, peers] : misses) {
