@@ -20,6 +20,7 @@
 #include "project_server/cli/unfinished_folder.hpp"
 #include "project_server/cli/upgrade.hpp"
 #include "project_server/database/schema.hpp"
+#include "project_server/official/xml_text.hpp"
 #include "project_server/publishing/keys.hpp"
 
 namespace dedloc::cli {
@@ -29,26 +30,6 @@ namespace fs = std::filesystem;
 
 /// Free disk space that a new project needs: MariaDB's system tables and logs, and the first files.
 constexpr std::uint64_t kProjectBytes = std::uint64_t{400} << 20;
-
-std::string xml_text(const std::string& text) {
-    std::string escaped;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                escaped += "&amp;";
-                break;
-            case '<':
-                escaped += "&lt;";
-                break;
-            case '>':
-                escaped += "&gt;";
-                break;
-            default:
-                escaped += c;
-        }
-    }
-    return escaped;
-}
 
 std::string random_password() {
     std::array<std::byte, 16> bytes{};
@@ -89,12 +70,13 @@ std::string config_xml(const fs::path& project, const server::Settings& settings
 </config>
 </boinc>
 )",
-                       fmt::arg("name", xml_text(settings.name)), fmt::arg("interval", interval),
-                       fmt::arg("contact", contact_seconds), fmt::arg("url", settings.url),
-                       fmt::arg("host", settings.host()), fmt::arg("db_name", database.name),
-                       fmt::arg("db_host", database.host), fmt::arg("db_port", database.port),
-                       fmt::arg("db_user", database.user), fmt::arg("db_passwd", database.password),
-                       fmt::arg("folder", xml_text(project.string())));
+                       fmt::arg("name", official::xml_escaped(settings.name)),
+                       fmt::arg("interval", interval), fmt::arg("contact", contact_seconds),
+                       fmt::arg("url", settings.url), fmt::arg("host", settings.host()),
+                       fmt::arg("db_name", database.name), fmt::arg("db_host", database.host),
+                       fmt::arg("db_port", database.port), fmt::arg("db_user", database.user),
+                       fmt::arg("db_passwd", database.password),
+                       fmt::arg("folder", official::xml_escaped(project.string())));
 }
 
 /// The settings that the options leave open.
