@@ -16,8 +16,8 @@ std::filesystem::path control_key_file(const std::filesystem::path& run_folder);
 /// Errors: InputError (damaged), IoError.
 std::vector<control::RemoteEnd> remote_voters(const std::filesystem::path& run_folder);
 
-/// Where a run can be followed: in its folder, then at its voters on other machines. A damaged
-/// file is as if there were none.
+/// The places that a run can be followed at: its folder, then its voters on other machines. A
+/// damaged file is as if there were none.
 control::Places places_of(const std::filesystem::path& run_folder);
 
 }  // namespace dedloc::backbone

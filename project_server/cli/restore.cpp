@@ -153,7 +153,7 @@ class RestoreRun {
         }
         for (const auto& parent : folders_) platform::sync_folder_of(parent / "any");
     }
-    /// Where the file of the archive goes.
+    /// The path that a file of the archive is written to.
     fs::path place_of(const ArchiveEntry& entry) const {
         const std::string prefix = kBackupProjectPrefix;
         if (entry.name.starts_with(prefix))

@@ -1,4 +1,4 @@
-// Where the control plane of a backbone is reached: in its folder on this machine, or over TCP on
+// The address of a backbone's control plane: in its folder on this machine, or over TCP on
 // another machine.
 //
 // A connection between machines is authenticated and encrypted by ZeroMQ's CURVE: each end knows

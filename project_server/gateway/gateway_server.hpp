@@ -11,7 +11,7 @@
 
 namespace dedloc::gateway {
 
-/// Where a gateway listens.
+/// The addresses that a gateway listens on.
 struct GatewayAddress {
     std::string host = "127.0.0.1";   ///< numeric
     std::uint16_t port = 0;           ///< 0: any

@@ -29,7 +29,7 @@ class AddressSlots {
         const std::string client_;
     };
 
-    /// At most `max` slots in total, `max_of_client` for each client. It must outlive its slots.
+    /// Gives at most `max` slots in total and `max_of_client` to each client. Must outlive them.
     explicit AddressSlots(std::size_t max, std::size_t max_of_client = 1)
         : max_(max), max_of_client_(max_of_client) {}
     /// Null if the client has all of its slots already, or all slots are taken. The pointer is

@@ -46,7 +46,7 @@ std::string host_of(const std::string& url);
 /// A regular expression that matches exactly `path`.
 std::string literal(const std::string& path);
 
-/// Where nginx or Apache forwards requests from, unless it is on another machine.
+/// The address that nginx or Apache forwards requests from, unless it is on another machine.
 inline constexpr const char* kLoopback = "127.0.0.1";
 
 /// The client's address. Of a request from `proxy` it is the last address in X-Forwarded-For: the

@@ -31,7 +31,7 @@ constexpr std::size_t kFrames = 256;
 constexpr auto kPause = 200ms;
 /// A comment as often keeps proxies from closing the stream, and finds browsers that are gone.
 constexpr auto kSilence = 15s;
-/// Until a new feed has the run's picture, or knows that there is none.
+/// Longest wait for a new feed to have the run's picture, or to know that there is none.
 constexpr auto kFirstPicture = 1500ms;
 constexpr const char* kAway = "event: away\ndata: {}\n\n";
 constexpr const char* kRetry = "retry: 3000\n\n";

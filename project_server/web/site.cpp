@@ -33,7 +33,7 @@ std::string authority_of(const std::string& url) {
     return url.substr(scheme + 3, url.find('/', scheme + 3) - scheme - 3);
 }
 
-/// Who asks: a browser, a script, or BOINC's client.
+/// The kinds of clients.
 enum class Client : std::uint8_t { kBrowser, kScript, kBoinc };
 
 Client client_of(const httplib::Request& request, const std::string& prefix) {

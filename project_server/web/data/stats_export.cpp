@@ -175,7 +175,7 @@ std::array<Export, 5> exports() {
           [](const Row& row) { return deleted("host", "host_cpid", row); }}}};
 }
 
-/// Who has which badge; `kind` is user or team. A row has all badges of one holder as XML.
+/// The badges of users or teams; `kind` is user or team. A row has all badges of one holder as XML.
 Export badge_export(const std::string& kind, const std::string& condition) {
     return {.file = kind == "user" ? "badge_user" : "badge_team",
             .root = kind == "user" ? "badge_users" : "badge_teams",

@@ -121,7 +121,7 @@ TEST_CASE("only the project reaches a voter on another machine, and only that vo
     RemoteEnd other = pair.as(pair.project);
     other.voter = KeyPair::generate().public_key();
     CHECK(ask(other, {.command = Command::kPause}, 2s).outcome == Outcome::kAbsent);
-    // Without any key: ZeroMQ's greeting for connections that are not authenticated.
+    // A client without a key: ZeroMQ's greeting for connections that are not authenticated.
     const int plain = connect_to(pair.access.listen.port);
     send_bytes(plain, std::string{"\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL", 16} + std::string(48, '\0'));
     CHECK(is_closed_within(plain, 2s));

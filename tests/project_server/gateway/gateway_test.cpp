@@ -232,7 +232,7 @@ TEST_CASE("a false request gets one sentence and no ticket", "[gateway]") {
             client.Post("/dedloc/enrol", std::string(100'000, ' '), "application/json");
         REQUIRE(huge);
         CHECK(huge->status == 413);
-        // To decompress a small body may take seconds.
+        // A small body may take seconds to decompress.
         for (const char* path : {"/dedloc/enrol", "/dedloc/bandwidth", "/nothing"}) {
             const auto packed =
                 client.Post(path, {{"Content-Encoding", "br"}}, "x", "application/json");
